@@ -1,0 +1,60 @@
+/**
+ * Every number of the protocol, named once. Sizes are bytes of UTF-8, durations carry their unit.
+ *
+ * Spec §8; contract §1 to §7.
+ */
+export const limits = {
+  jsonBodyBytes: 256 * 1024,
+  jsonDepth: 32,
+  messageBodyBytes: 64 * 1024,
+  descriptionBytes: 8 * 1024,
+  promptBytes: 32 * 1024,
+  nameChars: 80,
+  deviceChars: 300,
+
+  pageMax: 100,
+  pageDefault: 50,
+  ownerPage: 100,
+  activityRecords: 100,
+  sequenceMax: 9_007_199_254_740_991,
+
+  inboxWaitSeconds: 20,
+  redeliverySeconds: 60,
+  /** Of a page of this many messages, one place is kept for a redelivery that is due. */
+  redeliveryShare: 10,
+  waitsPerSession: 2,
+  waitsPerNode: 10_000,
+  inboxUnacknowledged: 10_000,
+  acknowledgeIds: 100,
+
+  connectedSeconds: 60,
+  listeningGraceSeconds: 5,
+  sessionAliveSeconds: 90,
+  sessionReplacements: 3,
+  sessionReplacementWindowSeconds: 600,
+
+  proofBackSeconds: 300,
+  proofAheadSeconds: 30,
+  noncesPerCredential: 20_000,
+
+  enrollmentTtlSeconds: { min: 60, max: 86_400, default: 3600 },
+  idempotencyDays: 7,
+  ratePerSecond: 50,
+  rateBurst: 100,
+  failedAuthPerMinute: 10,
+
+  messageBudget: 60,
+  messageBudgetWindowSeconds: 600,
+  hops: 50,
+
+  password: { min: 12, max: 128 },
+  setupLinkSeconds: 1800,
+  ownerLinkSeconds: 300,
+  ownerIdleSeconds: 3600,
+  ownerSessionSeconds: 43_200,
+  ownerFreshSeconds: 600,
+  ownerSessionsPerUser: 10,
+
+  retentionDays: 90,
+  auditDays: 365,
+} as const

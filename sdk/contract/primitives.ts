@@ -1,0 +1,68 @@
+/**
+ * The small schemas that every noun is made of.
+ *
+ * Two keywords are ours. `x-max-bytes` counts bytes of UTF-8, since JSON Schema's `maxLength` counts characters;
+ * `x-well-formed` refuses lone surrogates, which a UTF-8 store would change in silence.
+ *
+ * Contract §1.
+ */
+import { type Static, type TSchema, Type } from 'typebox'
+import { limits } from './limits.ts'
+
+/** Give a schema the name under which it stands in the API description. */
+export const named = <T extends TSchema>(name: string, schema: T): T => Object.assign(schema, { $id: name })
+
+/** Refer to a named schema; the type stays that of the schema, the document holds a `$ref`. */
+export const ref = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Static<T>>({ $ref: `${(schema as { $id?: string }).$id}#` })
+
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+/** An object that refuses fields it does not know. */
+export const Strict = <T extends Record<string, TSchema>>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false })
+
+export const Uuid = Type.String({
+  format: 'uuid',
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  maxLength: 36,
+})
+
+/** ISO 8601, UTC, milliseconds, `Z`, and a date that the calendar has. */
+export const Timestamp = Type.String({
+  format: 'date-time',
+  pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
+  maxLength: 24,
+})
+
+export const Sequence = Type.Integer({ minimum: 0, maximum: limits.sequenceMax })
+
+/** Free text of at most `maxBytes` bytes of UTF-8. */
+export const Text = (maxBytes: number, minLength = 0) =>
+  Type.String({ minLength, 'x-max-bytes': maxBytes, 'x-well-formed': true })
+
+/** One line of 1..80 characters that neither starts nor ends with a space and holds no control character. */
+export const Name = Type.String({
+  minLength: 1,
+  maxLength: limits.nameChars,
+  pattern: '^[^\\s\\u0000-\\u001f\\u007f-\\u009f](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$',
+  'x-well-formed': true,
+})
+
+export const Empty = named('Empty', Strict({}))
+
+export const IdParams = Strict({ id: Uuid })
+
+/** Query of a list: `limit`, and `after`, the `next_after` of the page before. */
+export const PageQuery = Strict({
+  after: Type.Optional(Uuid),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.pageMax, default: limits.pageDefault })),
+})
+
+/** A page of a list, its array named after the resource. `next_after` is null when the page is empty and no cursor was given. */
+export const pageOf = <K extends string, T extends TSchema>(key: K, item: T) =>
+  Type.Object({
+    ...({ [key]: Type.Array(ref(item)) } as { [P in K]: ReturnType<typeof Type.Array<ReturnType<typeof ref<T>>>> }),
+    has_more: Type.Boolean(),
+    next_after: Nullable(Uuid),
+  })

@@ -1,0 +1,27 @@
+/** The only thing the server throws on purpose. `http/faults.ts` turns it into a status and a body. */
+import { type ErrorCode, errors } from '../sdk/contract/errors.ts'
+
+export interface FaultDetail {
+  /** One sentence for a person: what is wrong and what to do. Default: the catalogue's meaning. */
+  readonly message?: string
+  readonly details?: Readonly<Record<string, unknown>>
+  readonly retryAfterMs?: number
+}
+
+export class Fault extends Error {
+  override readonly name = 'Fault'
+  readonly code: ErrorCode
+  readonly details: Readonly<Record<string, unknown>> | undefined
+  readonly retryAfterMs: number | undefined
+
+  constructor(code: ErrorCode, detail: FaultDetail = {}) {
+    super(detail.message ?? errors[code].meaning)
+    this.code = code
+    this.details = detail.details
+    this.retryAfterMs = detail.retryAfterMs
+  }
+
+  get status(): number {
+    return errors[this.code].status
+  }
+}
