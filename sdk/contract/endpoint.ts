@@ -58,7 +58,14 @@ export type BodyOf<E> = Part<E, 'body'>
 export type ResponseOf<E> = E extends { readonly response: infer S extends TSchema } ? Static<S> : never
 
 /** Codes that any endpoint of a caller may answer, beside its own. */
-const everyone = ['not_found', 'method_not_allowed', 'invalid_request', 'internal', 'unavailable', 'storage_full'] as const
+const everyone = [
+  'not_found',
+  'method_not_allowed',
+  'invalid_request',
+  'internal',
+  'unavailable',
+  'storage_full',
+] as const
 const agent = [
   'unauthenticated',
   'credential_unknown',

@@ -132,7 +132,11 @@ export const errors = {
     meaning: 'The enrolment code was used with another key. The owner has been told.',
   },
   enrollment_expired: { status: 410, retry: 'never', meaning: 'The enrolment code expired.' },
-  enrollment_revoked: { status: 410, retry: 'never', meaning: 'The enrolment code was revoked or superseded.' },
+  enrollment_revoked: {
+    status: 410,
+    retry: 'never',
+    meaning: 'The enrolment code was revoked or superseded.',
+  },
   offer_expired: { status: 410, retry: 'never', meaning: 'The offer or its endpoint is over.' },
   package_removed: { status: 410, retry: 'never', meaning: "The package's bytes were removed." },
   project_archived: { status: 410, retry: 'never', meaning: 'The project is archived.' },
@@ -160,14 +164,22 @@ export const errors = {
     meaning: 'The loop guard stopped this exchange. Stop; do not rephrase.',
   },
 
-  internal: { status: 500, retry: 'same-key', meaning: 'A bug in the server. The request id finds it in the log.' },
+  internal: {
+    status: 500,
+    retry: 'same-key',
+    meaning: 'A bug in the server. The request id finds it in the log.',
+  },
 
   unavailable: {
     status: 503,
     retry: 'same-key',
     meaning: 'The outcome is unknown or the server is stopping. Retry with the same Idempotency-Key.',
   },
-  capacity_reached: { status: 503, retry: 'after-delay', meaning: 'A limit is reached; details.limit names it.' },
+  capacity_reached: {
+    status: 503,
+    retry: 'after-delay',
+    meaning: 'A limit is reached; details.limit names it.',
+  },
   storage_full: { status: 503, retry: 'after-delay', meaning: 'The disk is full; nothing was stored.' },
 } as const satisfies Record<string, ErrorEntry>
 

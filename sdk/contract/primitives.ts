@@ -9,8 +9,15 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { limits } from './limits.ts'
 
+/** Every schema that has a name, by name. */
+export const namedSchemas = new Map<string, TSchema>()
+
 /** Give a schema the name under which it stands in the API description. */
-export const named = <T extends TSchema>(name: string, schema: T): T => Object.assign(schema, { $id: name })
+export const named = <T extends TSchema>(name: string, schema: T): T => {
+  const withId = Object.assign(schema, { $id: name })
+  namedSchemas.set(name, withId)
+  return withId
+}
 
 /** Refer to a named schema; the type stays that of the schema, the document holds a `$ref`. */
 export const ref = <T extends TSchema>(schema: T) =>
@@ -45,7 +52,8 @@ export const Text = (maxBytes: number, minLength = 0) =>
 export const Name = Type.String({
   minLength: 1,
   maxLength: limits.nameChars,
-  pattern: '^[^\\s\\u0000-\\u001f\\u007f-\\u009f](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$',
+  pattern:
+    '^[^\\s\\u0000-\\u001f\\u007f-\\u009f](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$',
   'x-well-formed': true,
 })
 
@@ -62,7 +70,9 @@ export const PageQuery = Strict({
 /** A page of a list, its array named after the resource. `next_after` is null when the page is empty and no cursor was given. */
 export const pageOf = <K extends string, T extends TSchema>(key: K, item: T) =>
   Type.Object({
-    ...({ [key]: Type.Array(ref(item)) } as { [P in K]: ReturnType<typeof Type.Array<ReturnType<typeof ref<T>>>> }),
+    ...({ [key]: Type.Array(ref(item)) } as {
+      [P in K]: ReturnType<typeof Type.Array<ReturnType<typeof ref<T>>>>
+    }),
     has_more: Type.Boolean(),
     next_after: Nullable(Uuid),
   })

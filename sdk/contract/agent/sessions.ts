@@ -1,0 +1,66 @@
+/** Sessions: one live instance of an agent at a time, fenced by generation. Contract §5. */
+import { type Static, Type } from 'typebox'
+import { endpoint } from '../endpoint.ts'
+import { Empty, Nullable, named, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
+import { Client } from './enrollments.ts'
+
+export const SessionPolicy = named(
+  'SessionPolicy',
+  Type.Object({
+    idle_seconds: Nullable(Type.Integer({ minimum: 1 })),
+    empty_polls: Nullable(Type.Integer({ minimum: 1 })),
+  }),
+)
+export type SessionPolicy = Static<typeof SessionPolicy>
+
+export const SessionInput = named(
+  'SessionInput',
+  Strict({
+    instance_id: Uuid,
+    client: ref(Client),
+    challenge: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    takeover_grant: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  }),
+)
+export type SessionInput = Static<typeof SessionInput>
+
+export const Session = named(
+  'Session',
+  Type.Object({
+    id: Uuid,
+    agent_id: Uuid,
+    project_id: Uuid,
+    generation: Type.Integer({ minimum: 1 }),
+    resumed: Type.Boolean(),
+    started_at: Timestamp,
+    replaced_session_id: Nullable(Uuid),
+    policy: ref(SessionPolicy),
+  }),
+)
+export type Session = Static<typeof Session>
+
+export const SessionClosed = named('SessionClosed', Type.Object({ id: Uuid, closed_at: Timestamp }))
+export type SessionClosed = Static<typeof SessionClosed>
+
+export const sessions = {
+  start: endpoint({
+    id: 'sessions.start',
+    method: 'POST',
+    path: '/api/v1/sessions',
+    caller: 'agent-without-session',
+    summary: 'Start a session, or resume the active one of the same instance.',
+    body: SessionInput,
+    response: Session,
+    errors: ['session_active'],
+  }),
+  close: endpoint({
+    id: 'sessions.close',
+    method: 'POST',
+    path: '/api/v1/sessions/current/close',
+    caller: 'agent',
+    summary: 'Close the session; claims are left to expire.',
+    body: Empty,
+    response: SessionClosed,
+    errors: [],
+  }),
+}

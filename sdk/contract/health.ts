@@ -1,0 +1,61 @@
+/** Liveness, readiness and the API description. Spec §4.4; contract §11. */
+import { type Static, Type } from 'typebox'
+import { endpoint } from './endpoint.ts'
+import { Nullable, named, Uuid } from './primitives.ts'
+
+export const Health = named(
+  'Health',
+  Type.Object({
+    status: Type.Literal('ok'),
+    service: Type.Literal('agent-bridge'),
+    stage: Type.String(),
+    build: Type.Object({ version: Type.String(), commit: Type.String(), built_at: Nullable(Type.String()) }),
+    server_id: Uuid,
+    portal_origin: Type.String(),
+  }),
+)
+export type Health = Static<typeof Health>
+
+export const Readiness = named(
+  'Readiness',
+  Type.Object({
+    ready: Type.Boolean(),
+    checks: Type.Object({
+      auth: Type.Boolean(),
+      envelope_key: Type.Boolean(),
+      migrations: Type.Boolean(),
+      database: Type.Boolean(),
+    }),
+  }),
+)
+export type Readiness = Static<typeof Readiness>
+
+export const health = {
+  get: endpoint({
+    id: 'health.get',
+    method: 'GET',
+    path: '/api/health',
+    caller: 'public',
+    summary: 'Liveness, with service, stage and build.',
+    response: Health,
+    errors: [],
+  }),
+  ready: endpoint({
+    id: 'health.ready',
+    method: 'GET',
+    path: '/api/ready',
+    caller: 'public',
+    summary: 'Readiness: 200 when every check holds, else 503 with the same body.',
+    response: Readiness,
+    errors: [],
+  }),
+  openapi: endpoint({
+    id: 'health.openapi',
+    method: 'GET',
+    path: '/api/openapi',
+    caller: 'public',
+    summary: 'This API description, of the running revision.',
+    response: Type.Record(Type.String(), Type.Unknown()),
+    errors: [],
+  }),
+}

@@ -1,0 +1,73 @@
+/**
+ * The contract: every endpoint by noun, and every named schema. The one source of truth.
+ *
+ * Glossary. Each word has one meaning everywhere: wire, database, code, words on a screen.
+ *
+ * - acknowledge: the recipient says that it recorded a message durably. Reading never acknowledges.
+ * - agent: an identity in one project. It holds credentials and at most one active session.
+ * - binding: how a credential proves itself: `key` signs, `device` signs and names its machine, `legacy` shows a secret.
+ * - connected, listening now: what the service observed; neither proves that a model has read anything.
+ * - conversation: an ordered list of messages between two agents, or between an agent and the owner.
+ * - enrolment: a single-use code by which an agent's own key pair becomes its credential.
+ * - fence: end a session for good so that nothing of it can succeed any more.
+ * - generation: rises by one with each new session of an agent; a smaller one is stale.
+ * - inbox: the stored messages for an agent that are not acknowledged.
+ * - offer (of a message): the bytes of a message were handed to the recipient's connection.
+ * - owner: the person whose node it is. `/api/admin` is the owner's API.
+ * - pairing: permission of two agents of a project to communicate.
+ * - stored: committed to disk; what a 200 to a send means, and no more.
+ */
+import { bootstrap } from './agent/bootstrap.ts'
+import { conversations } from './agent/conversations.ts'
+import { enrollments } from './agent/enrollments.ts'
+import { acknowledgements, inbox, messages } from './agent/messages.ts'
+import { peers } from './agent/peers.ts'
+import { sessions } from './agent/sessions.ts'
+import type { EndpointSpec } from './endpoint.ts'
+import { health } from './health.ts'
+import { agents } from './owner/agents.ts'
+import { credentials } from './owner/credentials.ts'
+import { enrollments as ownerEnrollments } from './owner/enrollments.ts'
+import { environments } from './owner/environments.ts'
+import { conversations as ownerConversations, messages as ownerMessages } from './owner/messages.ts'
+import { pairings } from './owner/pairings.ts'
+import { projects } from './owner/projects.ts'
+import { signIn } from './owner/sign-in.ts'
+
+export const contract = {
+  health,
+  enrollments,
+  bootstrap,
+  sessions,
+  peers,
+  conversations,
+  messages,
+  inbox,
+  acknowledgements,
+  owner: {
+    signIn,
+    projects,
+    environments,
+    agents,
+    pairings,
+    enrollments: ownerEnrollments,
+    credentials,
+    messages: ownerMessages,
+    conversations: ownerConversations,
+  },
+} as const
+
+type EntryOf<T> = T extends EndpointSpec ? T : { [K in keyof T]: EntryOf<T[K]> }[keyof T]
+
+/** Every entry of the contract, as a union. */
+export type ContractEntry = EntryOf<typeof contract>
+/** The id of every endpoint: a `Record<EndpointId, …>` does not compile while one is missing. */
+export type EndpointId = ContractEntry['id']
+
+const isEntry = (value: object): value is EndpointSpec => 'method' in value && 'path' in value
+
+const entriesOf = (node: object): EndpointSpec[] =>
+  isEntry(node) ? [node] : Object.values(node).flatMap((child) => entriesOf(child as object))
+
+/** Every endpoint, in the order of the contract. */
+export const endpoints: readonly EndpointSpec[] = entriesOf(contract)

@@ -1,0 +1,107 @@
+/** Agents, as their owner sees them. Spec §2; contract §10. */
+import { type Static, Type } from 'typebox'
+import { RecipientKey } from '../agent/peers.ts'
+import { endpoint } from '../endpoint.ts'
+import { limits } from '../limits.ts'
+import { Connection } from '../presence.ts'
+import {
+  IdParams,
+  Name,
+  Nullable,
+  named,
+  PageQuery,
+  pageOf,
+  ref,
+  Strict,
+  Text,
+  Timestamp,
+  Uuid,
+} from '../primitives.ts'
+
+export const AgentState = Type.Union([Type.Literal('enabled'), Type.Literal('disabled')])
+
+export const AgentInput = named(
+  'AgentInput',
+  Strict({
+    name: Name,
+    role_name: Type.Optional(Type.Union([Name, Type.Literal('')])),
+    description: Type.Optional(Text(limits.descriptionBytes)),
+    prompt_template: Type.Optional(Text(limits.promptBytes)),
+    environment_id: Type.Optional(Uuid),
+  }),
+)
+export type AgentInput = Static<typeof AgentInput>
+
+export const Agent = named(
+  'Agent',
+  Type.Object({
+    id: Uuid,
+    project_id: Uuid,
+    environment_id: Nullable(Uuid),
+    name: Name,
+    role_name: Type.String(),
+    role: Type.String({ description: 'Legacy: the slug of role_name.' }),
+    description: Type.String(),
+    prompt_template: Type.String(),
+    state: AgentState,
+    recipient_key: Nullable(ref(RecipientKey)),
+    connection: ref(Connection),
+    created_at: Timestamp,
+  }),
+)
+export type Agent = Static<typeof Agent>
+
+export const AgentCreated = named('AgentCreated', Type.Object({ agent: ref(Agent) }))
+export type AgentCreated = Static<typeof AgentCreated>
+export const AgentList = named('AgentList', pageOf('agents', Agent))
+
+export const AgentStateInput = named('AgentStateInput', Strict({ state: AgentState }))
+export type AgentStateInput = Static<typeof AgentStateInput>
+
+export const AgentParams = Strict({ id: Uuid, agent_id: Uuid })
+
+export const agents = {
+  create: endpoint({
+    id: 'owner.agents.create',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/agents',
+    caller: 'owner',
+    summary: 'Create an agent.',
+    params: IdParams,
+    body: AgentInput,
+    response: AgentCreated,
+    errors: ['not_found', 'name_taken'],
+  }),
+  list: endpoint({
+    id: 'owner.agents.list',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/agents',
+    caller: 'owner',
+    summary: 'List the agents of a project with their connection.',
+    params: IdParams,
+    query: PageQuery,
+    response: AgentList,
+    errors: ['not_found'],
+  }),
+  get: endpoint({
+    id: 'owner.agents.get',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/agents/{agent_id}',
+    caller: 'owner',
+    summary: 'Read one agent.',
+    params: AgentParams,
+    response: Agent,
+    errors: ['not_found'],
+  }),
+  setState: endpoint({
+    id: 'owner.agents.setState',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/agents/{agent_id}/state',
+    caller: 'owner',
+    summary: 'Enable or disable an agent; disabling fences its session at once.',
+    params: AgentParams,
+    body: AgentStateInput,
+    response: AgentStateInput,
+    errors: ['not_found'],
+  }),
+}

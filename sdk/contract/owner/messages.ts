@@ -1,0 +1,76 @@
+/** The owner's own voice in conversations, and what agents wrote to the owner. Spec §4.3; contract §7. */
+import { type Static, Type } from 'typebox'
+import { ConversationList, MessagePage } from '../agent/conversations.ts'
+import { Acknowledged, Acknowledgements, Message } from '../agent/messages.ts'
+import { endpoint } from '../endpoint.ts'
+import { limits } from '../limits.ts'
+import { IdParams, named, PageQuery, Sequence, Strict, Text, Timestamp, Uuid } from '../primitives.ts'
+
+export const OwnerMessageInput = named(
+  'OwnerMessageInput',
+  Strict({
+    recipient_agent_id: Uuid,
+    conversation_id: Type.Optional(Uuid),
+    type: Type.Optional(Type.Union([Type.Literal('question'), Type.Literal('answer'), Type.Literal('note')])),
+    body: Text(limits.messageBodyBytes, 1),
+    in_reply_to: Type.Optional(Uuid),
+    expects_reply_by: Type.Optional(Timestamp),
+  }),
+)
+export type OwnerMessageInput = Static<typeof OwnerMessageInput>
+
+export const OwnerHistoryQuery = Strict({
+  after_sequence: Type.Optional(Sequence),
+  before_sequence: Type.Optional(Sequence),
+})
+
+export const messages = {
+  send: endpoint({
+    id: 'owner.messages.send',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/messages',
+    caller: 'owner',
+    idempotent: true,
+    summary: 'Send an owner-attributed message to a conversation member.',
+    params: IdParams,
+    body: OwnerMessageInput,
+    response: Message,
+    errors: ['not_found', 'idempotency_conflict', 'capacity_reached', 'project_archived'],
+  }),
+  acknowledge: endpoint({
+    id: 'owner.messages.acknowledge',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/acknowledgements',
+    caller: 'owner',
+    summary: 'Acknowledge messages that agents sent to the owner; all or nothing.',
+    params: IdParams,
+    body: Acknowledgements,
+    response: Acknowledged,
+    errors: ['not_found'],
+  }),
+}
+
+export const conversations = {
+  list: endpoint({
+    id: 'owner.conversations.list',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/conversations',
+    caller: 'owner',
+    summary: 'List the conversations of a project.',
+    params: IdParams,
+    query: PageQuery,
+    response: ConversationList,
+    errors: ['not_found'],
+  }),
+  history: endpoint({
+    id: 'owner.conversations.history',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/conversations/{conversation_id}/messages',
+    caller: 'owner',
+    summary: 'Read the history forward or backward, 100 a page, always ascending.',
+    params: Strict({ id: Uuid, conversation_id: Uuid }),
+    query: OwnerHistoryQuery,
+    response: MessagePage,
+    errors: ['not_found'],
+  }),
+}
