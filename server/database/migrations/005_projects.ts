@@ -1,0 +1,16 @@
+/** Projects: everything else belongs to one. */
+export const sql = `
+CREATE TABLE projects (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  description TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('active', 'paused', 'archived')),
+  idle_seconds INTEGER,
+  empty_polls INTEGER,
+  message_budget INTEGER,
+  retention_days INTEGER,
+  audit_days INTEGER,
+  created_at TEXT NOT NULL,
+  updated_at TEXT NOT NULL
+) STRICT;
+`

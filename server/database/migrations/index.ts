@@ -1,0 +1,62 @@
+/**
+ * Every migration, in order: numbered, forward only, one step each, never changed once released.
+ *
+ * They are modules that hold a string and import nothing, so that today's code cannot change the past and the
+ * program can be bundled. Readiness names 005, 021 and 022 (spec §4.4).
+ */
+import { sql as m001 } from './001_server.ts'
+import { sql as m002 } from './002_owner_users.ts'
+import { sql as m003 } from './003_owner_links.ts'
+import { sql as m004 } from './004_owner_sessions.ts'
+import { sql as m005 } from './005_projects.ts'
+import { sql as m006 } from './006_environments.ts'
+import { sql as m007 } from './007_agents.ts'
+import { sql as m008 } from './008_pairings.ts'
+import { sql as m009 } from './009_credentials.ts'
+import { sql as m010 } from './010_enrollments.ts'
+import { sql as m011 } from './011_sessions.ts'
+import { sql as m012 } from './012_conversations.ts'
+import { sql as m013 } from './013_messages.ts'
+import { sql as m014 } from './014_messages_fresh.ts'
+import { sql as m015 } from './015_messages_due.ts'
+import { sql as m016 } from './016_messages_budget.ts'
+import { sql as m017 } from './017_inboxes.ts'
+import { sql as m018 } from './018_nonces.ts'
+import { sql as m019 } from './019_idempotency.ts'
+import { sql as m020 } from './020_audit.ts'
+import { sql as m021 } from './021_audit_by_project.ts'
+import { sql as m022 } from './022_recipient_keys.ts'
+
+export interface Migration {
+  readonly number: number
+  readonly name: string
+  readonly sql: string
+}
+
+export const migrations: readonly Migration[] = [
+  { number: 1, name: 'server', sql: m001 },
+  { number: 2, name: 'owner_users', sql: m002 },
+  { number: 3, name: 'owner_links', sql: m003 },
+  { number: 4, name: 'owner_sessions', sql: m004 },
+  { number: 5, name: 'projects', sql: m005 },
+  { number: 6, name: 'environments', sql: m006 },
+  { number: 7, name: 'agents', sql: m007 },
+  { number: 8, name: 'pairings', sql: m008 },
+  { number: 9, name: 'credentials', sql: m009 },
+  { number: 10, name: 'enrollments', sql: m010 },
+  { number: 11, name: 'sessions', sql: m011 },
+  { number: 12, name: 'conversations', sql: m012 },
+  { number: 13, name: 'messages', sql: m013 },
+  { number: 14, name: 'messages_fresh', sql: m014 },
+  { number: 15, name: 'messages_due', sql: m015 },
+  { number: 16, name: 'messages_budget', sql: m016 },
+  { number: 17, name: 'inboxes', sql: m017 },
+  { number: 18, name: 'nonces', sql: m018 },
+  { number: 19, name: 'idempotency', sql: m019 },
+  { number: 20, name: 'audit', sql: m020 },
+  { number: 21, name: 'audit_by_project', sql: m021 },
+  { number: 22, name: 'recipient_keys', sql: m022 },
+]
+
+/** Readiness is refused until these are recorded. */
+export const requiredMigrations: readonly number[] = [5, 21, 22]

@@ -1,0 +1,248 @@
+/** The rows of every table, in the wire's own names. Migrations make them; this types them. */
+
+export interface ServerRow {
+  one: 1
+  server_id: string
+  created_at: string
+}
+
+export interface OwnerUserRow {
+  id: string
+  name: string
+  role: 'owner' | 'administrator'
+  password: string
+  state: 'enabled' | 'disabled'
+  created_at: string
+  updated_at: string
+}
+
+export interface OwnerLinkRow {
+  token_sha256: Buffer
+  kind: 'setup' | 'sign_in'
+  created_at: string
+  expires_at: string
+  used_at: string | null
+}
+
+export interface OwnerSessionRow {
+  id: string
+  user_id: string
+  token_sha256: Buffer
+  created_at: string
+  last_used_at: string
+  expires_at: string
+  fresh_until: string
+  user_agent: string
+  ended_at: string | null
+}
+
+export interface ProjectRow {
+  id: string
+  name: string
+  description: string
+  state: 'active' | 'paused' | 'archived'
+  idle_seconds: number | null
+  empty_polls: number | null
+  message_budget: number | null
+  retention_days: number | null
+  audit_days: number | null
+  created_at: string
+  updated_at: string
+}
+
+export interface EnvironmentRow {
+  id: string
+  project_id: string
+  name: string
+  kind: 'laptop' | 'server' | 'container' | 'ci' | 'other'
+  description: string
+  created_at: string
+}
+
+export interface AgentRow {
+  id: string
+  project_id: string
+  environment_id: string | null
+  name: string
+  role_name: string
+  description: string
+  prompt_template: string
+  instructions: string
+  instructions_updated_at: string | null
+  state: 'enabled' | 'disabled'
+  session_generation: number
+  created_at: string
+}
+
+export interface PairingRow {
+  id: string
+  project_id: string
+  agent_a: string
+  agent_b: string
+  enabled: 0 | 1
+  updated_at: string
+}
+
+export interface CredentialRow {
+  id: string
+  project_id: string
+  agent_id: string
+  binding: 'key' | 'device' | 'legacy'
+  public_key: string | null
+  device: string | null
+  secret_sha256: Buffer | null
+  scopes: string
+  fingerprint: string
+  created_at: string
+  expires_at: string | null
+  revoked_at: string | null
+  last_used_at: string | null
+}
+
+export interface EnrollmentRow {
+  id: string
+  project_id: string
+  agent_id: string
+  code_sha256: Buffer
+  binding: 'key' | 'device'
+  scopes: string
+  keep_existing: 0 | 1
+  state: 'pending' | 'claimed' | 'revoked'
+  created_at: string
+  expires_at: string
+  claimed_at: string | null
+  credential_id: string | null
+}
+
+export interface SessionRow {
+  id: string
+  project_id: string
+  agent_id: string
+  credential_id: string
+  instance_id: string
+  generation: number
+  state: 'active' | 'fenced' | 'closed'
+  client_name: string
+  client_version: string
+  started_at: string
+  last_contact_at: string
+  ended_at: string | null
+  replaced_session_id: string | null
+}
+
+export interface ConversationRow {
+  id: string
+  project_id: string
+  kind: 'peer' | 'owner'
+  agent_a: string
+  agent_b: string | null
+  last_sequence: number
+  removed_through_sequence: number
+  budget_from: string | null
+  created_at: string
+}
+
+export interface MessageRow {
+  id: string
+  project_id: string
+  conversation_id: string
+  sequence: number
+  sender_kind: 'agent' | 'owner' | 'system'
+  sender_agent_id: string | null
+  sender_name: string
+  recipient_kind: 'agent' | 'owner'
+  recipient_agent_id: string
+  inbox_agent_id: string | null
+  type: 'question' | 'answer' | 'note' | 'result' | 'status' | 'task' | 'transfer'
+  body: string
+  encoding: 'text' | 'age'
+  in_reply_to: string | null
+  root_id: string
+  hops: number
+  task_id: string | null
+  transfer_id: string | null
+  expects_reply_by: string | null
+  created_at: string
+  offers: number
+  offered_generation: number
+  first_offered_at: string | null
+  last_offered_at: string | null
+  acknowledged_at: string | null
+}
+
+export interface InboxRow {
+  agent_id: string
+  waiting: number
+}
+
+export interface NonceRow {
+  credential_id: string
+  nonce: Buffer
+  signed_at: number
+}
+
+export interface ReplayFloorRow {
+  one: 1
+  floor: number
+}
+
+export interface IdempotencyRow {
+  principal: string
+  method: string
+  route: string
+  key: string
+  fingerprint: Buffer
+  answer: string
+  created_at: string
+}
+
+export interface AuditRow {
+  id: string
+  at: string
+  kind: string
+  project_id: string | null
+  actor_kind: 'agent' | 'owner' | 'system' | 'anonymous'
+  actor_id: string | null
+  actor_name: string
+  subject_type: string
+  subject_id: string | null
+  request_id: string | null
+  details: string
+}
+
+export interface RecipientKeyRow {
+  agent_id: string
+  recipient: string
+  fingerprint: string
+  registered_at: string
+  registered_by: 'agent' | 'owner'
+}
+
+export interface MigrationRow {
+  number: number
+  name: string
+  applied_at: string
+}
+
+export interface Tables {
+  server: ServerRow
+  owner_users: OwnerUserRow
+  owner_links: OwnerLinkRow
+  owner_sessions: OwnerSessionRow
+  projects: ProjectRow
+  environments: EnvironmentRow
+  agents: AgentRow
+  pairings: PairingRow
+  credentials: CredentialRow
+  enrollments: EnrollmentRow
+  sessions: SessionRow
+  conversations: ConversationRow
+  messages: MessageRow
+  inboxes: InboxRow
+  nonces: NonceRow
+  replay_floor: ReplayFloorRow
+  idempotency: IdempotencyRow
+  audit: AuditRow
+  recipient_keys: RecipientKeyRow
+  schema_migrations: MigrationRow
+}
