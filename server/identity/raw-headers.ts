@@ -1,0 +1,95 @@
+/**
+ * What a request presents: the protocol's headers, read from the raw header list.
+ *
+ * - Never from `req.headers`: Node keeps the first of two `Authorization` lines there and joins other duplicates.
+ * - Each header at most once, whatever its case. An underscore twin (`X_Bridge_Session`) is another header.
+ * - `X-Bridge-Session` and `Idempotency-Key` keep their form here, for every identity. So neither can be the `-` that
+ *   stands for its absence in the signed text. Proof headers are the verifier's: which are needed depends on the identity.
+ *
+ * The values are the raw strings, byte for byte. Contract §2 (order: header shape, then credential), §3.
+ */
+import { headerRules, headers } from '../../sdk/contract/headers.ts'
+import { Fault } from '../fault.ts'
+
+export interface Presented {
+  readonly credentialId: string
+  readonly secret: string | undefined
+  readonly time: string | undefined
+  readonly nonce: string | undefined
+  readonly proof: string | undefined
+  readonly device: string | undefined
+  readonly session: string | undefined
+  readonly idempotencyKey: string | undefined
+}
+
+type Field = 'authorization' | 'time' | 'nonce' | 'proof' | 'device' | 'session' | 'idempotencyKey'
+type Found = Partial<Record<Field, string>>
+
+const fields: readonly Field[] = [
+  'authorization',
+  'time',
+  'nonce',
+  'proof',
+  'device',
+  'session',
+  'idempotencyKey',
+]
+const fieldByName: ReadonlyMap<string, Field> = new Map(
+  fields.map((field) => [headers[field].toLowerCase(), field]),
+)
+
+/**
+ * Reads Node's alternating list of names and values.
+ *
+ * @throws Fault `unauthenticated` for a duplicate of Authorization or X-Bridge-*, or an Authorization that is absent or
+ * not of the AgentKey form; `invalid_request` for a duplicate or malformed Idempotency-Key, or a malformed
+ * X-Bridge-Session. Whether a session or a key is needed is for the route to say.
+ */
+export function presented(rawHeaders: readonly string[]): Presented {
+  const found = readOnce(rawHeaders)
+  const [, credentialId, secret] = headerRules.authorization.exec(found.authorization ?? '') ?? []
+  if (credentialId === undefined) {
+    throw new Fault('unauthenticated', { message: 'Authorization must be "AgentKey <credential_id>".' })
+  }
+  requireForm(found, 'session', 'must be a lower-case uuid')
+  requireForm(found, 'idempotencyKey', 'must be 8 to 128 characters of A-Z a-z 0-9 _ . : -')
+  return {
+    credentialId,
+    secret,
+    time: found.time,
+    nonce: found.nonce,
+    proof: found.proof,
+    device: found.device,
+    session: found.session,
+    idempotencyKey: found.idempotencyKey,
+  }
+}
+
+/** "Each at most once in the raw header list." */
+function readOnce(rawHeaders: readonly string[]): Found {
+  const found: Found = {}
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const field = fieldByName.get((rawHeaders[index] ?? '').toLowerCase())
+    if (field === undefined) continue
+    if (found[field] !== undefined) throw duplicate(field)
+    found[field] = rawHeaders[index + 1] ?? ''
+  }
+  return found
+}
+
+function duplicate(field: Field): Fault {
+  const name = headers[field]
+  if (field === 'idempotencyKey') return malformed(field, 'must stand only once')
+  return new Fault('unauthenticated', { message: `${name} stands more than once.` })
+}
+
+function requireForm(found: Found, field: 'session' | 'idempotencyKey', problem: string): void {
+  const value = found[field]
+  if (value !== undefined && !headerRules[field].test(value)) throw malformed(field, problem)
+}
+
+const malformed = (field: 'session' | 'idempotencyKey', problem: string): Fault =>
+  new Fault('invalid_request', {
+    message: `${headers[field]} ${problem}.`,
+    details: { faults: [{ path: `header ${headers[field]}`, problem }] },
+  })

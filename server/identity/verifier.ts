@@ -1,0 +1,252 @@
+/**
+ * Is this request the enrolled identity's? The checks that need neither the database nor a clock of their own.
+ *
+ * - `headChecks` run before the body is read, so that a stranger cannot make the server read one. `proofChecks` run
+ *   once the body's hash is known. The first check that refuses answers.
+ * - Mode and version come from the stored identity, never from the request: there is no downgrade.
+ * - A legacy identity is its secret; it signs nothing, and proof headers that it sends are not read.
+ * - An absent or unusable value refuses: no check passes for want of something to check.
+ *
+ * The nonce (`request_replayed`) and the session are checked afterwards, where they are stored. A nonce is spent only
+ * once the proof holds.
+ *
+ * Contract §2 (order), §3.
+ */
+import { hash, type KeyObject, timingSafeEqual } from 'node:crypto'
+import type { ErrorCode } from '../../sdk/contract/errors.ts'
+import { headerRules, headers } from '../../sdk/contract/headers.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import { type RequestParts, requestV1, requestV2 } from '../../sdk/signing/canonical.ts'
+import { type Device, parseDevice } from '../../sdk/signing/device.ts'
+import { importPublicKey, KeyError } from '../../sdk/signing/keys.ts'
+import { verify } from '../../sdk/signing/proof.ts'
+import { Fault, type FaultDetail } from '../fault.ts'
+import type { Presented } from './raw-headers.ts'
+
+export interface StoredIdentity {
+  readonly credentialId: string
+  readonly binding: 'key' | 'device' | 'legacy'
+  /** Undefined for legacy, and for a stored key that is not usable: then no proof verifies. See {@link storedKey}. */
+  readonly publicKey: KeyObject | undefined
+  readonly device: Device | undefined
+  readonly secretSha256: Buffer | undefined
+  readonly state: 'active' | 'revoked' | 'expired'
+}
+
+export interface HeadInput {
+  readonly presented: Presented
+  readonly identity: StoredIdentity | undefined
+  readonly now: Date
+  /** Unix seconds up to which the nonce store cannot tell what was used. 0 when it can tell everything. */
+  readonly floor: number
+}
+
+export interface ProofInput {
+  readonly presented: Presented
+  readonly identity: StoredIdentity
+  readonly serverId: string
+  readonly method: string
+  readonly target: string
+  /** Of the body received, or of the manifest for a package part, whose bytes are compared as they stream. */
+  readonly bodySha256: string
+}
+
+interface Check {
+  readonly name: string
+  readonly code: ErrorCode
+  /** The normative sentence that the check enforces. */
+  readonly sentence: string
+}
+
+export interface HeadCheck extends Check {
+  refuses(input: HeadInput): boolean
+  /** What the refusal says beyond its code. */
+  detail?(input: HeadInput): FaultDetail
+}
+
+export interface ProofCheck extends Check {
+  refuses(input: ProofInput): Promise<boolean>
+}
+
+export const headChecks: readonly HeadCheck[] = [
+  {
+    name: 'credential is known',
+    code: 'credential_unknown',
+    sentence: 'Unknown credential: 401 credential_unknown.',
+    refuses: ({ presented, identity }) => identity?.credentialId !== presented.credentialId,
+  },
+  {
+    // Before the state, and with the code of an unknown credential: without the secret there is nothing to learn.
+    name: 'legacy secret is presented and equal',
+    code: 'credential_unknown',
+    sentence: 'AgentKey <credential_id>.<secret> for a legacy credential; only its SHA-256 is stored.',
+    refuses: ({ presented, identity }) =>
+      identity?.binding === 'legacy' && !secretMatches(presented.secret, identity.secretSha256),
+  },
+  {
+    name: 'credential is not revoked',
+    code: 'credential_revoked',
+    sentence: 'Revoking ends the credential at once.',
+    refuses: ({ identity }) => identity?.state === 'revoked',
+  },
+  {
+    name: 'credential is not expired',
+    code: 'credential_expired',
+    sentence: 'A credential is refused from its expiry on.',
+    refuses: ({ identity }) => identity?.state === 'expired',
+  },
+  {
+    name: 'no secret in place of a proof',
+    code: 'signature_required',
+    sentence: 'A secret is never accepted for a key-bound or device-bound identity.',
+    refuses: ({ presented, identity }) => signs(identity) && presented.secret !== undefined,
+  },
+  proofHeader('time', 'X-Bridge-Time is Unix seconds, ten digits.'),
+  proofHeader('nonce', 'X-Bridge-Nonce is base64url of at least 16 random bytes, 22 to 64 characters.'),
+  proofHeader('proof', 'X-Bridge-Proof is canonical base64url of the 64 signature bytes, 86 characters.'),
+  {
+    name: 'no device header beside a device-bound identity',
+    code: 'device_mismatch',
+    sentence: 'X-Bridge-Device is for device-bound identities only.',
+    refuses: ({ presented, identity }) => identity?.binding !== 'device' && presented.device !== undefined,
+    detail: () => ({ message: 'This identity is not bound to a device; do not send X-Bridge-Device.' }),
+  },
+  {
+    name: 'device header names the enrolled machine and installation',
+    code: 'device_mismatch',
+    sentence:
+      'X-Bridge-Device holds exactly os, machine, install; machine and install must match, os may change.',
+    refuses: ({ presented, identity }) =>
+      identity?.binding === 'device' && !sameDevice(presented.device, identity.device),
+  },
+  {
+    name: 'proof is not too old',
+    code: 'clock_skew',
+    sentence: 'Window: 300 s back.',
+    refuses: (input) =>
+      signs(input.identity) && !(signedAt(input) >= seconds(input.now) - limits.proofBackSeconds),
+    detail: serverTime,
+  },
+  {
+    name: 'proof is not from the future',
+    code: 'clock_skew',
+    sentence: 'Window: 30 s ahead.',
+    refuses: (input) =>
+      signs(input.identity) && !(signedAt(input) <= seconds(input.now) + limits.proofAheadSeconds),
+    detail: serverTime,
+  },
+  {
+    // An honest client's clock is right and must not be corrected: it waits until the floor has passed.
+    name: 'nonce store can tell what was used by now',
+    code: 'unavailable',
+    sentence: 'A nonce store that is missing or restored refuses proofs dated up to 30 s from now.',
+    refuses: (input) =>
+      signs(input.identity) && !(signedAt(input) > input.floor) && seconds(input.now) <= input.floor,
+    detail: ({ now, floor }) => ({
+      message: 'The server cannot yet tell new requests from replays. Retry after the delay.',
+      retryAfterMs: (floor + 1) * 1000 - now.getTime(),
+    }),
+  },
+  {
+    // The floor has passed, so the client's clock lags: corrected by server_time, its next proof is accepted.
+    name: 'proof is newer than the nonce floor',
+    code: 'clock_skew',
+    sentence: 'Proofs dated at or before the floor are refused for ever.',
+    refuses: (input) => signs(input.identity) && !(signedAt(input) > input.floor),
+    detail: serverTime,
+  },
+]
+
+export const proofChecks: readonly ProofCheck[] = [
+  {
+    name: 'proof verifies over the request',
+    code: 'signature_invalid',
+    sentence: 'The proof is Ed25519 over the lines of the version that the stored identity calls for.',
+    refuses: async (input) => signs(input.identity) && !(await proves(input)),
+  },
+]
+
+/** Throws what the first refusing check says. Afterwards the identity is known. */
+export function checkHead(
+  input: HeadInput,
+  checks: readonly HeadCheck[] = headChecks,
+): asserts input is HeadInput & { readonly identity: StoredIdentity } {
+  const refusing = checks.find((check) => check.refuses(input))
+  if (refusing) throw new Fault(refusing.code, refusing.detail?.(input))
+}
+
+/** Throws `signature_invalid` unless the proof is the stored key's over this very request. */
+export async function checkProof(
+  input: ProofInput,
+  checks: readonly ProofCheck[] = proofChecks,
+): Promise<void> {
+  for (const check of checks) {
+    if (await check.refuses(input)) throw new Fault(check.code)
+  }
+}
+
+/** What is stored of a legacy secret: SHA-256 of its ASCII characters. */
+export const secretDigest = (secret: string): Buffer => hash('sha256', secret, 'buffer')
+
+/** A stored public key, or undefined when it is one that must not be verified with. */
+export function storedKey(publicKey: string): KeyObject | undefined {
+  try {
+    return importPublicKey(publicKey)
+  } catch (error) {
+    if (error instanceof KeyError) return undefined
+    throw error
+  }
+}
+
+function proofHeader(field: 'time' | 'nonce' | 'proof', sentence: string): HeadCheck {
+  return {
+    name: `${field} is present and well formed`,
+    code: 'signature_required',
+    sentence,
+    refuses: ({ presented, identity }) => signs(identity) && !headerRules[field].test(presented[field] ?? ''),
+    detail: () => ({ message: `${headers[field]} is missing or has a wrong form. ${sentence}` }),
+  }
+}
+
+const signs = (identity: StoredIdentity | undefined): boolean =>
+  identity !== undefined && identity.binding !== 'legacy'
+
+/** NaN when there is no usable time, which no comparison accepts. */
+const signedAt = ({ presented }: HeadInput): number => Number(presented.time ?? Number.NaN)
+
+const seconds = (instant: Date): number => Math.floor(instant.getTime() / 1000)
+
+function serverTime({ now }: HeadInput): FaultDetail {
+  return { details: { server_time: now.toISOString() } }
+}
+
+function secretMatches(secret: string | undefined, stored: Buffer | undefined): boolean {
+  if (secret === undefined || stored === undefined) return false
+  const digest = secretDigest(secret)
+  return digest.length === stored.length && timingSafeEqual(digest, stored)
+}
+
+function sameDevice(header: string | undefined, enrolled: Device | undefined): boolean {
+  const device = header === undefined ? undefined : parseDevice(header)
+  if (device === undefined || enrolled === undefined) return false
+  return device.machine === enrolled.machine && device.install === enrolled.install
+}
+
+async function proves(input: ProofInput): Promise<boolean> {
+  const text = signedText(input)
+  const { publicKey } = input.identity
+  if (text === undefined || publicKey === undefined) return false
+  return verify(publicKey, text, input.presented.proof ?? '')
+}
+
+/** The text that the identity must have signed, or undefined when the request holds what no text can. */
+function signedText({ presented, identity, ...request }: ProofInput): string | undefined {
+  const { credentialId, time = '', nonce = '', device = '', session, idempotencyKey } = presented
+  const parts: RequestParts = { ...request, credentialId, time, nonce, session, idempotencyKey }
+  try {
+    return identity.binding === 'device' ? requestV2({ ...parts, device }) : requestV1(parts)
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
+  }
+}
