@@ -2,8 +2,8 @@
  * Ed25519 key pairs: generate, export, import, fingerprint.
  *
  * - A public key travels as base64url of its 32 raw bytes, 43 characters, in its one canonical spelling.
- * - Keys that could verify what nobody signed are refused here, since OpenSSL takes them: a y that is not reduced, and
- *   the points of small order (the identity verifies every text).
+ * - Keys that could verify what nobody signed are refused here, since Node imports them all: a y that is not reduced,
+ *   and the points of small order (one proof fits every text). Only recent versions of Node refuse to verify with them.
  * - The private key is PKCS#8 PEM at rest and a KeyObject in memory; no error holds any of it.
  *
  * Contract §3, "the verifier rejects small-order and non-canonical keys".
