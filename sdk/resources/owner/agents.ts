@@ -1,0 +1,48 @@
+/** Agents, as their owner sees them. Contract §10. */
+import type { ResponseOf } from '../../contract/endpoint.ts'
+import {
+  type Agent,
+  type AgentCreated,
+  type AgentInput,
+  type AgentStateInput,
+  agents as entries,
+} from '../../contract/owner/agents.ts'
+import { type CallOptions, type OwnerCall, type PageOptions, pageQuery } from './call.ts'
+
+export class OwnerAgents {
+  readonly #call: OwnerCall
+
+  constructor(call: OwnerCall) {
+    this.#call = call
+  }
+
+  /**
+   * Create an agent. It has no credential yet: see `owner.enrollments.create`.
+   *
+   * @throws name_taken within the project; not_found for the project or the environment.
+   */
+  create(projectId: string, input: AgentInput, options: CallOptions = {}): Promise<AgentCreated> {
+    return this.#call(entries.create, { params: { id: projectId }, body: input }, options)
+  }
+
+  /** One page of a project's agents with their connection. @throws not_found */
+  list(projectId: string, page: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { params: { id: projectId }, query: pageQuery(page) }, page)
+  }
+
+  /** @throws not_found */
+  get(projectId: string, agentId: string, options: CallOptions = {}): Promise<Agent> {
+    return this.#call(entries.get, { params: { id: projectId, agent_id: agentId } }, options)
+  }
+
+  /** Enable or disable. Disabling fences the agent's session and ends its waits at once. @throws not_found */
+  setState(
+    projectId: string,
+    agentId: string,
+    state: AgentStateInput['state'],
+    options: CallOptions = {},
+  ): Promise<AgentStateInput> {
+    const params = { id: projectId, agent_id: agentId }
+    return this.#call(entries.setState, { params, body: { state } }, options)
+  }
+}

@@ -1,0 +1,46 @@
+/** The owner's own session: who, which, confirmed when, and how it ends. `Owner.signIn` begins one. Contract §10. */
+import type { ResponseOf } from '../../contract/endpoint.ts'
+import { signIn as entries, type OwnerSession, type OwnerSessionEnded } from '../../contract/owner/sign-in.ts'
+import { type CallOptions, type OwnerCall, type PageOptions, pageQuery } from './call.ts'
+
+export class OwnerSignIn {
+  readonly #call: OwnerCall
+
+  constructor(call: OwnerCall) {
+    this.#call = call
+  }
+
+  /** Who is signed in, until when. @throws owner_session_expired */
+  current(options: CallOptions = {}): Promise<OwnerSession> {
+    return this.#call(entries.current, {}, options)
+  }
+
+  /** Sign out: this session ends, the others stay. @throws owner_session_expired */
+  close(options: CallOptions = {}): Promise<OwnerSessionEnded> {
+    return this.#call(entries.close, { body: {} }, options)
+  }
+
+  /**
+   * Confirm the password; dangerous actions are allowed for ten minutes.
+   *
+   * @throws sign_in_failed for a wrong password, rate_limited after several.
+   */
+  confirm(password: string, options: CallOptions = {}): Promise<OwnerSession> {
+    return this.#call(entries.confirm, { body: { password } }, options)
+  }
+
+  /** Change the password: every session ends, this one too. @throws reauth_required, invalid_request when too short. */
+  changePassword(newPassword: string, options: CallOptions = {}): Promise<OwnerSessionEnded> {
+    return this.#call(entries.password, { body: { new_password: newPassword } }, options)
+  }
+
+  /** One page of the caller's own sessions. */
+  list(page: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { query: pageQuery(page) }, page)
+  }
+
+  /** End one of the caller's own sessions. @throws not_found */
+  revoke(sessionId: string, options: CallOptions = {}): Promise<OwnerSessionEnded> {
+    return this.#call(entries.revoke, { params: { id: sessionId }, body: {} }, options)
+  }
+}
