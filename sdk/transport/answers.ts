@@ -1,0 +1,92 @@
+/**
+ * What came back, read as one of three: an answer, a refusal of the service, or no answer of the service at all.
+ *
+ * Whatever stands between (a proxy, a portal page, another program on the port) speaks neither the contract's answers
+ * nor its errors, and must never look like either.
+ *
+ * Contract §1.
+ */
+import type { ErrorBody } from '../contract/error-body.ts'
+import { type Asked, BridgeError, LocalError, type LocalErrorCode } from './failures.ts'
+import type { FetchResponse } from './fetch.ts'
+
+/** The body of an answer. @throws BridgeError for an error of the contract; LocalError for anything else. */
+export async function readAnswer(
+  asked: Asked,
+  required: readonly string[],
+  response: FetchResponse,
+): Promise<unknown> {
+  const { status } = response
+  if (status >= 300 && status < 400) {
+    throw local('redirected', asked, 'answered with a redirect, which is not followed')
+  }
+  const value = parseObject(await response.text())
+  if (status >= 400 && isErrorBody(value)) {
+    throw new BridgeError(asked, status, value, retryAfterMs(response.headers.get('retry-after')))
+  }
+  // Readiness answers 503 "with the same body" (contract §11).
+  const isAnswer = status === 200 || (status === 503 && required.length > 0)
+  if (isAnswer && value !== undefined && required.every((name) => Object.hasOwn(value, name))) return value
+  // A gateway whose upstream is away says so with a page of its own.
+  if (status === 502 || status === 503 || status === 504) {
+    throw local('unreachable', asked, `a proxy answered ${status} in place of the node`)
+  }
+  throw local('bad_response', asked, `what answered (status ${status}) does not speak the bridge protocol`)
+}
+
+/** Who ended an attempt, when it was not the network. */
+export type Ended = 'by-caller' | 'by-time' | undefined
+
+/** What a failed attempt means. What {@link readAnswer} threw passes through. */
+export function failureOf(error: unknown, asked: Asked, ended: Ended): Error {
+  if (error instanceof BridgeError || error instanceof LocalError) return error
+  if (ended === 'by-caller') return local('aborted', asked, 'given up by the caller', error)
+  if (ended === 'by-time') return local('timeout', asked, 'the node did not answer in time', error)
+  const reason = platformCode(error)
+  if (reason === undefined) return local('unreachable', asked, 'the connection failed', error)
+  if (blocked.has(reason)) {
+    return local('sandbox_blocked', asked, `this process may not open the connection (${reason})`, error)
+  }
+  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_/.test(reason)) {
+    return local('certificate_refused', asked, `the node's certificate is not trusted (${reason})`, error)
+  }
+  if (reason.startsWith('HPE_')) {
+    return local('bad_response', asked, 'what answered does not speak HTTP', error)
+  }
+  return local('unreachable', asked, `no connection to the node (${reason})`, error)
+}
+
+/** What a sandbox answers to connect(2). */
+const blocked: ReadonlySet<string> = new Set(['EPERM', 'EACCES'])
+
+const local = (code: LocalErrorCode, asked: Asked, words: string, cause?: unknown): LocalError =>
+  new LocalError(code, `${asked.method} ${asked.path}: ${words}`, cause === undefined ? {} : { cause })
+
+/** The innermost code: `fetch` wraps, and a host with several addresses gathers one error for each. */
+function platformCode(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown }
+  const inner = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
+  return platformCode(inner) ?? (typeof code === 'string' ? code : undefined)
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+  } catch {
+    // Not JSON: the same answer as JSON of another shape.
+    return undefined
+  }
+}
+
+const isErrorBody = (
+  value: Record<string, unknown> | undefined,
+): value is ErrorBody & Record<string, unknown> =>
+  typeof value?.error === 'string' &&
+  typeof value.message === 'string' &&
+  typeof value.request_id === 'string'
+
+/** `Retry-After` in its seconds form, the only one the service sends. */
+const retryAfterMs = (header: string | null): number | undefined =>
+  header !== null && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined

@@ -1,0 +1,89 @@
+/**
+ * The two families of errors that a client meets.
+ *
+ * - `BridgeError`: the service said no. Its code is one of the catalogue.
+ * - `LocalError`: what never reached the service, or what never came back from it as an answer.
+ *
+ * Messages name method and path, never a header, a body or a query.
+ *
+ * Contract §2, §13.
+ */
+import type { ErrorBody } from '../contract/error-body.ts'
+import { type ErrorCode, errors, type Retry } from '../contract/errors.ts'
+
+/** A refusal by a newer service may carry a code that this client does not know. */
+export type RefusalCode = ErrorCode | 'unrecognized'
+
+/** Code → meaning of everything that goes wrong on this side of the service. */
+export const localErrors = {
+  unreachable: 'No connection to the node, or a proxy answered in its place.',
+  timeout: 'The node did not answer in time; whether the request took effect is unknown.',
+  aborted: 'The caller gave up.',
+  bad_response: 'What answered is not a bridge node, or its answer is not of the contract.',
+  redirected: 'The address answers with a redirect, which is never followed.',
+  certificate_refused: "The node's TLS certificate is not trusted.",
+  sandbox_blocked: 'This process may not open network connections.',
+  invalid_url: 'The address is not a usable http(s) URL.',
+  insecure_url: 'Plain http beyond this machine was not allowed explicitly.',
+  identity_missing: 'No identity is stored here; enrol first.',
+  identity_unreadable: 'The stored identity or its key cannot be used as it is.',
+  wrong_server: 'The answer comes from another installation than the pinned one.',
+  storage_failed: 'A local file could not be read or written.',
+  peer_unknown: 'No permitted peer has this name or id.',
+} as const
+export type LocalErrorCode = keyof typeof localErrors
+
+/** What was asked; the query is left out. */
+export interface Asked {
+  readonly method: string
+  readonly path: string
+}
+
+/** The service refused. See {@link LocalError} for everything else. */
+export class BridgeError extends Error {
+  override readonly name = 'BridgeError'
+  readonly code: RefusalCode
+  readonly status: number
+  readonly retry: Retry
+  readonly requestId: string
+  readonly retryAfterMs: number | undefined
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(asked: Asked, status: number, body: ErrorBody, retryAfterMs?: number) {
+    super(`${asked.method} ${asked.path}: ${body.error}: ${body.message}`)
+    const entry = Object.hasOwn(errors, body.error) ? errors[body.error] : undefined
+    this.code = entry === undefined ? 'unrecognized' : body.error
+    this.status = status
+    this.retry = entry?.retry ?? 'never'
+    this.requestId = body.request_id
+    this.retryAfterMs = body.retry_after_ms ?? retryAfterMs
+    this.details = body.details ?? {}
+  }
+}
+
+/** No answer of the service stands behind this one. `cause` holds what the platform said, where it said something. */
+export class LocalError extends Error {
+  override readonly name = 'LocalError'
+  readonly code: LocalErrorCode
+
+  constructor(code: LocalErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** Whether the request may have taken effect although no answer says so: retry with the same key, or keep it. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  if (error instanceof BridgeError) return error.status === 503 || error.retry === 'same-key'
+  return error instanceof LocalError && unanswered.has(error.code)
+}
+
+const unanswered: ReadonlySet<LocalErrorCode> = new Set([
+  'unreachable',
+  'timeout',
+  'aborted',
+  'bad_response',
+  'redirected',
+  'certificate_refused',
+  'sandbox_blocked',
+])

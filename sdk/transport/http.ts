@@ -1,0 +1,204 @@
+/**
+ * `call(endpoint, input)`: build, authorize, send, decode.
+ *
+ * - Address and body bytes are made once; every attempt is authorized afresh over the same bytes and the same
+ *   Idempotency-Key.
+ * - Redirects are refused, so no header reaches another host.
+ * - An answer counts only when it is a JSON object with the fields that the contract requires.
+ *
+ * Contract §1, §2, §13.
+ */
+import { setTimeout as timer } from 'node:timers/promises'
+import type { BodyOf, Caller, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../contract/endpoint.ts'
+import { headers } from '../contract/headers.ts'
+import { type Address, targetOf, urlOf } from './address.ts'
+import { failureOf, readAnswer } from './answers.ts'
+import { BridgeError, LocalError } from './failures.ts'
+import type { Fetch, FetchResponse } from './fetch.ts'
+import { retryDelay } from './retry.ts'
+
+type Given<K extends string, T> = [T] extends [undefined] ? unknown : { readonly [P in K]: T }
+type MaybeGiven<K extends string, T> = [T] extends [undefined]
+  ? unknown
+  : { readonly [P in K]?: T | undefined }
+
+/** The parts that an entry has, and no others. */
+export type CallInput<E extends EndpointSpec> = Given<'params', ParamsOf<E>> &
+  MaybeGiven<'query', QueryOf<E>> &
+  Given<'body', BodyOf<E>>
+
+export interface CallOptions {
+  /** Ends the call, its waits between attempts included. */
+  readonly signal?: AbortSignal | undefined
+  /** How long one attempt may take. */
+  readonly timeoutMs?: number | undefined
+}
+
+export interface KeyedOptions extends CallOptions {
+  /** To send again what may have arrived; made once per call when absent. */
+  readonly idempotencyKey?: string | undefined
+}
+
+/** One request, ready to travel any number of times. What an outbox keeps. */
+export interface PreparedRequest {
+  readonly endpoint: string
+  readonly caller: Caller
+  readonly method: EndpointSpec['method']
+  /** From `/api/` on, query included. */
+  readonly target: string
+  readonly body: string | undefined
+  readonly idempotencyKey: string | undefined
+  /** Sending it twice does no more than sending it once. */
+  readonly repeatable: boolean
+  /** The fields that a 200 must hold. */
+  readonly required: readonly string[]
+}
+
+/** Who calls: what proves it, and which refusals it can mend. */
+export interface Authority {
+  /** The headers of one attempt; asked again for each. */
+  headers(
+    request: PreparedRequest,
+    body: Uint8Array,
+  ): Record<string, string> | Promise<Record<string, string>>
+  /** Mend what a refusal names. True: try again now. `mended` lives as long as the call, so that each remedy is tried once. */
+  mend?(refusal: BridgeError, mended: Set<string>, options: CallOptions): Promise<boolean>
+  /** Sees the headers of every answer. */
+  answered?(response: FetchResponse): void
+}
+
+export interface TransportOptions {
+  readonly address: Address
+  readonly authority: Authority
+  readonly fetch: Fetch
+  readonly random: (bytes: number) => Buffer
+  readonly userAgent: string
+  readonly timeoutMs?: number | undefined
+  /** Waits between attempts. */
+  readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
+}
+
+const defaultTimeoutMs = 30_000
+
+/** Everything about a call but the identity: build the request once. `idempotencyKey` is used where the entry wants one. */
+export function prepare<E extends EndpointSpec>(
+  entry: E,
+  input: CallInput<E>,
+  idempotencyKey: string | undefined,
+): PreparedRequest {
+  const { params, query, body } = input as {
+    params?: Record<string, unknown>
+    query?: Record<string, unknown>
+    body?: unknown
+  }
+  return {
+    endpoint: entry.id,
+    caller: entry.caller,
+    method: entry.method,
+    target: targetOf(entry.path, params, query),
+    body: entry.body === undefined ? undefined : JSON.stringify(body),
+    idempotencyKey: entry.idempotent === true ? idempotencyKey : undefined,
+    repeatable: entry.method === 'GET' || entry.idempotent === true || entry.reads === true,
+    required: (entry.response as { required?: readonly string[] }).required ?? [],
+  }
+}
+
+/** An Idempotency-Key that nobody else has. */
+export const freshKey = (random: (bytes: number) => Buffer): string => random(16).toString('base64url')
+
+export class Transport {
+  readonly #options: TransportOptions
+
+  constructor(options: TransportOptions) {
+    this.#options = options
+  }
+
+  /** @throws BridgeError when the service refuses; LocalError when no answer of it came. */
+  async call<const E extends EndpointSpec>(
+    entry: E,
+    input: CallInput<E>,
+    options: KeyedOptions = {},
+  ): Promise<ResponseOf<E>> {
+    const key = options.idempotencyKey ?? freshKey(this.#options.random)
+    return (await this.send(prepare(entry, input, key), options)) as ResponseOf<E>
+  }
+
+  /** Send a request as often as the retry policy allows. @throws as {@link call}. */
+  async send(request: PreparedRequest, options: CallOptions = {}): Promise<unknown> {
+    const body = Buffer.from(request.body ?? '')
+    const mended = new Set<string>()
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#attempt(request, body, options)
+      } catch (failure) {
+        if (await this.#mend(failure, mended, options)) continue
+        const { repeatable } = request
+        const delay = retryDelay({ attempt, repeatable, failure, jitter: this.#jitter() })
+        if (delay === undefined) throw failure
+        await this.#sleep(delay, options.signal, request)
+      }
+    }
+  }
+
+  async #attempt(
+    request: PreparedRequest,
+    body: Buffer<ArrayBuffer>,
+    { signal: given, timeoutMs }: CallOptions,
+  ): Promise<unknown> {
+    const { address, authority, fetch } = this.#options
+    const url = urlOf(address, request.target)
+    const authorized = await authority.headers(request, body)
+    const timeout = AbortSignal.timeout(timeoutMs ?? this.#options.timeoutMs ?? defaultTimeoutMs)
+    const asked = askedOf(request)
+    try {
+      const response = await fetch(url, {
+        method: request.method,
+        headers: { ...this.#plainHeaders(request), ...authorized },
+        ...(request.body === undefined ? {} : { body }),
+        signal: given === undefined ? timeout : AbortSignal.any([given, timeout]),
+        redirect: 'manual',
+      })
+      authority.answered?.(response)
+      return await readAnswer(asked, request.required, response)
+    } catch (error) {
+      throw failureOf(error, asked, given?.aborted ? 'by-caller' : timeout.aborted ? 'by-time' : undefined)
+    }
+  }
+
+  #plainHeaders(request: PreparedRequest): Record<string, string> {
+    return {
+      accept: 'application/json',
+      'user-agent': this.#options.userAgent,
+      ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(request.idempotencyKey === undefined ? {} : { [headers.idempotencyKey]: request.idempotencyKey }),
+    }
+  }
+
+  async #mend(failure: unknown, mended: Set<string>, options: CallOptions): Promise<boolean> {
+    if (!(failure instanceof BridgeError) || this.#options.authority.mend === undefined) return false
+    return this.#options.authority.mend(failure, mended, options)
+  }
+
+  #jitter(): number {
+    return this.#options.random(4).readUInt32BE() / 2 ** 32
+  }
+
+  async #sleep(ms: number, signal: AbortSignal | undefined, request: PreparedRequest): Promise<void> {
+    const { sleep = defaultSleep } = this.#options
+    try {
+      await sleep(ms, signal)
+    } catch (cause) {
+      const { method, path } = askedOf(request)
+      throw new LocalError('aborted', `${method} ${path}: given up while waiting to try again`, { cause })
+    }
+  }
+}
+
+export const askedOf = ({ method, target }: PreparedRequest) => ({
+  method,
+  path: target.split('?')[0] ?? target,
+})
+
+const defaultSleep = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
+  await timer(ms, undefined, signal === undefined ? {} : { signal })
+}
