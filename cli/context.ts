@@ -1,0 +1,107 @@
+/**
+ * What a command may reach, each part made when it is first asked for.
+ *
+ * The only CLI file that reads `process.env`; clock and randomness are made here and handed on.
+ */
+import { randomBytes } from 'node:crypto'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import type { Fetch } from '../sdk/index.ts'
+import type { GlobalOptions } from './command.ts'
+import { createIo, type Io, type Streams } from './io.ts'
+import { createOutput, type Output } from './output.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Settings {
+  json: boolean
+  profile: string
+}
+
+/** What differs between the real process and a test. */
+export interface Surroundings {
+  readonly streams: Streams
+  readonly environment: Environment
+  readonly clock: () => Date
+  readonly random: (bytes: number) => Buffer
+  readonly homeDirectory: string
+  /** Aborted by SIGINT and SIGTERM, or when nobody reads standard output any more. */
+  readonly interruption: AbortController
+}
+
+export interface CliContext {
+  readonly io: Io
+  readonly output: Output
+  readonly clock: () => Date
+  readonly random: (bytes: number) => Buffer
+  readonly environment: Environment
+  /** The folder of every profile, BRIDGE_HOME. */
+  readonly home: string
+  /** Which profile, and whether to print JSON; filled from the command line before a command runs. */
+  readonly settings: Readonly<Settings>
+  /** Give it to everything that waits. */
+  readonly signal: AbortSignal
+  /** Whether the surroundings say that the network is closed to this process. */
+  readonly isSandboxed: boolean
+  /** Ids of the outbox entries that this command had to leave there. */
+  readonly keptIds: readonly string[]
+  /** For clients of the node; see http-fetch.ts. */
+  fetch(): Promise<Fetch>
+  configure(options: GlobalOptions): void
+  close(): Promise<void>
+}
+
+export function createContext(surroundings: Surroundings): CliContext {
+  const { streams, environment, clock, random, homeDirectory, interruption } = surroundings
+  const settings: Settings = { json: false, profile: environment.BRIDGE_PROFILE || 'default' }
+  const io = createIo(streams, () => interruption.abort())
+  let fetch: Promise<Fetch> | undefined
+  return {
+    io,
+    output: createOutput(io, settings),
+    clock,
+    random,
+    environment,
+    home: homeFolder(environment, homeDirectory),
+    settings,
+    signal: interruption.signal,
+    isSandboxed: environment.CODEX_SANDBOX_NETWORK_DISABLED === '1',
+    keptIds: [],
+    fetch: () => {
+      fetch ??= import('./http-fetch.ts').then(({ httpFetch }) => httpFetch())
+      return fetch
+    },
+    configure: (options) => {
+      settings.json = options.json === true
+      if (options.profile !== undefined) settings.profile = options.profile
+    },
+    close: async () => {},
+  }
+}
+
+/** BRIDGE_HOME, else the XDG folder, else `~/.config/agent-bridge`. */
+function homeFolder({ BRIDGE_HOME, XDG_CONFIG_HOME }: Environment, homeDirectory: string): string {
+  if (BRIDGE_HOME !== undefined && BRIDGE_HOME !== '') return BRIDGE_HOME
+  // "All paths set in these environment variables must be absolute" (XDG base directories).
+  const base = XDG_CONFIG_HOME !== undefined && isAbsolute(XDG_CONFIG_HOME) ? XDG_CONFIG_HOME : undefined
+  return join(base ?? join(homeDirectory, '.config'), 'agent-bridge')
+}
+
+/** The context of this process. A second SIGINT or SIGTERM ends it at once. */
+export function processContext(): CliContext {
+  const interruption = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      if (interruption.signal.aborted) process.exit(130)
+      interruption.abort()
+    })
+  }
+  return createContext({
+    streams: process,
+    environment: process.env,
+    clock: () => new Date(),
+    random: randomBytes,
+    homeDirectory: homedir(),
+    interruption,
+  })
+}

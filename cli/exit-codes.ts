@@ -1,0 +1,122 @@
+/**
+ * What a command's exit code tells the program that ran it. Frozen by test/cli/exit-codes.test.ts.
+ *
+ * Contract §12.
+ */
+import type { LocalErrorCode, RefusalCode } from '../sdk/index.ts'
+
+export const exitCodes = {
+  done: 0,
+  unexpected: 1,
+  usage: 2,
+  not_found: 3,
+  /** Timed out, nothing came. */
+  nothing_came: 4,
+  /** Authentication or revoked. */
+  authentication: 5,
+  /** Session fenced or held elsewhere. */
+  session: 6,
+  conflict: 7,
+  /** Stop: a rate or loop guard. */
+  guard: 8,
+  /** Node unreachable, kept in the outbox. */
+  unreachable: 9,
+  /** Stored but nobody listening. */
+  nobody_listening: 10,
+  claim_lost: 11,
+  already_listening: 12,
+  /** The sandbox blocks the network. */
+  sandbox: 13,
+  clock_skew: 14,
+  /** Hash or length differs. */
+  integrity: 15,
+  interrupted: 130,
+} as const
+export type ExitName = keyof typeof exitCodes
+export type ExitCode = (typeof exitCodes)[ExitName]
+
+/** What a command throws when the reason lies in this program: words, an exit code and at most one hint. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure'
+  readonly exit: ExitName
+  readonly hint: string | undefined
+
+  constructor(exit: ExitName, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.exit = exit
+    this.hint = options.hint
+  }
+}
+
+/** The exit of every refusal of the service. */
+export const refusalExits: Readonly<Record<RefusalCode, ExitName>> = {
+  unrecognized: 'unexpected',
+  unauthenticated: 'authentication',
+  credential_unknown: 'authentication',
+  credential_revoked: 'authentication',
+  credential_expired: 'authentication',
+  signature_invalid: 'authentication',
+  signature_required: 'authentication',
+  clock_skew: 'clock_skew',
+  request_replayed: 'authentication',
+  device_mismatch: 'authentication',
+  challenge_invalid: 'authentication',
+  sign_in_failed: 'authentication',
+  owner_session_expired: 'authentication',
+  origin_mismatch: 'authentication',
+  scope_missing: 'authentication',
+  agent_disabled: 'authentication',
+  not_permitted: 'authentication',
+  reauth_required: 'authentication',
+  not_found: 'not_found',
+  method_not_allowed: 'unexpected',
+  session_active: 'session',
+  session_fenced: 'session',
+  session_closed: 'session',
+  session_unknown: 'session',
+  takeover_pending: 'session',
+  idempotency_conflict: 'conflict',
+  state_conflict: 'conflict',
+  claim_held: 'conflict',
+  claim_lost: 'claim_lost',
+  recipient_key_conflict: 'conflict',
+  project_paused: 'conflict',
+  name_taken: 'conflict',
+  pairing_disabled: 'conflict',
+  enrollment_used: 'authentication',
+  enrollment_expired: 'authentication',
+  enrollment_revoked: 'authentication',
+  offer_expired: 'conflict',
+  package_removed: 'conflict',
+  project_archived: 'conflict',
+  setup_done: 'conflict',
+  body_too_large: 'usage',
+  invalid_request: 'usage',
+  receipt_mismatch: 'integrity',
+  manifest_invalid: 'usage',
+  rate_limited: 'guard',
+  wait_limit: 'guard',
+  conversation_budget: 'guard',
+  internal: 'unexpected',
+  unavailable: 'unreachable',
+  capacity_reached: 'unreachable',
+  storage_full: 'unreachable',
+}
+
+/** The exit of everything that goes wrong on this side of the service. */
+export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
+  unreachable: 'unreachable',
+  timeout: 'unreachable',
+  aborted: 'interrupted',
+  bad_response: 'unreachable',
+  redirected: 'unreachable',
+  certificate_refused: 'unreachable',
+  sandbox_blocked: 'sandbox',
+  invalid_url: 'usage',
+  insecure_url: 'usage',
+  identity_missing: 'authentication',
+  identity_unreadable: 'authentication',
+  wrong_server: 'authentication',
+  storage_failed: 'unexpected',
+  peer_unknown: 'not_found',
+}

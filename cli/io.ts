@@ -1,0 +1,115 @@
+/**
+ * The only file that touches standard input, output and error.
+ *
+ * Voice: lower case, no full stop, no exclamation. Errors begin `bridge: `; a hint is one line beginning `hint: `.
+ * Without a terminal: no colour, no prompt, no spinner.
+ *
+ * Contract §12.
+ */
+import type { Readable, Writable } from 'node:stream'
+import { CommandFailure } from './exit-codes.ts'
+
+export interface Streams {
+  readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown }
+  readonly stdout: Writable & { readonly isTTY?: boolean }
+  readonly stderr: Writable & { readonly isTTY?: boolean }
+}
+
+export interface Io {
+  /** Data. */
+  out(text: string): void
+  /** Everything else. */
+  err(text: string): void
+  /** Resolves when everything written so far has been handed over, or nobody reads it any more. */
+  drained(): Promise<void>
+  /** Whether the reader of standard output went away. */
+  readonly isClosed: boolean
+  readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean }
+  /** All of standard input as text. @throws CommandFailure when it is longer than `maxBytes` or not UTF-8. */
+  readAll(maxBytes?: number): Promise<string>
+  /** The first line of standard input, without its end. Where it is a terminal, `prompt` is shown and nothing is echoed. */
+  readSecret(prompt: string): Promise<string>
+}
+
+/** More than any request may carry. */
+const defaultMaxBytes = 1024 * 1024
+
+/** `onClosed` is called once when the reader of standard output goes away. */
+export function createIo({ stdin, stdout, stderr }: Streams, onClosed: () => void = () => {}): Io {
+  let closed = false
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    if (closed) return
+    closed = true
+    onClosed()
+  })
+  // Nobody reads what went wrong either: there is nobody to tell.
+  stderr.on('error', () => {})
+  const io: Io = {
+    out: (text) => {
+      if (!closed) stdout.write(text)
+    },
+    err: (text) => {
+      stderr.write(text)
+    },
+    drained: () => new Promise((resolve) => (closed ? resolve() : stdout.write('', () => resolve()))),
+    get isClosed() {
+      return closed
+    },
+    isTerminal: {
+      stdin: stdin.isTTY === true,
+      stdout: stdout.isTTY === true,
+      stderr: stderr.isTTY === true,
+    },
+    readAll: (maxBytes = defaultMaxBytes) => readText(stdin, maxBytes),
+    readSecret: (prompt) => (stdin.isTTY === true ? readUnechoed(stdin, stderr, prompt) : readLine(stdin)),
+  }
+  return io
+}
+
+async function readText(stdin: Readable, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk as Buffer | string)
+    length += bytes.length
+    if (length > maxBytes)
+      throw new CommandFailure('usage', `standard input is longer than ${maxBytes} bytes`)
+    chunks.push(bytes)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
+  } catch (cause) {
+    throw new CommandFailure('usage', 'standard input is not UTF-8 text', { cause })
+  }
+}
+
+async function readLine(stdin: Readable): Promise<string> {
+  const text = await readText(stdin, defaultMaxBytes)
+  return text.split(/\r?\n/, 1)[0] ?? ''
+}
+
+/** Raw mode: the terminal echoes nothing, and hands over each key as it comes. */
+function readUnechoed(stdin: Streams['stdin'], stderr: Writable, prompt: string): Promise<string> {
+  stderr.write(prompt)
+  stdin.setRawMode?.(true)
+  stdin.resume()
+  return new Promise((resolve, reject) => {
+    let typed = ''
+    const end = (settle: () => void) => {
+      stdin.off('data', onData)
+      stdin.setRawMode?.(false)
+      stdin.pause()
+      stderr.write('\n')
+      settle()
+    }
+    const onData = (chunk: Buffer | string) => {
+      for (const key of String(chunk)) {
+        if (key === '\r' || key === '\n' || key === '\u0004') return end(() => resolve(typed))
+        if (key === '\u0003') return end(() => reject(new CommandFailure('interrupted', 'interrupted')))
+        typed = key === '\u007f' || key === '\b' ? [...typed].slice(0, -1).join('') : typed + key
+      }
+    }
+    stdin.on('data', onData)
+  })
+}

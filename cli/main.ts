@@ -1,0 +1,7 @@
+/** `bridge`. */
+import { processContext } from './context.ts'
+import { run } from './run.ts'
+
+run(process.argv.slice(2), processContext()).then((code) => {
+  process.exitCode = code
+})
