@@ -72,7 +72,7 @@ export const conversations = {
       "Create or retrieve the conversation with a paired peer, or with the owner by the caller's own id.",
     body: ConversationInput,
     response: Conversation,
-    errors: ['not_found', 'pairing_disabled', 'idempotency_conflict', 'project_paused'],
+    errors: ['not_found', 'pairing_disabled', 'state_conflict', 'idempotency_conflict', 'project_paused'],
   }),
   list: endpoint({
     id: 'conversations.list',

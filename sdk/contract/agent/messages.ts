@@ -150,6 +150,7 @@ export const messages = {
     errors: [
       'not_found',
       'pairing_disabled',
+      'state_conflict',
       'idempotency_conflict',
       'project_paused',
       'conversation_budget',

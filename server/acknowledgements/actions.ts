@@ -1,0 +1,65 @@
+/**
+ * Acknowledging: the recipient says that it recorded these messages durably.
+ *
+ * All or nothing: an id that is not the caller's reads as unknown and nothing is acknowledged. Idempotent by nature.
+ *
+ * Contract §7.
+ */
+import type { Acknowledged } from '../../sdk/contract/agent/messages.ts'
+import { type Actor, agentActor, ownerActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import { writeAs } from '../identity/admission.ts'
+import type { AgentCaller, OwnerCaller } from '../identity/callers.ts'
+import { writeAsOwner } from '../identity/owner.ts'
+import { getProject } from '../projects/store.ts'
+import * as store from './store.ts'
+
+export function acknowledge(
+  context: Context,
+  caller: AgentCaller,
+  ids: readonly string[],
+): Promise<Acknowledged> {
+  return writeAs(context, caller, async (tx, agent) => {
+    const actor = { actor: agentActor(agent), project_id: agent.project_id }
+    const result = await acknowledgeFor(tx, { agentId: agent.agent_id }, ids, actor)
+    if (result.acknowledged.length > 0) await store.countOut(tx, agent.agent_id, result.acknowledged.length)
+    return result
+  })
+}
+
+export function acknowledgeAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  ids: readonly string[],
+): Promise<Acknowledged> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, projectId)
+    const actor = { actor: ownerActor(caller), project_id: project.id }
+    return acknowledgeFor(tx, { ownerOf: project.id }, ids, actor)
+  })
+}
+
+async function acknowledgeFor(
+  tx: Tx,
+  recipient: store.Recipient,
+  ids: readonly string[],
+  who: { readonly actor: Actor; readonly project_id: string },
+): Promise<Acknowledged> {
+  const found = await store.findAddressed(tx, recipient, ids)
+  if (found.length !== ids.length) throw new Fault('not_found')
+  const open = new Set(found.filter((each) => each.acknowledged_at === null).map((each) => each.id))
+  const acknowledged = ids.filter((id) => open.has(id))
+  const already = ids.filter((id) => !open.has(id))
+  if (acknowledged.length === 0) return { acknowledged, already }
+  await store.markAcknowledged(tx, acknowledged)
+  await recordAudit(tx, {
+    kind: 'message.acknowledged',
+    ...who,
+    subject: { type: 'message', id: acknowledged[0] ?? null },
+    details: { message_ids: acknowledged },
+  })
+  return { acknowledged, already }
+}

@@ -1,0 +1,95 @@
+/** What an owner does to agents. Contract §10. */
+
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Agent, AgentCreated, AgentInput, AgentStateInput } from '../../sdk/contract/owner/agents.ts'
+import { ownerActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import { type PageQuery, toPage } from '../database/page.ts'
+import { findEnvironment } from '../environments/store.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
+import { getProject } from '../projects/store.ts'
+import { fence } from '../sessions/fencing.ts'
+import * as store from './store.ts'
+
+export function createAgent(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  input: AgentInput,
+): Promise<AgentCreated> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, projectId)
+    const { environment_id = null } = input
+    if (environment_id !== null && !(await findEnvironment(tx.db, project.id, environment_id))) {
+      throw new Fault('not_found', { message: 'environment_id names no environment of this project.' })
+    }
+    if (await store.isNameTaken(tx.db, project.id, input.name)) throw new Fault('name_taken')
+    const id = await store.insertAgent(tx, {
+      project_id: project.id,
+      environment_id,
+      name: input.name,
+      role_name: input.role_name ?? '',
+      description: input.description ?? '',
+      prompt_template: input.prompt_template ?? '',
+    })
+    await recordAudit(tx, {
+      kind: 'agent.created',
+      actor: ownerActor(caller),
+      project_id: project.id,
+      subject: { type: 'agent', id },
+      details: { name: input.name },
+    })
+    return { agent: view(context, await store.getAgent(tx.db, project.id, id), tx.now) }
+  })
+}
+
+const view = (context: Context, row: store.AgentView, now: Date): Agent =>
+  store.toAgent(row, context.presence.connection(row.id, now, row.last_contact_at))
+
+export function listAgents(context: Context, caller: OwnerCaller, projectId: string, query: PageQuery) {
+  return readAsOwner(context, caller, async (db, now) => {
+    const project = await getProject(db, caller, projectId)
+    const rows = await store.listAgents(db, project.id, query)
+    const limit = query.limit ?? limits.pageDefault
+    const { items: agents, ...page } = toPage(rows, limit, query.after, (row) => view(context, row, now))
+    return { agents, ...page }
+  })
+}
+
+export function getAgent(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly agent_id: string },
+): Promise<Agent> {
+  return readAsOwner(context, caller, async (db, now) => {
+    const project = await getProject(db, caller, ids.id)
+    return view(context, await store.getAgent(db, project.id, ids.agent_id), now)
+  })
+}
+
+/** Disabling fences the session and ends its waits at once. */
+export function setAgentState(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly agent_id: string },
+  { state }: AgentStateInput,
+): Promise<AgentStateInput> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, ids.id)
+    const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
+    if (agent.state === state) return { state }
+    await store.updateAgentState(tx, agent.id, state)
+    const why = { actor: ownerActor(caller), project_id: project.id }
+    await recordAudit(tx, {
+      kind: state === 'disabled' ? 'agent.disabled' : 'agent.enabled',
+      ...why,
+      subject: { type: 'agent', id: agent.id },
+    })
+    if (state === 'disabled')
+      await fence(context, tx, { agentId: agent.id }, { ...why, reason: 'agent_disabled' })
+    tx.afterCommit(() => context.wakeups.notify(agent.id))
+    return { state }
+  })
+}

@@ -1,0 +1,136 @@
+/** The SQL of agents. */
+import type { Kysely } from 'kysely'
+import type { RecipientKey } from '../../sdk/contract/agent/peers.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Agent } from '../../sdk/contract/owner/agents.ts'
+import type { Connection } from '../../sdk/contract/presence.ts'
+import { beforeAll, type PageQuery } from '../database/page.ts'
+import type { AgentRow, RecipientKeyRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+
+type Db = Kysely<Tables>
+
+/** An agent with what else is shown of it. */
+export type AgentView = AgentRow & {
+  readonly recipient: string | null
+  readonly key_fingerprint: string | null
+  readonly registered_at: string | null
+  readonly registered_by: RecipientKeyRow['registered_by'] | null
+  readonly last_contact_at: string | null
+}
+
+/** One query for an agent, its key and its last stored contact; the newest session is found by index. */
+export const agentViews = (db: Db) =>
+  db
+    .selectFrom('agents')
+    .leftJoin('recipient_keys', 'recipient_keys.agent_id', 'agents.id')
+    .selectAll('agents')
+    .select([
+      'recipient_keys.recipient',
+      'recipient_keys.fingerprint as key_fingerprint',
+      'recipient_keys.registered_at',
+      'recipient_keys.registered_by',
+    ])
+    .select((eb) =>
+      eb
+        .selectFrom('sessions')
+        .select('sessions.last_contact_at')
+        .whereRef('sessions.agent_id', '=', 'agents.id')
+        .orderBy('sessions.generation', 'desc')
+        .limit(1)
+        .as('last_contact_at'),
+    )
+
+/** @throws not_found */
+export async function getAgent(db: Db, projectId: string, id: string): Promise<AgentView> {
+  const row = await agentViews(db)
+    .where('agents.id', '=', id)
+    .where('agents.project_id', '=', projectId)
+    .executeTakeFirst()
+  if (row === undefined) throw new Fault('not_found')
+  return row
+}
+
+export async function listAgents(
+  db: Db,
+  projectId: string,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<AgentView[]> {
+  return agentViews(db)
+    .where('agents.project_id', '=', projectId)
+    .where('agents.id', '>', after ?? beforeAll)
+    .orderBy('agents.id')
+    .limit(limit + 1)
+    .execute()
+}
+
+export async function isNameTaken(db: Db, projectId: string, name: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('agents')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export async function insertAgent(
+  tx: Tx,
+  agent: Pick<
+    AgentRow,
+    'project_id' | 'environment_id' | 'name' | 'role_name' | 'description' | 'prompt_template'
+  >,
+): Promise<string> {
+  const id = tx.id()
+  await tx.db
+    .insertInto('agents')
+    .values({
+      ...agent,
+      id,
+      instructions: '',
+      instructions_updated_at: null,
+      state: 'enabled',
+      session_generation: 0,
+      created_at: tx.nowIso,
+    })
+    .execute()
+  return id
+}
+
+export async function updateAgentState(tx: Tx, id: string, state: AgentRow['state']): Promise<void> {
+  await tx.db.updateTable('agents').set({ state }).where('id', '=', id).execute()
+}
+
+export function recipientKeyOf(row: AgentView): RecipientKey | null {
+  if (row.recipient === null || row.registered_at === null || row.registered_by === null) return null
+  return {
+    agent_id: row.id,
+    recipient: row.recipient,
+    fingerprint: row.key_fingerprint ?? '',
+    registered_at: row.registered_at,
+    registered_by: row.registered_by,
+  }
+}
+
+/** "The legacy role field on peers is kept for compatibility; role_name is the current field." Spec §9. */
+export const legacyRole = (roleName: string): string =>
+  roleName
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+
+export const toAgent = (row: AgentView, connection: Connection): Agent => ({
+  id: row.id,
+  project_id: row.project_id,
+  environment_id: row.environment_id,
+  name: row.name,
+  role_name: row.role_name,
+  role: legacyRole(row.role_name),
+  description: row.description,
+  prompt_template: row.prompt_template,
+  state: row.state,
+  recipient_key: recipientKeyOf(row),
+  connection,
+  created_at: row.created_at,
+})

@@ -1,0 +1,96 @@
+/** One page: everything the service is, registered in reading order. */
+import { type FastifyInstance, fastify, LogController } from 'fastify'
+import { limits } from '../sdk/contract/limits.ts'
+import { acknowledgementRoutes } from './acknowledgements/routes.ts'
+import { agentOwnerRoutes } from './agents/owner-routes.ts'
+import { bootstrapRoutes } from './bootstrap/routes.ts'
+import type { Context } from './context.ts'
+import { conversationRoutes } from './conversations/routes.ts'
+import { credentialOwnerRoutes } from './credentials/owner-routes.ts'
+import { enrollmentOwnerRoutes, enrollmentRoutes } from './enrollments/routes.ts'
+import { environmentOwnerRoutes } from './environments/owner-routes.ts'
+import { Fault } from './fault.ts'
+import { healthRoutes } from './health/routes.ts'
+import { useFaults } from './http/faults.ts'
+import { useOpenapi } from './http/openapi.ts'
+import { useRawBodies } from './http/raw-body.ts'
+import { useResponseHeaders } from './http/responses.ts'
+import { useContractValidation } from './http/validation.ts'
+import { inboxRoutes } from './inbox/routes.ts'
+import { loggerOptions, useRequestLog } from './log.ts'
+import { messageOwnerRoutes } from './messages/owner-routes.ts'
+import { messageRoutes } from './messages/routes.ts'
+import { ownerRoutes } from './owners/owner-routes.ts'
+import { pairingOwnerRoutes } from './pairings/owner-routes.ts'
+import { peerRoutes } from './peers/routes.ts'
+import { projectOwnerRoutes } from './projects/owner-routes.ts'
+import { sessionRoutes } from './sessions/routes.ts'
+
+export interface AppOptions {
+  readonly logLevel: string
+  readonly random: (bytes: number) => Buffer
+}
+
+/** The HTTP server without routes: it exists before the context, which logs through it. */
+export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
+  return fastify({
+    logger: loggerOptions(logLevel),
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => random(9).toString('base64url'),
+    requestIdHeader: false,
+    bodyLimit: limits.jsonBodyBytes,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    // Node's own limits, which Fastify would switch off: a slow header or body is cut, a long-poll's answer is not.
+    requestTimeout: 30_000,
+    keepAliveTimeout: 30_000,
+    http: {
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      connectionsCheckingInterval: 1000,
+      maxHeaderSize: 16 * 1024,
+    },
+    clientErrorHandler(error, socket) {
+      // Before there is a request there is no code to answer with; the status line is all that a broken client needs.
+      const status = (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
+      if (socket.writable) socket.end(`HTTP/1.1 ${status} \r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
+      else socket.destroy()
+    },
+  })
+}
+
+export async function useRoutes(app: FastifyInstance, context: Context): Promise<void> {
+  // Node drops headers beyond this count in silence; without it our own limit sees them all.
+  app.server.maxHeadersCount = 0
+  app.decorateRequest('caller', null)
+  useResponseHeaders(app)
+  useRequestLog(app)
+  app.addHook('onRequest', async () => {
+    if (context.stopping.aborted) throw new Fault('unavailable', { retryAfterMs: 1000 })
+  })
+  useRawBodies(app)
+  useContractValidation(app)
+  useFaults(app)
+  await useOpenapi(app)
+  await app.register(async (api) => {
+    healthRoutes(api, context)
+
+    enrollmentRoutes(api, context)
+    bootstrapRoutes(api, context)
+    sessionRoutes(api, context)
+    peerRoutes(api, context)
+    conversationRoutes(api, context)
+    messageRoutes(api, context)
+    inboxRoutes(api, context)
+    acknowledgementRoutes(api, context)
+
+    ownerRoutes(api, context)
+    projectOwnerRoutes(api, context)
+    environmentOwnerRoutes(api, context)
+    agentOwnerRoutes(api, context)
+    pairingOwnerRoutes(api, context)
+    enrollmentOwnerRoutes(api, context)
+    credentialOwnerRoutes(api, context)
+    messageOwnerRoutes(api, context)
+  })
+}

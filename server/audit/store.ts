@@ -1,0 +1,84 @@
+/**
+ * The audit: one record per mutation, written in the transaction of what it records. Never bodies, never secrets.
+ *
+ * Kinds are `noun.verb` in the past tense. Contract §10.
+ */
+import { prepared } from '../database/prepared.ts'
+import type { Tx } from '../database/transaction.ts'
+import type { Admitted } from '../identity/admission.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+
+export interface Actor {
+  readonly kind: 'agent' | 'owner' | 'system' | 'anonymous'
+  readonly id: string | null
+  readonly name: string
+  readonly request_id: string | null
+}
+
+export interface AuditEntry {
+  readonly kind: `${string}.${string}`
+  readonly actor: Actor
+  readonly project_id: string | null
+  readonly subject: { readonly type: string; readonly id: string | null }
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+export const agentActor = (agent: Admitted): Actor => ({
+  kind: 'agent',
+  id: agent.agent_id,
+  name: agent.agent_name,
+  request_id: agent.request_id,
+})
+
+export const ownerActor = (owner: OwnerCaller): Actor => ({
+  kind: 'owner',
+  id: owner.user_id,
+  name: owner.name,
+  request_id: owner.request_id,
+})
+
+export const systemActor: Actor = { kind: 'system', id: null, name: 'system', request_id: null }
+
+const insert = prepared<{
+  id: string
+  at: string
+  kind: string
+  project_id: string | null
+  actor_kind: Actor['kind']
+  actor_id: string | null
+  actor_name: string
+  subject_type: string
+  subject_id: string | null
+  request_id: string | null
+  details: string
+}>()((db, p) =>
+  db.insertInto('audit').values({
+    id: p('id'),
+    at: p('at'),
+    kind: p('kind'),
+    project_id: p('project_id'),
+    actor_kind: p('actor_kind'),
+    actor_id: p('actor_id'),
+    actor_name: p('actor_name'),
+    subject_type: p('subject_type'),
+    subject_id: p('subject_id'),
+    request_id: p('request_id'),
+    details: p('details'),
+  }),
+)
+
+export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
+  await insert.run(tx.db, {
+    id: tx.id(),
+    at: tx.nowIso,
+    kind: entry.kind,
+    project_id: entry.project_id,
+    actor_kind: entry.actor.kind,
+    actor_id: entry.actor.id,
+    actor_name: entry.actor.name,
+    subject_type: entry.subject.type,
+    subject_id: entry.subject.id,
+    request_id: entry.actor.request_id,
+    details: JSON.stringify(entry.details ?? {}),
+  })
+}

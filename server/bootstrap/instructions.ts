@@ -1,0 +1,21 @@
+/** The work instructions as an agent gets them: who it is, what its peers are told, what the owner saved for it. */
+export interface Instructed {
+  readonly name: string
+  readonly role_name: string
+  readonly project_name: string
+  readonly description: string
+  readonly prompt_template: string
+  readonly instructions: string
+}
+
+export function renderInstructions(agent: Instructed): string {
+  const role = agent.role_name === '' ? '' : `, ${agent.role_name}`
+  return [
+    `You are ${agent.name}${role}, in the project ${agent.project_name}.`,
+    agent.description,
+    agent.prompt_template,
+    agent.instructions,
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n')
+}

@@ -1,0 +1,198 @@
+/**
+ * Every setting of the server: flag, environment variable, key of `config.json` in the data folder; in that order.
+ *
+ * This table is the only list: the command's flags, the reference page and the parsing are read from it.
+ */
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { limits } from '../sdk/contract/limits.ts'
+
+export interface Setting {
+  /** Key in `config.json`; the flag is the same with hyphens. */
+  readonly name: string
+  readonly env: string
+  readonly meaning: string
+  readonly fallback: string
+  readonly kind: 'text' | 'integer'
+}
+
+export const settings = [
+  {
+    name: 'host',
+    env: 'BRIDGE_HOST',
+    kind: 'text',
+    fallback: '127.0.0.1',
+    meaning: 'address to listen on; loopback only',
+  },
+  {
+    name: 'port',
+    env: 'BRIDGE_PORT',
+    kind: 'integer',
+    fallback: '8484',
+    meaning: 'port to listen on; 0 takes a free one',
+  },
+  {
+    name: 'portal_origin',
+    env: 'BRIDGE_PORTAL_ORIGIN',
+    kind: 'text',
+    fallback: '',
+    meaning: 'origin that owner requests must carry; http://HOST:PORT when empty',
+  },
+  {
+    name: 'stage',
+    env: 'BRIDGE_STAGE',
+    kind: 'text',
+    fallback: 'production',
+    meaning: 'name of this deployment, shown by /api/health',
+  },
+  {
+    name: 'log_level',
+    env: 'BRIDGE_LOG_LEVEL',
+    kind: 'text',
+    fallback: 'info',
+    meaning: 'fatal, error, warn, info, debug, trace or silent',
+  },
+  {
+    name: 'envelope_key_file',
+    env: 'BRIDGE_ENVELOPE_KEY_FILE',
+    kind: 'text',
+    fallback: '',
+    meaning: 'file with the envelope key, 32 bytes in base64; envelope.key in the data folder when empty',
+  },
+  {
+    name: 'rate_per_second',
+    env: 'BRIDGE_RATE_PER_SECOND',
+    kind: 'integer',
+    fallback: String(limits.ratePerSecond),
+    meaning: 'requests a second per agent',
+  },
+  {
+    name: 'rate_burst',
+    env: 'BRIDGE_RATE_BURST',
+    kind: 'integer',
+    fallback: String(limits.rateBurst),
+    meaning: 'requests that an agent may send at once',
+  },
+  {
+    name: 'failed_auth_per_minute',
+    env: 'BRIDGE_FAILED_AUTH_PER_MINUTE',
+    kind: 'integer',
+    fallback: String(limits.failedAuthPerMinute),
+    meaning: 'failed authentications a minute per address before they are answered 429',
+  },
+  {
+    name: 'max_waits',
+    env: 'BRIDGE_MAX_WAITS',
+    kind: 'integer',
+    fallback: String(limits.waitsPerNode),
+    meaning: 'waiting reads on this node',
+  },
+] as const satisfies readonly Setting[]
+
+export type SettingName = (typeof settings)[number]['name']
+
+export interface Config {
+  readonly data: string
+  readonly host: string
+  readonly port: number
+  /** Empty until the port is known. */
+  readonly portalOrigin: string
+  readonly stage: string
+  readonly logLevel: string
+  readonly envelopeKeyFile: string
+  readonly ratePerSecond: number
+  readonly rateBurst: number
+  readonly failedAuthPerMinute: number
+  readonly maxWaits: number
+}
+
+/** A setting that cannot be used: names it, where it came from, and what it takes. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export function defaultDataFolder(env: Environment = process.env): string {
+  return resolve(env.BRIDGE_DATA ?? join(homedir(), '.local', 'share', 'agent-bridge'))
+}
+
+/** Flags over environment over file over default. @throws ConfigError */
+export function readConfig(
+  flags: Partial<Record<SettingName | 'data', string>>,
+  env: Environment = process.env,
+): Config {
+  const data = resolve(flags.data ?? defaultDataFolder(env))
+  const file = readFile(join(data, 'config.json'))
+  const value = (name: SettingName): string => {
+    const setting = settings.find((each) => each.name === name)
+    return flags[name] ?? env[setting?.env ?? ''] ?? file[name] ?? setting?.fallback ?? ''
+  }
+  return Object.freeze({
+    data,
+    host: loopback(value('host')),
+    port: integer('port', value('port'), 0, 65_535),
+    portalOrigin: origin(value('portal_origin')),
+    stage: value('stage'),
+    logLevel: logLevel(value('log_level')),
+    envelopeKeyFile: value('envelope_key_file') || join(data, 'envelope.key'),
+    ratePerSecond: integer('rate_per_second', value('rate_per_second'), 1, 1_000_000),
+    rateBurst: integer('rate_burst', value('rate_burst'), 1, 1_000_000),
+    failedAuthPerMinute: integer('failed_auth_per_minute', value('failed_auth_per_minute'), 1, 1_000_000),
+    maxWaits: integer('max_waits', value('max_waits'), 1, 1_000_000),
+  })
+}
+
+function readFile(path: string): Partial<Record<string, string>> {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    throw new ConfigError(`cannot read ${path}`, { cause: error })
+  }
+  const known = new Set<string>(settings.map((each) => each.name))
+  const parsed = parseObject(path, text)
+  for (const key of Object.keys(parsed)) {
+    if (!known.has(key))
+      throw new ConfigError(`${path}: unknown setting ${key}; known are ${[...known].join(', ')}`)
+  }
+  return Object.fromEntries(Object.entries(parsed).map(([key, each]) => [key, String(each)]))
+}
+
+function parseObject(path: string, text: string): object {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed
+  } catch (error) {
+    throw new ConfigError(`${path} is not JSON`, { cause: error })
+  }
+  throw new ConfigError(`${path} must hold one JSON object`)
+}
+
+function integer(name: string, text: string, min: number, max: number): number {
+  const number = Number(text)
+  if (/^[0-9]+$/.test(text) && number >= min && number <= max) return number
+  throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, not "${text}"`)
+}
+
+function loopback(host: string): string {
+  if (['127.0.0.1', '::1', 'localhost'].includes(host)) return host
+  throw new ConfigError(
+    `host must be 127.0.0.1, ::1 or localhost, not "${host}": this server speaks plain HTTP and stays on loopback`,
+  )
+}
+
+function origin(text: string): string {
+  if (text === '') return ''
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && (url.protocol === 'http:' || url.protocol === 'https:') && url.origin === text) return text
+  throw new ConfigError(`portal_origin must be an origin such as https://bridge.example, not "${text}"`)
+}
+
+function logLevel(text: string): string {
+  const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+  if (levels.includes(text)) return text
+  throw new ConfigError(`log_level must be one of ${levels.join(', ')}, not "${text}"`)
+}

@@ -1,0 +1,38 @@
+/** What an action may reach. Built once by `app.ts`; time and randomness come from here and from nowhere else. */
+import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from './config.ts'
+import type { Reader } from './database/reader.ts'
+import type { Writer } from './database/transaction.ts'
+import type { Offers } from './delivery/offers.ts'
+import type { Presence } from './delivery/presence.ts'
+import type { Wakeups } from './delivery/wakeups.ts'
+import type { Identities } from './identity/identities.ts'
+import type { Throttle } from './identity/throttle.ts'
+import type { SignInDelays } from './owners/delays.ts'
+
+export interface Context {
+  readonly serverId: string
+  readonly config: Config
+  /** What owner requests must carry as Origin; known once the port is. */
+  readonly portalOrigin: () => string
+  readonly clock: () => Date
+  /** For durations: never steps. */
+  readonly monotonicMs: () => number
+  /** Aborted when the server begins to stop: waits end. */
+  readonly stopping: AbortSignal
+  /** Unpredictable bytes: tokens, codes, request ids. */
+  readonly random: (bytes: number) => Buffer
+  /** The only way to change anything; see `database/transaction.ts`. */
+  readonly write: Writer['write']
+  /** A snapshot on its own read-only connection. */
+  readonly read: Reader['read']
+  /** Unix seconds: proofs dated at or before it are refused; see `database/nonces.ts`. */
+  readonly replayFloor: () => number
+  readonly log: FastifyBaseLogger
+  readonly wakeups: Wakeups
+  readonly presence: Presence
+  readonly offers: Offers
+  readonly identities: Identities
+  readonly throttle: Throttle
+  readonly signInDelays: SignInDelays
+}

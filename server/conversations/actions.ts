@@ -1,0 +1,83 @@
+/** What can happen to conversations. Contract §7. */
+import type { Conversation, ConversationInput } from '../../sdk/contract/agent/conversations.ts'
+import { agentActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { PageQuery } from '../database/page.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
+import type { AgentCaller } from '../identity/callers.ts'
+import { type Answer, type Keyed, once } from '../once.ts'
+import { findPairing } from '../pairings/store.ts'
+import { requireProjectActive } from '../projects/rules.ts'
+import { requirePeerEnabled, requireReadable } from './rules.ts'
+import * as store from './store.ts'
+
+/** Create or retrieve the conversation with a peer; the caller's own id means the owner. */
+export function openConversation(
+  context: Context,
+  caller: AgentCaller,
+  input: ConversationInput,
+  keyed: Keyed,
+): Promise<Answer> {
+  return writeAs(context, caller, (tx, agent) =>
+    once(tx, agent.agent_id, keyed, async () => {
+      if (input.recipient_agent_id === agent.agent_id) return openWithOwner(tx, agent)
+      return openWithPeer(tx, agent, input.recipient_agent_id)
+    }),
+  )
+}
+
+async function openWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<Conversation> {
+  const pairing = await findPairing(tx.db, agent.project_id, agent.agent_id, peerId)
+  if (pairing === undefined) throw new Fault('not_found')
+  requireProjectActive(agent.project_state)
+  if (pairing.enabled === 0) throw new Fault('pairing_disabled')
+  requirePeerEnabled(pairing.peer_state === 'enabled')
+  const existing = await store.findPeerConversation(tx.db, agent.agent_id, peerId)
+  if (existing) return store.toConversation(existing)
+  const [agent_a, agent_b] = store.ordered(agent.agent_id, peerId)
+  return create(tx, agent, { kind: 'peer', agent_a, agent_b })
+}
+
+async function openWithOwner(tx: Tx, agent: Admitted): Promise<Conversation> {
+  const existing = await store.findOwnerConversation(tx.db, agent.agent_id)
+  if (existing) return store.toConversation(existing)
+  return create(tx, agent, { kind: 'owner', agent_a: agent.agent_id, agent_b: null })
+}
+
+async function create(
+  tx: Tx,
+  agent: Admitted,
+  shape: { kind: 'peer' | 'owner'; agent_a: string; agent_b: string | null },
+): Promise<Conversation> {
+  const id = await store.insertConversation(tx, { project_id: agent.project_id, ...shape })
+  await recordAudit(tx, {
+    kind: 'conversation.opened',
+    actor: agentActor(agent),
+    project_id: agent.project_id,
+    subject: { type: 'conversation', id },
+    details: { kind: shape.kind },
+  })
+  return readBack(tx, agent.project_id, id)
+}
+
+async function readBack(tx: Tx, projectId: string, id: string): Promise<Conversation> {
+  const row = await store.findInProject(tx.db, projectId, id)
+  if (row === undefined) throw new Error('a conversation that was just written is missing')
+  return store.toConversation(row)
+}
+
+export function listConversations(context: Context, caller: AgentCaller, query: PageQuery) {
+  return readAs(context, caller, async (db, agent) => {
+    const { items: conversations, ...page } = await store.listForAgent(db, agent.agent_id, query)
+    return { conversations, ...page }
+  })
+}
+
+export function getConversation(context: Context, caller: AgentCaller, id: string): Promise<Conversation> {
+  return readAs(context, caller, async (db, agent) => {
+    const found = requireReadable(await store.findForAgent(db, agent.project_id, agent.agent_id, id))
+    return store.toConversation(found.row)
+  })
+}

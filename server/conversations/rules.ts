@@ -1,0 +1,36 @@
+/**
+ * Who may open, read and write a conversation.
+ *
+ * - Participants only, and only inside their own project: the queries see to that.
+ * - Peer history needs the pairing enabled now and an active peer; owner conversations do not.
+ * - A refusal to read is "not found", so that ids cannot be probed.
+ *
+ * Spec §4.2, history rules; contract §7, §10.
+ */
+import { Fault } from '../fault.ts'
+import type { ConversationStanding } from './store.ts'
+
+/** @throws not_found */
+export function requireReadable(found: ConversationStanding | undefined): ConversationStanding {
+  if (found === undefined || (found.peer && !(found.paired && found.peer.enabled)))
+    throw new Fault('not_found')
+  return found
+}
+
+/** @throws not_found, pairing_disabled, state_conflict */
+export function requireWritable(found: ConversationStanding | undefined): ConversationStanding {
+  if (found === undefined) throw new Fault('not_found')
+  if (found.peer === undefined) return found
+  if (!found.paired) throw new Fault('pairing_disabled')
+  requirePeerEnabled(found.peer.enabled)
+  return found
+}
+
+/** @throws state_conflict */
+export function requirePeerEnabled(enabled: boolean): void {
+  if (enabled) return
+  throw new Fault('state_conflict', {
+    message: 'The peer is disabled by the owner.',
+    details: { state: 'disabled' },
+  })
+}

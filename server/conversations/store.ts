@@ -1,0 +1,179 @@
+/** The SQL of conversations. Project and participant are part of every query, never a check afterwards. */
+import type { Kysely } from 'kysely'
+import type { Conversation } from '../../sdk/contract/agent/conversations.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { prepared } from '../database/prepared.ts'
+import type { ConversationRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+type Db = Kysely<Tables>
+type NamedRow = ConversationRow & { name_a: string; name_b: string | null }
+
+const withNames = (db: Db) =>
+  db
+    .selectFrom('conversations')
+    .innerJoin('agents as a', 'a.id', 'conversations.agent_a')
+    .leftJoin('agents as b', 'b.id', 'conversations.agent_b')
+    .selectAll('conversations')
+    .select(['a.name as name_a', 'b.name as name_b'])
+
+/** A conversation of the agent, with what sending needs: the other side and the pair's standing. */
+const forAgent = prepared<{ id: string; project_id: string; agent_id: string }>()((db, p) =>
+  db
+    .selectFrom('conversations')
+    .leftJoin('pairings', (join) =>
+      join
+        .onRef('pairings.agent_a', '=', 'conversations.agent_a')
+        .onRef('pairings.agent_b', '=', 'conversations.agent_b'),
+    )
+    .leftJoin('agents as a', 'a.id', 'conversations.agent_a')
+    .leftJoin('agents as b', 'b.id', 'conversations.agent_b')
+    .selectAll('conversations')
+    .select(['pairings.enabled as pair_enabled', 'a.name as name_a', 'b.name as name_b'])
+    .select(['a.state as state_a', 'b.state as state_b'])
+    .where('conversations.id', '=', p('id'))
+    .where('conversations.project_id', '=', p('project_id'))
+    .where((eb) =>
+      eb.or([
+        eb('conversations.agent_a', '=', p('agent_id')),
+        eb('conversations.agent_b', '=', p('agent_id')),
+      ]),
+    ),
+)
+
+export interface ConversationStanding {
+  readonly row: NamedRow
+  /** The other agent; undefined in an owner conversation. */
+  readonly peer: { readonly id: string; readonly enabled: boolean } | undefined
+  readonly paired: boolean
+}
+
+/** The conversation as the agent may see it, or undefined when it is not a participant in this project. */
+export async function findForAgent(
+  db: Db,
+  projectId: string,
+  agentId: string,
+  id: string,
+): Promise<ConversationStanding | undefined> {
+  const row = await forAgent.first(db, { id, project_id: projectId, agent_id: agentId })
+  if (row === undefined) return undefined
+  const named = { ...row, name_a: row.name_a ?? '' }
+  if (row.kind === 'owner' || row.agent_b === null) return { row: named, peer: undefined, paired: true }
+  const first = row.agent_a === agentId
+  return {
+    row: named,
+    peer: {
+      id: first ? row.agent_b : row.agent_a,
+      enabled: (first ? row.state_b : row.state_a) === 'enabled',
+    },
+    paired: row.pair_enabled === 1,
+  }
+}
+
+/** The pair in the order of the table. */
+export const ordered = (one: string, other: string): [string, string] =>
+  one < other ? [one, other] : [other, one]
+
+export async function findPeerConversation(
+  db: Db,
+  one: string,
+  other: string,
+): Promise<NamedRow | undefined> {
+  const [agentA, agentB] = ordered(one, other)
+  return withNames(db)
+    .where('conversations.kind', '=', 'peer')
+    .where('agent_a', '=', agentA)
+    .where('agent_b', '=', agentB)
+    .executeTakeFirst()
+}
+
+export async function findOwnerConversation(db: Db, agentId: string): Promise<NamedRow | undefined> {
+  return withNames(db)
+    .where('conversations.kind', '=', 'owner')
+    .where('agent_a', '=', agentId)
+    .executeTakeFirst()
+}
+
+export async function findInProject(db: Db, projectId: string, id: string): Promise<NamedRow | undefined> {
+  return withNames(db)
+    .where('conversations.id', '=', id)
+    .where('conversations.project_id', '=', projectId)
+    .executeTakeFirst()
+}
+
+export async function insertConversation(
+  tx: Tx,
+  conversation: Pick<ConversationRow, 'project_id' | 'kind' | 'agent_a' | 'agent_b'>,
+): Promise<string> {
+  const id = tx.id()
+  await tx.db
+    .insertInto('conversations')
+    .values({
+      ...conversation,
+      id,
+      last_sequence: 0,
+      removed_through_sequence: 0,
+      budget_from: null,
+      created_at: tx.nowIso,
+    })
+    .execute()
+  return id
+}
+
+export async function listForAgent(
+  db: Db,
+  agentId: string,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<Page<Conversation>> {
+  const rows = await withNames(db)
+    .where((eb) => eb.or([eb('agent_a', '=', agentId), eb('agent_b', '=', agentId)]))
+    .where((eb) =>
+      eb.or([
+        eb('conversations.kind', '=', 'owner'),
+        eb.exists(
+          eb
+            .selectFrom('pairings')
+            .select('pairings.id')
+            .whereRef('pairings.agent_a', '=', 'conversations.agent_a')
+            .whereRef('pairings.agent_b', '=', 'conversations.agent_b')
+            .where('pairings.enabled', '=', 1),
+        ),
+      ]),
+    )
+    .where('a.state', '=', 'enabled')
+    .where((eb) => eb.or([eb('b.state', 'is', null), eb('b.state', '=', 'enabled')]))
+    .where('conversations.id', '>', after ?? beforeAll)
+    .orderBy('conversations.id')
+    .limit(limit + 1)
+    .execute()
+  return toPage(rows, limit, after, toConversation)
+}
+
+export async function listInProject(
+  db: Db,
+  projectId: string,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<Page<Conversation>> {
+  const rows = await withNames(db)
+    .where('conversations.project_id', '=', projectId)
+    .where('conversations.id', '>', after ?? beforeAll)
+    .orderBy('conversations.id')
+    .limit(limit + 1)
+    .execute()
+  return toPage(rows, limit, after, toConversation)
+}
+
+export const toConversation = (row: NamedRow): Conversation => ({
+  id: row.id,
+  project_id: row.project_id,
+  kind: row.kind,
+  participants: [
+    { kind: 'agent', agent_id: row.agent_a, name: row.name_a },
+    row.agent_b === null
+      ? { kind: 'owner', agent_id: null, name: 'owner' }
+      : { kind: 'agent', agent_id: row.agent_b, name: row.name_b ?? '' },
+  ],
+  created_at: row.created_at,
+  last_sequence: row.last_sequence,
+})

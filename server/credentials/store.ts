@@ -1,0 +1,87 @@
+/** The SQL of credentials. Nothing here ever leaves with a secret: only keys' fingerprints do. */
+import type { Kysely } from 'kysely'
+import type { Scope } from '../../sdk/contract/endpoint.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Credential } from '../../sdk/contract/owner/credentials.ts'
+import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import type { CredentialRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+type Db = Kysely<Tables>
+
+export async function insertCredential(
+  tx: Tx,
+  credential: Pick<
+    CredentialRow,
+    'project_id' | 'agent_id' | 'binding' | 'public_key' | 'device' | 'scopes' | 'fingerprint'
+  >,
+): Promise<string> {
+  const id = tx.id()
+  await tx.db
+    .insertInto('credentials')
+    .values({
+      ...credential,
+      id,
+      secret_sha256: null,
+      created_at: tx.nowIso,
+      expires_at: null,
+      revoked_at: null,
+      last_used_at: null,
+    })
+    .execute()
+  return id
+}
+
+export async function findCredential(
+  db: Db,
+  projectId: string,
+  id: string,
+): Promise<CredentialRow | undefined> {
+  return db
+    .selectFrom('credentials')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', projectId)
+    .executeTakeFirst()
+}
+
+export async function findUnrevoked(db: Db, agentId: string): Promise<{ id: string }[]> {
+  return db
+    .selectFrom('credentials')
+    .select('id')
+    .where('agent_id', '=', agentId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+export async function markRevoked(tx: Tx, id: string): Promise<void> {
+  await tx.db.updateTable('credentials').set({ revoked_at: tx.nowIso }).where('id', '=', id).execute()
+}
+
+export async function listCredentials(
+  db: Db,
+  projectId: string,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<Page<Credential>> {
+  const rows = await db
+    .selectFrom('credentials')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('id', '>', after ?? beforeAll)
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute()
+  return toPage(rows, limit, after, toCredential)
+}
+
+export const toCredential = (row: CredentialRow): Credential => ({
+  id: row.id,
+  agent_id: row.agent_id,
+  binding: row.binding,
+  scopes: JSON.parse(row.scopes) as Scope[],
+  fingerprint: row.fingerprint,
+  created_at: row.created_at,
+  expires_at: row.expires_at,
+  revoked_at: row.revoked_at,
+  last_used_at: row.last_used_at,
+})

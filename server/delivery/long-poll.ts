@@ -1,0 +1,119 @@
+/**
+ * The inbox as a long-poll of up to 20 seconds.
+ *
+ * Three phases: read; wait for a wake-up, a redelivery that falls due, or the end; read again. Every read asks for
+ * admission again, so a wait ends with its reason as soon as the agent may not listen any more.
+ *
+ * Spec §4.2 inbox; contract §6.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { InboxPage } from '../../sdk/contract/agent/messages.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Context } from '../context.ts'
+import type { AgentCaller } from '../identity/callers.ts'
+import { holdOffer, type InboxRead, readInbox } from '../inbox/actions.ts'
+
+interface Poll {
+  readonly caller: AgentCaller
+  readonly query: { readonly wait_seconds?: number; readonly limit?: number }
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+}
+
+export async function longPoll(
+  context: Context,
+  { caller, query, request, reply }: Poll,
+): Promise<InboxPage> {
+  const limit = query.limit ?? limits.pageDefault
+  const first = await readInbox(context, caller, limit)
+  const seconds = query.wait_seconds ?? 0
+  const read =
+    first.page.messages.length > 0 || seconds === 0
+      ? first
+      : await waitFor(context, { caller, limit, seconds, request }, first)
+  const settle = holdOffer(context, read)
+  onFlushed(reply, (flushed) => {
+    settle(flushed).catch((error: unknown) => request.log.error({ err: error }, 'an offer was not recorded'))
+  })
+  return read.page
+}
+
+interface Wait {
+  readonly caller: AgentCaller
+  readonly limit: number
+  readonly seconds: number
+  readonly request: FastifyRequest
+}
+
+async function waitFor(context: Context, wait: Wait, first: InboxRead): Promise<InboxRead> {
+  const { agent } = first
+  const closeWait = context.presence.openWait(agent.agent_id, agent.session.id)
+  const bell = ringable(context, agent.agent_id, wait.request)
+  const deadline = context.monotonicMs() + wait.seconds * 1000
+  try {
+    let read = first
+    while (read.page.messages.length === 0 && !bell.isOver()) {
+      const left = deadline - context.monotonicMs()
+      if (left <= 0) break
+      await bell.ring(Math.min(left, untilDue(read, context.clock())))
+      read = await readInbox(context, wait.caller, wait.limit)
+    }
+    return read
+  } finally {
+    bell.close()
+    closeWait()
+  }
+}
+
+const untilDue = ({ nextDueAt }: InboxRead, now: Date): number =>
+  nextDueAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, nextDueAt.getTime() - now.getTime())
+
+/** Waits that end by a wake-up, by time, when the client has gone, or when the server stops. */
+function ringable(context: Context, agentId: string, request: FastifyRequest) {
+  let rung = false
+  let over = context.stopping.aborted
+  let wake: (() => void) | undefined
+  const ring = () => {
+    rung = true
+    wake?.()
+  }
+  const end = () => {
+    over = true
+    wake?.()
+  }
+  const unsubscribe = context.wakeups.subscribe(agentId, ring)
+  request.raw.socket.once('close', end)
+  context.stopping.addEventListener('abort', end)
+  return {
+    isOver: () => over,
+    async ring(ms: number) {
+      if (!rung && !over) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, Math.min(ms, limits.inboxWaitSeconds * 1000))
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      }
+      rung = false
+      wake = undefined
+    },
+    close() {
+      unsubscribe()
+      request.raw.socket.off('close', end)
+      context.stopping.removeEventListener('abort', end)
+    },
+  }
+}
+
+/** Tells once whether the answer's bytes reached the operating system before the connection closed. */
+function onFlushed(reply: FastifyReply, told: (flushed: boolean) => void): void {
+  let open = true
+  const tell = (flushed: boolean) => {
+    if (open) told(flushed && reply.raw.statusCode === 200)
+    open = false
+  }
+  reply.raw.once('finish', () => tell(true))
+  reply.raw.once('close', () => tell(false))
+}

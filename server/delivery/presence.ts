@@ -1,0 +1,115 @@
+/**
+ * What the service observed of each agent: contact and open waits. It dies with the process.
+ *
+ * - Connected: authorized contact within 60 seconds.
+ * - Listening now: a wait is open, or the last one ended less than 5 seconds ago.
+ * - Neither says that a model has read anything.
+ *
+ * Spec §1; contract §6.
+ */
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Connection } from '../../sdk/contract/presence.ts'
+import { Fault } from '../fault.ts'
+
+interface Observed {
+  lastContact: Date | undefined
+  waits: number
+  lastWaitEnded: Date | undefined
+}
+
+export interface Presence {
+  /** Authorized contact of an agent. Returns true when the stored time of its session should be renewed. */
+  touch(agentId: string, sessionId: string, now: Date): boolean
+  /** Open a wait; the returned function ends it. @throws wait_limit, capacity_reached */
+  openWait(agentId: string, sessionId: string): () => void
+  hasOpenWait(agentId: string): boolean
+  /** The connection words; `stored` is the last contact that the database knows, from before a restart. */
+  connection(agentId: string, now: Date, stored: string | null): Connection
+  /** A person at the owner's API. */
+  touchOwner(now: Date): void
+  ownerConnection(now: Date): Connection
+  readonly openWaits: number
+}
+
+/** The database hears of contact at most this often per session: enough to judge 90 seconds after a restart. */
+const renewalMs = 10_000
+
+export function createPresence(clock: () => Date, waitsPerNode: number): Presence {
+  const agents = new Map<string, Observed>()
+  const sessionWaits = new Map<string, number>()
+  const renewed = new Map<string, number>()
+  let openWaits = 0
+  let ownerContact: Date | undefined
+
+  const observe = (agentId: string): Observed => {
+    const known = agents.get(agentId)
+    if (known) return known
+    const fresh = { lastContact: undefined, waits: 0, lastWaitEnded: undefined }
+    agents.set(agentId, fresh)
+    return fresh
+  }
+
+  const closeWait = (agentId: string, sessionId: string) => {
+    const agent = observe(agentId)
+    agent.waits -= 1
+    agent.lastWaitEnded = clock()
+    openWaits -= 1
+    const left = (sessionWaits.get(sessionId) ?? 1) - 1
+    if (left === 0) sessionWaits.delete(sessionId)
+    else sessionWaits.set(sessionId, left)
+  }
+
+  return {
+    get openWaits() {
+      return openWaits
+    },
+    touch(agentId, sessionId, now) {
+      observe(agentId).lastContact = now
+      const last = renewed.get(sessionId)
+      if (last !== undefined && Math.abs(now.getTime() - last) < renewalMs) return false
+      renewed.set(sessionId, now.getTime())
+      return true
+    },
+    openWait(agentId, sessionId) {
+      const held = sessionWaits.get(sessionId) ?? 0
+      if (held >= limits.waitsPerSession) {
+        throw new Fault('wait_limit', { details: { limit: limits.waitsPerSession }, retryAfterMs: 1000 })
+      }
+      if (openWaits >= waitsPerNode) {
+        throw new Fault('capacity_reached', { details: { limit: 'waits' }, retryAfterMs: 5000 })
+      }
+      sessionWaits.set(sessionId, held + 1)
+      observe(agentId).waits += 1
+      openWaits += 1
+      let open = true
+      return () => {
+        if (open) closeWait(agentId, sessionId)
+        open = false
+      }
+    },
+    hasOpenWait: (agentId) => (agents.get(agentId)?.waits ?? 0) > 0,
+    touchOwner(now) {
+      ownerContact = now
+    },
+    ownerConnection: (now) => describe(undefined, now, ownerContact?.toISOString() ?? null),
+    connection(agentId, now, stored) {
+      const agent = agents.get(agentId)
+      return describe(agent, now, agent?.lastContact?.toISOString() ?? stored)
+    },
+  }
+}
+
+const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
+
+function describe(agent: Observed | undefined, now: Date, lastContact: string | null): Connection {
+  const open = (agent?.waits ?? 0) > 0
+  const ended = agent?.lastWaitEnded
+  const listening = open || (ended !== undefined && within(limits.listeningGraceSeconds, ended, now))
+  return {
+    connected: open || (lastContact !== null && within(limits.connectedSeconds, new Date(lastContact), now)),
+    listening_now: listening,
+    last_contact_at: lastContact,
+    next_contact: { kind: listening ? 'listening' : 'unknown', expected_at: null, overdue: false },
+    observed_at: now.toISOString(),
+  }
+}

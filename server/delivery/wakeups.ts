@@ -1,0 +1,38 @@
+/**
+ * "Something changed for this agent", in process, after the commit.
+ *
+ * A wake-up carries no message: whoever waits reads the store again, so a lost one delays and never loses.
+ *
+ * Contract §6.
+ */
+export interface Wakeups {
+  /** Wake whoever waits for this agent. */
+  notify(agentId: string): void
+  notifyAll(): void
+  /** Calls `listener` at each notice until the returned function is called. */
+  subscribe(agentId: string, listener: () => void): () => void
+}
+
+export function createWakeups(): Wakeups {
+  const listeners = new Map<string, Set<() => void>>()
+
+  const notify = (agentId: string) => {
+    for (const listener of [...(listeners.get(agentId) ?? [])]) listener()
+  }
+
+  return {
+    notify,
+    notifyAll() {
+      for (const agentId of [...listeners.keys()]) notify(agentId)
+    },
+    subscribe(agentId, listener) {
+      const set = listeners.get(agentId) ?? new Set()
+      set.add(listener)
+      listeners.set(agentId, set)
+      return () => {
+        set.delete(listener)
+        if (set.size === 0) listeners.delete(agentId)
+      }
+    },
+  }
+}

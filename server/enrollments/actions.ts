@@ -1,0 +1,202 @@
+/** Issuing, reading and claiming enrolments. Contract §4. */
+import { createHash } from 'node:crypto'
+import type { EnrollmentClaimed, EnrollmentClaimInput } from '../../sdk/contract/agent/enrollments.ts'
+import { scopes as allScopes, type Scope } from '../../sdk/contract/endpoint.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type {
+  EnrollmentInput,
+  EnrollmentIssued,
+  EnrollmentStatus,
+} from '../../sdk/contract/owner/enrollments.ts'
+import { fingerprint } from '../../sdk/signing/keys.ts'
+import { getAgent } from '../agents/store.ts'
+import { type Actor, ownerActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import { revoke } from '../credentials/actions.ts'
+import { findCredential, findUnrevoked, insertCredential } from '../credentials/store.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
+import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
+import { getProject } from '../projects/store.ts'
+import { requirePossession } from './possession.ts'
+import { enrollmentPrompt } from './prompt.ts'
+import { judgeClaim, stateOf } from './rules.ts'
+import * as store from './store.ts'
+
+const codeDigest = (code: string): Buffer => createHash('sha256').update(code, 'ascii').digest()
+
+export function createEnrollment(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly agent_id: string },
+  input: EnrollmentInput,
+): Promise<EnrollmentIssued> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, ids.id)
+    if (project.state === 'archived') throw new Fault('project_archived')
+    const agent = await getAgent(tx.db, project.id, ids.agent_id)
+    if (agent.state === 'disabled') throw new Fault('agent_disabled')
+    await store.revokePending(tx, agent.id)
+    const code = context.random(18).toString('base64url')
+    const ttl = input.ttl_seconds ?? limits.enrollmentTtlSeconds.default
+    const binding = input.binding ?? 'key'
+    const expires_at = new Date(tx.now.getTime() + ttl * 1000).toISOString()
+    const enrollment_id = await store.insertEnrollment(tx, {
+      project_id: project.id,
+      agent_id: agent.id,
+      code_sha256: codeDigest(code),
+      binding,
+      scopes: JSON.stringify(input.scopes ?? allScopes),
+      keep_existing: input.keep_existing ? 1 : 0,
+      expires_at,
+    })
+    await recordAudit(tx, {
+      kind: 'enrollment.created',
+      actor: ownerActor(caller),
+      project_id: project.id,
+      subject: { type: 'enrollment', id: enrollment_id },
+      details: { agent_id: agent.id, binding, expires_at },
+    })
+    const prompt = enrollmentPrompt({
+      agentName: agent.name,
+      projectName: project.name,
+      url: context.portalOrigin(),
+      code,
+      binding,
+      expiresAt: expires_at,
+    })
+    return { enrollment_id, prompt, expires_at }
+  })
+}
+
+export function getEnrollment(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly agent_id: string; readonly enrollment_id: string },
+): Promise<EnrollmentStatus> {
+  return readAsOwner(context, caller, async (db, now) => {
+    await getProject(db, caller, ids.id)
+    const row = await store.findEnrollment(db, ids)
+    if (row === undefined) throw new Fault('not_found')
+    return {
+      id: row.id,
+      state: stateOf(row, now),
+      created_at: row.created_at,
+      expires_at: row.expires_at,
+      claimed_at: row.claimed_at,
+    }
+  })
+}
+
+/** Anybody may call: the code and the proof of possession are the identity. */
+export async function claimEnrollment(
+  context: Context,
+  caller: PublicCaller,
+  input: EnrollmentClaimInput,
+  deviceHeader: string | undefined,
+): Promise<EnrollmentClaimed> {
+  try {
+    const code = codeDigest(input.code)
+    await requirePossession(input, code, deviceHeader)
+    const outcome = await context.write((tx) => claim(context, tx, caller, input, code))
+    // A second use is recorded before it is refused: a throw inside the unit would undo the record.
+    if (outcome instanceof Fault) throw outcome
+    return outcome
+  } catch (error) {
+    const fault = error instanceof Fault ? error : undefined
+    if (fault?.status === 401) context.throttle.countFailure(caller.address)
+    throw error
+  }
+}
+
+async function claim(
+  context: Context,
+  tx: Tx,
+  caller: PublicCaller,
+  input: EnrollmentClaimInput,
+  code: Buffer,
+): Promise<EnrollmentClaimed | Fault> {
+  const found = await store.findByCode(tx.db, code)
+  if (found === undefined) throw new Fault('unauthenticated', { message: 'No enrolment has this code.' })
+  const earlier =
+    found.credential_id === null
+      ? undefined
+      : await findCredential(tx.db, found.project_id, found.credential_id)
+  const outcome = judgeClaim(found, earlier, { public_key: input.public_key, device: input.device }, tx.now)
+  if (outcome === 'repeat' && earlier) return claimed(context, tx, found, earlier.id)
+  if (outcome === 'enrollment_used') return refuseSecondUse(tx, caller, found)
+  if (outcome !== 'claim') throw new Fault(outcome === 'repeat' ? 'internal' : outcome)
+  if (found.project_state === 'archived') throw new Fault('project_archived')
+  if (found.agent_state === 'disabled') throw new Fault('agent_disabled')
+  return claimed(context, tx, found, await bind(context, tx, caller, found, input))
+}
+
+/** The key becomes the agent's credential; earlier ones are revoked unless the owner chose to keep them. */
+async function bind(
+  context: Context,
+  tx: Tx,
+  caller: PublicCaller,
+  found: store.EnrollmentView,
+  input: EnrollmentClaimInput,
+): Promise<string> {
+  const actor: Actor = {
+    kind: 'agent',
+    id: found.agent_id,
+    name: found.agent_name,
+    request_id: caller.request_id,
+  }
+  const why = { actor, project_id: found.project_id, reason: 'enrolled_again' }
+  const earlier = found.keep_existing === 1 ? [] : await findUnrevoked(tx.db, found.agent_id)
+  for (const { id } of earlier) await revoke(context, tx, id, why)
+  const credentialId = await insertCredential(tx, {
+    project_id: found.project_id,
+    agent_id: found.agent_id,
+    binding: found.binding,
+    public_key: input.public_key,
+    device: input.device ?? null,
+    scopes: found.scopes,
+    fingerprint: fingerprint(input.public_key),
+  })
+  await store.markClaimed(tx, found.id, credentialId)
+  await recordAudit(tx, {
+    kind: 'enrollment.claimed',
+    actor,
+    project_id: found.project_id,
+    subject: { type: 'enrollment', id: found.id },
+    details: {
+      credential_id: credentialId,
+      fingerprint: fingerprint(input.public_key),
+      client: input.client,
+    },
+  })
+  return credentialId
+}
+
+async function refuseSecondUse(tx: Tx, caller: PublicCaller, found: store.EnrollmentView): Promise<Fault> {
+  await recordAudit(tx, {
+    kind: 'enrollment.reused',
+    actor: { kind: 'anonymous', id: null, name: 'anonymous', request_id: caller.request_id },
+    project_id: found.project_id,
+    subject: { type: 'enrollment', id: found.id },
+    details: { agent_id: found.agent_id, address: caller.address },
+  })
+  return new Fault('enrollment_used')
+}
+
+function claimed(
+  context: Context,
+  tx: Tx,
+  found: store.EnrollmentView,
+  credentialId: string,
+): EnrollmentClaimed {
+  return {
+    server_id: context.serverId,
+    server_time: tx.nowIso,
+    agent: { id: found.agent_id, name: found.agent_name, role_name: found.role_name },
+    project: { id: found.project_id, name: found.project_name, state: found.project_state },
+    credential_id: credentialId,
+    binding: found.binding,
+    scopes: JSON.parse(found.scopes) as Scope[],
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * Proof of possession: whoever claims a code shows that it holds the private key it registers.
+ *
+ * Contract §4: Ed25519 over the bridge-enroll-v1 text. The device is in the body and in the header, byte for byte.
+ */
+import type { EnrollmentClaimInput } from '../../sdk/contract/agent/enrollments.ts'
+import { enrollV1 } from '../../sdk/signing/canonical.ts'
+import { parseDevice } from '../../sdk/signing/device.ts'
+import { verify } from '../../sdk/signing/proof.ts'
+import { Fault } from '../fault.ts'
+import { storedKey } from '../identity/verifier.ts'
+
+/** @throws signature_invalid, device_mismatch */
+export async function requirePossession(
+  input: EnrollmentClaimInput,
+  codeSha256: Buffer,
+  deviceHeader: string | undefined,
+): Promise<void> {
+  if (
+    input.device !== deviceHeader ||
+    (input.device !== undefined && parseDevice(input.device) === undefined)
+  ) {
+    throw new Fault('device_mismatch', {
+      message: 'device must hold exactly os, machine, install and stand in X-Bridge-Device byte for byte.',
+    })
+  }
+  const key = storedKey(input.public_key)
+  if (key === undefined) {
+    throw new Fault('signature_invalid', { message: 'public_key is not a usable Ed25519 public key.' })
+  }
+  const text = enrollV1({
+    codeSha256: codeSha256.toString('hex'),
+    publicKey: input.public_key,
+    ...(input.device !== undefined && { device: input.device }),
+  })
+  if (!(await verify(key, text, input.proof))) throw new Fault('signature_invalid')
+}

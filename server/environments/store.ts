@@ -1,0 +1,65 @@
+/** The SQL of environments. */
+import type { Kysely } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Environment, EnvironmentInput } from '../../sdk/contract/owner/environments.ts'
+import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import type { EnvironmentRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+type Db = Kysely<Tables>
+
+export async function findEnvironment(
+  db: Db,
+  projectId: string,
+  id: string,
+): Promise<EnvironmentRow | undefined> {
+  return db
+    .selectFrom('environments')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', projectId)
+    .executeTakeFirst()
+}
+
+export async function isNameTaken(db: Db, projectId: string, name: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('environments')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export async function insertEnvironment(
+  tx: Tx,
+  projectId: string,
+  input: EnvironmentInput,
+): Promise<Environment> {
+  const row = {
+    id: tx.id(),
+    project_id: projectId,
+    name: input.name,
+    kind: input.kind,
+    description: input.description ?? '',
+    created_at: tx.nowIso,
+  }
+  await tx.db.insertInto('environments').values(row).execute()
+  return row
+}
+
+export async function listEnvironments(
+  db: Db,
+  projectId: string,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<Page<Environment>> {
+  const rows = await db
+    .selectFrom('environments')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('id', '>', after ?? beforeAll)
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute()
+  return toPage(rows, limit, after, (row) => row)
+}

@@ -1,0 +1,43 @@
+/**
+ * Whether this server may be sent requests.
+ *
+ * "200 with body field ready true when auth configuration is valid, the envelope key decodes to 32 bytes and the
+ * database records required migrations 005, 021 and 022; otherwise 503 with ready false." Spec §4.4.
+ */
+import { readFileSync } from 'node:fs'
+import type { Readiness } from '../../sdk/contract/health.ts'
+import type { Context } from '../context.ts'
+import { requiredMigrations } from '../database/migrations/index.ts'
+
+export async function readiness(context: Context): Promise<Readiness> {
+  const recorded = await recordedMigrations(context)
+  const checks = {
+    auth:
+      URL.canParse(context.portalOrigin()) &&
+      new URL(context.portalOrigin()).origin === context.portalOrigin(),
+    envelope_key: isEnvelopeKey(context.config.envelopeKeyFile),
+    migrations: recorded !== undefined && requiredMigrations.every((number) => recorded.includes(number)),
+    database: recorded !== undefined && !context.stopping.aborted,
+  }
+  return { ready: Object.values(checks).every((check) => check), checks }
+}
+
+/** Undefined when the database does not answer. */
+async function recordedMigrations(context: Context): Promise<number[] | undefined> {
+  try {
+    const rows = await context.read((db) => db.selectFrom('schema_migrations').select('number').execute())
+    return rows.map((row) => row.number)
+  } catch (error) {
+    context.log.error({ err: error }, 'the database does not answer')
+    return undefined
+  }
+}
+
+export function isEnvelopeKey(path: string): boolean {
+  try {
+    return Buffer.from(readFileSync(path, 'utf8').trim(), 'base64').length === 32
+  } catch {
+    // Missing or unreadable: the check's answer is no, and the server's log names the path at start.
+    return false
+  }
+}

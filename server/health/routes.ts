@@ -1,0 +1,23 @@
+import type { FastifyInstance } from 'fastify'
+import { contract } from '../../sdk/contract/index.ts'
+import { build } from '../build.ts'
+import type { Context } from '../context.ts'
+import { route } from '../route.ts'
+import { readiness } from './readiness.ts'
+
+export function healthRoutes(app: FastifyInstance, context: Context): void {
+  route(app, context, contract.health.get, async () => ({
+    status: 'ok' as const,
+    service: 'agent-bridge' as const,
+    stage: context.config.stage,
+    build,
+    server_id: context.serverId,
+    portal_origin: context.portalOrigin(),
+  }))
+  route(app, context, contract.health.ready, async ({ reply }) => {
+    const answer = await readiness(context)
+    reply.code(answer.ready ? 200 : 503)
+    return answer
+  })
+  route(app, context, contract.health.openapi, async () => ({ ...app.swagger() }))
+}

@@ -1,0 +1,92 @@
+/**
+ * The single translator from what was thrown to a status and a body.
+ *
+ * Anything that is not a `Fault` is a bug: it is logged whole and tells the caller only the request id.
+ *
+ * Spec §7; contract §1, §2.
+ */
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ErrorBody } from '../../sdk/contract/error-body.ts'
+import { endpoints } from '../../sdk/contract/index.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import { Fault } from '../fault.ts'
+import { settleIdentity } from '../identity/agent.ts'
+import { toFaults } from './validation.ts'
+
+const partNames: Record<string, string> = { body: 'body', querystring: 'query', params: 'path' }
+
+/** What a thrown thing means on the wire. */
+export function toFault(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  const failure = error as FastifyError
+  if (failure.validation) {
+    const faults = toFaults(partNames[failure.validationContext ?? ''] ?? 'request', failure.validation)
+    const message = faults.map(({ path, problem }) => `${path} ${problem}`).join('; ')
+    return new Fault('invalid_request', { message, details: { faults } })
+  }
+  if (failure.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new Fault('body_too_large', {
+      message: `The body is longer than ${limits.jsonBodyBytes} bytes.`,
+      details: { limit_bytes: limits.jsonBodyBytes },
+    })
+  }
+  if (failure.code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') {
+    return new Fault('invalid_request', {
+      message: 'The body is not as long as Content-Length says.',
+      details: { faults: [{ path: 'header content-length', problem: 'differs from the body' }] },
+    })
+  }
+  return new Fault('internal')
+}
+
+export function errorBody(fault: Fault, requestId: string): ErrorBody {
+  return {
+    error: fault.code,
+    message: fault.message,
+    request_id: requestId,
+    ...(fault.retryAfterMs !== undefined && { retry_after_ms: fault.retryAfterMs }),
+    ...(fault.details !== undefined && { details: { ...fault.details } }),
+  }
+}
+
+export function useFaults(app: FastifyInstance): void {
+  app.setErrorHandler(async (thrown: unknown, request, reply) => {
+    const fault = await settle(toFault(thrown), request)
+    if (fault.code === 'internal') request.log.error({ err: thrown }, 'bug')
+    else if (fault.cause !== undefined) request.log.error({ err: fault.cause }, fault.code)
+    return sendFault(reply, fault, request.id)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.raw.url?.split('?', 1)[0] ?? ''
+    const allowed = methodsOf(path)
+    if (allowed.length === 0) return sendFault(reply, new Fault('not_found'), request.id)
+    reply.header('allow', allowed.join(', '))
+    return sendFault(reply, new Fault('method_not_allowed', { details: { allow: allowed } }), request.id)
+  })
+}
+
+/** A refusal after a good proof still spends the nonce, and a fenced session outranks a bad field. */
+async function settle(fault: Fault, request: FastifyRequest): Promise<Fault> {
+  try {
+    await settleIdentity(request, fault)
+    return fault
+  } catch (error) {
+    return toFault(error)
+  }
+}
+
+export function sendFault(reply: FastifyReply, fault: Fault, requestId: string): FastifyReply {
+  if (fault.status === 429 || fault.status === 503) {
+    reply.header('retry-after', Math.max(1, Math.ceil((fault.retryAfterMs ?? 1000) / 1000)))
+  }
+  return reply.code(fault.status).send(errorBody(fault, requestId))
+}
+
+const pathRules = [...new Set(endpoints.map((each) => each.path))].map((path) => ({
+  rule: new RegExp(`^${path.replace(/\{[a-z_]+\}/g, '[^/]+')}$`),
+  methods: endpoints.filter((each) => each.path === path).map((each) => each.method),
+}))
+
+const methodsOf = (path: string): string[] => [
+  ...new Set(pathRules.filter(({ rule }) => rule.test(path)).flatMap(({ methods }) => methods)),
+]

@@ -1,0 +1,42 @@
+/**
+ * What every request must be before it is routed to anything, judged on the raw header list and the raw target.
+ *
+ * Node drops or joins repeated headers in `req.headers`, so repetition is only visible in `rawHeaders`.
+ *
+ * Contract §2 "framing"; design: one request on the wire is one request in the application.
+ */
+import type { IncomingMessage } from 'node:http'
+import { Fault } from '../fault.ts'
+
+const maxHeaders = 64
+/** No escapes, no empty or dot segments: the path that is signed is the path that is routed. */
+const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9_.~-]+)+$/
+const single = ['host', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'origin', 'expect']
+
+export const countOf = (rawHeaders: readonly string[], name: string): number => {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === name) count += 1
+  return count
+}
+
+/** @throws not_found for a target that is not a plain path, invalid_request for the rest. */
+export function checkFraming(raw: IncomingMessage): void {
+  const [path = ''] = (raw.url ?? '').split('?', 1)
+  if (!plainPath.test(path)) throw new Fault('not_found')
+  if (raw.httpVersion !== '1.1') throw badHeader('request line', 'HTTP/1.1 is required')
+  if (raw.rawHeaders.length / 2 > maxHeaders)
+    throw badHeader('headers', `at most ${maxHeaders} headers are accepted`)
+  for (const name of single) {
+    if (countOf(raw.rawHeaders, name) > 1) throw badHeader(`header ${name}`, 'must stand once')
+  }
+  const encoding = raw.headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity')
+    throw badHeader('header content-encoding', 'must be identity')
+  if (raw.method === 'GET' && hasBody(raw)) throw badHeader('body', 'a GET takes no body')
+}
+
+const hasBody = (raw: IncomingMessage) =>
+  raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length'] ?? 0) > 0
+
+const badHeader = (path: string, problem: string) =>
+  new Fault('invalid_request', { message: `${path}: ${problem}`, details: { faults: [{ path, problem }] } })

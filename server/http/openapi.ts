@@ -1,0 +1,128 @@
+/**
+ * The API description, read from the contract: each entry as a Fastify schema, each named schema as a component.
+ *
+ * Spec §9: OpenAPI 3.1.0, description version 1.2.0.
+ */
+import swagger from '@fastify/swagger'
+import type { FastifyInstance, FastifySchema } from 'fastify'
+import { type TSchema, Type } from 'typebox'
+import { type Caller, callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
+import { ErrorBody } from '../../sdk/contract/error-body.ts'
+import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
+import { headers } from '../../sdk/contract/headers.ts'
+import { endpoints } from '../../sdk/contract/index.ts'
+import { namedSchemas, ref } from '../../sdk/contract/primitives.ts'
+
+export const apiTitle = 'An agent bridge API'
+export const apiVersion = '1.2.0'
+
+export async function useOpenapi(app: FastifyInstance): Promise<void> {
+  for (const schema of reachable()) app.addSchema(schema)
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: apiTitle,
+        version: apiVersion,
+        description: 'Agents talk, hand over tasks and files; their owner sees and steers it all.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: '/' }],
+      components: {
+        securitySchemes: {
+          AgentKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'Authorization',
+            description: 'AgentKey <credential_id>',
+          },
+          OwnerSession: { type: 'apiKey', in: 'cookie', name: '__Host-bridge_owner' },
+        },
+      },
+    },
+    refResolver: { buildLocalReference: (json, _base, _fragment, i) => `${json.$id ?? `schema${i}`}` },
+  })
+}
+
+/** The named schemas that an endpoint uses, directly or through others. */
+function reachable(): TSchema[] {
+  const found = new Set<string>(['Error'])
+  const walk = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    for (const [key, value] of Object.entries(node)) {
+      if (key === '$id' && typeof value === 'string') found.add(value)
+      else if (key === '$ref' && typeof value === 'string') visit(value.replace('#', ''))
+      else walk(value)
+    }
+  }
+  const visit = (name: string) => {
+    if (found.has(name)) return
+    found.add(name)
+    walk(namedSchemas.get(name))
+  }
+  for (const { params, query, body, response } of endpoints) walk({ params, query, body, response })
+  return [...found].flatMap((name) => namedSchemas.get(name) ?? [])
+}
+
+/** A named schema by reference, any other as it stands. */
+const byName = (schema: TSchema): TSchema => ('$id' in schema && schema.$id ? ref(schema) : schema)
+
+export function describeRoute(entry: EndpointSpec): FastifySchema {
+  const described = headersOf(entry)
+  return {
+    operationId: entry.id.replaceAll('.', '_'),
+    summary: entry.summary,
+    tags: [entry.id.split('.').slice(0, -1).join(' ')],
+    security: securityOf(entry.caller),
+    ...(entry.params && { params: entry.params }),
+    ...(entry.query && { querystring: entry.query }),
+    ...(entry.body && { body: byName(entry.body) }),
+    ...(described && { headers: described }),
+    response: responsesOf(entry),
+  } as FastifySchema
+}
+
+function securityOf(caller: Caller) {
+  if (caller === 'agent' || caller === 'agent-without-session') return [{ AgentKey: [] }]
+  return caller === 'owner' ? [{ OwnerSession: [] }] : []
+}
+
+/** "Header requirements marked optional in the contract are kept optional for compatibility." Spec §9. */
+function headersOf(entry: EndpointSpec): TSchema | undefined {
+  const properties: Record<string, TSchema> = {}
+  if (entry.caller === 'agent' || entry.caller === 'agent-without-session') {
+    for (const name of [headers.time, headers.nonce, headers.proof]) {
+      properties[name] = Type.Optional(Type.String({ description: 'Required for key-bound identities.' }))
+    }
+    properties[headers.device] = Type.Optional(
+      Type.String({ maxLength: 300, description: 'Required for device-bound identities.' }),
+    )
+  }
+  if (entry.caller === 'agent') properties[headers.session] = Type.String({ format: 'uuid' })
+  if (entry.idempotent) {
+    const pattern = '^[A-Za-z0-9_.:-]+$'
+    properties[headers.idempotencyKey] = Type.String({ minLength: 8, maxLength: 128, pattern })
+  }
+  if (entry.caller.startsWith('owner') && entry.method === 'POST') {
+    properties[headers.origin] = Type.String({ format: 'uri', description: 'Exactly the portal origin.' })
+  }
+  return Object.keys(properties).length === 0 ? undefined : Type.Object(properties)
+}
+
+function responsesOf(entry: EndpointSpec): Record<number, object> {
+  const json = (description: string, schema: TSchema) => ({
+    description,
+    content: { 'application/json': { schema } },
+  })
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of new Set([...callerErrors[entry.caller], ...entry.errors])) {
+    const { status } = errors[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  if (entry.body !== undefined) byStatus.set(413, ['body_too_large'])
+  const refusals = [...byStatus].map(
+    ([status, codes]) => [status, json(codes.join(', '), ref(ErrorBody))] as const,
+  )
+  const ok = entry.id === 'health.ready' ? [[503, json('not ready', byName(entry.response))] as const] : []
+  return Object.fromEntries([[200, json(entry.summary, byName(entry.response))], ...refusals, ...ok])
+}

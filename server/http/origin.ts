@@ -1,0 +1,22 @@
+/**
+ * The Origin rule of every owner POST: exactly one header, equal byte for byte to the configured origin.
+ *
+ * It is asked before any cookie is looked at. `Sec-Fetch-Site`, where a browser sends it, must say same-origin.
+ *
+ * "Every POST requires an Origin header exactly matching the configured owner portal origin." Spec §5; contract §10.
+ */
+import type { IncomingMessage } from 'node:http'
+import { Fault } from '../fault.ts'
+import { countOf } from './framing.ts'
+
+/** @throws origin_mismatch */
+export function requireOrigin(raw: IncomingMessage, portalOrigin: string): void {
+  const site = raw.headers['sec-fetch-site']
+  const exact = countOf(raw.rawHeaders, 'origin') === 1 && raw.headers.origin === portalOrigin
+  if (!exact || (site !== undefined && site !== 'same-origin')) throw new Fault('origin_mismatch')
+}
+
+/** A page of another site may not read owner answers either. @throws origin_mismatch */
+export function refuseCrossSite(raw: IncomingMessage): void {
+  if (raw.headers['sec-fetch-site'] === 'cross-site') throw new Fault('origin_mismatch')
+}

@@ -1,0 +1,32 @@
+/**
+ * Bodies arrive as the bytes that were signed; they are parsed only after the proof holds.
+ *
+ * A wrong content type is read all the same, so that a stranger hears about the identity first.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Fault } from '../fault.ts'
+import { parseStrictJson } from './strict-json.ts'
+
+const none = Buffer.alloc(0)
+
+export function useRawBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+}
+
+/** The bytes of the body as they were sent, before `parseBody`. */
+export const rawBody = (request: FastifyRequest): Buffer =>
+  Buffer.isBuffer(request.body) ? request.body : none
+
+/** @throws invalid_request unless the body is JSON of the right content type. */
+export function parseBody(request: FastifyRequest, bytes: Buffer): unknown {
+  const type = request.headers['content-type'] ?? ''
+  if (!/^application\/json(?:\s*;\s*charset=utf-8)?$/i.test(type)) {
+    const problem = 'must be application/json'
+    throw new Fault('invalid_request', {
+      message: `header content-type ${problem}`,
+      details: { faults: [{ path: 'header content-type', problem }] },
+    })
+  }
+  return parseStrictJson(bytes)
+}

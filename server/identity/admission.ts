@@ -1,0 +1,149 @@
+/**
+ * Whether a proven agent may act now: asked inside the transaction that acts, so that nothing fenced, revoked or
+ * disabled a moment ago can slip through.
+ *
+ * Spec §1 "Project and access isolation apply to every operation"; contract §2 "Order", §5.
+ */
+import type { Kysely } from 'kysely'
+import type { Scope } from '../../sdk/contract/endpoint.ts'
+import type { Context } from '../context.ts'
+import { prepared } from '../database/prepared.ts'
+import type { Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import { type AgentCaller, permits } from './callers.ts'
+
+export interface Admitted {
+  readonly agent_id: string
+  readonly agent_name: string
+  readonly project_id: string
+  readonly project_state: 'active' | 'paused'
+  readonly message_budget: number | null
+  readonly credential_id: string
+  readonly binding: 'key' | 'device' | 'legacy'
+  readonly scopes: readonly Scope[]
+  readonly request_id: string
+  /** Zeroed for endpoints without a session. */
+  readonly session: { readonly id: string; readonly generation: number }
+}
+
+const findStanding = prepared<{ credential_id: string; session_id: string }>()((db, p) =>
+  db
+    .selectFrom('credentials')
+    .innerJoin('agents', 'agents.id', 'credentials.agent_id')
+    .innerJoin('projects', 'projects.id', 'credentials.project_id')
+    .leftJoin('sessions', (join) =>
+      join.on('sessions.id', '=', p('session_id')).onRef('sessions.credential_id', '=', 'credentials.id'),
+    )
+    .select([
+      'credentials.expires_at',
+      'credentials.revoked_at',
+      'credentials.scopes',
+      'credentials.binding',
+      'agents.name as agent_name',
+      'agents.state as agent_state',
+      'projects.state as project_state',
+      'projects.message_budget',
+      'sessions.state as session_state',
+      'sessions.generation',
+    ])
+    .where('credentials.id', '=', p('credential_id')),
+)
+
+const sessionFaults = { fenced: 'session_fenced', closed: 'session_closed' } as const
+
+/**
+ * @throws credential_unknown, credential_revoked, credential_expired, agent_disabled, project_archived,
+ *   scope_missing, session_unknown, session_fenced, session_closed
+ */
+export async function admit(db: Kysely<Tables>, caller: AgentCaller, now: Date): Promise<Admitted> {
+  const found = await findStanding.first(db, {
+    credential_id: caller.credential_id,
+    session_id: caller.session_id ?? '',
+  })
+  if (found === undefined) throw new Fault('credential_unknown')
+  if (found.revoked_at !== null) throw new Fault('credential_revoked')
+  if (found.expires_at !== null && found.expires_at <= now.toISOString())
+    throw new Fault('credential_expired')
+  if (found.agent_state === 'disabled') throw new Fault('agent_disabled')
+  if (found.project_state === 'archived') throw new Fault('project_archived')
+  const scopes = JSON.parse(found.scopes) as Scope[]
+  if (!permits(scopes, caller.endpoint)) {
+    throw new Fault('scope_missing', { details: { scopes_needed: caller.endpoint.scope } })
+  }
+  if (caller.session_id !== undefined) {
+    if (found.session_state === null) throw new Fault('session_unknown')
+    if (found.session_state !== 'active') throw new Fault(sessionFaults[found.session_state])
+  }
+  return {
+    agent_id: caller.agent_id,
+    agent_name: found.agent_name,
+    project_id: caller.project_id,
+    project_state: found.project_state,
+    message_budget: found.message_budget,
+    credential_id: caller.credential_id,
+    binding: found.binding,
+    scopes,
+    request_id: caller.request_id,
+    session: { id: caller.session_id ?? '', generation: found.generation ?? 0 },
+  }
+}
+
+const renewContact = prepared<{ id: string; now: string }>()((db, p) =>
+  db
+    .updateTable('sessions')
+    .set({ last_contact_at: p('now') })
+    .where('id', '=', p('id')),
+)
+const renewCredential = prepared<{ id: string; now: string }>()((db, p) =>
+  db
+    .updateTable('credentials')
+    .set({ last_used_at: p('now') })
+    .where('id', '=', p('id')),
+)
+
+/** Note contact; every ten seconds of it is written down, inside the transaction that is open anyway. */
+async function noteContact(context: Context, tx: Tx, agent: Admitted): Promise<void> {
+  if (agent.session.id === '') return
+  if (!context.presence.touch(agent.agent_id, agent.session.id, tx.now)) return
+  await renewContact.run(tx.db, { id: agent.session.id, now: tx.nowIso })
+  await renewCredential.run(tx.db, { id: agent.credential_id, now: tx.nowIso })
+}
+
+/** Run one unit of work for an agent: nonce, admission and effect in one transaction. */
+export async function writeAs<T>(
+  context: Context,
+  caller: AgentCaller,
+  unit: (tx: Tx, agent: Admitted) => Promise<T>,
+): Promise<T> {
+  return context.write(async (tx) => {
+    const agent = await admit(tx.db, caller, tx.now)
+    await noteContact(context, tx, agent)
+    return unit(tx, agent)
+  }, takeNonce(caller))
+}
+
+/** Read for an agent: the nonce is spent durably first, then one snapshot is both asked for admission and read. */
+export async function readAs<T>(
+  context: Context,
+  caller: AgentCaller,
+  unit: (db: Kysely<Tables>, agent: Admitted, now: Date) => Promise<T>,
+): Promise<T> {
+  if (caller.nonce !== undefined) await writeAs(context, caller, async () => undefined)
+  return context.read(async (db) => {
+    const now = context.clock()
+    return unit(db, await admit(db, caller, now), now)
+  })
+}
+
+/** Spend the nonce alone, if no transaction has. @throws request_replayed */
+export async function spendNonce(context: Context, caller: AgentCaller): Promise<void> {
+  if (caller.nonce !== undefined) await context.write(async () => undefined, takeNonce(caller))
+}
+
+/** The write's option that spends the caller's nonce; afterwards the caller has none. */
+function takeNonce(caller: AgentCaller) {
+  const { nonce } = caller
+  caller.nonce = undefined
+  return nonce === undefined ? {} : { nonce }
+}

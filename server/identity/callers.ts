@@ -1,0 +1,56 @@
+/** Who is calling, once it is proven. Set on the request by `agent.ts` and `owner.ts`, read by `route.ts`. */
+import type { Caller, EndpointSpec, Scope } from '../../sdk/contract/endpoint.ts'
+import type { Nonce } from '../database/transaction.ts'
+
+export interface AgentCaller {
+  readonly kind: 'agent'
+  readonly agent_id: string
+  readonly agent_name: string
+  readonly project_id: string
+  readonly credential_id: string
+  /** Undefined only where the endpoint needs no session. */
+  readonly session_id: string | undefined
+  readonly endpoint: EndpointSpec
+  readonly request_id: string
+  /** The proof's nonce, until it is spent in a transaction; undefined for a legacy credential. */
+  nonce: Nonce | undefined
+}
+
+export interface OwnerCaller {
+  readonly kind: 'owner'
+  readonly user_id: string
+  readonly name: string
+  readonly role: 'owner' | 'administrator'
+  readonly session_id: string
+  readonly endpoint: EndpointSpec
+  readonly request_id: string
+}
+
+export interface PublicCaller {
+  readonly kind: 'public'
+  readonly address: string
+  readonly user_agent: string
+  readonly endpoint: EndpointSpec
+  readonly request_id: string
+}
+
+export type CallerOf<C extends Caller> = C extends 'agent' | 'agent-without-session'
+  ? AgentCaller
+  : C extends 'owner'
+    ? OwnerCaller
+    : PublicCaller
+
+export type AnyCaller = AgentCaller | OwnerCaller | PublicCaller
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: AnyCaller | null
+  }
+}
+
+/** Whether the scopes of a credential permit the endpoint: the noun itself, or its `:read` form for what only reads. */
+export function permits(held: readonly Scope[], endpoint: EndpointSpec): boolean {
+  if (endpoint.scope === undefined) return true
+  const reads = endpoint.method === 'GET' || endpoint.reads === true
+  return endpoint.scope.some((noun) => held.includes(noun) || (reads && held.includes(`${noun}:read`)))
+}

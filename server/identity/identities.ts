@@ -1,0 +1,81 @@
+/**
+ * Credentials by id, with their parsed keys, kept in memory: parsing a key costs a third of a verification.
+ *
+ * What is kept never decides alone: admission reads the stored state again inside the transaction. Whoever revokes a
+ * credential forgets it here after the commit.
+ */
+
+import { parseDevice } from '../../sdk/signing/device.ts'
+import type { Reader } from '../database/reader.ts'
+import type { CredentialRow } from '../database/tables.ts'
+import { type StoredIdentity, storedKey } from './verifier.ts'
+
+export interface Identity extends StoredIdentity {
+  readonly agentId: string
+  readonly agentName: string
+  readonly projectId: string
+}
+
+export interface Identities {
+  find(credentialId: string, now: Date): Promise<Identity | undefined>
+  forget(credentialId: string): void
+}
+
+const kept = 10_000
+
+type Row = CredentialRow & { agent_name: string }
+
+export function createIdentities(read: Reader['read']): Identities {
+  const rows = new Map<string, { row: Row; identity: Identity }>()
+
+  const load = async (credentialId: string) => {
+    const row = await read((db) =>
+      db
+        .selectFrom('credentials')
+        .innerJoin('agents', 'agents.id', 'credentials.agent_id')
+        .selectAll('credentials')
+        .select('agents.name as agent_name')
+        .where('credentials.id', '=', credentialId)
+        .executeTakeFirst(),
+    )
+    if (row === undefined) return undefined
+    const entry = { row, identity: toIdentity(row) }
+    rows.set(credentialId, entry)
+    if (rows.size > kept) forgetOldest(rows)
+    return entry
+  }
+
+  return {
+    async find(credentialId, now) {
+      const entry = rows.get(credentialId) ?? (await load(credentialId))
+      if (entry === undefined) return undefined
+      const { expires_at } = entry.row
+      const expired = expires_at !== null && expires_at <= now.toISOString()
+      return expired && entry.identity.state === 'active'
+        ? { ...entry.identity, state: 'expired' }
+        : entry.identity
+    },
+    forget(credentialId) {
+      rows.delete(credentialId)
+    },
+  }
+}
+
+const toIdentity = (row: Row): Identity => ({
+  credentialId: row.id,
+  agentId: row.agent_id,
+  agentName: row.agent_name,
+  projectId: row.project_id,
+  binding: row.binding,
+  publicKey: row.public_key === null ? undefined : storedKey(row.public_key),
+  device: row.device === null ? undefined : parseDevice(row.device),
+  secretSha256: row.secret_sha256 ?? undefined,
+  state: row.revoked_at === null ? 'active' : 'revoked',
+})
+
+function forgetOldest(rows: Map<string, unknown>): void {
+  for (const oldest of rows.keys()) {
+    rows.delete(oldest)
+    return
+  }
+}

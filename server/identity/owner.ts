@@ -1,0 +1,143 @@
+/**
+ * Proving that a request comes from a signed-in person.
+ *
+ * - The cookie is a 256-bit reference token; the store keeps its hash.
+ * - Exactly one cookie of the name: two are refused, an unknown one is never adopted.
+ * - A session ends by sign-out, after an hour without use, and after twelve hours in any case.
+ *
+ * Contract §10 "Sign-in".
+ */
+import { hash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { Kysely } from 'kysely'
+import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Context } from '../context.ts'
+import { prepared } from '../database/prepared.ts'
+import type { Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller } from './callers.ts'
+
+export const tokenDigest = (token: string): Buffer => hash('sha256', token, 'buffer')
+
+/** `__Host-` needs Secure; plain HTTP exists on loopback only and has a name of its own. */
+export const cookieName = (portalOrigin: string): string =>
+  portalOrigin.startsWith('https://') ? '__Host-bridge_owner' : 'bridge_owner_dev'
+
+export function sessionCookie(portalOrigin: string, token: string): string {
+  const secure = portalOrigin.startsWith('https://') ? '; Secure' : ''
+  return `${cookieName(portalOrigin)}=${token}; Path=/${secure}; HttpOnly; SameSite=Strict`
+}
+
+export const clearedCookie = (portalOrigin: string): string => `${sessionCookie(portalOrigin, '')}; Max-Age=0`
+
+function cookieToken(request: FastifyRequest, portalOrigin: string): string | undefined {
+  const prefix = `${cookieName(portalOrigin)}=`
+  const found = (request.headers.cookie ?? '')
+    .split(';')
+    .map((each) => each.trim())
+    .filter((each) => each.startsWith(prefix))
+  return found.length === 1 ? found[0]?.slice(prefix.length) : undefined
+}
+
+const findByToken = prepared<{ token_sha256: Buffer }>()((db, p) =>
+  db.selectFrom('owner_sessions').select('id').where('token_sha256', '=', p('token_sha256')),
+)
+
+const findSession = prepared<{ id: string }>()((db, p) =>
+  db
+    .selectFrom('owner_sessions')
+    .innerJoin('owner_users', 'owner_users.id', 'owner_sessions.user_id')
+    .select([
+      'owner_sessions.id',
+      'owner_sessions.user_id',
+      'owner_sessions.last_used_at',
+      'owner_sessions.expires_at',
+      'owner_sessions.fresh_until',
+      'owner_sessions.ended_at',
+      'owner_users.name',
+      'owner_users.role',
+      'owner_users.state',
+    ])
+    .where('owner_sessions.id', '=', p('id')),
+)
+
+/** The standing of a session. @throws owner_session_expired, not_permitted, reauth_required */
+async function admitOwner(db: Kysely<Tables>, id: string, endpoint: EndpointSpec, now: Date) {
+  const found = await findSession.first(db, { id })
+  const idleFrom = new Date(now.getTime() - limits.ownerIdleSeconds * 1000).toISOString()
+  const nowIso = now.toISOString()
+  const alive =
+    found !== undefined &&
+    found.ended_at === null &&
+    found.state === 'enabled' &&
+    found.expires_at > nowIso &&
+    found.last_used_at > idleFrom
+  if (!alive) throw new Fault('owner_session_expired')
+  if (endpoint.ownerOnly && found.role !== 'owner') throw new Fault('not_permitted')
+  if (endpoint.fresh && found.fresh_until <= nowIso) throw new Fault('reauth_required')
+  return found
+}
+
+/** Sets `request.caller`. @throws owner_session_expired, not_permitted, reauth_required */
+export async function proveOwner(
+  context: Context,
+  request: FastifyRequest,
+  endpoint: EndpointSpec,
+): Promise<void> {
+  const token = cookieToken(request, context.portalOrigin())
+  if (token === undefined) throw new Fault('owner_session_expired')
+  const found = await context.read(async (db) => {
+    const session = await findByToken.first(db, { token_sha256: tokenDigest(token) })
+    return admitOwner(db, session?.id ?? '', endpoint, context.clock())
+  })
+  const caller: OwnerCaller = {
+    kind: 'owner',
+    user_id: found.user_id,
+    name: found.name,
+    role: found.role,
+    session_id: found.id,
+    endpoint,
+    request_id: request.id,
+  }
+  request.caller = caller
+  context.presence.touchOwner(context.clock())
+  if (endpoint.method === 'GET') await renew(context, found.id, found.last_used_at)
+}
+
+/** A minute's precision is enough to judge an hour of idleness, and spares a write per read. */
+async function renew(context: Context, id: string, lastUsed: string): Promise<void> {
+  if (context.clock().getTime() - Date.parse(lastUsed) < 60_000) return
+  await context.write((tx) => markUsed(tx, id))
+}
+
+const markUsed = async (tx: Tx, id: string) => {
+  await tx.db.updateTable('owner_sessions').set({ last_used_at: tx.nowIso }).where('id', '=', id).execute()
+}
+
+/** Run one unit of work for an owner; the session is asked again inside the transaction. */
+export async function writeAsOwner<T>(
+  context: Context,
+  caller: OwnerCaller,
+  unit: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  return context.write(async (tx) => {
+    await admitOwner(tx.db, caller.session_id, caller.endpoint, tx.now)
+    await markUsed(tx, caller.session_id)
+    return unit(tx)
+  })
+}
+
+/** One snapshot, in which the session is asked again. */
+export async function readAsOwner<T>(
+  context: Context,
+  caller: OwnerCaller,
+  unit: (db: Kysely<Tables>, now: Date) => Promise<T>,
+): Promise<T> {
+  return context.read(async (db) => {
+    const now = context.clock()
+    await admitOwner(db, caller.session_id, caller.endpoint, now)
+    return unit(db, now)
+  })
+}

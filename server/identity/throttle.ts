@@ -1,0 +1,69 @@
+/**
+ * Rates: a token bucket per agent, and a count of failed authentications per address.
+ *
+ * Only failures are refused by the second, so that one agent with a wrong clock never locks out its neighbours
+ * behind the same address.
+ *
+ * Contract §2.
+ */
+import { Fault } from '../fault.ts'
+
+export interface Throttle {
+  /** @throws rate_limited when the agent's bucket is empty. */
+  takeAgent(agentId: string): void
+  /** Count a failed authentication. @throws rate_limited past the limit of the last minute. */
+  countFailure(address: string): void
+}
+
+export interface ThrottleLimits {
+  readonly ratePerSecond: number
+  readonly rateBurst: number
+  readonly failedAuthPerMinute: number
+}
+
+/** Entries beyond this are forgotten, oldest first: memory stays bounded whatever strangers send. */
+const remembered = 10_000
+
+export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Throttle {
+  const buckets = new Map<string, { tokens: number; at: number }>()
+  const failures = new Map<string, { count: number; since: number }>()
+
+  return {
+    takeAgent(agentId) {
+      const now = nowMs()
+      const bucket = buckets.get(agentId) ?? { tokens: rates.rateBurst, at: now }
+      const refill = (Math.max(0, now - bucket.at) / 1000) * rates.ratePerSecond
+      bucket.tokens = Math.min(rates.rateBurst, bucket.tokens + refill)
+      bucket.at = now
+      remember(buckets, agentId, bucket)
+      if (bucket.tokens < 1) {
+        throw new Fault('rate_limited', {
+          retryAfterMs: Math.ceil(((1 - bucket.tokens) / rates.ratePerSecond) * 1000),
+        })
+      }
+      bucket.tokens -= 1
+    },
+    countFailure(address) {
+      const now = nowMs()
+      const known = failures.get(address)
+      const entry = known && now - known.since < 60_000 ? known : { count: 0, since: now }
+      entry.count += 1
+      remember(failures, address, entry)
+      if (entry.count > rates.failedAuthPerMinute) {
+        throw new Fault('rate_limited', {
+          message: 'Too many failed authentications from this address; wait and check the credential.',
+          retryAfterMs: Math.max(1, entry.since + 60_000 - now),
+        })
+      }
+    },
+  }
+}
+
+function remember<T>(map: Map<string, T>, key: string, value: T): void {
+  map.set(key, value)
+  if (map.size <= remembered) return
+  for (const oldest of map.keys()) {
+    map.delete(oldest)
+    return
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * What lies in an agent's inbox, and in which order it is offered.
+ *
+ * Withheld: mail between two agents whose pair the owner disabled, until it is enabled again, and types that the
+ * credential's scopes do not cover.
+ *
+ * Contract §3 "delivery is filtered", §6, §10 "unoffered mail is withheld".
+ */
+import { type Kysely, sql } from 'kysely'
+import type { Scope } from '../../sdk/contract/endpoint.ts'
+import { prepared } from '../database/prepared.ts'
+import type { MessageRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+type Db = Kysely<Tables>
+
+/** The pair of a peer message may be disabled; the owner's and the service's messages have none. */
+const pairIsOpen = sql<boolean>`not exists (
+  select 1 from pairings
+  where messages.sender_kind = 'agent' and pairings.enabled = 0
+    and pairings.agent_a = min(messages.sender_agent_id, messages.inbox_agent_id)
+    and pairings.agent_b = max(messages.sender_agent_id, messages.inbox_agent_id))`
+
+const fresh = prepared<{
+  agent_id: string
+  generation: number
+  task: number
+  transfer: number
+  talk: number
+  limit: number
+}>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .selectAll()
+    .where('inbox_agent_id', '=', p('agent_id'))
+    .where('acknowledged_at', 'is', null)
+    .where('offered_generation', '<', p('generation'))
+    .where(pairIsOpen)
+    .where(
+      sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
+    )
+    .orderBy('id')
+    .limit(p('limit')),
+)
+
+const due = prepared<{
+  agent_id: string
+  generation: number
+  before: string
+  task: number
+  transfer: number
+  talk: number
+  limit: number
+}>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .selectAll()
+    .where('inbox_agent_id', '=', p('agent_id'))
+    .where('acknowledged_at', 'is', null)
+    .where('offered_generation', '=', p('generation'))
+    .where('last_offered_at', '<=', p('before'))
+    .where(
+      sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
+    )
+    .orderBy('last_offered_at')
+    .limit(p('limit')),
+)
+
+const earliestOffer = prepared<{ agent_id: string; generation: number }>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .select('last_offered_at')
+    .where('inbox_agent_id', '=', p('agent_id'))
+    .where('acknowledged_at', 'is', null)
+    .where('offered_generation', '=', p('generation'))
+    .orderBy('last_offered_at')
+    .limit(1),
+)
+
+const waitingIn = prepared<{ agent_id: string }>()((db, p) =>
+  db.selectFrom('inboxes').select('waiting').where('agent_id', '=', p('agent_id')),
+)
+
+/** Which types the scopes let through, as the numbers that the queries take. */
+export function typesOf(scopes: readonly Scope[]) {
+  const holds = (noun: string) => (scopes.some((each) => each === noun || each === `${noun}:read`) ? 1 : 0)
+  return { task: holds('tasks'), transfer: holds('transfers'), talk: holds('messages') }
+}
+
+export interface InboxView {
+  readonly agentId: string
+  readonly generation: number
+  readonly scopes: readonly Scope[]
+}
+
+/** Not yet offered to this session, oldest first: within a conversation that is sequence order. */
+export const listFresh = (db: Db, view: InboxView, limit: number): Promise<MessageRow[]> =>
+  fresh.all(db, { agent_id: view.agentId, generation: view.generation, ...typesOf(view.scopes), limit })
+
+/** Offered to this session at or before `before` and not acknowledged, longest ago first. */
+export const listDue = (db: Db, view: InboxView, before: string, limit: number): Promise<MessageRow[]> =>
+  due.all(db, { agent_id: view.agentId, generation: view.generation, before, ...typesOf(view.scopes), limit })
+
+/** When the longest unacknowledged offer of this session was made. */
+export async function findEarliestOffer(db: Db, view: InboxView): Promise<string | null> {
+  const found = await earliestOffer.first(db, { agent_id: view.agentId, generation: view.generation })
+  return found?.last_offered_at ?? null
+}
+
+export async function countWaiting(db: Db, agentId: string): Promise<number> {
+  return (await waitingIn.first(db, { agent_id: agentId }))?.waiting ?? 0
+}
+
+/** Record that these were offered at `at`. An acknowledgement that came first keeps its own record. */
+export async function markOffered(
+  tx: Tx,
+  ids: readonly string[],
+  offer: { readonly generation: number; readonly at: string },
+): Promise<void> {
+  await tx.db
+    .updateTable('messages')
+    .set((eb) => ({
+      offers: eb('offers', '+', 1),
+      offered_generation: offer.generation,
+      first_offered_at: eb.fn.coalesce('first_offered_at', eb.val(offer.at)),
+      last_offered_at: offer.at,
+    }))
+    .where('id', 'in', ids)
+    .where('acknowledged_at', 'is', null)
+    .execute()
+}

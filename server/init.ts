@@ -1,0 +1,90 @@
+/** Making an installation, and the links by which its owner comes in. Contract §10 "Sign-in". */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import type { Config } from './config.ts'
+import { migrate } from './database/migrate.ts'
+import { migrations } from './database/migrations/index.ts'
+import { openDatabase } from './database/open.ts'
+import { linkUrl, makeLinkToken } from './owners/links.ts'
+import { openStore } from './store.ts'
+import {
+  AlreadyInitialised,
+  addressPath,
+  databasePath,
+  insertServer,
+  readServerId,
+  writeSecretFile,
+} from './store-files.ts'
+
+export interface Initialised {
+  readonly serverId: string
+  readonly setupLink: string
+}
+
+/** A fresh data folder: database, server id, envelope key, and the one-time set-up link. @throws AlreadyInitialised */
+export async function initServer(config: Config): Promise<Initialised> {
+  const path = databasePath(config.data)
+  if (existsSync(path)) throw new AlreadyInitialised(`${config.data} holds an installation already`)
+  if (!existsSync(config.envelopeKeyFile)) {
+    writeSecretFile(config.envelopeKeyFile, `${randomBytes(32).toString('base64')}\n`)
+  }
+  const database = openDatabase(path)
+  let serverId: string
+  try {
+    const clock = () => new Date()
+    migrate(database, migrations, clock)
+    serverId = randomUUID()
+    insertServer(database, serverId, clock())
+    if (readServerId(database) !== serverId) throw new Error('the server id was not stored')
+  } finally {
+    database.close()
+  }
+  return { serverId, setupLink: await issueSetupLink(config) }
+}
+
+/** A new one-time set-up link; earlier ones end. @throws Fault setup_done */
+export const issueSetupLink = (config: Config): Promise<string> => issueLink(config, 'setup')
+
+/** A one-time sign-in link of the owner, for five minutes. @throws Fault not_found when there is no owner yet */
+export const issueOwnerLink = (config: Config): Promise<string> => issueLink(config, 'sign_in')
+
+async function issueLink(config: Config, kind: 'setup' | 'sign_in'): Promise<string> {
+  // A link that could not be stored is refused by the write itself; nothing else of this store is used.
+  const note = () => {}
+  const store = openStore({
+    data: config.data,
+    clock: () => new Date(),
+    monotonicMs: () => performance.now(),
+    random: randomBytes,
+    onFatal: note,
+    onEffectError: note,
+  })
+  try {
+    const token = await makeLinkToken({ write: store.writer.write, random: randomBytes }, kind)
+    return linkUrl(originOf(config), kind, token)
+  } finally {
+    await store.close()
+  }
+}
+
+/** The configured origin, else the running server's address, else the one that it will have. */
+function originOf(config: Config): string {
+  if (config.portalOrigin !== '') return config.portalOrigin
+  const running = readAddress(config.data)
+  return running?.url ?? `http://${config.host}:${config.port}`
+}
+
+export interface Address {
+  readonly url: string
+  readonly pid: number
+}
+
+/** What the running server wrote, if one runs. */
+export function readAddress(data: string): Address | undefined {
+  try {
+    return JSON.parse(readFileSync(addressPath(data), 'utf8')) as Address
+  } catch {
+    // Not there, or half gone with a killed server: both mean that nobody told an address.
+    return undefined
+  }
+}

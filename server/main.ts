@@ -1,0 +1,13 @@
+/** What the program's `bridge server` commands use; loaded only by them. */
+export {
+  type Config,
+  ConfigError,
+  defaultDataFolder,
+  readConfig,
+  type SettingName,
+  settings,
+} from './config.ts'
+export { DataFolderLocked } from './database/lock.ts'
+export { type Initialised, initServer, issueOwnerLink, issueSetupLink, readAddress } from './init.ts'
+export { type RunningServer, startServer } from './server.ts'
+export { AlreadyInitialised, NotInitialised } from './store-files.ts'

@@ -1,0 +1,143 @@
+/**
+ * Sending and reading messages, as an agent.
+ *
+ * The sender is derived from the proven identity, never from the body.
+ *
+ * Spec §4.2; contract §7.
+ */
+import type { MessagePage } from '../../sdk/contract/agent/conversations.ts'
+import type { Message, MessageInput, MessageSent } from '../../sdk/contract/agent/messages.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import { agentActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import { requireReadable, requireWritable } from '../conversations/rules.ts'
+import { type ConversationStanding, findForAgent as findConversation } from '../conversations/store.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
+import type { AgentCaller } from '../identity/callers.ts'
+import { type Answer, type Keyed, once } from '../once.ts'
+import { requireProjectActive } from '../projects/rules.ts'
+import { connectionOf } from '../sessions/store.ts'
+import { toMessagePage } from './pages.ts'
+import { budgetSince, requireBudget, requireHops, requireInboxRoom } from './rules.ts'
+import * as store from './store.ts'
+
+export function sendMessage(
+  context: Context,
+  caller: AgentCaller,
+  input: MessageInput,
+  keyed: Keyed,
+): Promise<Answer> {
+  return writeAs(context, caller, (tx, agent) =>
+    once(tx, agent.agent_id, keyed, async () => {
+      const found = await findConversation(tx.db, agent.project_id, agent.agent_id, input.conversation_id)
+      const standing = requireWritable(found)
+      requireRecipient(standing, agent, input)
+      if (standing.peer) await guard(tx, agent, standing)
+      const message = await store.insertMessage(tx, await draft(tx, agent, standing, input))
+      await deliver(context, tx, message)
+      await recordAudit(tx, {
+        kind: 'message.sent',
+        actor: agentActor(agent),
+        project_id: agent.project_id,
+        subject: { type: 'message', id: message.id },
+        details: { conversation_id: message.conversation_id, sequence: message.sequence, type: message.type },
+      })
+      return answer(context, tx, message)
+    }),
+  )
+}
+
+/** "For an owner reply recipient_agent_id is the caller's own agent ID and no pairing is needed." Spec §4.2. */
+function requireRecipient({ peer }: ConversationStanding, agent: Admitted, input: MessageInput): void {
+  const expected = peer?.id ?? agent.agent_id
+  if (input.recipient_agent_id === expected) return
+  const problem = peer ? 'must be the other participant of the conversation' : 'must be your own agent id'
+  throw new Fault('invalid_request', {
+    message: `body/recipient_agent_id ${problem}.`,
+    details: { faults: [{ path: 'body/recipient_agent_id', problem }] },
+  })
+}
+
+/** What stops new peer messages: a paused project, and the loop guard. */
+async function guard(tx: Tx, agent: Admitted, { row }: ConversationStanding): Promise<void> {
+  requireProjectActive(agent.project_state)
+  const sent = await store.countRecent(tx.db, row.id, agent.agent_id, budgetSince(tx.now, row.budget_from))
+  requireBudget(sent, agent.message_budget)
+}
+
+async function draft(
+  tx: Tx,
+  agent: Admitted,
+  { peer }: ConversationStanding,
+  input: MessageInput,
+): Promise<store.NewMessage> {
+  const thread = await threadOf(tx, input.conversation_id, input.in_reply_to)
+  if (peer) requireHops(thread.hops)
+  return {
+    project_id: agent.project_id,
+    conversation_id: input.conversation_id,
+    sender_kind: 'agent',
+    sender_agent_id: agent.agent_id,
+    sender_name: agent.agent_name,
+    recipient_kind: peer ? 'agent' : 'owner',
+    recipient_agent_id: input.recipient_agent_id,
+    type: input.type,
+    body: input.body,
+    encoding: input.encoding ?? 'text',
+    in_reply_to: input.in_reply_to ?? null,
+    expects_reply_by: input.expects_reply_by ?? null,
+    ...thread,
+  }
+}
+
+/** `hops` and `root_id` follow from the message that is answered. @throws not_found when it is not in this conversation */
+export async function threadOf(tx: Tx, conversationId: string, inReplyTo: string | undefined) {
+  if (inReplyTo === undefined) return { root_id: undefined, hops: 0 }
+  const parent = await store.findParent(tx.db, conversationId, inReplyTo)
+  if (parent === undefined)
+    throw new Fault('not_found', { message: 'in_reply_to names no message of this conversation.' })
+  return { root_id: parent.root_id, hops: parent.hops + 1 }
+}
+
+/** Count it into the inbox and wake the recipient once it is committed. @throws capacity_reached */
+export async function deliver(context: Context, tx: Tx, message: Message): Promise<void> {
+  if (message.recipient.kind !== 'agent') return
+  requireInboxRoom(await store.countIn(tx, message.recipient_agent_id))
+  tx.afterCommit(() => context.wakeups.notify(message.recipient_agent_id))
+}
+
+/** "An agent's send answers { message, recipient: { connection } }, so that it learns at once that nobody is listening." */
+async function answer(context: Context, tx: Tx, message: Message): Promise<MessageSent> {
+  if (message.recipient.kind === 'owner') {
+    return { message, recipient: { connection: context.presence.ownerConnection(tx.now) } }
+  }
+  const connection = await connectionOf(context, tx.db, message.recipient_agent_id, tx.now)
+  return { message, recipient: { connection } }
+}
+
+export function getMessage(context: Context, caller: AgentCaller, id: string): Promise<Message> {
+  return readAs(context, caller, async (db, agent) => {
+    const row = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
+    if (row === undefined) throw new Fault('not_found')
+    const conversation = await findConversation(db, agent.project_id, agent.agent_id, row.conversation_id)
+    requireReadable(conversation)
+    return store.toMessage(row)
+  })
+}
+
+export function readHistory(
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+  query: { after_sequence?: number; limit?: number },
+): Promise<MessagePage> {
+  return readAs(context, caller, async (db, agent) => {
+    const { row } = requireReadable(await findConversation(db, agent.project_id, agent.agent_id, id))
+    const after = query.after_sequence ?? 0
+    const limit = query.limit ?? limits.pageDefault
+    const rows = await store.listHistory(db, id, { after, limit })
+    return toMessagePage(rows, { after, limit, removedThrough: row.removed_through_sequence })
+  })
+}

@@ -1,0 +1,122 @@
+/** The owner's own voice in conversations, and reading what agents wrote. Spec §4.3; contract §7. */
+import type { MessagePage } from '../../sdk/contract/agent/conversations.ts'
+import type { Message } from '../../sdk/contract/agent/messages.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { OwnerMessageInput } from '../../sdk/contract/owner/messages.ts'
+import { getAgent } from '../agents/store.ts'
+import { ownerActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import {
+  findInProject,
+  findOwnerConversation,
+  insertConversation,
+  listInProject,
+} from '../conversations/store.ts'
+import type { PageQuery } from '../database/page.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
+import { type Answer, type Keyed, once } from '../once.ts'
+import { getProject } from '../projects/store.ts'
+import { deliver, threadOf } from './actions.ts'
+import { toMessagePage } from './pages.ts'
+import * as store from './store.ts'
+
+/** The owner's word also opens a conversation that the loop guard had stopped. */
+export function sendAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  input: OwnerMessageInput,
+  keyed: Keyed,
+): Promise<Answer> {
+  return writeAsOwner(context, caller, (tx) =>
+    once(tx, caller.user_id, keyed, async () => {
+      const project = await getProject(tx.db, caller, projectId)
+      const agent = await getAgent(tx.db, project.id, input.recipient_agent_id)
+      const conversationId = await conversationFor(tx, project.id, agent.id, input.conversation_id)
+      if (project.state === 'archived') throw new Fault('project_archived')
+      const thread = await threadOf(tx, conversationId, input.in_reply_to)
+      const message = await store.insertMessage(tx, {
+        project_id: project.id,
+        conversation_id: conversationId,
+        sender_kind: 'owner',
+        sender_agent_id: null,
+        sender_name: caller.name,
+        recipient_kind: 'agent',
+        recipient_agent_id: agent.id,
+        type: input.type ?? 'note',
+        body: input.body,
+        encoding: 'text',
+        in_reply_to: input.in_reply_to ?? null,
+        expects_reply_by: input.expects_reply_by ?? null,
+        ...thread,
+      })
+      await store.openBudget(tx, conversationId)
+      await deliver(context, tx, message)
+      await recordAudit(tx, {
+        kind: 'message.sent',
+        actor: ownerActor(caller),
+        project_id: project.id,
+        subject: { type: 'message', id: message.id },
+        details: { conversation_id: conversationId, sequence: message.sequence, type: message.type },
+      })
+      return message
+    }),
+  )
+}
+
+/** "In a peer conversation the recipient must be a participant." @throws not_found */
+async function conversationFor(
+  tx: Tx,
+  projectId: string,
+  agentId: string,
+  conversationId: string | undefined,
+): Promise<string> {
+  if (conversationId === undefined) {
+    const existing = await findOwnerConversation(tx.db, agentId)
+    const shape = { project_id: projectId, kind: 'owner' as const, agent_a: agentId, agent_b: null }
+    return existing?.id ?? insertConversation(tx, shape)
+  }
+  const row = await findInProject(tx.db, projectId, conversationId)
+  if (row === undefined || (row.agent_a !== agentId && row.agent_b !== agentId)) throw new Fault('not_found')
+  return row.id
+}
+
+export function listConversationsAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  query: PageQuery,
+) {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, projectId)
+    const { items: conversations, ...page } = await listInProject(db, project.id, query)
+    return { conversations, ...page }
+  })
+}
+
+export function readHistoryAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly conversation_id: string },
+  query: { readonly after_sequence?: number; readonly before_sequence?: number },
+): Promise<MessagePage> {
+  const { after_sequence: after, before_sequence: before } = query
+  if (after !== undefined && before !== undefined) {
+    const problem = 'cannot stand beside after_sequence'
+    throw new Fault('invalid_request', {
+      message: `query/before_sequence ${problem}.`,
+      details: { faults: [{ path: 'query/before_sequence', problem }] },
+    })
+  }
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, ids.id)
+    const row = await findInProject(db, project.id, ids.conversation_id)
+    if (row === undefined) throw new Fault('not_found')
+    const range = { after, before, limit: limits.ownerPage }
+    const rows = await store.listHistory(db, row.id, range)
+    return toMessagePage(rows, { ...range, removedThrough: row.removed_through_sequence })
+  })
+}

@@ -1,0 +1,45 @@
+/**
+ * The guards of a conversation: a budget per sender and window, a limit of hops, a full inbox.
+ *
+ * Two agents that answer each other for ever are the costliest accident; the guard is theirs alone, so one loop
+ * silences nobody else, and the owner's word opens the conversation again.
+ *
+ * Contract §7 "Loop guard".
+ */
+import { limits } from '../../sdk/contract/limits.ts'
+import { Fault } from '../fault.ts'
+
+/** From when on messages count: the window, or the owner's last message, whichever is later. */
+export function budgetSince(now: Date, ownerWroteAt: string | null): string {
+  const window = new Date(now.getTime() - limits.messageBudgetWindowSeconds * 1000).toISOString()
+  return ownerWroteAt !== null && ownerWroteAt > window ? ownerWroteAt : window
+}
+
+/** @throws conversation_budget */
+export function requireBudget(sent: number, budget: number | null): void {
+  const allowed = budget ?? limits.messageBudget
+  if (sent < allowed) return
+  throw new Fault('conversation_budget', {
+    message: `Stop: ${allowed} messages in ${limits.messageBudgetWindowSeconds / 60} minutes. Do not rephrase; wait for the owner.`,
+    details: { guard: 'messages', limit: allowed, window_seconds: limits.messageBudgetWindowSeconds },
+  })
+}
+
+/** @throws conversation_budget */
+export function requireHops(hops: number): void {
+  if (hops <= limits.hops) return
+  throw new Fault('conversation_budget', {
+    message: `Stop: this thread has been answered ${limits.hops} times. Do not rephrase; wait for the owner.`,
+    details: { guard: 'hops', limit: limits.hops },
+  })
+}
+
+/** @throws capacity_reached */
+export function requireInboxRoom(waiting: number): void {
+  if (waiting <= limits.inboxUnacknowledged) return
+  throw new Fault('capacity_reached', {
+    message: `The recipient has ${limits.inboxUnacknowledged} unacknowledged messages.`,
+    details: { limit: 'inbox' },
+    retryAfterMs: 60_000,
+  })
+}

@@ -1,0 +1,221 @@
+/** The SQL of messages. Hot queries are compiled once. */
+import type { Kysely } from 'kysely'
+import type { Message } from '../../sdk/contract/agent/messages.ts'
+import { prepared } from '../database/prepared.ts'
+import type { MessageRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+type Db = Kysely<Tables>
+
+/** What the writer of a message decides; the rest follows from where and when it is stored. */
+export interface NewMessage
+  extends Pick<
+    MessageRow,
+    | 'project_id'
+    | 'conversation_id'
+    | 'sender_kind'
+    | 'sender_agent_id'
+    | 'sender_name'
+    | 'recipient_kind'
+    | 'recipient_agent_id'
+    | 'type'
+    | 'body'
+    | 'encoding'
+    | 'in_reply_to'
+    | 'hops'
+    | 'expects_reply_by'
+  > {
+  /** Undefined: the message begins a thread of its own. */
+  readonly root_id: string | undefined
+}
+
+const nextSequence = prepared<{ id: string }>()((db, p) =>
+  db
+    .updateTable('conversations')
+    .set((eb) => ({ last_sequence: eb('last_sequence', '+', 1) }))
+    .where('id', '=', p('id'))
+    .returning('last_sequence'),
+)
+
+const insert = prepared<MessageRow>()((db, p) =>
+  db.insertInto('messages').values({
+    id: p('id'),
+    project_id: p('project_id'),
+    conversation_id: p('conversation_id'),
+    sequence: p('sequence'),
+    sender_kind: p('sender_kind'),
+    sender_agent_id: p('sender_agent_id'),
+    sender_name: p('sender_name'),
+    recipient_kind: p('recipient_kind'),
+    recipient_agent_id: p('recipient_agent_id'),
+    inbox_agent_id: p('inbox_agent_id'),
+    type: p('type'),
+    body: p('body'),
+    encoding: p('encoding'),
+    in_reply_to: p('in_reply_to'),
+    root_id: p('root_id'),
+    hops: p('hops'),
+    task_id: p('task_id'),
+    transfer_id: p('transfer_id'),
+    expects_reply_by: p('expects_reply_by'),
+    created_at: p('created_at'),
+    offers: p('offers'),
+    offered_generation: p('offered_generation'),
+    first_offered_at: p('first_offered_at'),
+    last_offered_at: p('last_offered_at'),
+    acknowledged_at: p('acknowledged_at'),
+  }),
+)
+
+/** The sequence comes from the conversation's own counter, never from max + 1: retention deletes rows and numbers must not repeat. */
+export async function insertMessage(tx: Tx, message: NewMessage): Promise<Message> {
+  const counted = await nextSequence.first(tx.db, { id: message.conversation_id })
+  if (counted === undefined) throw new Error('a message was written to a conversation that does not exist')
+  const id = tx.id()
+  const row: MessageRow = {
+    ...message,
+    id,
+    sequence: counted.last_sequence,
+    inbox_agent_id: message.recipient_kind === 'agent' ? message.recipient_agent_id : null,
+    root_id: message.root_id ?? id,
+    task_id: null,
+    transfer_id: null,
+    created_at: tx.nowIso,
+    offers: 0,
+    offered_generation: 0,
+    first_offered_at: null,
+    last_offered_at: null,
+    acknowledged_at: null,
+  }
+  await insert.run(tx.db, row)
+  return toMessage(row)
+}
+
+const addWaiting = prepared<{ agent_id: string }>()((db, p) =>
+  db
+    .insertInto('inboxes')
+    .values({ agent_id: p('agent_id'), waiting: 1 })
+    .onConflict((conflict) =>
+      conflict.column('agent_id').doUpdateSet((eb) => ({ waiting: eb('inboxes.waiting', '+', 1) })),
+    )
+    .returning('waiting'),
+)
+
+/** One more unacknowledged message in an inbox; answers how many it holds now. */
+export async function countIn(tx: Tx, agentId: string): Promise<number> {
+  return (await addWaiting.first(tx.db, { agent_id: agentId }))?.waiting ?? 0
+}
+
+/** The index ends at the window and the budget bounds what lies in it, so this counts few rows. */
+const recentBySender = prepared<{ conversation_id: string; agent_id: string; since: string }>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('conversation_id', '=', p('conversation_id'))
+    .where('sender_agent_id', '=', p('agent_id'))
+    .where('sender_kind', '=', 'agent')
+    .where('created_at', '>', p('since')),
+)
+
+export async function countRecent(
+  db: Db,
+  conversationId: string,
+  agentId: string,
+  since: string,
+): Promise<number> {
+  const found = await recentBySender.first(db, { conversation_id: conversationId, agent_id: agentId, since })
+  return found?.count ?? 0
+}
+
+const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .select(['root_id', 'hops'])
+    .where('id', '=', p('id'))
+    .where('conversation_id', '=', p('conversation_id')),
+)
+
+/** What a reply takes over from the message that it answers. */
+export const findParent = (db: Db, conversationId: string, id: string) =>
+  parent.first(db, { id, conversation_id: conversationId })
+
+/** A message that the agent sent or received, in its project. */
+export async function findForAgent(
+  db: Db,
+  projectId: string,
+  agentId: string,
+  id: string,
+): Promise<MessageRow | undefined> {
+  return db
+    .selectFrom('messages')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', projectId)
+    .where((eb) =>
+      eb.or([
+        eb('recipient_agent_id', '=', agentId),
+        eb.and([eb('sender_kind', '=', 'agent'), eb('sender_agent_id', '=', agentId)]),
+      ]),
+    )
+    .executeTakeFirst()
+}
+
+export interface HistoryRange {
+  readonly after?: number | undefined
+  readonly before?: number | undefined
+  readonly limit: number
+}
+
+/** Up to `limit + 1` messages in ascending sequence: after a sequence, before one, or the latest. */
+export async function listHistory(
+  db: Db,
+  conversationId: string,
+  { after, before, limit }: HistoryRange,
+): Promise<MessageRow[]> {
+  const all = db
+    .selectFrom('messages')
+    .selectAll()
+    .where('conversation_id', '=', conversationId)
+    .limit(limit + 1)
+  if (after !== undefined) return all.where('sequence', '>', after).orderBy('sequence').execute()
+  const earlier = before === undefined ? all : all.where('sequence', '<', before)
+  return (await earlier.orderBy('sequence', 'desc').execute()).reverse()
+}
+
+export const toMessage = (row: MessageRow): Message => ({
+  id: row.id,
+  conversation_id: row.conversation_id,
+  sequence: row.sequence,
+  sender: {
+    kind: row.sender_kind,
+    ...(row.sender_agent_id !== null && { agent_id: row.sender_agent_id }),
+    name: row.sender_name,
+  },
+  recipient: { kind: row.recipient_kind },
+  recipient_agent_id: row.recipient_agent_id,
+  type: row.type,
+  body: row.body,
+  encoding: row.encoding,
+  in_reply_to: row.in_reply_to,
+  root_id: row.root_id,
+  hops: row.hops,
+  task_id: row.task_id,
+  transfer_id: row.transfer_id,
+  expects_reply_by: row.expects_reply_by,
+  created_at: row.created_at,
+  delivery: {
+    stored_at: row.created_at,
+    first_offered_at: row.first_offered_at,
+    offers: row.offers,
+    acknowledged_at: row.acknowledged_at,
+  },
+})
+
+/** The owner wrote: what agents sent before no longer counts against their budget here. */
+export async function openBudget(tx: Tx, conversationId: string): Promise<void> {
+  await tx.db
+    .updateTable('conversations')
+    .set({ budget_from: tx.nowIso })
+    .where('id', '=', conversationId)
+    .execute()
+}

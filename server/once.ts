@@ -1,0 +1,93 @@
+/**
+ * One key, one outcome: the record is written in the transaction of the effect and holds the answer's bytes.
+ *
+ * - The same request again gets the same bytes, also from a new session and after the state has moved on.
+ * - Another body under the key is a conflict.
+ * - A refused request stores nothing, so the key stays free.
+ *
+ * Contract §2 "Idempotency".
+ */
+import { hash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { prepared } from './database/prepared.ts'
+import type { Tx } from './database/transaction.ts'
+import { Fault } from './fault.ts'
+
+/** What names a mutation for all time. */
+export interface Keyed {
+  readonly method: string
+  /** The path template: `/api/v1/messages`. */
+  readonly route: string
+  readonly key: string
+  /** SHA-256 of the target and the raw body. */
+  readonly fingerprint: Buffer
+}
+
+/** Bytes to send as they are. */
+export class Answer {
+  readonly bytes: string
+  readonly replayed: boolean
+  constructor(bytes: string, replayed: boolean) {
+    this.bytes = bytes
+    this.replayed = replayed
+  }
+}
+
+export function keyedRequest(request: FastifyRequest, route: string, body: Buffer): Keyed {
+  const key = request.headers['idempotency-key']
+  const target = hash('sha256', request.raw.url ?? '', 'buffer')
+  return {
+    method: request.method,
+    route,
+    key: typeof key === 'string' ? key : '',
+    fingerprint: hash('sha256', Buffer.concat([target, body]), 'buffer'),
+  }
+}
+
+const find = prepared<{ principal: string; method: string; route: string; key: string }>()((db, p) =>
+  db
+    .selectFrom('idempotency')
+    .select(['fingerprint', 'answer'])
+    .where('principal', '=', p('principal'))
+    .where('key', '=', p('key'))
+    .where('route', '=', p('route'))
+    .where('method', '=', p('method')),
+)
+
+const store = prepared<{
+  principal: string
+  method: string
+  route: string
+  key: string
+  fingerprint: Buffer
+  answer: string
+  created_at: string
+}>()((db, p) =>
+  db.insertInto('idempotency').values({
+    principal: p('principal'),
+    method: p('method'),
+    route: p('route'),
+    key: p('key'),
+    fingerprint: p('fingerprint'),
+    answer: p('answer'),
+    created_at: p('created_at'),
+  }),
+)
+
+/** @throws idempotency_conflict when the key was used with another target or body. */
+export async function once(
+  tx: Tx,
+  principal: string,
+  keyed: Keyed,
+  effect: () => Promise<object>,
+): Promise<Answer> {
+  const name = { principal, method: keyed.method, route: keyed.route, key: keyed.key }
+  const stored = await find.first(tx.db, name)
+  if (stored !== undefined) {
+    if (stored.fingerprint.equals(keyed.fingerprint)) return new Answer(stored.answer, true)
+    throw new Fault('idempotency_conflict')
+  }
+  const answer = JSON.stringify(await effect())
+  await store.run(tx.db, { ...name, fingerprint: keyed.fingerprint, answer, created_at: tx.nowIso })
+  return new Answer(answer, false)
+}

@@ -1,0 +1,188 @@
+/** Setting up the owner, signing in and out. Contract §10 "Sign-in". */
+import { limits } from '../../sdk/contract/limits.ts'
+import type {
+  OwnerSession,
+  OwnerSessionEnded,
+  PasswordChangeInput,
+  PasswordInput,
+  SetupInput,
+  SignInInput,
+} from '../../sdk/contract/owner/sign-in.ts'
+import { ownerActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import { type PageQuery, toPage } from '../database/page.ts'
+import type { OwnerUserRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
+import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
+import { hashPassword, passwordMatches, requireStrength } from './password.ts'
+import * as store from './store.ts'
+
+/** A session, and the token that only the cookie carries. */
+export interface SignedIn {
+  readonly session: OwnerSession
+  readonly token: string
+}
+
+const later = (from: Date, seconds: number) => new Date(from.getTime() + seconds * 1000).toISOString()
+
+export async function setUpOwner(
+  context: Context,
+  caller: PublicCaller,
+  input: SetupInput,
+): Promise<SignedIn> {
+  if ((await context.read(store.findOwner)) !== undefined) throw new Fault('setup_done')
+  requireStrength(input.password, 'password')
+  const password = await hashPassword(input.password, context.random)
+  return counting(context, caller, () =>
+    context.write(async (tx) => {
+      if ((await store.findOwner(tx.db)) !== undefined) throw new Fault('setup_done')
+      if (!(await store.redeemLink(tx, 'setup', tokenDigest(input.token)))) {
+        throw new Fault('sign_in_failed', {
+          message: 'The set-up link is unknown, used or expired; make a new one on the host.',
+        })
+      }
+      const user = await store.insertOwner(tx, input.name, password)
+      await recordAudit(tx, {
+        kind: 'owner.set_up',
+        actor: { kind: 'owner', id: user.id, name: user.name, request_id: caller.request_id },
+        project_id: null,
+        subject: { type: 'owner_user', id: user.id },
+      })
+      return begin(context, tx, user, caller)
+    }),
+  )
+}
+
+export async function signIn(context: Context, caller: PublicCaller, input: SignInInput): Promise<SignedIn> {
+  return counting(context, caller, async () => {
+    if ('link_token' in input) return signInByLink(context, caller, input.link_token)
+    const user = await checkPassword(context, input.name, input.password)
+    return context.write((tx) => begin(context, tx, user, caller))
+  })
+}
+
+function signInByLink(context: Context, caller: PublicCaller, token: string): Promise<SignedIn> {
+  return context.write(async (tx) => {
+    const owner = await store.findOwner(tx.db)
+    const redeemed = await store.redeemLink(tx, 'sign_in', tokenDigest(token))
+    if (owner === undefined || !redeemed) throw new Fault('sign_in_failed')
+    return begin(context, tx, owner, caller)
+  })
+}
+
+/** One refusal for a wrong name and a wrong password, after the same work. @throws sign_in_failed, rate_limited */
+async function checkPassword(context: Context, name: string, password: string): Promise<OwnerUserRow> {
+  context.signInDelays.require(name)
+  const user = await context.read((db) => store.findUser(db, name))
+  const matches = await passwordMatches(password, user?.password)
+  if (user === undefined || !matches || user.state !== 'enabled') {
+    context.signInDelays.failed(name)
+    throw new Fault('sign_in_failed')
+  }
+  context.signInDelays.succeeded(name)
+  return user
+}
+
+/** A failure counts against the address, whatever the name was. */
+async function counting<T>(context: Context, caller: PublicCaller, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'sign_in_failed')
+      context.throttle.countFailure(caller.address)
+    throw error
+  }
+}
+
+/** A new token at each sign-in: what a browser brought along is never adopted. */
+async function begin(context: Context, tx: Tx, user: OwnerUserRow, caller: PublicCaller): Promise<SignedIn> {
+  const token = context.random(32).toString('base64url')
+  const id = await store.insertSession(tx, {
+    user_id: user.id,
+    token_sha256: tokenDigest(token),
+    user_agent: caller.user_agent.slice(0, 200),
+    expires_at: later(tx.now, limits.ownerSessionSeconds),
+    fresh_until: later(tx.now, limits.ownerFreshSeconds),
+  })
+  await store.endOldSessions(tx, user.id)
+  await recordAudit(tx, {
+    kind: 'owner.signed_in',
+    actor: { kind: 'owner', id: user.id, name: user.name, request_id: caller.request_id },
+    project_id: null,
+    subject: { type: 'owner_session', id },
+    details: { address: caller.address },
+  })
+  return { session: store.toOwnerSession(await store.getSession(tx.db, id), id), token }
+}
+
+export function currentSession(context: Context, caller: OwnerCaller): Promise<OwnerSession> {
+  return readAsOwner(context, caller, async (db) =>
+    store.toOwnerSession(await store.getSession(db, caller.session_id), caller.session_id),
+  )
+}
+
+export function listSessions(context: Context, caller: OwnerCaller, query: PageQuery) {
+  return readAsOwner(context, caller, async (db, now) => {
+    const { after, limit = limits.pageDefault } = query
+    const rows = await store.listSessions(db, caller.user_id, { after, limit, nowIso: now.toISOString() })
+    const { items: sessions, ...page } = toPage(rows, limit, after, (row) =>
+      store.toOwnerSession(row, caller.session_id),
+    )
+    return { sessions, ...page }
+  })
+}
+
+/** End a session of one's own: the current one is signing out. */
+export function endSession(context: Context, caller: OwnerCaller, id: string): Promise<OwnerSessionEnded> {
+  return writeAsOwner(context, caller, async (tx) => {
+    if (!(await store.endSession(tx, caller.user_id, id))) throw new Fault('not_found')
+    await recordAudit(tx, {
+      kind: 'owner.signed_out',
+      actor: ownerActor(caller),
+      project_id: null,
+      subject: { type: 'owner_session', id },
+    })
+    return { id, ended_at: tx.nowIso }
+  })
+}
+
+export async function confirm(
+  context: Context,
+  caller: OwnerCaller,
+  input: PasswordInput,
+): Promise<OwnerSession> {
+  await checkPassword(context, caller.name, input.password)
+  return writeAsOwner(context, caller, async (tx) => {
+    await store.makeFresh(tx, caller.session_id, later(tx.now, limits.ownerFreshSeconds))
+    await recordAudit(tx, {
+      kind: 'owner.confirmed',
+      actor: ownerActor(caller),
+      project_id: null,
+      subject: { type: 'owner_session', id: caller.session_id },
+    })
+    return store.toOwnerSession(await store.getSession(tx.db, caller.session_id), caller.session_id)
+  })
+}
+
+/** "Password change or disabling ends all." */
+export async function changePassword(
+  context: Context,
+  caller: OwnerCaller,
+  input: PasswordChangeInput,
+): Promise<OwnerSessionEnded> {
+  requireStrength(input.new_password, 'new_password')
+  const password = await hashPassword(input.new_password, context.random)
+  return writeAsOwner(context, caller, async (tx) => {
+    await store.updatePassword(tx, caller.user_id, password)
+    await store.endAllSessions(tx, caller.user_id)
+    await recordAudit(tx, {
+      kind: 'owner.password_changed',
+      actor: ownerActor(caller),
+      project_id: null,
+      subject: { type: 'owner_user', id: caller.user_id },
+    })
+    return { id: caller.session_id, ended_at: tx.nowIso }
+  })
+}

@@ -1,0 +1,45 @@
+/**
+ * One-time links, made on the host: whoever can write the data folder is the root of trust.
+ *
+ * The link carries the token after `#`, which browsers never send to a server; only its hash is stored.
+ *
+ * Contract §10 "Sign-in".
+ */
+import { limits } from '../../sdk/contract/limits.ts'
+import { recordAudit, systemActor } from '../audit/store.ts'
+import type { Writer } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import { tokenDigest } from '../identity/owner.ts'
+import { findOwner, replaceLink } from './store.ts'
+
+const lifetimes = { setup: limits.setupLinkSeconds, sign_in: limits.ownerLinkSeconds } as const
+
+interface Maker {
+  readonly write: Writer['write']
+  readonly random: (bytes: number) => Buffer
+}
+
+/** A new token of a kind; it takes the place of the last. @throws setup_done, not_found when there is no owner yet */
+export function makeLinkToken({ write, random }: Maker, kind: 'setup' | 'sign_in'): Promise<string> {
+  const token = random(32).toString('base64url')
+  return write(async (tx) => {
+    const owner = await findOwner(tx.db)
+    if (kind === 'setup' && owner !== undefined) throw new Fault('setup_done')
+    if (kind === 'sign_in' && owner === undefined) {
+      throw new Fault('not_found', { message: 'There is no owner yet; make a set-up link instead.' })
+    }
+    const expires_at = new Date(tx.now.getTime() + lifetimes[kind] * 1000).toISOString()
+    await replaceLink(tx, { token_sha256: tokenDigest(token), kind, expires_at })
+    await recordAudit(tx, {
+      kind: kind === 'setup' ? 'owner.setup_link_made' : 'owner.sign_in_link_made',
+      actor: systemActor,
+      project_id: null,
+      subject: { type: 'owner_link', id: null },
+      details: { expires_at },
+    })
+    return token
+  })
+}
+
+export const linkUrl = (portalOrigin: string, kind: 'setup' | 'sign_in', token: string): string =>
+  `${portalOrigin}/${kind === 'setup' ? 'setup' : 'sign-in'}#${token}`

@@ -1,0 +1,172 @@
+/** The SQL of people who sign in, their links and their sessions. */
+import type { Kysely } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { OwnerSession } from '../../sdk/contract/owner/sign-in.ts'
+import { beforeAll } from '../database/page.ts'
+import type { OwnerLinkRow, OwnerSessionRow, OwnerUserRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+type Db = Kysely<Tables>
+
+export type SessionView = OwnerSessionRow & Pick<OwnerUserRow, 'name' | 'role'>
+
+export const findOwner = (db: Db): Promise<OwnerUserRow | undefined> =>
+  db.selectFrom('owner_users').selectAll().where('role', '=', 'owner').executeTakeFirst()
+
+export const findUser = (db: Db, name: string): Promise<OwnerUserRow | undefined> =>
+  db.selectFrom('owner_users').selectAll().where('name', '=', name).executeTakeFirst()
+
+export const findUserById = (db: Db, id: string): Promise<OwnerUserRow | undefined> =>
+  db.selectFrom('owner_users').selectAll().where('id', '=', id).executeTakeFirst()
+
+export async function insertOwner(tx: Tx, name: string, password: string): Promise<OwnerUserRow> {
+  return tx.db
+    .insertInto('owner_users')
+    .values({
+      id: tx.id(),
+      name,
+      role: 'owner',
+      password,
+      state: 'enabled',
+      created_at: tx.nowIso,
+      updated_at: tx.nowIso,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export async function updatePassword(tx: Tx, userId: string, password: string): Promise<void> {
+  await tx.db
+    .updateTable('owner_users')
+    .set({ password, updated_at: tx.nowIso })
+    .where('id', '=', userId)
+    .execute()
+}
+
+/** A new link of a kind takes the place of the earlier ones. */
+export async function replaceLink(
+  tx: Tx,
+  link: Pick<OwnerLinkRow, 'token_sha256' | 'kind' | 'expires_at'>,
+): Promise<void> {
+  await tx.db.deleteFrom('owner_links').where('kind', '=', link.kind).execute()
+  await tx.db
+    .insertInto('owner_links')
+    .values({ ...link, created_at: tx.nowIso, used_at: null })
+    .execute()
+}
+
+/** Use a link up; false when it is unknown, used or expired. */
+export async function redeemLink(tx: Tx, kind: OwnerLinkRow['kind'], tokenSha256: Buffer): Promise<boolean> {
+  const used = await tx.db
+    .updateTable('owner_links')
+    .set({ used_at: tx.nowIso })
+    .where('token_sha256', '=', tokenSha256)
+    .where('kind', '=', kind)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', tx.nowIso)
+    .executeTakeFirst()
+  return used.numUpdatedRows === 1n
+}
+
+export async function insertSession(
+  tx: Tx,
+  session: Pick<OwnerSessionRow, 'user_id' | 'token_sha256' | 'user_agent' | 'expires_at' | 'fresh_until'>,
+): Promise<string> {
+  const id = tx.id()
+  await tx.db
+    .insertInto('owner_sessions')
+    .values({ ...session, id, created_at: tx.nowIso, last_used_at: tx.nowIso, ended_at: null })
+    .execute()
+  return id
+}
+
+/** At most ten sessions a person: the oldest end. */
+export async function endOldSessions(tx: Tx, userId: string): Promise<void> {
+  const kept = tx.db
+    .selectFrom('owner_sessions')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('ended_at', 'is', null)
+    .orderBy('id', 'desc')
+    .limit(limits.ownerSessionsPerUser)
+  await tx.db
+    .updateTable('owner_sessions')
+    .set({ ended_at: tx.nowIso })
+    .where('user_id', '=', userId)
+    .where('ended_at', 'is', null)
+    .where('id', 'not in', kept)
+    .execute()
+}
+
+export async function endSession(tx: Tx, userId: string, id: string): Promise<boolean> {
+  const ended = await tx.db
+    .updateTable('owner_sessions')
+    .set({ ended_at: tx.nowIso })
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst()
+  return ended.numUpdatedRows === 1n
+}
+
+export async function endAllSessions(tx: Tx, userId: string): Promise<void> {
+  await tx.db
+    .updateTable('owner_sessions')
+    .set({ ended_at: tx.nowIso })
+    .where('user_id', '=', userId)
+    .where('ended_at', 'is', null)
+    .execute()
+}
+
+export async function makeFresh(tx: Tx, id: string, until: string): Promise<void> {
+  await tx.db.updateTable('owner_sessions').set({ fresh_until: until }).where('id', '=', id).execute()
+}
+
+const views = (db: Db) =>
+  db
+    .selectFrom('owner_sessions')
+    .innerJoin('owner_users', 'owner_users.id', 'owner_sessions.user_id')
+    .selectAll('owner_sessions')
+    .select(['owner_users.name', 'owner_users.role'])
+
+export const getSession = (db: Db, id: string): Promise<SessionView> =>
+  views(db).where('owner_sessions.id', '=', id).executeTakeFirstOrThrow()
+
+export async function listSessions(
+  db: Db,
+  userId: string,
+  page: { readonly after: string | undefined; readonly limit: number; readonly nowIso: string },
+): Promise<SessionView[]> {
+  return views(db)
+    .where('user_id', '=', userId)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', page.nowIso)
+    .where('owner_sessions.id', '>', page.after ?? beforeAll)
+    .orderBy('owner_sessions.id')
+    .limit(page.limit + 1)
+    .execute()
+}
+
+export const toOwnerSession = (row: SessionView, currentId: string): OwnerSession => ({
+  id: row.id,
+  user: { id: row.user_id, name: row.name, role: row.role },
+  created_at: row.created_at,
+  last_used_at: row.last_used_at,
+  expires_at: row.expires_at,
+  fresh_until: row.fresh_until,
+  user_agent: row.user_agent,
+  current: row.id === currentId,
+})
+
+/** Whether nobody needs a new set-up link: there is an owner, or an unused link is open. */
+export async function hasOpenSetup(db: Db, now: Date): Promise<boolean> {
+  if ((await findOwner(db)) !== undefined) return true
+  const link = await db
+    .selectFrom('owner_links')
+    .select('kind')
+    .where('kind', '=', 'setup')
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', now.toISOString())
+    .executeTakeFirst()
+  return link !== undefined
+}

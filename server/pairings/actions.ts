@@ -1,0 +1,42 @@
+/** What an owner does to pairings. A disabled pair loses sending, history and listing at once. Contract §10. */
+import type { PairingInput, PairingResult } from '../../sdk/contract/owner/pairings.ts'
+import { getAgent } from '../agents/store.ts'
+import { ownerActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { PageQuery } from '../database/page.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
+import { getProject } from '../projects/store.ts'
+import * as store from './store.ts'
+
+export function setPairing(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  input: PairingInput,
+): Promise<PairingResult> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, projectId)
+    const [one = '', other = ''] = input.agent_ids
+    await getAgent(tx.db, project.id, one)
+    await getAgent(tx.db, project.id, other)
+    const row = await store.upsertPairing(tx, project.id, [one, other], input.enabled)
+    await recordAudit(tx, {
+      kind: input.enabled ? 'pairing.enabled' : 'pairing.disabled',
+      actor: ownerActor(caller),
+      project_id: project.id,
+      subject: { type: 'pairing', id: row.id },
+      details: { agent_ids: [row.agent_a, row.agent_b] },
+    })
+    for (const id of [one, other]) tx.afterCommit(() => context.wakeups.notify(id))
+    return store.toPairing(row)
+  })
+}
+
+export function listPairings(context: Context, caller: OwnerCaller, projectId: string, query: PageQuery) {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, projectId)
+    const { items: pairings, ...page } = await store.listPairings(db, project.id, query)
+    return { pairings, ...page }
+  })
+}

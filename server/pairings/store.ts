@@ -1,0 +1,72 @@
+/** The SQL of pairings: one row a pair, the smaller agent id first. */
+import type { Kysely } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { PairingResult } from '../../sdk/contract/owner/pairings.ts'
+import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import type { PairingRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+type Db = Kysely<Tables>
+
+const inOrder = (one: string, other: string) =>
+  one < other ? { agent_a: one, agent_b: other } : { agent_a: other, agent_b: one }
+
+/** The pairing of an agent with a peer of its project, and the peer's state. */
+export async function findPairing(db: Db, projectId: string, agentId: string, peerId: string) {
+  const { agent_a, agent_b } = inOrder(agentId, peerId)
+  return db
+    .selectFrom('pairings')
+    .innerJoin('agents as peer', (join) => join.on('peer.id', '=', peerId))
+    .selectAll('pairings')
+    .select('peer.state as peer_state')
+    .where('pairings.agent_a', '=', agent_a)
+    .where('pairings.agent_b', '=', agent_b)
+    .where('pairings.project_id', '=', projectId)
+    .executeTakeFirst()
+}
+
+/** Pair two agents unless there is a row already: an owner's "no" stays. */
+export async function insertPairing(tx: Tx, projectId: string, one: string, other: string): Promise<void> {
+  await tx.db
+    .insertInto('pairings')
+    .values({ id: tx.id(), project_id: projectId, ...inOrder(one, other), enabled: 1, updated_at: tx.nowIso })
+    .onConflict((conflict) => conflict.columns(['agent_a', 'agent_b']).doNothing())
+    .execute()
+}
+
+export async function upsertPairing(
+  tx: Tx,
+  projectId: string,
+  [one, other]: readonly [string, string],
+  enabled: boolean,
+): Promise<PairingRow> {
+  const changed = { enabled: enabled ? (1 as const) : (0 as const), updated_at: tx.nowIso }
+  return tx.db
+    .insertInto('pairings')
+    .values({ id: tx.id(), project_id: projectId, ...inOrder(one, other), ...changed })
+    .onConflict((conflict) => conflict.columns(['agent_a', 'agent_b']).doUpdateSet(changed))
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export async function listPairings(
+  db: Db,
+  projectId: string,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<Page<PairingResult>> {
+  const rows = await db
+    .selectFrom('pairings')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('id', '>', after ?? beforeAll)
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute()
+  return toPage(rows, limit, after, toPairing)
+}
+
+export const toPairing = (row: PairingRow): PairingResult => ({
+  agent_ids: [row.agent_a, row.agent_b],
+  enabled: row.enabled === 1,
+  updated_at: row.updated_at,
+})

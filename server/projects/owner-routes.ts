@@ -1,0 +1,15 @@
+import type { FastifyInstance } from 'fastify'
+import { contract } from '../../sdk/contract/index.ts'
+import type { Context } from '../context.ts'
+import { route } from '../route.ts'
+import { createProject, listProjects, setProjectState } from './actions.ts'
+
+const { projects } = contract.owner
+
+export function projectOwnerRoutes(app: FastifyInstance, context: Context): void {
+  route(app, context, projects.list, ({ caller, query }) => listProjects(context, caller, query))
+  route(app, context, projects.create, ({ caller, body }) => createProject(context, caller, body))
+  route(app, context, projects.setState, ({ caller, params, body }) =>
+    setProjectState(context, caller, params.id, body),
+  )
+}

@@ -1,0 +1,32 @@
+/**
+ * What a project's state allows.
+ *
+ * - active ↔ paused; active or paused → archived; archived → paused.
+ * - Paused: everything that reads, acknowledges or finishes goes on; nothing new starts.
+ * - Archived: agents are refused.
+ *
+ * Contract §10.
+ */
+import type { ProjectState } from '../../sdk/contract/owner/projects.ts'
+import { Fault } from '../fault.ts'
+
+/** Whether a project may go from one state to another. Staying is always allowed. */
+export const projectMoves: Record<ProjectState, Record<ProjectState, boolean>> = {
+  active: { active: true, paused: true, archived: true },
+  paused: { active: true, paused: true, archived: true },
+  archived: { active: false, paused: true, archived: true },
+}
+
+/** @throws state_conflict */
+export function requireProjectMove(from: ProjectState, to: ProjectState): void {
+  if (projectMoves[from][to]) return
+  throw new Fault('state_conflict', {
+    message: `A project that is ${from} cannot become ${to}; restore it to paused first.`,
+    details: { state: from },
+  })
+}
+
+/** @throws project_paused */
+export function requireProjectActive(state: 'active' | 'paused'): void {
+  if (state === 'paused') throw new Fault('project_paused')
+}

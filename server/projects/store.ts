@@ -1,0 +1,89 @@
+/** The SQL of projects. What a person may not see is not found, by the query itself. */
+import type { Kysely } from 'kysely'
+import type { SessionPolicy } from '../../sdk/contract/agent/sessions.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Project } from '../../sdk/contract/owner/projects.ts'
+import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import type { ProjectRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+
+type Db = Kysely<Tables>
+
+/** The projects that a person may see: all of them, since only the owner signs in so far. */
+const visible = (db: Db, owner: OwnerCaller) =>
+  db
+    .selectFrom('projects')
+    .selectAll()
+    .where((eb) => eb.lit(owner.role === 'owner'))
+
+/** @throws not_found */
+export async function getProject(db: Db, owner: OwnerCaller, id: string): Promise<ProjectRow> {
+  const row = await visible(db, owner).where('id', '=', id).executeTakeFirst()
+  if (row === undefined) throw new Fault('not_found')
+  return row
+}
+
+export async function listProjects(
+  db: Db,
+  owner: OwnerCaller,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<Page<Project>> {
+  const rows = await visible(db, owner)
+    .where('id', '>', after ?? beforeAll)
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute()
+  return toPage(rows, limit, after, toProject)
+}
+
+export async function isNameTaken(db: Db, name: string): Promise<boolean> {
+  return (
+    (await db.selectFrom('projects').select('id').where('name', '=', name).executeTakeFirst()) !== undefined
+  )
+}
+
+export async function insertProject(
+  tx: Tx,
+  project: Omit<ProjectRow, 'id' | 'state' | 'created_at' | 'updated_at'>,
+): Promise<ProjectRow> {
+  const row = {
+    ...project,
+    id: tx.id(),
+    state: 'active' as const,
+    created_at: tx.nowIso,
+    updated_at: tx.nowIso,
+  }
+  await tx.db.insertInto('projects').values(row).execute()
+  return row
+}
+
+export async function updateProjectState(tx: Tx, id: string, state: ProjectRow['state']): Promise<void> {
+  await tx.db.updateTable('projects').set({ state, updated_at: tx.nowIso }).where('id', '=', id).execute()
+}
+
+/** What a session needs of its project's policy. */
+export async function getPolicy(db: Db, projectId: string): Promise<SessionPolicy> {
+  return db
+    .selectFrom('projects')
+    .select(['idle_seconds', 'empty_polls'])
+    .where('id', '=', projectId)
+    .executeTakeFirstOrThrow()
+}
+
+export const toProject = (row: ProjectRow): Project => ({
+  id: row.id,
+  name: row.name,
+  description: row.description,
+  state: row.state,
+  policy: {
+    idle_seconds: row.idle_seconds,
+    empty_polls: row.empty_polls,
+    message_budget: row.message_budget,
+    retention_days: row.retention_days,
+    audit_days: row.audit_days,
+  },
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+})

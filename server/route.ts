@@ -1,0 +1,88 @@
+/**
+ * Binds one contract entry to one handler.
+ *
+ * The entry's `caller` and `idempotent` decide which checks run before the handler, in the contract's order:
+ * framing, Origin, header shape, credential, time, body size, proof, nonce, session, schema.
+ *
+ * Contract §2 "Order".
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { BodyOf, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../sdk/contract/endpoint.ts'
+import type { Context } from './context.ts'
+import { checkFraming } from './http/framing.ts'
+import { describeRoute } from './http/openapi.ts'
+import { refuseCrossSite, requireOrigin } from './http/origin.ts'
+import { parseBody, rawBody } from './http/raw-body.ts'
+import { proveBody, proveHead } from './identity/agent.ts'
+import type { CallerOf } from './identity/callers.ts'
+import { proveOwner } from './identity/owner.ts'
+import { Answer, type Keyed, keyedRequest } from './once.ts'
+
+export interface Call<E extends EndpointSpec> {
+  readonly params: ParamsOf<E>
+  readonly query: QueryOf<E>
+  readonly body: BodyOf<E>
+  readonly caller: CallerOf<E['caller']>
+  /** Only meaningful where the entry is idempotent. */
+  readonly keyed: Keyed
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+}
+
+type Result<E extends EndpointSpec> = Promise<ResponseOf<E> | Answer>
+
+export function route<E extends EndpointSpec>(
+  app: FastifyInstance,
+  context: Context,
+  entry: E,
+  handler: (call: Call<E>) => Result<E>,
+): void {
+  app.route({
+    method: entry.method,
+    url: entry.path.replace(/\{([a-z_]+)\}/g, ':$1'),
+    schema: describeRoute(entry),
+    onRequest: (request) => before(context, entry, request),
+    preValidation: (request) => afterBody(entry, request),
+    handler: async (request, reply) => {
+      const result = await handler({
+        params: request.params as ParamsOf<E>,
+        query: request.query as QueryOf<E>,
+        body: request.body as BodyOf<E>,
+        caller: request.caller as CallerOf<E['caller']>,
+        keyed: keyedBodies.get(request) ?? noKey,
+        request,
+        reply,
+      })
+      if (!(result instanceof Answer)) return result
+      if (result.replayed) reply.header('idempotency-replayed', 'true')
+      return reply.type('application/json; charset=utf-8').send(result.bytes)
+    },
+  })
+}
+
+const noKey: Keyed = { method: '', route: '', key: '', fingerprint: Buffer.alloc(0) }
+const keyedBodies = new WeakMap<FastifyRequest, Keyed>()
+
+/** Before the body is read. */
+async function before(context: Context, entry: EndpointSpec, request: FastifyRequest): Promise<void> {
+  checkFraming(request.raw)
+  if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
+    return proveHead(context, request, entry)
+  if (entry.caller === 'public') return
+  if (entry.method === 'POST') requireOrigin(request.raw, context.portalOrigin())
+  else refuseCrossSite(request.raw)
+  if (entry.caller === 'owner') await proveOwner(context, request, entry)
+}
+
+/** Between the body and its schema. */
+async function afterBody(entry: EndpointSpec, request: FastifyRequest): Promise<void> {
+  const bytes = rawBody(request)
+  if (entry.caller === 'agent' || entry.caller === 'agent-without-session') await proveBody(request, entry)
+  if (request.caller === null) {
+    const { ip: address, id: request_id } = request
+    const user_agent = request.headers['user-agent'] ?? ''
+    request.caller = { kind: 'public', address, user_agent, endpoint: entry, request_id }
+  }
+  if (entry.idempotent) keyedBodies.set(request, keyedRequest(request, entry.path, bytes))
+  if (entry.body !== undefined) request.body = parseBody(request, bytes)
+}

@@ -1,0 +1,177 @@
+/**
+ * One running server: store, context, HTTP, and the way it stops.
+ *
+ * Stopping: readiness turns false, waits end, requests in flight finish, the store is folded and closed. What is still
+ * open after ten seconds is cut.
+ */
+import { randomBytes } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { createApp, useRoutes } from './app.ts'
+import type { Config } from './config.ts'
+import type { Context } from './context.ts'
+import { lockDataFolder } from './database/lock.ts'
+import { createOffers } from './delivery/offers.ts'
+import { createPresence } from './delivery/presence.ts'
+import { startRecheck } from './delivery/recheck.ts'
+import { createWakeups } from './delivery/wakeups.ts'
+import { isEnvelopeKey } from './health/readiness.ts'
+import { createIdentities } from './identity/identities.ts'
+import { createThrottle } from './identity/throttle.ts'
+import { startNoncePurge } from './maintenance/nonces.ts'
+import { createSignInDelays } from './owners/delays.ts'
+import { linkUrl, makeLinkToken } from './owners/links.ts'
+import { hasOpenSetup } from './owners/store.ts'
+import { openStore, type Store } from './store.ts'
+import { addressPath } from './store-files.ts'
+
+export interface RunningServer {
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  readonly serverId: string
+  /** A fresh one-time link, when there is no owner and no earlier link is open. */
+  readonly setupLink: string | undefined
+  /** Resolves with the exit code: 0 after a clean stop, 1 when the store failed. */
+  readonly finished: Promise<number>
+  stop(): Promise<void>
+}
+
+/** What a test hands in; the program uses the real ones. */
+export interface ServerChance {
+  readonly clock?: () => Date
+  readonly random?: (bytes: number) => Buffer
+}
+
+const graceMs = 10_000
+
+export async function startServer(config: Config, chance: ServerChance = {}): Promise<RunningServer> {
+  const clock = chance.clock ?? (() => new Date())
+  const random = chance.random ?? randomBytes
+  const lock = lockDataFolder(config.data)
+  const app = createApp({ logLevel: config.logLevel, random })
+  const end = Promise.withResolvers<number>()
+  const stopping = new AbortController()
+  let store: Store | undefined
+  try {
+    store = openStore({
+      data: config.data,
+      clock,
+      monotonicMs: () => performance.now(),
+      random,
+      onFatal(error) {
+        app.log.fatal({ err: error }, 'the store failed; the process ends')
+        stopping.abort()
+        setImmediate(() => end.resolve(1))
+      },
+      onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
+    })
+    const context = createContext({ config, clock, random, app, store, stopping: stopping.signal })
+    if (!isEnvelopeKey(config.envelopeKeyFile)) {
+      app.log.error(
+        { file: config.envelopeKeyFile },
+        'the envelope key is missing or is not 32 bytes of base64',
+      )
+    }
+    await useRoutes(app, context)
+    await app.listen({ host: config.host, port: config.port })
+    return await running({ config, app, context, store, lock, end, stopping })
+  } catch (error) {
+    await app.close()
+    await store?.close()
+    lock.release()
+    throw error
+  }
+}
+
+interface Parts {
+  readonly config: Config
+  readonly clock: () => Date
+  readonly random: (bytes: number) => Buffer
+  readonly app: FastifyInstance
+  readonly store: Store
+  readonly stopping: AbortSignal
+}
+
+function createContext({ config, clock, random, app, store, stopping }: Parts): Context {
+  const monotonicMs = () => performance.now()
+  return {
+    serverId: store.serverId,
+    config,
+    portalOrigin: () => config.portalOrigin || addressOf(app, config).url,
+    clock,
+    monotonicMs,
+    stopping,
+    random,
+    write: store.writer.write,
+    read: store.reader.read,
+    replayFloor: store.nonces.floor,
+    log: app.log,
+    wakeups: createWakeups(),
+    presence: createPresence(clock, config.maxWaits),
+    offers: createOffers(),
+    identities: createIdentities(store.reader.read),
+    throttle: createThrottle(monotonicMs, config),
+    signInDelays: createSignInDelays(monotonicMs),
+  }
+}
+
+function addressOf(app: FastifyInstance, config: Config) {
+  const { port } = app.server.address() as AddressInfo
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  return { url: `http://${host}:${port}`, port }
+}
+
+interface Running {
+  readonly config: Config
+  readonly app: FastifyInstance
+  readonly context: Context
+  readonly store: Store
+  readonly lock: { release(): void }
+  readonly end: PromiseWithResolvers<number>
+  readonly stopping: AbortController
+}
+
+async function running({
+  config,
+  app,
+  context,
+  store,
+  lock,
+  end,
+  stopping,
+}: Running): Promise<RunningServer> {
+  const { url, port } = addressOf(app, config)
+  writeFileSync(addressPath(config.data), `${JSON.stringify({ url, pid: process.pid })}\n`, { mode: 0o600 })
+  const stopTimers = [startRecheck(context), startNoncePurge(context, store.nonces)]
+  const setupLink = await offerSetup(context)
+
+  let stopped: Promise<void> | undefined
+  const shutDown = async () => {
+    stopping.abort()
+    for (const stopTimer of stopTimers) stopTimer()
+    rmSync(addressPath(config.data), { force: true })
+    const cut = setTimeout(() => app.server.closeAllConnections(), graceMs)
+    await app.close()
+    clearTimeout(cut)
+    await store.close()
+    lock.release()
+    end.resolve(0)
+  }
+  return {
+    url,
+    host: config.host,
+    port,
+    serverId: context.serverId,
+    setupLink,
+    finished: end.promise,
+    stop: () => (stopped ??= shutDown()),
+  }
+}
+
+/** "First start prints a one-time setup link." Contract §10. A link that is still open is not taken away. */
+async function offerSetup(context: Context): Promise<string | undefined> {
+  if (await context.read((db) => hasOpenSetup(db, context.clock()))) return undefined
+  return linkUrl(context.portalOrigin(), 'setup', await makeLinkToken(context, 'setup'))
+}

@@ -1,0 +1,127 @@
+/** Starting, resuming and closing a session. Contract §5. */
+import type { Session, SessionClosed, SessionInput } from '../../sdk/contract/agent/sessions.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import { agentActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { SessionRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { type Admitted, writeAs } from '../identity/admission.ts'
+import type { AgentCaller } from '../identity/callers.ts'
+import { insertPairing } from '../pairings/store.ts'
+import { getPolicy } from '../projects/store.ts'
+import { fence } from './fencing.ts'
+import { decideStart, requireReplacementRoom } from './rules.ts'
+import * as store from './store.ts'
+
+export function startSession(context: Context, caller: AgentCaller, input: SessionInput): Promise<Session> {
+  return writeAs(context, caller, async (tx, agent) => {
+    const active = await store.findActive(tx.db, agent.agent_id)
+    const newcomer = {
+      credential_id: agent.credential_id,
+      instance_id: input.instance_id,
+      binding: agent.binding,
+    }
+    const start = decideStart(active, newcomer, livenessOf(context, agent, active, tx.now), tx.now)
+    const session =
+      start === 'resume' && active !== undefined
+        ? await resume(tx, agent, active)
+        : await begin(context, tx, agent, input, active)
+    context.presence.touch(agent.agent_id, session.id, tx.now)
+    await pairWithProject(tx, agent)
+    return {
+      id: session.id,
+      agent_id: session.agent_id,
+      project_id: session.project_id,
+      generation: session.generation,
+      resumed: start === 'resume',
+      started_at: session.started_at,
+      replaced_session_id: session.replaced_session_id,
+      policy: await getPolicy(tx.db, agent.project_id),
+    }
+  })
+}
+
+function livenessOf(context: Context, agent: Admitted, active: SessionRow | undefined, now: Date) {
+  const stored = active?.last_contact_at ?? ''
+  const observed = context.presence.connection(agent.agent_id, now, stored).last_contact_at ?? stored
+  return {
+    lastContactAt: observed > stored ? observed : stored,
+    hasOpenWait: context.presence.hasOpenWait(agent.agent_id),
+  }
+}
+
+async function resume(tx: Tx, agent: Admitted, active: SessionRow): Promise<SessionRow> {
+  await recordAudit(tx, {
+    kind: 'session.resumed',
+    actor: agentActor(agent),
+    project_id: agent.project_id,
+    subject: { type: 'session', id: active.id },
+    details: { generation: active.generation },
+  })
+  return active
+}
+
+async function begin(
+  context: Context,
+  tx: Tx,
+  agent: Admitted,
+  input: SessionInput,
+  active: SessionRow | undefined,
+): Promise<SessionRow> {
+  if (active !== undefined) {
+    const since = new Date(tx.now.getTime() - limits.sessionReplacementWindowSeconds * 1000).toISOString()
+    requireReplacementRoom(await store.countReplacements(tx, agent.agent_id, since))
+    await fence(
+      context,
+      tx,
+      { id: active.id },
+      {
+        actor: agentActor(agent),
+        project_id: agent.project_id,
+        reason: 'replaced',
+      },
+    )
+  }
+  const session = await store.insertSession(tx, {
+    project_id: agent.project_id,
+    agent_id: agent.agent_id,
+    credential_id: agent.credential_id,
+    instance_id: input.instance_id,
+    generation: await store.nextGeneration(tx, agent.agent_id),
+    client_name: input.client.name,
+    client_version: input.client.version,
+    replaced_session_id: active?.id ?? null,
+  })
+  await recordAudit(tx, {
+    kind: 'session.started',
+    actor: agentActor(agent),
+    project_id: agent.project_id,
+    subject: { type: 'session', id: session.id },
+    details: {
+      generation: session.generation,
+      client: input.client,
+      replaced_session_id: active?.id ?? null,
+    },
+  })
+  return session
+}
+
+async function pairWithProject(tx: Tx, agent: Admitted): Promise<void> {
+  for (const peerId of await store.findUnpaired(tx, agent.project_id, agent.agent_id)) {
+    await insertPairing(tx, agent.project_id, agent.agent_id, peerId)
+  }
+}
+
+export function closeSession(context: Context, caller: AgentCaller): Promise<SessionClosed> {
+  return writeAs(context, caller, async (tx, agent) => {
+    await store.endSessions(tx, 'closed', { id: agent.session.id })
+    await recordAudit(tx, {
+      kind: 'session.closed',
+      actor: agentActor(agent),
+      project_id: agent.project_id,
+      subject: { type: 'session', id: agent.session.id },
+    })
+    tx.afterCommit(() => context.wakeups.notify(agent.agent_id))
+    return { id: agent.session.id, closed_at: tx.nowIso }
+  })
+}

@@ -1,0 +1,27 @@
+/**
+ * Ending an agent's right to act, in the transaction that takes it away. Its open waits end after the commit.
+ *
+ * Spec §3 "old session fenced"; contract §5, §6.
+ */
+import { type Actor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { Tx } from '../database/transaction.ts'
+import { endSessions } from './store.ts'
+
+export async function fence(
+  context: Context,
+  tx: Tx,
+  which: { readonly agentId: string } | { readonly credentialId: string } | { readonly id: string },
+  why: { readonly actor: Actor; readonly project_id: string; readonly reason: string },
+): Promise<void> {
+  for (const session of await endSessions(tx, 'fenced', which)) {
+    await recordAudit(tx, {
+      kind: 'session.fenced',
+      actor: why.actor,
+      project_id: why.project_id,
+      subject: { type: 'session', id: session.id },
+      details: { reason: why.reason, agent_id: session.agent_id },
+    })
+    tx.afterCommit(() => context.wakeups.notify(session.agent_id))
+  }
+}

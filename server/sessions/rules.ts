@@ -1,0 +1,66 @@
+/**
+ * May a new instance take the place of the active session?
+ *
+ * - The same instance with the same credential resumes.
+ * - Another instance waits while the active one is alive: contact within 90 seconds, or an open wait. So two
+ *   processes never displace each other in turns.
+ * - A legacy credential always replaces.
+ * - More than three replacements in ten minutes are refused.
+ *
+ * Contract §5.
+ */
+import { limits } from '../../sdk/contract/limits.ts'
+import { Fault } from '../fault.ts'
+
+export interface ActiveSession {
+  readonly id: string
+  readonly credential_id: string
+  readonly instance_id: string
+  readonly client_name: string
+  readonly last_contact_at: string
+}
+
+export interface Newcomer {
+  readonly credential_id: string
+  readonly instance_id: string
+  readonly binding: 'key' | 'device' | 'legacy'
+}
+
+export type Start = 'fresh' | 'resume' | 'replace'
+
+export interface Liveness {
+  readonly lastContactAt: string
+  readonly hasOpenWait: boolean
+}
+
+/** @throws session_active */
+export function decideStart(
+  active: ActiveSession | undefined,
+  newcomer: Newcomer,
+  liveness: Liveness,
+  now: Date,
+): Start {
+  if (active === undefined) return 'fresh'
+  if (newcomer.binding === 'legacy') return 'replace'
+  const same = active.instance_id === newcomer.instance_id && active.credential_id === newcomer.credential_id
+  if (same) return 'resume'
+  if (isAlive(liveness, now)) {
+    throw new Fault('session_active', {
+      message: `Another instance (${active.client_name}) is active. Stop it, or ask the owner for a takeover.`,
+      details: { last_contact_at: liveness.lastContactAt, client_name: active.client_name },
+    })
+  }
+  return 'replace'
+}
+
+const isAlive = ({ lastContactAt, hasOpenWait }: Liveness, now: Date): boolean =>
+  hasOpenWait || now.getTime() - Date.parse(lastContactAt) < limits.sessionAliveSeconds * 1000
+
+/** @throws rate_limited */
+export function requireReplacementRoom(recent: number): void {
+  if (recent < limits.sessionReplacements) return
+  throw new Fault('rate_limited', {
+    message: `This agent's session was replaced ${recent} times in ten minutes; two instances seem to compete.`,
+    retryAfterMs: limits.sessionReplacementWindowSeconds * 1000,
+  })
+}

@@ -1,0 +1,120 @@
+/** The SQL of sessions, and the connection words of an agent. */
+import type { Kysely } from 'kysely'
+import type { Connection } from '../../sdk/contract/presence.ts'
+import type { Context } from '../context.ts'
+import { prepared } from '../database/prepared.ts'
+import type { SessionRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+type Db = Kysely<Tables>
+
+const active = prepared<{ agent_id: string }>()((db, p) =>
+  db.selectFrom('sessions').selectAll().where('agent_id', '=', p('agent_id')).where('state', '=', 'active'),
+)
+
+export const findActive = (db: Db, agentId: string): Promise<SessionRow | undefined> =>
+  active.first(db, { agent_id: agentId })
+
+/** The latest contact that the database knows: of the newest session, whatever its state. */
+const newest = prepared<{ agent_id: string }>()((db, p) =>
+  db
+    .selectFrom('sessions')
+    .select('last_contact_at')
+    .where('agent_id', '=', p('agent_id'))
+    .orderBy('generation', 'desc')
+    .limit(1),
+)
+
+export async function connectionOf(
+  context: Context,
+  db: Db,
+  agentId: string,
+  now: Date,
+): Promise<Connection> {
+  const stored = await newest.first(db, { agent_id: agentId })
+  return context.presence.connection(agentId, now, stored?.last_contact_at ?? null)
+}
+
+/** The next generation of an agent: it only rises, whatever happens to sessions. */
+export async function nextGeneration(tx: Tx, agentId: string): Promise<number> {
+  const row = await tx.db
+    .updateTable('agents')
+    .set((eb) => ({ session_generation: eb('session_generation', '+', 1) }))
+    .where('id', '=', agentId)
+    .returning('session_generation')
+    .executeTakeFirstOrThrow()
+  return row.session_generation
+}
+
+export async function insertSession(
+  tx: Tx,
+  session: Omit<SessionRow, 'id' | 'state' | 'started_at' | 'last_contact_at' | 'ended_at'>,
+): Promise<SessionRow> {
+  return tx.db
+    .insertInto('sessions')
+    .values({
+      ...session,
+      id: tx.id(),
+      state: 'active',
+      started_at: tx.nowIso,
+      last_contact_at: tx.nowIso,
+      ended_at: null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+/** End active sessions for good; answers which agents they were of. */
+export async function endSessions(
+  tx: Tx,
+  state: 'fenced' | 'closed',
+  which: { readonly agentId: string } | { readonly credentialId: string } | { readonly id: string },
+): Promise<{ id: string; agent_id: string }[]> {
+  const ended = tx.db
+    .updateTable('sessions')
+    .set({ state, ended_at: tx.nowIso })
+    .where('state', '=', 'active')
+    .returning(['id', 'agent_id'])
+  if ('agentId' in which) return ended.where('agent_id', '=', which.agentId).execute()
+  if ('credentialId' in which) return ended.where('credential_id', '=', which.credentialId).execute()
+  return ended.where('id', '=', which.id).execute()
+}
+
+/** How often an agent's session was replaced by another one since a time. */
+export async function countReplacements(tx: Tx, agentId: string, since: string): Promise<number> {
+  const row = await tx.db
+    .selectFrom('sessions')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('agent_id', '=', agentId)
+    .where('replaced_session_id', 'is not', null)
+    .where('started_at', '>', since)
+    .executeTakeFirstOrThrow()
+  return row.count
+}
+
+/** "Starting a session pairs the agent with every enabled agent of its project, except pairs that the owner disabled." */
+export async function findUnpaired(tx: Tx, projectId: string, agentId: string): Promise<string[]> {
+  const rows = await tx.db
+    .selectFrom('agents')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('state', '=', 'enabled')
+    .where('id', '!=', agentId)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('pairings')
+            .select('pairings.id')
+            .where((pair) =>
+              pair.or([
+                pair.and([pair('agent_a', '=', agentId), pair('agent_b', '=', pair.ref('agents.id'))]),
+                pair.and([pair('agent_b', '=', agentId), pair('agent_a', '=', pair.ref('agents.id'))]),
+              ]),
+            ),
+        ),
+      ),
+    )
+    .execute()
+  return rows.map((row) => row.id)
+}

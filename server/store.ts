@@ -1,0 +1,69 @@
+/**
+ * The open store of one process: writer, reader, nonces, ids. The server has one; so has a command on the host.
+ *
+ * The server also holds the lock of the data folder; a command of the host works beside a running server, which
+ * SQLite allows, and writes only links.
+ */
+import { existsSync } from 'node:fs'
+import { createIds, greatestId } from './database/ids.ts'
+import { migrate } from './database/migrate.ts'
+import { migrations } from './database/migrations/index.ts'
+import { type Nonces, openNonces } from './database/nonces.ts'
+import { openDatabase } from './database/open.ts'
+import { createReader, type Reader } from './database/reader.ts'
+import { createWriter, type Writer } from './database/transaction.ts'
+import { databasePath, NotInitialised, readServerId } from './store-files.ts'
+
+export interface Store {
+  readonly serverId: string
+  readonly writer: Writer
+  readonly reader: Reader
+  readonly nonces: Nonces
+  close(): Promise<void>
+}
+
+export interface StoreOptions {
+  readonly data: string
+  readonly clock: () => Date
+  readonly monotonicMs: () => number
+  readonly random: (bytes: number) => Buffer
+  readonly onFatal: (error: unknown) => void
+  readonly onEffectError: (error: unknown) => void
+}
+
+/** Brings the schema up to date and opens it. @throws NotInitialised, DatabaseNewer, UnsafeStore, … */
+export function openStore(options: StoreOptions): Store {
+  const { data, clock, monotonicMs, random } = options
+  const path = databasePath(data)
+  if (!existsSync(path)) {
+    throw new NotInitialised(`${data} holds no installation; run: bridge server init --data ${data}`)
+  }
+  const database = openDatabase(path)
+  try {
+    migrate(database, migrations, clock)
+    const serverId = readServerId(database)
+    if (serverId === undefined) {
+      throw new NotInitialised(
+        `${data} was not initialised completely; remove it and run: bridge server init`,
+      )
+    }
+    const nonces = openNonces({ database, clock, monotonicMs })
+    const ids = createIds(greatestId(database), random)
+    const { onFatal, onEffectError } = options
+    const writer = createWriter({ database, clock, ids, nonces, onFatal, onEffectError })
+    const reader = createReader({ path })
+    return {
+      serverId,
+      writer,
+      reader,
+      nonces,
+      async close() {
+        reader.close()
+        await writer.close()
+      },
+    }
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}

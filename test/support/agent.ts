@@ -1,0 +1,183 @@
+/**
+ * An agent as the wire sees it: a key pair, a credential, signed requests. It is not the SDK, so that the server is
+ * tested against the contract and not against our client.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { enrollV1, requestV1, sha256Hex } from '../../sdk/signing/canonical.ts'
+import { generateKeyPair, type KeyPair } from '../../sdk/signing/keys.ts'
+import { sign } from '../../sdk/signing/proof.ts'
+import { exchange, type Reply } from './http.ts'
+
+export interface SignedCall {
+  readonly method?: string
+  readonly target: string
+  /** An object is sent as JSON; a string or bytes as they are. */
+  readonly body?: unknown
+  /** Idempotency-Key. POSTs that need one get a fresh one unless `null`. */
+  readonly key?: string | null
+  /** Replaces or removes (`null`) headers after signing. */
+  readonly override?: Readonly<Record<string, string | null>>
+  /** Added after signing, also beside headers of the same name. */
+  readonly extra?: readonly (readonly [string, string])[]
+  /** Unix seconds of the proof. */
+  readonly time?: number
+  readonly nonce?: string
+  readonly session?: string | null
+}
+
+export interface Enrolled {
+  readonly server_id: string
+  readonly credential_id: string
+  readonly agent: { id: string; name: string }
+  readonly project: { id: string }
+}
+
+export class TestAgent {
+  readonly baseUrl: string
+  readonly keys: KeyPair
+  readonly enrolled: Enrolled
+  readonly instanceId = randomUUID()
+  readonly #clock: () => Date
+  session: { id: string; generation: number } | undefined
+
+  constructor(baseUrl: string, keys: KeyPair, enrolled: Enrolled, clock: () => Date) {
+    this.baseUrl = baseUrl
+    this.keys = keys
+    this.enrolled = enrolled
+    this.#clock = clock
+  }
+
+  get id(): string {
+    return this.enrolled.agent.id
+  }
+
+  get name(): string {
+    return this.enrolled.agent.name
+  }
+
+  /** The headers of a signed request, in order. */
+  sign(call: SignedCall, bytes: string | Buffer): [string, string][] {
+    const method = call.method ?? (call.body === undefined ? 'GET' : 'POST')
+    const time = String(call.time ?? Math.floor(this.#clock().getTime() / 1000))
+    const nonce = call.nonce ?? randomBytes(16).toString('base64url')
+    const session = call.session === undefined ? this.session?.id : (call.session ?? undefined)
+    const key =
+      call.key === undefined ? (method === 'POST' ? randomUUID() : undefined) : (call.key ?? undefined)
+    const text = requestV1({
+      serverId: this.enrolled.server_id,
+      credentialId: this.enrolled.credential_id,
+      method,
+      target: call.target,
+      bodySha256: sha256Hex(bytes),
+      time,
+      nonce,
+      ...(session !== undefined && { session }),
+      ...(key !== undefined && { idempotencyKey: key }),
+    })
+    const headers: [string, string][] = [
+      ['Authorization', `AgentKey ${this.enrolled.credential_id}`],
+      ['X-Bridge-Time', time],
+      ['X-Bridge-Nonce', nonce],
+      ['X-Bridge-Proof', sign(this.keys.privateKey, text)],
+    ]
+    if (session !== undefined) headers.push(['X-Bridge-Session', session])
+    if (key !== undefined) headers.push(['Idempotency-Key', key])
+    if (call.body !== undefined) headers.push(['Content-Type', 'application/json'])
+    const changed = Object.entries(call.override ?? {})
+    const kept = headers.filter(
+      ([name]) => !changed.some(([other]) => other.toLowerCase() === name.toLowerCase()),
+    )
+    const replaced = changed.flatMap(([name, value]): [string, string][] =>
+      value === null ? [] : [[name, value]],
+    )
+    return [
+      ...kept,
+      ...replaced,
+      ...(call.extra ?? []).map(([name, value]): [string, string] => [name, value]),
+    ]
+  }
+
+  call(call: SignedCall): Promise<Reply> {
+    const bytes =
+      call.body === undefined
+        ? ''
+        : typeof call.body === 'string' || Buffer.isBuffer(call.body)
+          ? call.body
+          : JSON.stringify(call.body)
+    return exchange(this.baseUrl, {
+      method: call.method ?? (call.body === undefined ? 'GET' : 'POST'),
+      target: call.target,
+      headers: this.sign(call, bytes),
+      body: call.body === undefined ? undefined : bytes,
+    })
+  }
+
+  /** The parsed answer of a call that must succeed. */
+  async ok<T>(call: SignedCall): Promise<T> {
+    const reply = await this.call(call)
+    if (reply.status !== 200)
+      throw new Error(`${call.method ?? ''} ${call.target} answered ${reply.status}: ${reply.text}`)
+    return reply.json as T
+  }
+
+  async startSession(instanceId: string = this.instanceId): Promise<{ id: string; generation: number }> {
+    const body = { instance_id: instanceId, client: { name: 'test', version: '1' } }
+    const session = await this.ok<{ id: string; generation: number }>({
+      target: '/api/v1/sessions',
+      body,
+      session: null,
+      key: null,
+    })
+    this.session = session
+    return session
+  }
+
+  async conversationWith(peerId: string): Promise<string> {
+    const body = { recipient_agent_id: peerId }
+    return (await this.ok<{ id: string }>({ target: '/api/v1/conversations', body })).id
+  }
+
+  async send(conversationId: string, recipientId: string, text: string, key?: string) {
+    const body = {
+      conversation_id: conversationId,
+      recipient_agent_id: recipientId,
+      type: 'note',
+      body: text,
+    }
+    const sent = await this.ok<{ message: { id: string; sequence: number } }>({
+      target: '/api/v1/messages',
+      body,
+      ...(key !== undefined && { key }),
+    })
+    return sent.message
+  }
+
+  async inbox(
+    query = '',
+  ): Promise<{ messages: { id: string; body: string }[]; waiting: number; has_more: boolean }> {
+    return this.ok({ target: `/api/v1/inbox${query}` })
+  }
+}
+
+/** Claim the code of an enrolment prompt with a fresh key pair. */
+export async function enroll(baseUrl: string, code: string, clock: () => Date): Promise<TestAgent> {
+  const keys = generateKeyPair()
+  const reply = await exchange(baseUrl, {
+    method: 'POST',
+    target: '/api/v1/enrollments/claim',
+    headers: [['Content-Type', 'application/json']],
+    body: JSON.stringify(claimBody(code, keys)),
+  })
+  if (reply.status !== 200) throw new Error(`enrolment answered ${reply.status}: ${reply.text}`)
+  return new TestAgent(baseUrl, keys, reply.json as Enrolled, clock)
+}
+
+export function claimBody(code: string, keys: KeyPair) {
+  const text = enrollV1({ codeSha256: sha256Hex(code), publicKey: keys.publicKey })
+  return {
+    code,
+    public_key: keys.publicKey,
+    proof: sign(keys.privateKey, text),
+    client: { name: 'test', version: '1' },
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * A real server for a test: a fresh data folder on disk, a real socket on loopback, people in it.
+ *
+ * `startBridge` runs it in this process, so that a test can hand in the clock; `test/support/process.ts` runs the
+ * program itself.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig, type SettingName } from '../../server/config.ts'
+import { initServer } from '../../server/init.ts'
+import { type RunningServer, startServer } from '../../server/server.ts'
+import { enroll, type TestAgent } from './agent.ts'
+import { type TestClock, testClock } from './clock.ts'
+import { setUpOwner, type TestOwner } from './owner.ts'
+
+export interface TestBridge {
+  readonly url: string
+  readonly data: string
+  readonly server: RunningServer
+  readonly clock: TestClock
+  readonly owner: TestOwner
+  readonly project: { id: string; name: string }
+  /** Two agents that are enrolled, have a session and are paired. */
+  readonly ada: TestAgent
+  readonly ben: TestAgent
+  /** One more enrolled agent with a session, by default in the same project. */
+  agent(name: string, projectId?: string): Promise<TestAgent>
+  /** Stop and start over the same data folder. */
+  restart(): Promise<TestBridge>
+  close(): Promise<void>
+}
+
+export interface BridgeOptions {
+  readonly settings?: Partial<Record<SettingName, string>>
+  readonly clock?: TestClock
+  readonly random?: (bytes: number) => Buffer
+}
+
+export async function startBridge(options: BridgeOptions = {}): Promise<TestBridge> {
+  const data = await mkdtemp(join(tmpdir(), 'bridge-'))
+  const clock = options.clock ?? testClock()
+  const config = configFor(data, options)
+  const { setupLink } = await initServer(config)
+  const server = await startServer(config, { clock, ...(options.random && { random: options.random }) })
+  const owner = await setUpOwner(server.url, setupLink)
+  const project = await owner.createProject('demo')
+  const agent = async (name: string, projectId = project.id) => {
+    const { id } = await owner.createAgent(projectId, name)
+    const enrolled = await enroll(server.url, await owner.enrollmentCode(projectId, id), clock)
+    await enrolled.startSession()
+    return enrolled
+  }
+  const ada = await agent('ada')
+  const ben = await agent('ben')
+  const parts = { data, clock, owner, project, ada, ben, agent }
+  return bridge(options, server, parts)
+}
+
+type People = Omit<TestBridge, 'url' | 'server' | 'restart' | 'close'>
+
+function bridge(options: BridgeOptions, server: RunningServer, people: People): TestBridge {
+  return {
+    ...people,
+    url: server.url,
+    server,
+    async restart() {
+      await server.stop()
+      const config = configFor(people.data, { settings: { ...options.settings, port: String(server.port) } })
+      return bridge(options, await startServer(config, { clock: people.clock }), people)
+    },
+    async close() {
+      await server.stop()
+      await rm(people.data, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Generous rates: a test that is about rates sets its own. */
+function configFor(data: string, { settings = {} }: BridgeOptions) {
+  const defaults = {
+    port: '0',
+    log_level: 'silent',
+    rate_per_second: '100000',
+    rate_burst: '100000',
+    failed_auth_per_minute: '100000',
+  }
+  return readConfig({ data, ...defaults, ...settings }, {})
+}

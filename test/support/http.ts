@@ -1,0 +1,54 @@
+/** One HTTP exchange with exactly the bytes and headers given; nothing is added that a test did not ask for. */
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+
+export interface Exchange {
+  readonly method: string
+  /** The request target as it stands on the request line. */
+  readonly target: string
+  /** Name and value pairs; a name may stand twice. */
+  readonly headers?: readonly (readonly [string, string])[]
+  readonly body?: string | Buffer | undefined
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** The parsed body; reading it of a body that is not JSON throws. */
+  readonly json: unknown
+}
+
+export function exchange(baseUrl: string, { method, target, headers = [], body }: Exchange): Promise<Reply> {
+  const { hostname, port } = new URL(baseUrl)
+  return new Promise((resolve, reject) => {
+    const grouped: Record<string, string[]> = {}
+    for (const [name, value] of headers) grouped[name] = [...(grouped[name] ?? []), value]
+    if (body !== undefined && !headers.some(([name]) => /^(content-length|transfer-encoding)$/i.test(name))) {
+      grouped['content-length'] = [String(Buffer.byteLength(body))]
+    }
+    const flat = Object.fromEntries(
+      Object.entries(grouped).map(([name, all]) => [name, all.length === 1 ? all[0] : all]),
+    )
+    const call = httpRequest(
+      { host: hostname.replace(/^\[|\]$/g, ''), port, method, path: target, headers: flat, agent: false },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8')
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text,
+            get json() {
+              return JSON.parse(text) as unknown
+            },
+          })
+        })
+      },
+    )
+    call.on('error', reject)
+    call.end(body)
+  })
+}

@@ -1,0 +1,116 @@
+/** The owner as the wire sees it: a cookie and an Origin. */
+import { randomUUID } from 'node:crypto'
+import { exchange, type Reply } from './http.ts'
+
+export interface OwnerCall {
+  readonly method?: string
+  readonly target: string
+  readonly body?: unknown
+  readonly key?: string
+  readonly override?: Readonly<Record<string, string | null>>
+  readonly extra?: readonly (readonly [string, string])[]
+}
+
+export class TestOwner {
+  readonly baseUrl: string
+  cookie: string
+
+  constructor(baseUrl: string, cookie: string) {
+    this.baseUrl = baseUrl
+    this.cookie = cookie
+  }
+
+  call(call: OwnerCall): Promise<Reply> {
+    const method = call.method ?? (call.body === undefined ? 'GET' : 'POST')
+    const body =
+      call.body === undefined || typeof call.body === 'string' || Buffer.isBuffer(call.body)
+        ? call.body
+        : JSON.stringify(call.body)
+    const headers: [string, string][] = [['Cookie', this.cookie]]
+    if (method === 'POST') headers.push(['Origin', new URL(this.baseUrl).origin])
+    if (body !== undefined) headers.push(['Content-Type', 'application/json'])
+    if (call.key !== undefined) headers.push(['Idempotency-Key', call.key])
+    const changed = Object.entries(call.override ?? {})
+    const kept = headers.filter(
+      ([name]) => !changed.some(([other]) => other.toLowerCase() === name.toLowerCase()),
+    )
+    const replaced = changed.flatMap(([name, value]): [string, string][] =>
+      value === null ? [] : [[name, value]],
+    )
+    return exchange(this.baseUrl, {
+      method,
+      target: call.target,
+      headers: [...kept, ...replaced, ...(call.extra ?? [])],
+      body: body as string | Buffer | undefined,
+    })
+  }
+
+  async ok<T>(call: OwnerCall): Promise<T> {
+    const reply = await this.call(call)
+    if (reply.status !== 200)
+      throw new Error(`${call.method ?? ''} ${call.target} answered ${reply.status}: ${reply.text}`)
+    return reply.json as T
+  }
+
+  createProject(name: string, fields: object = {}): Promise<{ id: string; name: string }> {
+    return this.ok({ target: '/api/admin/projects', body: { name, ...fields } })
+  }
+
+  async createAgent(projectId: string, name: string, fields: object = {}): Promise<{ id: string }> {
+    const body = { name, ...fields }
+    const created = await this.ok<{ agent: { id: string } }>({
+      target: `/api/admin/projects/${projectId}/agents`,
+      body,
+    })
+    return created.agent
+  }
+
+  /** A fresh single-use code for an agent, cut from its prompt as a person would copy it. */
+  async enrollmentCode(projectId: string, agentId: string, fields: object = {}): Promise<string> {
+    const issued = await this.ok<{ prompt: string }>({
+      target: `/api/admin/projects/${projectId}/agents/${agentId}/enrollment`,
+      body: fields,
+    })
+    return codeOf(issued.prompt)
+  }
+
+  async message(
+    projectId: string,
+    agentId: string,
+    text: string,
+  ): Promise<{ id: string; conversation_id: string }> {
+    return this.ok({
+      target: `/api/admin/projects/${projectId}/messages`,
+      body: { recipient_agent_id: agentId, body: text },
+      key: randomUUID(),
+    })
+  }
+}
+
+export function codeOf(prompt: string): string {
+  const found = /<<'CODE'\n([A-Za-z0-9_-]+)\nCODE/.exec(prompt)?.[1]
+  if (found === undefined) throw new Error('the prompt holds no code')
+  return found
+}
+
+export const ownerName = 'olu'
+export const ownerPassword = 'correct horse battery staple'
+
+export async function setUpOwner(baseUrl: string, setupLink: string): Promise<TestOwner> {
+  const token = new URL(setupLink).hash.slice(1)
+  const reply = await exchange(baseUrl, {
+    method: 'POST',
+    target: '/api/admin/setup',
+    headers: [
+      ['Origin', new URL(baseUrl).origin],
+      ['Content-Type', 'application/json'],
+    ],
+    body: JSON.stringify({ token, name: ownerName, password: ownerPassword }),
+  })
+  if (reply.status !== 200) throw new Error(`set-up answered ${reply.status}: ${reply.text}`)
+  return new TestOwner(baseUrl, cookieOf(reply))
+}
+
+export function cookieOf(reply: Reply): string {
+  return reply.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+}
