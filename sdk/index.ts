@@ -20,6 +20,14 @@ export type { Peer } from './contract/agent/peers.ts'
 export type { Session, SessionClosed, SessionPolicy } from './contract/agent/sessions.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
 export { limits } from './contract/limits.ts'
+export type { Agent, AgentInput } from './contract/owner/agents.ts'
+export type { Credential } from './contract/owner/credentials.ts'
+export type { EnrollmentInput, EnrollmentIssued } from './contract/owner/enrollments.ts'
+export type { Environment, EnvironmentInput } from './contract/owner/environments.ts'
+export type { OwnerMessageInput } from './contract/owner/messages.ts'
+export type { PairingResult } from './contract/owner/pairings.ts'
+export type { Project, ProjectInput, ProjectPolicy, ProjectState } from './contract/owner/projects.ts'
+export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { Connection } from './contract/presence.ts'
 export type { Flushed } from './courier.ts'
 export type { ListenOptions, ReceivedMessage } from './delivery/listener.ts'
@@ -35,6 +43,7 @@ export { makePrivateFolder, writeDurably } from './durable-file.ts'
 export { type EnrollOptions, enroll } from './enroll.ts'
 export { Identity, type IdentityProof, type IdentityRecord } from './identity.ts'
 export { findRecorded, Journal, type JournalOptions } from './journal.ts'
+export { type NodeOptions, type NodeStatus, nodeStatus } from './node-status.ts'
 export {
   type EntryState,
   type ListedEntry,
@@ -43,6 +52,23 @@ export {
   type OutboxEntry,
   type OutboxOptions,
 } from './outbox.ts'
+export {
+  type KeptSignIn,
+  Owner,
+  type OwnerOptions,
+  type SetupWith,
+  type SignInOptions,
+  type SignInWith,
+} from './owner.ts'
+export { type NodeOptions, type NodeStatus, nodeStatus } from './node-status.ts'
+export {
+  type KeptSignIn,
+  Owner,
+  type OwnerOptions,
+  type SetupWith,
+  type SignInOptions,
+  type SignInWith,
+} from './owner.ts'
 export type { PageOptions } from './resources/call.ts'
 export { blankSession, memorySessions, type SessionStore, type StoredSession } from './session.ts'
 export {
