@@ -43,7 +43,11 @@ export { makePrivateFolder, writeDurably } from './durable-file.ts'
 export { type EnrollOptions, enroll } from './enroll.ts'
 export { Identity, type IdentityProof, type IdentityRecord } from './identity.ts'
 export { findRecorded, Journal, type JournalOptions } from './journal.ts'
-export { type NodeOptions, type NodeStatus, nodeStatus } from './node-status.ts'
+export {
+  type NodeOptions,
+  type NodeStatus,
+  nodeStatus,
+} from './node-status.ts'
 export {
   type EntryState,
   type ListedEntry,
@@ -52,15 +56,6 @@ export {
   type OutboxEntry,
   type OutboxOptions,
 } from './outbox.ts'
-export {
-  type KeptSignIn,
-  Owner,
-  type OwnerOptions,
-  type SetupWith,
-  type SignInOptions,
-  type SignInWith,
-} from './owner.ts'
-export { type NodeOptions, type NodeStatus, nodeStatus } from './node-status.ts'
 export {
   type KeptSignIn,
   Owner,
