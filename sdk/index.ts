@@ -77,6 +77,7 @@ export {
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export {
   BridgeError,
+  isOutcomeUnknown,
   LocalError,
   type LocalErrorCode,
   localErrors,
