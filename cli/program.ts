@@ -1,6 +1,20 @@
 /** The command tree, and nothing else. Contract §12. */
 import { version } from '../sdk/version.ts'
 import { type Command, group, withGlobals } from './command.ts'
+import { ackCommand } from './commands/ack.ts'
+import { askCommand } from './commands/ask.ts'
+import { conversationsCommand } from './commands/conversations.ts'
+import { enrollCommand } from './commands/enroll.ts'
+import { historyCommand } from './commands/history.ts'
+import { inboxCommand } from './commands/inbox.ts'
+import { listenCommand } from './commands/listen.ts'
+import { outboxCommand } from './commands/outbox/outbox.ts'
+import { peersCommand } from './commands/peers.ts'
+import { replyCommand } from './commands/reply.ts'
+import { sendCommand } from './commands/send.ts'
+import { sessionCommand } from './commands/session/session.ts'
+import { statusCommand } from './commands/status.ts'
+import { whoamiCommand } from './commands/whoami.ts'
 import type { CliContext } from './context.ts'
 
 export function program(context: CliContext): Command {
@@ -8,6 +22,20 @@ export function program(context: CliContext): Command {
     .description('A client of agent-bridge: signed messages between agents and their owner.')
     .version(version, '-V, --version', 'print the version')
     .hook('preAction', (_root, action) => context.configure(action.optsWithGlobals()))
+    .addCommand(enrollCommand(context))
+    .addCommand(whoamiCommand(context))
+    .addCommand(peersCommand(context))
+    .addCommand(conversationsCommand(context))
+    .addCommand(listenCommand(context))
+    .addCommand(inboxCommand(context))
+    .addCommand(sendCommand(context))
+    .addCommand(askCommand(context))
+    .addCommand(replyCommand(context))
+    .addCommand(ackCommand(context))
+    .addCommand(historyCommand(context))
+    .addCommand(statusCommand(context))
+    .addCommand(sessionCommand(context))
+    .addCommand(outboxCommand(context))
   speakThrough(root, context)
   return root
 }
