@@ -60,9 +60,9 @@ export const codesOf = (entry: EndpointSpec): ReadonlySet<ErrorCode> =>
   ])
 
 /** The refusal, with the status of its code and a body that is exactly an Error. */
-export function expectRefusal(reply: Reply, code: ErrorCode): ErrorBody {
+export function expectRefusal(reply: Reply, code: ErrorCode, what = ''): ErrorBody {
   const said = reply.status === 200 ? { error: 'nothing: it was accepted' } : (reply.json as ErrorBody)
-  expect(`${reply.status} ${said.error}`, reply.text).toBe(`${errors[code].status} ${code}`)
+  expect(`${reply.status} ${said.error}`, `${what} ${reply.text}`).toBe(`${errors[code].status} ${code}`)
   expectHeaders(reply)
   expect(undeclared(ErrorBody, said)).toEqual([])
   const body = said as ErrorBody

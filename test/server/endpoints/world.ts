@@ -26,11 +26,14 @@ export interface Pair {
 
 export class World {
   readonly bridge: TestBridge
+  /** Every data folder that was made on the way. */
+  readonly folders: string[]
   readonly #closers: (() => Promise<void>)[] = []
   #names = 0
 
   constructor(bridge: TestBridge) {
     this.bridge = bridge
+    this.folders = [bridge.data]
   }
 
   get owner(): TestOwner {
@@ -111,6 +114,7 @@ export class World {
   async elsewhere(options: BridgeOptions = {}): Promise<World> {
     const world = new World(await startBridge(options))
     this.#closers.push(() => world.close())
+    this.folders.push(world.bridge.data)
     return world
   }
 
@@ -129,6 +133,7 @@ export class World {
     const config = readConfig({ data, port: '0', log_level: 'silent', ...settings }, {})
     const { setupLink } = await initServer(config)
     const server = await startServer(config)
+    this.folders.push(data)
     this.#closers.push(async () => {
       await server.stop()
       await rm(data, { recursive: true, force: true })
