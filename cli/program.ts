@@ -2,6 +2,7 @@
 import { version } from '../sdk/version.ts'
 import { type Command, group, withGlobals } from './command.ts'
 import { ackCommand } from './commands/ack.ts'
+import { adminCommand } from './commands/admin/admin.ts'
 import { askCommand } from './commands/ask.ts'
 import { conversationsCommand } from './commands/conversations.ts'
 import { enrollCommand } from './commands/enroll.ts'
@@ -12,6 +13,7 @@ import { outboxCommand } from './commands/outbox/outbox.ts'
 import { peersCommand } from './commands/peers.ts'
 import { replyCommand } from './commands/reply.ts'
 import { sendCommand } from './commands/send.ts'
+import { serverCommand } from './commands/server/server.ts'
 import { sessionCommand } from './commands/session/session.ts'
 import { statusCommand } from './commands/status.ts'
 import { whoamiCommand } from './commands/whoami.ts'
@@ -36,6 +38,8 @@ export function program(context: CliContext): Command {
     .addCommand(statusCommand(context))
     .addCommand(sessionCommand(context))
     .addCommand(outboxCommand(context))
+    .addCommand(adminCommand(context))
+    .addCommand(serverCommand(context))
   speakThrough(root, context)
   return root
 }
