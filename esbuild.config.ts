@@ -8,7 +8,7 @@
  * Development needs none of it: every file runs as it stands. Why it is cut this way: docs/decisions/001-one-bundle.md.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, globSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, resolve } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
@@ -99,6 +99,7 @@ chmodSync(join(out, 'bridge.cjs'), 0o755)
 requireLight('cli.cjs', cli)
 writeFileSync(join(out, 'LICENSES.txt'), licences([cli, ...others]))
 declareTypes()
+if (out === join(root, 'dist')) linkForNpx()
 
 async function bundle(file: string, options: BuildOptions): Promise<Metafile> {
   const { metafile } = await build({ ...options, outfile: join(out, file) })
@@ -149,6 +150,14 @@ function declareTypes(): void {
     writeFileSync(join(out, file), naming('.js'))
     writeFileSync(join(out, file.replace(/ts$/, 'cts')), naming('.cjs'))
   }
+}
+
+/** `npx bridge` in a clone starts this link at once; without it npm first installs the clone as a package of its own. */
+function linkForNpx(): void {
+  const folder = join(root, 'node_modules/.bin')
+  if (process.platform === 'win32' || !existsSync(folder)) return
+  rmSync(join(folder, 'bridge'), { force: true })
+  symlinkSync('../../dist/bridge.cjs', join(folder, 'bridge'))
 }
 
 /** The commit that is built, marked when files differ from it; `unknown` where git cannot say. */
