@@ -12,7 +12,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
 import { settleIdentity } from '../identity/agent.ts'
 import { wrongContentType } from './raw-body.ts'
-import { toFaults } from './validation.ts'
+import { toFaults } from './schema-faults.ts'
 
 const partNames: Record<string, string> = { body: 'body', querystring: 'query', params: 'path' }
 
