@@ -6,7 +6,7 @@ export function hintOf(
   error: BridgeError | LocalError,
   context: Pick<CliContext, 'keptIds'>,
 ): string | undefined {
-  const [kept] = context.keptIds
+  const kept = context.keptIds.at(-1)
   if (kept !== undefined) {
     return `kept in the outbox as ${kept}; it goes out with the next command, or by bridge outbox flush`
   }

@@ -19,7 +19,7 @@ export async function outboxFlush(context: CliContext, ids: readonly string[]): 
   const unsent: Flushed[] = []
   let sent = 0
   for await (const flushed of (await bridge()).flush(ids.length === 0 ? undefined : ids, { signal })) {
-    output.item(flushed, flushedText(flushed))
+    output.item(wireOf(flushed), flushedText(flushed))
     if (flushed.outcome === 'sent') sent += 1
     else unsent.push(flushed)
   }
@@ -28,3 +28,9 @@ export async function outboxFlush(context: CliContext, ids: readonly string[]): 
   }
   if (sent === 0) output.note('nothing was due')
 }
+
+const wireOf = ({ entry, outcome, answer, error }: Flushed) => ({
+  id: entry.id,
+  outcome,
+  ...(outcome === 'sent' ? { answer } : { reason: error?.message ?? '' }),
+})
