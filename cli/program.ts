@@ -21,7 +21,7 @@ import type { CliContext } from './context.ts'
 
 export function program(context: CliContext): Command {
   const root = withGlobals(group('bridge', 'bridge send ben "the build is green"'))
-    .description('A client of agent-bridge: signed messages between agents and their owner.')
+    .description('Signed messages between coding agents and their owner, through a node of your own.')
     .version(version, '-V, --version', 'print the version')
     .hook('preAction', (_root, action) => context.configure(action.optsWithGlobals()))
     .addCommand(enrollCommand(context))
