@@ -11,7 +11,8 @@ import { enrollmentOwnerRoutes, enrollmentRoutes } from './enrollments/routes.ts
 import { environmentOwnerRoutes } from './environments/owner-routes.ts'
 import { Fault } from './fault.ts'
 import { healthRoutes } from './health/routes.ts'
-import { useFaults } from './http/faults.ts'
+import { refuseTarget, useFaults } from './http/faults.ts'
+import { useFraming } from './http/framing.ts'
 import { useOpenapi } from './http/openapi.ts'
 import { useRawBodies } from './http/raw-body.ts'
 import { useResponseHeaders } from './http/responses.ts'
@@ -25,6 +26,8 @@ import { pairingOwnerRoutes } from './pairings/owner-routes.ts'
 import { peerRoutes } from './peers/routes.ts'
 import { projectOwnerRoutes } from './projects/owner-routes.ts'
 import { sessionRoutes } from './sessions/routes.ts'
+
+const maxHeaderBytes = 16 * 1024
 
 export interface AppOptions {
   readonly logLevel: string
@@ -40,6 +43,9 @@ export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
     requestIdHeader: false,
     bodyLimit: limits.jsonBodyBytes,
     exposeHeadRoutes: false,
+    // An id of any length reaches its schema; the size of a request line is bounded before.
+    routerOptions: { maxParamLength: maxHeaderBytes },
+    frameworkErrors: refuseTarget,
     return503OnClosing: false,
     // Node's own limits, which Fastify would switch off: a slow header or body is cut, a long-poll's answer is not.
     requestTimeout: 30_000,
@@ -48,7 +54,7 @@ export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
       headersTimeout: 10_000,
       requestTimeout: 30_000,
       connectionsCheckingInterval: 1000,
-      maxHeaderSize: 16 * 1024,
+      maxHeaderSize: maxHeaderBytes,
     },
     clientErrorHandler(error, socket) {
       // Before there is a request there is no code to answer with; the status line is all that a broken client needs.
@@ -65,12 +71,13 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   app.decorateRequest('caller', null)
   useResponseHeaders(app)
   useRequestLog(app)
+  useFraming(app)
+  useFaults(app)
   app.addHook('onRequest', async () => {
     if (context.stopping.aborted) throw new Fault('unavailable', { retryAfterMs: 1000 })
   })
   useRawBodies(app)
   useContractValidation(app)
-  useFaults(app)
   await useOpenapi(app)
   await app.register(async (api) => {
     healthRoutes(api, context)

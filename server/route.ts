@@ -9,7 +9,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BodyOf, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../sdk/contract/endpoint.ts'
 import type { Context } from './context.ts'
-import { checkFraming } from './http/framing.ts'
+import { refuseGetBody } from './http/framing.ts'
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
 import { parseBody, rawBody } from './http/raw-body.ts'
@@ -65,7 +65,7 @@ const keyedBodies = new WeakMap<FastifyRequest, Keyed>()
 
 /** Before the body is read. */
 async function before(context: Context, entry: EndpointSpec, request: FastifyRequest): Promise<void> {
-  checkFraming(request.raw)
+  refuseGetBody(request.raw)
   if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
     return proveHead(context, request, entry)
   if (entry.caller === 'public') return

@@ -12,6 +12,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
 import { settleIdentity } from '../identity/agent.ts'
 import { wrongContentType } from './raw-body.ts'
+import { setResponseHeaders } from './responses.ts'
 import { toFaults } from './schema-faults.ts'
 
 const partNames: Record<string, string> = { body: 'body', querystring: 'query', params: 'path' }
@@ -59,13 +60,22 @@ export function useFaults(app: FastifyInstance): void {
     else if (fault.cause !== undefined) request.log.error({ err: fault.cause }, fault.code)
     return sendFault(reply, fault, request.id)
   })
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.raw.url?.split('?', 1)[0] ?? ''
-    const allowed = methodsOf(path)
-    if (allowed.length === 0) return sendFault(reply, new Fault('not_found'), request.id)
-    reply.header('allow', allowed.join(', '))
-    return sendFault(reply, new Fault('method_not_allowed', { details: { allow: allowed } }), request.id)
+  // Before the body is read: what comes with a request to nowhere does not matter.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.is404) throw nowhere(request, reply)
   })
+}
+
+/** Where the router finds no path at all, such as in `%zz`; no hook has run. */
+export function refuseTarget(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  sendFault(setResponseHeaders(reply, request.id), new Fault('not_found'), request.id)
+}
+
+function nowhere(request: FastifyRequest, reply: FastifyReply): Fault {
+  const allowed = methodsOf(request.raw.url?.split('?', 1)[0] ?? '')
+  if (allowed.length === 0) return new Fault('not_found')
+  reply.header('allow', allowed.join(', '))
+  return new Fault('method_not_allowed', { details: { allow: allowed } })
 }
 
 /** A refusal after a good proof still spends the nonce, and a fenced session outranks a bad field. */

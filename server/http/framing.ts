@@ -6,6 +6,7 @@
  * Contract §2 "framing"; design: one request on the wire is one request in the application.
  */
 import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
 import { Fault } from '../fault.ts'
 
 const maxHeaders = 64
@@ -17,6 +18,11 @@ export const countOf = (rawHeaders: readonly string[], name: string): number => 
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === name) count += 1
   return count
+}
+
+/** Before anything else, also for a path that nobody has. */
+export function useFraming(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request) => checkFraming(request.raw))
 }
 
 /** @throws not_found for a target that is not a plain path, invalid_request for the rest. */
@@ -32,11 +38,14 @@ export function checkFraming(raw: IncomingMessage): void {
   const encoding = raw.headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity')
     throw badHeader('header content-encoding', 'must be identity')
-  if (raw.method === 'GET' && hasBody(raw)) throw badHeader('body', 'a GET takes no body')
 }
 
-const hasBody = (raw: IncomingMessage) =>
-  raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length'] ?? 0) > 0
+/** Where the path is known to take a GET. @throws invalid_request */
+export function refuseGetBody(raw: IncomingMessage): void {
+  const { 'transfer-encoding': encoding, 'content-length': length = '0' } = raw.headers
+  if (raw.method === 'GET' && (encoding !== undefined || Number(length) > 0))
+    throw badHeader('body', 'a GET takes no body')
+}
 
 const badHeader = (path: string, problem: string) =>
   new Fault('invalid_request', { message: `${path}: ${problem}`, details: { faults: [{ path, problem }] } })

@@ -11,7 +11,7 @@ import { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
 import { headers } from '../../sdk/contract/headers.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
-import { namedSchemas, ref } from '../../sdk/contract/primitives.ts'
+import { namedSchemas, ref, Strict } from '../../sdk/contract/primitives.ts'
 
 export const apiTitle = 'An agent bridge API'
 export const apiVersion = '1.2.0'
@@ -67,6 +67,9 @@ function reachable(): TSchema[] {
 /** A named schema by reference, any other as it stands. */
 const byName = (schema: TSchema): TSchema => ('$id' in schema && schema.$id ? ref(schema) : schema)
 
+/** An endpoint without parameters refuses one that somebody believes in. */
+const noQuery = Strict({})
+
 export function describeRoute(entry: EndpointSpec): FastifySchema {
   const described = headersOf(entry)
   return {
@@ -75,7 +78,7 @@ export function describeRoute(entry: EndpointSpec): FastifySchema {
     tags: [entry.id.split('.').slice(0, -1).join(' ')],
     security: securityOf(entry.caller),
     ...(entry.params && { params: entry.params }),
-    ...(entry.query && { querystring: entry.query }),
+    querystring: entry.query ?? noQuery,
     ...(entry.body && { body: byName(entry.body) }),
     ...(described && { headers: described }),
     response: responsesOf(entry),

@@ -1,21 +1,21 @@
 /**
- * Validation against the contract: strict for bodies, coercing for parameters and queries, which are text on the wire.
+ * Validation against the contract, strict everywhere: nothing is dropped, and nothing becomes another type.
  *
- * Fastify's own validator drops unknown fields and coerces body types in silence; ours reports every fault by path.
+ * A query is text on the wire, so its numbers are read before it is judged: plain decimal ones and no others. Fastify's
+ * own validator drops unknown fields and coerces types in silence; ours reports every fault by path.
  *
  * Contract §1.
  */
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
 
-function createAjv(coerceTypes: boolean) {
+function createAjv() {
   const ajv = new Ajv2020({
     allErrors: true,
-    coerceTypes,
+    coerceTypes: false,
     removeAdditional: false,
-    useDefaults: coerceTypes,
     strictTypes: false,
     strictTuples: false,
   })
@@ -46,13 +46,35 @@ const isInstant = (text: string) => {
 }
 
 export function useContractValidation(app: FastifyInstance): void {
-  const strict = createAjv(false)
-  const coercing = createAjv(true)
-  const compiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
+  const ajv = createAjv()
+  const compiler: FastifySchemaCompiler<ObjectSchema> = ({ schema, httpPart }) => {
     // Headers are judged on the raw list by the identity layer; their schemas only describe.
     if (httpPart === 'headers') return () => true
-    return (httpPart === 'body' ? strict : coercing).compile(schema)
+    const validate = ajv.compile(schema)
+    return httpPart === 'querystring' ? readNumbersFirst(schema, validate) : validate
   }
   app.setValidatorCompiler(compiler)
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+}
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, { readonly type?: string }>>
+}
+
+/** No sign, no point, no exponent, no leading zero: a number has one spelling. */
+const decimal = /^(?:0|[1-9][0-9]{0,15})$/
+
+function readNumbersFirst({ properties = {} }: ObjectSchema, validate: ValidateFunction): ValidateFunction {
+  const names = Object.keys(properties).filter((name) => properties[name]?.type === 'integer')
+  const read = (query: Record<string, unknown>) => {
+    for (const name of names) {
+      const text = query[name]
+      if (typeof text === 'string' && decimal.test(text)) query[name] = Number(text)
+    }
+    const valid = validate(query)
+    read.errors = validate.errors
+    return valid
+  }
+  read.errors = validate.errors
+  return read as ValidateFunction
 }
