@@ -101,7 +101,7 @@ test('every help ends with one example, which parses', async () => {
 /** The words of a shell line. A substitution stands for an id; what follows `<` or `|` is the shell's. */
 async function parses(example: string): Promise<void> {
   const line =
-    example.replace(/\$\([^)]*\)/g, '01980000-0000-7000-8000-000000000001').split(/ [<|] /)[0] ?? ''
+    example.replace(/"\$\(.*\)"|\$\(.*\)/, '01980000-0000-7000-8000-000000000001').split(/ [<|] /)[0] ?? ''
   const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
   const root = program(framed().context)
   let ran = ''
