@@ -5,14 +5,16 @@
  *   is lost.
  * - `no-sync`: the store asks for full synchronisation, gets none, and is told that it has it.
  *
- * Used by `test/support/server-process.ts` only. It replaces methods of the driver before the server opens anything.
+ * Used by `test/support/server-preload.ts` only. It replaces methods of the driver before the server opens anything.
  */
 import Database from 'better-sqlite3'
 
 type Driver = Database.Database
 const driver = Database.prototype as Driver
 
-export function breakStore(control: 'answers-before-commit' | 'no-sync'): void {
+export type Control = 'answers-before-commit' | 'no-sync'
+
+export function breakStore(control: Control): void {
   if (control === 'no-sync') withoutSync()
   else commitLater()
 }

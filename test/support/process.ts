@@ -1,5 +1,5 @@
 /**
- * A real server process for a test: killed by its id, started again on the same port over the same folder.
+ * The program itself as a process, `bridge server start`, for a test: killed by its id, started again on the same port over the same folder.
  *
  * - Nothing is left behind: `close` ends the process and removes the folder; when this process ends first, its exit does
  *   both, and when it is killed, the server notices that its standard input has closed.
@@ -14,13 +14,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { SettingName } from '../../server/config.ts'
-import type { ReadyLine, ServerArguments } from './server-process.ts'
+import { readConfig, type SettingName } from '../../server/config.ts'
+import { initServer } from '../../server/init.ts'
+import type { Control } from '../faults/broken-store.ts'
 
 export interface ProcessOptions {
   readonly settings?: Partial<Record<SettingName, string>>
-  readonly clockFrom?: Date
-  readonly control?: ServerArguments['control']
+  /** Break the store on purpose. */
+  readonly control?: Control
 }
 
 export interface Ending {
@@ -46,7 +47,8 @@ export interface ServerProcess {
   close(): Promise<void>
 }
 
-const entry = fileURLToPath(new URL('./server-process.ts', import.meta.url))
+const program = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
+const preload = new URL('./server-preload.ts', import.meta.url).href
 
 /** What must not outlive this process. */
 const leftovers = new Set<() => void>()
@@ -56,6 +58,7 @@ process.once('exit', () => {
 
 export async function startServerProcess(options: ProcessOptions = {}): Promise<ServerProcess> {
   const server = new Supervised(await freePort(), options)
+  await server.init()
   await server.start()
   return server
 }
@@ -71,7 +74,7 @@ class Supervised implements ServerProcess {
     rmSync(this.#folder, { recursive: true, force: true })
   }
   #child: ChildProcess | undefined
-  #setupLink: string | undefined
+  setupLink = ''
   ended: Promise<Ending> = Promise.resolve({ code: null, signal: null })
   errors = ''
 
@@ -86,44 +89,50 @@ class Supervised implements ServerProcess {
     return this.#child?.pid ?? Number.NaN
   }
 
-  get setupLink(): string {
-    return this.#setupLink ?? ''
+  async init(): Promise<void> {
+    const { setupLink } = await initServer(readConfig(this.#settings(), {}))
+    this.setupLink = setupLink
   }
 
   async start(options: ProcessOptions = {}): Promise<void> {
     await this.ended
     this.#options = { ...this.#options, ...options }
-    const child = spawn(process.execPath, [entry, JSON.stringify(this.#arguments())], {
+    const flags = Object.entries(this.#settings()).map(
+      ([name, value]) => `--${name.replaceAll('_', '-')}=${value}`,
+    )
+    const command = [program, 'server', 'start', '--json', ...flags]
+    const child = spawn(process.execPath, ['--import', preload, ...command], {
       stdio: ['pipe', 'pipe', 'pipe'],
-      // Compiled once: a server that is killed twenty times starts again in half the time.
-      env: { ...process.env, NODE_COMPILE_CACHE: join(this.#folder, 'compiled') },
+      env: this.#environment(),
     })
     this.#child = child
     this.ended = once(child, 'exit').then(([code, signal]) => ({ code, signal }) as Ending)
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.errors += text
     })
-    const { setupLink } = await this.#ready(child)
-    this.#setupLink ??= setupLink ?? undefined
+    await this.#ready(child)
+    child.kill('SIGUSR2')
   }
 
-  async #ready(child: ChildProcess): Promise<ReadyLine> {
+  async #ready(child: ChildProcess): Promise<void> {
     if (child.stdout === null) throw new Error('the server process has no standard output')
-    const line = once(createInterface(child.stdout), 'line') as Promise<[string]>
-    const first = await Promise.race([line, this.ended])
-    if (Array.isArray(first)) return JSON.parse(first[0]) as ReadyLine
-    throw new Error(`the server ended before it was ready (${JSON.stringify(first)}): ${this.errors}`)
+    const line = once(createInterface(child.stdout), 'line')
+    if (Array.isArray(await Promise.race([line, this.ended]))) return
+    throw new Error(`the server ended before it was ready: ${this.errors}`)
   }
 
-  #arguments(): ServerArguments {
-    const { settings, clockFrom, control } = this.#options
+  #settings() {
+    return { ...generous, ...this.#options.settings, data: this.data, port: String(this.port) }
+  }
+
+  #environment(): NodeJS.ProcessEnv {
+    const { control } = this.#options
     return {
-      folder: this.#folder,
-      data: this.data,
-      settings: { ...generous, ...settings, port: String(this.port) },
-      init: this.#setupLink === undefined,
-      ...(clockFrom && { clockFrom: clockFrom.toISOString() }),
-      ...(control && { control }),
+      ...process.env,
+      // Compiled once: a server that is killed twenty times starts again in half the time.
+      NODE_COMPILE_CACHE: join(this.#folder, 'compiled'),
+      BRIDGE_TEST_FOLDER: this.#folder,
+      ...(control && { BRIDGE_TEST_CONTROL: control }),
     }
   }
 

@@ -1,0 +1,27 @@
+/**
+ * Loaded into the server program before it starts, by `process.ts`.
+ *
+ * - The program ends with its parent: standard input closes when the parent dies, whatever it died of. The temporary
+ *   folder goes with it.
+ * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/faults/broken-store.ts`); the product has no such switch.
+ */
+import { rmSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
+import type { Socket } from 'node:net'
+import { breakStore, type Control } from '../faults/broken-store.ts'
+
+const { BRIDGE_TEST_FOLDER: folder, BRIDGE_TEST_CONTROL: control } = process.env
+
+const parent = process.stdin as unknown as Socket
+parent.once('end', () => {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+  process.exit(3)
+})
+parent.resume()
+// Watched, and not waited for: the program ends by itself when it is told to.
+parent.unref()
+
+if (control !== undefined) breakStore(control as Control)
+
+// What was compiled is written down once the server is ready; one that is killed writes nothing any more.
+process.once('SIGUSR2', () => flushCompileCache())
