@@ -4,6 +4,7 @@
  * Contract §10 "Sign-in", §12.
  */
 import type { BridgeError, LocalError, LocalErrorCode, Owner, RefusalCode } from '../sdk/index.ts'
+import { version } from '../sdk/version.ts'
 import type { CliContext } from './context.ts'
 import { CommandFailure, localExits, refusalExits } from './exit-codes.ts'
 import { loadOwnerProfile } from './owner-profile.ts'
@@ -26,6 +27,7 @@ export async function asOwner<T>(context: CliContext, act: (owner: Owner) => Pro
 
 /** What every client of this program is made with. */
 export const clientOptions = async ({ fetch, random, signal }: CliContext) => ({
+  client: { name: 'bridge', version },
   fetch: await fetch(),
   random,
   signal,

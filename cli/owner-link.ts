@@ -4,6 +4,7 @@
  * Contract §10 "Sign-in".
  */
 import { CommandFailure } from './exit-codes.ts'
+import { withOwnerHints } from './owner-client.ts'
 
 export interface OneTimeLink {
   readonly token: string
@@ -25,10 +26,16 @@ export function parseLink(text: string): OneTimeLink {
 
 const isToken = (text: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(text)
 
-/** @throws CommandFailure */
-export function requireUrl(url: string | undefined): string {
-  if (url !== undefined) return url
-  throw new CommandFailure('usage', 'which node?', {
-    hint: '--url names its address, such as http://127.0.0.1:8484',
+/** The address of a node, checked before anything secret is asked for. @throws CommandFailure */
+export async function requireUrl(url: string | undefined): Promise<string> {
+  if (url === undefined) {
+    throw new CommandFailure('usage', 'which node?', {
+      hint: '--url names its address, such as http://127.0.0.1:8484',
+    })
+  }
+  return withOwnerHints(async () => {
+    const { parseBaseUrl } = await import('../sdk/index.ts')
+    parseBaseUrl(url)
+    return url
   })
 }

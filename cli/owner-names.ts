@@ -31,9 +31,13 @@ export async function findProject(
   const [only] = current
   if (only !== undefined && current.length === 1) return only
   throw only === undefined
-    ? new CommandFailure('not_found', 'there is no project yet', {
-        hint: 'bridge admin project create demo makes one',
-      })
+    ? new CommandFailure(
+        'not_found',
+        `there is no project${all.length === 0 ? ' yet' : ' that is not archived'}`,
+        {
+          hint: 'bridge admin project create demo makes one',
+        },
+      )
     : new CommandFailure('usage', `which project? there are ${names(current)}`, {
         hint: '--project names one',
       })
@@ -58,9 +62,13 @@ export async function findConversation(
   for await (const conversation of owner.conversations.all(project.id, { signal })) {
     if (conversation.id === wanted.toLowerCase() || isOwnersWith(conversation, wanted)) return conversation
   }
-  throw new CommandFailure('not_found', `no conversation has the id, and no agent the name, "${wanted}"`, {
-    hint: 'bridge admin conversations lists them',
-  })
+  throw new CommandFailure(
+    'not_found',
+    `no conversation ${wanted}, neither by its id nor yours with an agent`,
+    {
+      hint: 'bridge admin conversations lists them',
+    },
+  )
 }
 
 const isOwnersWith = ({ kind, participants }: Conversation, wanted: string): boolean =>

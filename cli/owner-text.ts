@@ -10,5 +10,5 @@ export const whole = <K extends string, T>(key: K, items: readonly T[]) =>
 /** One field a line, the values in a column. */
 export function fields(pairs: readonly (readonly [string, string])[]): string {
   const width = Math.max(...pairs.map(([name]) => name.length))
-  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
+  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}`.trimEnd()).join('\n')
 }

@@ -32,7 +32,7 @@ export function loginCommand(context: CliContext, run = login): Command {
 export async function login(context: CliContext, options: LoginOptions): Promise<void> {
   if (options.link === true) return loginByLink(context, options)
   const last = await loadLast(context, options)
-  const baseUrl = requireUrl(options.url ?? last?.base_url)
+  const baseUrl = await requireUrl(options.url ?? last?.base_url)
   const name = options.name ?? last?.name
   if (name === undefined) throw new CommandFailure('usage', 'who signs in?', { hint: '--name names you' })
   const password = await openSecrets(context.io, options.passwordStdin === true).next('password')
@@ -42,7 +42,7 @@ export async function login(context: CliContext, options: LoginOptions): Promise
 async function loginByLink(context: CliContext, { url }: LoginOptions): Promise<void> {
   const secrets = openSecrets(context.io, !context.io.isTerminal.stdin)
   const { token, origin } = parseLink(await secrets.next('one-time link'))
-  await signInAt(context, requireUrl(url ?? origin), { linkToken: token })
+  await signInAt(context, await requireUrl(url ?? origin), { linkToken: token })
 }
 
 /** A stored sign-in that cannot be read must not stand in the way of a new one. */

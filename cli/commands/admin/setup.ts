@@ -23,7 +23,7 @@ export function setupCommand(context: CliContext, run = setup): Command {
 export async function setup(context: CliContext, options: SetupOptions): Promise<void> {
   const secrets = openSecrets(context.io, options.passwordStdin === true)
   const { token, origin } = parseLink(await secrets.next('set-up link'))
-  const baseUrl = requireUrl(options.url ?? origin)
+  const baseUrl = await requireUrl(options.url ?? origin)
   const password = await secrets.nextChosen('new password')
   await signInAt(context, baseUrl, { token, name: options.name, password })
 }

@@ -26,7 +26,7 @@ export const init = (context: CliContext, options: SettingOptions): Promise<void
   })
 
 /** So that `bridge server start` finds them again. What an operator wrote there before stays. */
-async function keepSettings(data: string, given: Readonly<Record<string, string | number>>): Promise<void> {
+async function keepSettings(data: string, given: Readonly<Record<string, string>>): Promise<void> {
   if (Object.keys(given).length === 0) return
   const path = join(data, 'config.json')
   await writeJson(path, { ...(await readJson(path, 'usage')), ...given })

@@ -1,4 +1,6 @@
 /** `bridge server start`: run until SIGINT or SIGTERM. Contract §12. */
+import { once } from 'node:events'
+import type { RunningServer } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
@@ -23,12 +25,16 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
       )
     }
     output.result({ host, port, url, data: config.data, server_id: serverId }, `ready at ${url}`)
-    const stop = () => void running.stop()
-    signal.addEventListener('abort', stop, { once: true })
-    if (signal.aborted) stop()
-    if ((await running.finished) !== 0) {
-      throw new CommandFailure('unexpected', 'the store failed and the server has stopped', {
-        hint: 'the log above says why',
-      })
-    }
+    if ((await ending(running, signal)) === 0) return
+    throw new CommandFailure('unexpected', 'the store failed and the server has stopped', {
+      hint: 'the log above says why',
+    })
   })
+
+/** The server's own exit code, once it has stopped: told to by the signal, or because its store failed. */
+async function ending(running: RunningServer, signal: AbortSignal): Promise<number> {
+  const told = signal.aborted ? Promise.resolve() : once(signal, 'abort').then(() => undefined)
+  const code = await Promise.race([running.finished, told])
+  await running.stop()
+  return code ?? running.finished
+}

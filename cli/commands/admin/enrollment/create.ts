@@ -53,7 +53,7 @@ export const createEnrollment = (
       owner.enrollments.create(project.id, agentId, inputOf(options), { signal: context.signal }),
     )
     context.output.note(`good once, until ${issued.expires_at}; enrollment ${issued.enrollment_id}`)
-    context.output.result(issued, issued.prompt)
+    context.output.result(issued, issued.prompt.trimEnd())
   })
 
 const inputOf = ({ binding, ttl, scope, keepExisting }: CreateEnrollmentOptions): EnrollmentInput => ({

@@ -1,0 +1,102 @@
+/**
+ * The examples of the owner's help, typed as they stand into a shell.
+ *
+ * They run in the order of the command tree, one after another on one node. Those of setup, login, logout and password
+ * begin and end a sign-in or need a terminal: test/cli/admin.test.ts has them.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Command } from '../../cli/command.ts'
+import { adminCommand } from '../../cli/commands/admin/admin.ts'
+import type { CliContext } from '../../cli/context.ts'
+import { enroll } from '../support/agent.ts'
+import { codeOf } from '../support/owner.ts'
+import { startServerProcess } from '../support/process.ts'
+import { TestHome } from './program.ts'
+
+const main = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
+const apart = new Set(['setup', 'login', 'logout', 'password'])
+
+/** Every command that does something, as the words that one types. */
+const leaves = (command: Command, words: readonly string[] = []): string[][] =>
+  command.commands.length === 0
+    ? [[...words, command.name()]]
+    : command.commands.flatMap((child) => leaves(child, [...words, command.name()]))
+
+const commands = leaves(adminCommand({} as CliContext)).filter(([, noun = '']) => !apart.has(noun))
+
+test('every example of the owner commands works as typed', { timeout: 120_000 }, async () => {
+  const node = await startServerProcess()
+  onTestFinished(() => node.close())
+  const home = await TestHome.make()
+  onTestFinished(() => home.remove())
+  const admin = (...args: string[]) => home.run(['admin', ...args])
+  const setup = ['setup', '--name', 'olu', '--url', node.url, '--password-stdin']
+  await home.run(['admin', ...setup], { stdin: `${node.setupLink}\ncorrect horse battery staple\n` })
+  const signIn = ['admin', 'login', '--password-stdin']
+  expect(await home.run(signIn, { stdin: 'correct horse battery staple\n' })).toMatchObject({ code: 0 })
+
+  /** Let in anew, since an example revokes the credential. */
+  const adaSays = async (text: string) => {
+    const { stdout } = await admin('enrollment', 'create', 'ada')
+    const ada = await enroll(node.url, codeOf(stdout), () => new Date())
+    await ada.startSession()
+    await ada.send(await ada.conversationWith(ada.id), ada.id, text)
+  }
+
+  /** What an example needs that the ones before it did not leave behind. */
+  const arrange: Readonly<Record<string, () => Promise<void>>> = {
+    'admin pairing enable': async () => {
+      await admin('project', 'state', 'demo', 'active')
+      await admin('agent', 'create', 'ben')
+    },
+    'admin enrollment create': async () => {
+      await admin('agent', 'state', 'ada', 'enabled')
+    },
+    'admin credential revoke': () => adaSays('ready when you are'),
+    // The owner's own message would be the latest otherwise, and nobody acknowledges what is not to them.
+    'admin ack': () => adaSays('half of it'),
+  }
+
+  const type = await shell(home)
+  for (const words of commands) {
+    const name = words.join(' ')
+    const { stdout: help } = await home.run([...words, '--help'])
+    const example = /\nexample:\n {2}\$ (.*)\n$/.exec(help)?.[1] ?? `no example in the help of ${name}`
+    expect(example).toMatch(new RegExp(`^bridge ${name.replace(' list', '( list)?')}\\b`))
+    await arrange[name]?.()
+    expect(await type(example), example).toMatchObject({
+      code: 0,
+      stderr: expect.not.stringContaining('bridge:'),
+    })
+  }
+})
+
+/** A shell that finds `bridge`. */
+async function shell(home: TestHome) {
+  const bin = join(home.folder, 'bin')
+  await mkdir(bin)
+  await writeFile(join(bin, 'bridge'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`, {
+    mode: 0o755,
+  })
+  const env = {
+    PATH: `${bin}:${process.env.PATH}`,
+    HOME: home.folder,
+    BRIDGE_HOME: join(home.folder, 'bridge'),
+  }
+  return async (line: string) => {
+    const child = spawn('sh', ['-c', line], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const texts = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        texts[name] += text
+      })
+    }
+    const [code] = (await once(child, 'close')) as [number]
+    return { code, ...texts }
+  }
+}

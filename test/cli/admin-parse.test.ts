@@ -1,0 +1,147 @@
+/** What the words of an owner's command become, without a node. */
+import { randomBytes } from 'node:crypto'
+import { PassThrough } from 'node:stream'
+import { expect, test, vi } from 'vitest'
+import type { Command } from '../../cli/command.ts'
+import { ackCommand } from '../../cli/commands/admin/ack.ts'
+import { createAgentCommand } from '../../cli/commands/admin/agent/create.ts'
+import { agentStateCommand } from '../../cli/commands/admin/agent/state.ts'
+import { revokeCredentialCommand } from '../../cli/commands/admin/credential/revoke.ts'
+import { createEnrollmentCommand } from '../../cli/commands/admin/enrollment/create.ts'
+import { createEnvironmentCommand } from '../../cli/commands/admin/environment/create.ts'
+import { historyCommand } from '../../cli/commands/admin/history.ts'
+import { loginCommand } from '../../cli/commands/admin/login.ts'
+import { messageCommand } from '../../cli/commands/admin/message.ts'
+import { setPairingCommand } from '../../cli/commands/admin/pairing/set.ts'
+import { passwordCommand } from '../../cli/commands/admin/password.ts'
+import { createProjectCommand } from '../../cli/commands/admin/project/create.ts'
+import { projectStateCommand } from '../../cli/commands/admin/project/state.ts'
+import { setupCommand } from '../../cli/commands/admin/setup.ts'
+import { type CliContext, createContext } from '../../cli/context.ts'
+
+const id = '01a1fc00-0f7d-7002-a6f0-578f3fab7dfe'
+const other = '01a1fc00-0f7d-7002-a6f0-578f3fab7dff'
+
+const context = createContext({
+  streams: { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() },
+  environment: {},
+  clock: () => new Date(0),
+  random: randomBytes,
+  homeDirectory: '/dev/null',
+  interruption: new AbortController(),
+})
+
+type Make = (context: CliContext, run: (...args: unknown[]) => Promise<void>) => Command
+
+/** What `run` is called with, less the context. */
+async function parsed(make: Make, argv: readonly string[]): Promise<unknown[]> {
+  const run = vi.fn(async () => {})
+  const command = make(context, run).configureOutput({ writeErr: () => {}, outputError: () => {} })
+  await command.parseAsync([...argv], { from: 'user' })
+  const [call] = run.mock.calls as unknown[][]
+  return call?.slice(1) ?? []
+}
+
+const enable: Make = (to, run) => setPairingCommand(to, 'enable', run)
+
+const accepted: readonly (readonly [string, Make, readonly string[], readonly unknown[]])[] = [
+  ['setup', setupCommand, ['--name', 'olu'], [{ name: 'olu' }]],
+  [
+    'setup with everything from standard input',
+    setupCommand,
+    ['--name', 'olu', '--url', 'https://b.example', '--password-stdin'],
+    [{ name: 'olu', url: 'https://b.example', passwordStdin: true }],
+  ],
+  ['login as before', loginCommand, [], [{}]],
+  ['login with a link', loginCommand, ['--link'], [{ link: true }]],
+  ['password', passwordCommand, ['--password-stdin'], [{ passwordStdin: true }]],
+  ['project create', createProjectCommand, ['demo'], ['demo', {}]],
+  [
+    'project create with a policy',
+    createProjectCommand,
+    ['demo', '--idle-seconds', '15m', '--message-budget', '5', '--audit-days', '30'],
+    ['demo', { idleSeconds: 900, messageBudget: 5, auditDays: 30 }],
+  ],
+  ['project state', projectStateCommand, ['demo', 'paused'], ['demo', 'paused']],
+  ['environment create', createEnvironmentCommand, ['desk'], ['desk', { kind: 'other' }]],
+  [
+    'agent create',
+    createAgentCommand,
+    ['ada', '--role', 'reviewer', '--project', 'demo'],
+    ['ada', { role: 'reviewer', project: 'demo' }],
+  ],
+  ['agent state', agentStateCommand, ['ada', 'disabled'], ['ada', 'disabled', {}]],
+  ['pairing enable', enable, ['ada', 'ben'], ['enable', ['ada', 'ben'], {}]],
+  ['enrollment create', createEnrollmentCommand, ['ada'], ['ada', { binding: 'key' }]],
+  [
+    'enrollment create, narrowed',
+    createEnrollmentCommand,
+    [
+      'ada',
+      '--binding',
+      'device',
+      '--ttl',
+      '1d',
+      '--scope',
+      'messages',
+      '--scope',
+      'tasks:read',
+      '--keep-existing',
+    ],
+    ['ada', { binding: 'device', ttl: 86_400, scope: ['messages', 'tasks:read'], keepExisting: true }],
+  ],
+  ['credential revoke', revokeCredentialCommand, [id.toUpperCase()], [id, {}]],
+  ['message', messageCommand, ['ada', 'hello'], ['ada', 'hello', { type: 'note' }]],
+  ['message from standard input', messageCommand, ['ada'], ['ada', undefined, { type: 'note' }]],
+  [
+    'message that asks',
+    messageCommand,
+    [
+      'ada',
+      'well?',
+      '--type',
+      'question',
+      '--reply-within',
+      '10m',
+      '--in-reply-to',
+      id,
+      '--key',
+      'key-of-mine',
+    ],
+    ['ada', 'well?', { type: 'question', replyWithin: 600, inReplyTo: id, key: 'key-of-mine' }],
+  ],
+  ['history', historyCommand, ['ada'], ['ada', {}]],
+  ['history backward', historyCommand, ['ada', '--before', '101'], ['ada', { before: 101 }]],
+  ['ack of several', ackCommand, [id, other], [[id, other], {}]],
+]
+
+test.each(accepted)('%s', async (_name, make, argv, expected) => {
+  expect(await parsed(make, argv)).toEqual(expected)
+})
+
+const refused: readonly (readonly [string, Make, readonly string[]])[] = [
+  ['setup without a name', setupCommand, []],
+  ['setup with the token as an argument', setupCommand, ['--name', 'olu', 'TOKEN-TOKEN-TOKEN-TOKEN']],
+  ['login with a password as an option', loginCommand, ['--password', 'secret']],
+  ['login with a link and a name', loginCommand, ['--link', '--name', 'olu']],
+  ['login with a link and a password', loginCommand, ['--link', '--password-stdin']],
+  ['project create without a name', createProjectCommand, []],
+  ['a budget of nothing', createProjectCommand, ['demo', '--message-budget', '0']],
+  ['a state that projects do not have', projectStateCommand, ['demo', 'frozen']],
+  ['a kind that environments do not have', createEnvironmentCommand, ['desk', '--kind', 'moon']],
+  ['a state that agents do not have', agentStateCommand, ['ada', 'asleep']],
+  ['a pairing of one', enable, ['ada']],
+  ['a legacy enrolment', createEnrollmentCommand, ['ada', '--binding', 'legacy']],
+  ['a scope that does not exist', createEnrollmentCommand, ['ada', '--scope', 'everything']],
+  ['a duration that is none', createEnrollmentCommand, ['ada', '--ttl', 'soon']],
+  ['a credential by its name', revokeCredentialCommand, ['ada']],
+  ['a message type of the service', messageCommand, ['ada', 'x', '--type', 'task']],
+  ['history in both directions', historyCommand, ['ada', '--after', '1', '--before', '9']],
+  ['a sequence that is negative', historyCommand, ['ada', '--after=-1']],
+  ['ack of nothing', ackCommand, []],
+  ['ack of what is no id', ackCommand, ['latest']],
+]
+
+test.each(refused)('refused: %s', async (_name, make, argv) => {
+  await expect(parsed(make, argv)).rejects.toMatchObject({ name: 'CommanderError' })
+})

@@ -1,0 +1,365 @@
+/** An owner's day with the program, against a real server. */
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { enroll } from '../support/agent.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
+import { Desk, type DeskOptions } from './desk.ts'
+
+let bridge: TestBridge
+let desk: Desk
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+
+afterAll(async () => {
+  await bridge.close()
+})
+
+beforeEach(async ({ onTestFinished }) => {
+  const made = await Desk.make()
+  desk = made
+  onTestFinished(() => made.remove())
+})
+
+const login = (
+  options: DeskOptions = { stdin: `${ownerPassword}\n` },
+  more: readonly string[] = ['--password-stdin'],
+) => desk.run(['admin', 'login', '--url', bridge.url, '--name', ownerName, ...more], options)
+
+/** Hashing a password takes half a second: one sign-in serves the tests that don't end it. */
+let shared: string | undefined
+
+async function signedIn(): Promise<void> {
+  const path = desk.path('default', 'owner.json')
+  if (shared === undefined) {
+    await signedInAnew()
+    shared = await readFile(path, 'utf8')
+    return
+  }
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, shared)
+}
+
+async function signedInAnew(): Promise<void> {
+  const { code, stderr } = await login()
+  if (code !== 0) throw new Error(stderr)
+}
+
+const admin = (...args: string[]) => desk.run(['admin', ...args])
+const adminJson = <T>(...args: string[]) => desk.json<T>(['admin', ...args])
+
+test('an owner signs in with a password from standard input, and is known afterwards', async () => {
+  const { code, stdout, stderr } = await login()
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toMatch(new RegExp(`^signed in as olu \\(owner\\) until \\S+Z at ${bridge.url}\n$`))
+  expect((await admin('whoami')).stdout).toBe(stdout)
+  expect(await adminJson('whoami')).toMatchObject({ user: { name: 'olu', role: 'owner' }, current: true })
+})
+
+test('on a terminal the password is asked for and not echoed', async () => {
+  const { code, stdout, stderr, raw } = await login({ typed: [ownerPassword] }, [])
+  expect(code).toBe(0)
+  expect(stderr).toBe('password: \n')
+  expect(stdout + stderr).not.toContain(ownerPassword)
+  expect(raw).toEqual([true, false])
+})
+
+test('without a terminal and without --password-stdin nothing is asked', async () => {
+  const { code, stderr } = await login({ stdin: `${ownerPassword}\n` }, [])
+  expect(code).toBe(2)
+  expect(stderr).toBe(
+    'bridge: there is no terminal to ask for a password\nhint: --password-stdin reads it from standard input\n',
+  )
+})
+
+test('a wrong password signs nobody in, and is in no output and no file', async () => {
+  const { code, stdout, stderr } = await login({ stdin: 'not the password at all\n' })
+  expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
+  expect(stderr).toContain('sign_in_failed')
+  expect(stderr).not.toContain('not the password')
+  expect(await admin('whoami')).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('nobody is signed in'),
+  })
+})
+
+test('the session is stored for its user alone, and no command prints it', async () => {
+  await signedInAnew()
+  const path = desk.path('default', 'owner.json')
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  expect((await stat(desk.path('default'))).mode & 0o777).toBe(0o700)
+  expect((await stat(desk.home)).mode & 0o777).toBe(0o700)
+  const { cookie } = JSON.parse(await readFile(path, 'utf8')) as { cookie: string }
+  const token = cookie.split('=')[1] ?? ''
+  expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/)
+  for (const args of [
+    ['whoami'],
+    ['whoami', '--json'],
+    ['sessions'],
+    ['sessions', '--json'],
+    ['agent', 'list'],
+  ]) {
+    const { code, stdout, stderr } = await admin(...args)
+    expect(code).toBe(0)
+    expect(stdout + stderr).not.toContain(token)
+  }
+})
+
+test('profiles keep their sign-ins apart', async () => {
+  await signedIn()
+  expect((await admin('whoami', '--profile', 'ada')).code).toBe(5)
+  expect((await desk.run(['admin', 'whoami'], { environment: { BRIDGE_PROFILE: 'ada' } })).code).toBe(5)
+  expect((await admin('whoami', '--profile', '../default')).code).toBe(2)
+})
+
+test('a stored sign-in that is damaged is told, not repeated, and login writes it again', async () => {
+  await signedInAnew()
+  const path = desk.path('default', 'owner.json')
+  const stored = JSON.parse(await readFile(path, 'utf8')) as object
+  await writeFile(path, JSON.stringify({ ...stored, cookie: 'bridge_owner_dev=x\r\nX-Evil: 1' }))
+  const { code, stderr } = await admin('whoami')
+  expect(code).toBe(5)
+  expect(stderr).not.toContain('Evil')
+  await signedInAnew()
+  expect((await admin('whoami')).code).toBe(0)
+})
+
+test('login refuses plain http beyond this machine before it asks for anything', async () => {
+  const { code, stderr, raw } = await desk.run(
+    ['admin', 'login', '--url', 'http://bridge.example', '--name', 'olu'],
+    { typed: [ownerPassword] },
+  )
+  expect({ code, raw }).toEqual({ code: 2, raw: [] })
+  expect(stderr).toMatch(/^bridge: plain http to bridge.example .*\nhint: use https;/)
+})
+
+test('a node that is away is exit 9', async () => {
+  const args = ['admin', 'login', '--url', 'http://127.0.0.1:1', '--name', 'olu', '--password-stdin']
+  expect(await desk.run(args, { stdin: 'whatever it is\n' })).toMatchObject({
+    code: 9,
+    stdout: '',
+    stderr: expect.stringContaining('no connection to the node'),
+  })
+})
+
+test('signing out ends the session at the node and forgets it here', async () => {
+  await signedInAnew()
+  const path = desk.path('default', 'owner.json')
+  const stored = await readFile(path, 'utf8')
+  expect(await admin('logout')).toMatchObject({ code: 0, stdout: 'signed out\n' })
+  expect((await admin('whoami')).code).toBe(5)
+  await writeFile(path, stored)
+  expect(await admin('whoami')).toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/owner_session_expired.*\nhint: bridge admin login signs in again/),
+  })
+  expect(await admin('logout')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('had ended already'),
+  })
+  await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+test('a lost sign-in is ended from another one', async () => {
+  await signedInAnew()
+  const lost = await adminJson<{ id: string }>('whoami')
+  await signedInAnew()
+  const { sessions } = await adminJson<{ sessions: { id: string; current: boolean }[] }>('sessions')
+  expect(sessions.find(({ id }) => id === lost.id)).toMatchObject({ current: false })
+  expect(await admin('sessions', 'revoke', lost.id)).toMatchObject({ code: 0, stdout: `ended ${lost.id}\n` })
+  const after = await adminJson<{ sessions: { id: string }[] }>('sessions')
+  expect(after.sessions.map(({ id }) => id)).not.toContain(lost.id)
+  expect((await admin('sessions', 'revoke', bridge.project.id)).code).toBe(3)
+})
+
+test('a project is made once, found by name or id, and moved between its states', async () => {
+  await signedIn()
+  const made = await adminJson<{ id: string; policy: object }>(
+    'project',
+    'create',
+    'orchard',
+    '--message-budget',
+    '5',
+  )
+  expect(made.policy).toMatchObject({ message_budget: 5, idle_seconds: null })
+  expect(await admin('project', 'create', 'orchard')).toMatchObject({
+    code: 7,
+    stderr: expect.stringContaining('name_taken'),
+  })
+  expect(await admin('project', 'state', 'orchard', 'archived')).toMatchObject({
+    code: 0,
+    stdout: 'orchard is archived\n',
+  })
+  expect(await admin('project', 'state', made.id, 'active')).toMatchObject({
+    code: 7,
+    stderr: expect.stringContaining('state_conflict'),
+  })
+  expect((await admin('project', 'state', made.id, 'paused')).code).toBe(0)
+  expect((await admin('project', 'state', 'orchid', 'paused')).code).toBe(3)
+  const { projects } = await adminJson<{ projects: object[] }>('project', 'list')
+  expect(projects).toContainEqual(expect.objectContaining({ id: made.id, state: 'paused' }))
+  // With two projects that are not archived, none goes without saying.
+  expect(await admin('agent', 'list')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('which project?'),
+  })
+  expect((await admin('agent', 'list', '--project', 'orchard')).stderr).toBe('no agents yet\n')
+  expect((await admin('project', 'state', 'orchard', 'archived')).code).toBe(0)
+  expect((await admin('agent', 'list')).stdout).toMatch(/^ada {2}/m)
+})
+
+test('an agent is made in an environment, shown, disabled and enabled', async () => {
+  await signedIn()
+  const desk1 = await adminJson<{ id: string }>('environment', 'create', 'desk-1', '--kind', 'laptop')
+  expect((await admin('environment', 'create', 'desk-1')).code).toBe(7)
+  expect((await admin('environment', 'list')).stdout).toMatch(/^desk-1 {2}laptop/m)
+  const options = ['--role', 'reviewer', '--environment', 'desk-1', '--prompt-file', '-']
+  const { agent } = await desk.json<{ agent: { id: string } }>(
+    ['admin', 'agent', 'create', 'eve', ...options],
+    {
+      stdin: 'Read twice.\n',
+    },
+  )
+  expect(agent).toMatchObject({
+    environment_id: desk1.id,
+    role_name: 'reviewer',
+    prompt_template: 'Read twice.\n',
+  })
+  expect((await admin('agent', 'create', 'eve')).code).toBe(7)
+  expect((await admin('agent', 'create', 'fay', '--environment', 'cellar')).code).toBe(3)
+  expect((await admin('agent', 'create', 'fay', '--prompt-file', '/nowhere/prompt')).code).toBe(2)
+  expect((await admin('agent', 'show', 'eve')).stdout).toMatch(/^state +enabled$/m)
+  expect((await admin('agent', 'state', 'eve', 'disabled')).stdout).toBe('eve is disabled\n')
+  expect((await admin('agent', 'show', agent.id)).stdout).toMatch(/^state +disabled$/m)
+  expect(await admin('enrollment', 'create', 'eve')).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('agent_disabled'),
+  })
+  expect((await admin('agent', 'show', 'adam')).code).toBe(3)
+})
+
+test('an enrolment prompt is printed once, on standard output only, and stored nowhere', async () => {
+  await signedIn()
+  await admin('agent', 'create', 'gus')
+  const { code, stdout, stderr } = await admin('enrollment', 'create', 'gus')
+  expect(code).toBe(0)
+  const secret = codeOf(stdout)
+  expect(stdout.split(secret)).toHaveLength(2)
+  expect(stderr).not.toContain(secret)
+  const enrollmentId = /enrollment (\S+)\n/.exec(stderr)?.[1] ?? ''
+  const shown = await admin('enrollment', 'show', 'gus', enrollmentId)
+  expect(shown.stdout).toMatch(/^pending, until /)
+  expect(shown.stdout).not.toContain(secret)
+  expect(await readFile(desk.path('default', 'owner.json'), 'utf8')).not.toContain(secret)
+
+  await admin('enrollment', 'create', 'gus')
+  expect((await admin('enrollment', 'show', 'gus', enrollmentId)).stdout).toMatch(/^revoked/)
+  expect((await admin('enrollment', 'show', 'ada', enrollmentId)).code).toBe(3)
+})
+
+test('what is dangerous asks for the password again once the sign-in is ten minutes old', async () => {
+  await signedInAnew()
+  bridge.clock.advance(11 * 60)
+  const create = ['admin', 'enrollment', 'create', 'ben']
+  expect(await desk.run(create, { stdin: '' })).toMatchObject({
+    code: 5,
+    stdout: '',
+    stderr: expect.stringMatching(/reauth_required.*\nhint: --password-stdin .*\n$/),
+  })
+  const wrong = await desk.run([...create, '--password-stdin'], { stdin: 'not the password at all\n' })
+  expect(wrong).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('sign_in_failed') })
+  const right = await desk.run([...create, '--keep-existing', '--password-stdin'], {
+    stdin: `${ownerPassword}\n`,
+  })
+  expect(right).toMatchObject({ code: 0, stdout: expect.stringContaining('bridge enroll') })
+  // Confirmed: the next ten minutes ask for nothing.
+  expect((await desk.run([...create, '--keep-existing'])).code).toBe(0)
+  bridge.clock.advance(11 * 60)
+  const asked = await desk.run([...create, '--keep-existing'], { typed: [ownerPassword] })
+  expect(asked).toMatchObject({ code: 0, raw: [true, false] })
+  expect(asked.stdout + asked.stderr).not.toContain(ownerPassword)
+  shared = undefined
+})
+
+test('credentials are listed without secrets and revoked for good', async () => {
+  await signedIn()
+  await admin('agent', 'create', 'hal')
+  const { stdout: prompt } = await admin('enrollment', 'create', 'hal')
+  const hal = await enroll(bridge.url, codeOf(prompt), bridge.clock)
+  await hal.startSession()
+  const listed = await admin('credential', 'list')
+  expect(listed.stdout).toMatch(new RegExp(`^${hal.enrolled.credential_id} {2}hal .*SHA256:`, 'm'))
+  const { credential_id: id } = hal.enrolled
+  expect((await admin('credential', 'revoke', id)).stdout).toMatch(new RegExp(`^revoked: ${id}, `))
+  expect((await admin('credential', 'revoke', id)).stdout).toMatch(/^was revoked already: /)
+  expect((await hal.call({ target: '/api/v1/inbox' })).json).toMatchObject({ error: 'credential_revoked' })
+  expect((await admin('credential', 'revoke', bridge.project.id)).code).toBe(3)
+})
+
+test('a pair of agents is kept apart and let together again', async () => {
+  await signedIn()
+  expect((await admin('pairing', 'list')).stdout).toMatch(/^ada +ben +enabled/m)
+  expect((await admin('pairing', 'disable', 'ada', 'ben')).stdout).toBe('ada and ben are kept apart\n')
+  expect((await admin('pairing', 'list')).stdout).toMatch(/^ada +ben +disabled/m)
+  expect((await admin('pairing', 'enable', 'ben', bridge.ada.id)).stdout).toMatch(/may talk\n$/)
+  expect((await admin('pairing', 'enable', 'ada', 'ada')).code).toBe(2)
+  expect((await admin('pairing', 'enable', 'ada', 'nobody')).code).toBe(3)
+})
+
+test('the owner writes, reads what agents answered, and acknowledges it', async () => {
+  await signedIn()
+  const key = ['--key', 'owner-to-ada-1']
+  const sent = await admin('message', 'ada', 'how far are you?', '--type', 'question', ...key)
+  expect(sent.stdout).toMatch(/^stored \S+ as number \d+\n$/)
+  expect((await admin('message', 'ada', 'how far are you?', '--type', 'question', ...key)).stdout).toBe(
+    sent.stdout,
+  )
+  expect(await admin('message', 'ada', 'something else', ...key)).toMatchObject({ code: 7, stdout: '' })
+  expect((await desk.run(['admin', 'message', 'ada', '-'], { stdin: 'on\ntwo lines\n' })).code).toBe(0)
+  expect((await desk.run(['admin', 'message', 'ada'], { stdin: '' })).code).toBe(2)
+
+  const { conversations } = await adminJson<{
+    conversations: { id: string; kind: string; participants: { name: string }[] }[]
+  }>('conversations')
+  const own = conversations.find(
+    ({ kind, participants }) => kind === 'owner' && participants.some(({ name }) => name === 'ada'),
+  )
+  const answer = await bridge.ada.send(own?.id ?? '', bridge.ada.id, 'nearly \u001b[31mdone\n| forged')
+  const read = await admin('history', 'ada')
+  expect(read.stdout).toContain('question from owner olu (verified)')
+  expect(read.stdout).toContain('| on\n| two lines\n')
+  expect(read.stdout).toContain('note from agent ada (verified)')
+  expect(read.stdout).toContain('| nearly <U+001B>[31mdone\n| | forged\n')
+  expect((await admin('history', own?.id ?? '')).stdout).toBe(read.stdout)
+  expect(await admin('ack', answer.id)).toMatchObject({ code: 0, stdout: 'acknowledged 1\n' })
+  expect((await admin('ack', answer.id)).stdout).toBe('acknowledged 0, 1 before\n')
+  expect((await admin('ack', bridge.project.id)).code).toBe(3)
+  expect(await adminJson('history', 'ada', '--before', '2')).toMatchObject({ messages: [{ sequence: 1 }] })
+  expect((await admin('history', 'nobody')).code).toBe(3)
+})
+
+test('a changed password ends every session; the old one is good for nothing', async () => {
+  await signedInAnew()
+  const next = 'another horse battery staple'
+  const short = await desk.run(['admin', 'password', '--password-stdin'], { stdin: 'short\n' })
+  expect(short).toMatchObject({ code: 2, stderr: expect.not.stringContaining('short\n') })
+  expect(await desk.run(['admin', 'password'], { typed: [next, `${next}x`] })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('the two passwords differ'),
+  })
+  const changed = await desk.run(['admin', 'password'], { typed: [next, next] })
+  expect(changed).toMatchObject({ code: 0, stdout: expect.stringContaining('password changed') })
+  expect((await admin('whoami')).code).toBe(5)
+  expect((await login()).code).toBe(5)
+  expect((await login({ stdin: `${next}\n` })).code).toBe(0)
+
+  bridge.clock.advance(11 * 60)
+  const back = await desk.run(['admin', 'password', '--password-stdin'], {
+    stdin: `${ownerPassword}\n${next}\n`,
+  })
+  expect(back.code).toBe(0)
+  expect((await login()).code).toBe(0)
+})

@@ -1,0 +1,257 @@
+/** The host's commands: real processes on loopback, each over a data folder of its own. */
+
+import { once } from 'node:events'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { settings } from '../../server/config.ts'
+import { freePort } from '../support/process.ts'
+import { type Started, TestHome } from './program.ts'
+
+let home: TestHome
+let data: string
+
+beforeEach(async () => {
+  home = await TestHome.make()
+  data = join(home.folder, 'data')
+})
+
+afterEach(() => home.remove())
+
+const password = 'correct horse battery staple'
+
+const host = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+  home.run(['server', ...args], { environment: { BRIDGE_DATA: data, ...environment } })
+
+interface Ready {
+  readonly host: string
+  readonly port: number
+  readonly url: string
+  readonly data: string
+  readonly server_id: string
+}
+
+/** A server that says it is ready. */
+async function start(...flags: string[]): Promise<Ready & { readonly started: Started }> {
+  const environment = { BRIDGE_DATA: data }
+  const started = home.start(['server', 'start', '--json', '--port', '0', ...flags], { environment })
+  return { ...(JSON.parse(await started.printed(/\n/)) as Ready), started }
+}
+
+const stop = (started: Started, signal: NodeJS.Signals = 'SIGTERM') => {
+  started.child.kill(signal)
+  return started.ended
+}
+
+async function init(...flags: string[]): Promise<string> {
+  const { code, stdout, stderr } = await host(['init', ...flags])
+  if (code !== 0) throw new Error(stderr)
+  return stdout.trim()
+}
+
+const setUp = (link: string, url: string) =>
+  home.run(['admin', 'setup', '--name', 'olu', '--url', url, '--password-stdin'], {
+    stdin: `${link}\n${password}\n`,
+  })
+
+const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
+
+test('init makes a private data folder and prints one link, which a second init does not touch', async () => {
+  const { code, stdout, stderr } = await host(['init'])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8484\/setup#[A-Za-z0-9_-]{43}\n$/)
+  expect(stderr).not.toContain(stdout.trim().split('#')[1])
+  expect([
+    await modeOf(data),
+    await modeOf(join(data, 'bridge.db')),
+    await modeOf(join(data, 'envelope.key')),
+  ]).toEqual(['700', '600', '600'])
+  const key = await readFile(join(data, 'envelope.key'), 'utf8')
+  expect(await host(['init'])).toMatchObject({
+    code: 7,
+    stdout: '',
+    stderr: expect.stringMatching(/^bridge: .*data holds an installation already\nhint: /),
+  })
+  expect(await readFile(join(data, 'envelope.key'), 'utf8')).toBe(key)
+  const { url, started } = await start()
+  expect(await setUp(stdout.trim(), url)).toMatchObject({ code: 0 })
+  await stop(started)
+})
+
+test('start says in one line that it is ready, and ends with 0 when it is told to', async () => {
+  await init()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    const { started, ...ready } = await start()
+    expect(ready).toEqual({
+      host: '127.0.0.1',
+      port: ready.port,
+      url: `http://127.0.0.1:${ready.port}`,
+      data,
+      server_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    })
+    const { code, stdout } = await stop(started, signal)
+    expect({ code, lines: stdout.split('\n').length }).toEqual({ code: 0, lines: 2 })
+  }
+})
+
+test('start without an installation is refused', async () => {
+  expect(await host(['start', '--port', '0'])).toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringMatching(/\nhint: bridge server init makes an installation\n$/),
+  })
+})
+
+test('a second server over the same folder is refused, and the first goes on', async () => {
+  await init()
+  const { started } = await start()
+  expect(await host(['start', '--port', '0'])).toMatchObject({ code: 7, stdout: '' })
+  expect(await host(['status'])).toMatchObject({ code: 0 })
+  await stop(started)
+})
+
+test('a port that is taken is told', async () => {
+  await init()
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as { port: number }
+  expect(await host(['start', '--port', String(port)])).toMatchObject({
+    code: 7,
+    stderr: expect.stringMatching(/\nhint: --port names another port; 0 takes a free one\n$/),
+  })
+  other.close()
+})
+
+test('status tells a ready node, one that is not, one that was killed and one that never was', async () => {
+  expect(await host(['status'])).toMatchObject({
+    code: 9,
+    stderr: expect.stringContaining('no server runs over'),
+  })
+  await init()
+  const first = await start('--stage', 'trial')
+  const ready = await host(['status'])
+  expect(ready).toMatchObject({ code: 0, stdout: expect.stringMatching(/^stage +trial$/m) })
+  expect(ready.stdout).toMatch(/^ready +yes$/m)
+  const asked = await home.run(['server', 'status', '--url', first.url, '--json'])
+  expect(JSON.parse(asked.stdout)).toMatchObject({
+    health: { server_id: first.server_id },
+    readiness: { ready: true },
+  })
+
+  await rm(join(data, 'envelope.key'))
+  expect(await host(['status'])).toMatchObject({
+    code: 9,
+    stdout: expect.stringMatching(/^ready +no$/m),
+    stderr: expect.stringContaining('the node is not ready: envelope_key'),
+  })
+  await stop(first.started, 'SIGKILL')
+  expect(await host(['status'])).toMatchObject({
+    code: 9,
+    stderr: expect.stringContaining('no connection to the node'),
+  })
+})
+
+test('settings come from flags, then the environment, then config.json', async () => {
+  const port = String(await freePort())
+  await init('--port', port, '--stage', 'from-file')
+  expect(JSON.parse(await readFile(join(data, 'config.json'), 'utf8'))).toEqual({ port, stage: 'from-file' })
+  expect(await modeOf(join(data, 'config.json'))).toBe('600')
+
+  const stageOf = async (flags: string[], environment: Readonly<Record<string, string>> = {}) => {
+    const started = home.start(['server', 'start', ...flags], {
+      environment: { BRIDGE_DATA: data, ...environment },
+    })
+    expect(await started.printed(/\n/)).toBe(`ready at http://127.0.0.1:${port}\n`)
+    const { stdout } = await host(['status'])
+    await stop(started)
+    return /^stage +(.*)$/m.exec(stdout)?.[1]
+  }
+  expect(await stageOf([])).toBe('from-file')
+  expect(await stageOf([], { BRIDGE_STAGE: 'from-environment' })).toBe('from-environment')
+  expect(await stageOf(['--stage', 'from-flag'], { BRIDGE_STAGE: 'from-environment' })).toBe('from-flag')
+})
+
+test('a setting that cannot be used is a usage error that names it', async () => {
+  await init()
+  const usage = (said: string) => ({ code: 2, stdout: '', stderr: expect.stringContaining(said) })
+  expect(await host(['start', '--host', '0.0.0.0'])).toMatchObject(usage('host must be 127.0.0.1'))
+  expect(await host(['start', '--port', 'high'])).toMatchObject(usage('port must be a whole number'))
+  expect(await host(['start'], { BRIDGE_PORT: '99999' })).toMatchObject(usage('port must be a whole number'))
+  expect(await host(['start', '--colour', 'red'])).toMatchObject(usage("unknown option '--colour'"))
+  expect(await host(['status', '--port', '1'])).toMatchObject(usage("unknown option '--port'"))
+  await writeFile(join(data, 'config.json'), '{ "prot": 1 }')
+  expect(await host(['start'])).toMatchObject(usage('unknown setting prot'))
+})
+
+test('the help of start lists every setting', async () => {
+  const { code, stdout } = await host(['start', '--help'])
+  expect(code).toBe(0)
+  for (const { name, env } of settings) {
+    expect(stdout).toContain(`--${name.replaceAll('_', '-')} <value>`)
+    expect(stdout).toContain(env)
+  }
+})
+
+test('a new set-up link ends the last one, and there is none once the owner is set up', async () => {
+  const first = await init()
+  const { url, started } = await start()
+  const second = (await host(['setup-link'])).stdout.trim()
+  expect(second).toMatch(new RegExp(`^${url}/setup#`))
+  expect(await setUp(first, url)).toMatchObject({
+    code: 5,
+    stdout: '',
+    stderr: expect.stringContaining('sign_in_failed'),
+  })
+  expect(await setUp(second, url)).toMatchObject({ code: 0 })
+  expect(await host(['setup-link'])).toMatchObject({ code: 7, stdout: '' })
+  expect(await setUp(second, url)).toMatchObject({ code: 7, stderr: expect.stringContaining('setup_done') })
+  const { stderr } = await stop(started)
+  for (const secret of [first, second].map((link) => link.split('#')[1] ?? '').concat(password)) {
+    expect(stderr).not.toContain(secret)
+  }
+})
+
+test('an owner link signs in once, where there is an owner', async () => {
+  const link = await init()
+  const { url, started } = await start()
+  expect(await host(['owner-link'])).toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringContaining('hint: bridge server setup-link'),
+  })
+  await setUp(link, url)
+  const { stdout: ownerLink } = await host(['owner-link'])
+  const byLink = () => home.run(['admin', 'login', '--link'], { stdin: ownerLink })
+  expect(await byLink()).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('signed in as olu (owner)'),
+  })
+  expect(await byLink()).toMatchObject({
+    code: 5,
+    stdout: '',
+    stderr: expect.stringContaining('sign_in_failed'),
+  })
+  expect(await home.run(['admin', 'login', '--link'], { stdin: 'no link at all\n' })).toMatchObject({
+    code: 2,
+    stderr: 'bridge: this is neither a one-time link nor its token\n',
+  })
+  await stop(started)
+})
+
+test('a node with no owner and no open link prints one when it starts, on standard error only', async () => {
+  const first = await init()
+  const { started: quiet } = await start()
+  expect((await stop(quiet)).stderr).not.toContain('set up the owner')
+  const database = new Database(join(data, 'bridge.db'))
+  database.prepare('DELETE FROM owner_links').run()
+  database.close()
+  const { url, started } = await start()
+  const said = await started.said(/set up the owner within 30 minutes: .*#\S{43}\n/)
+  const link = /http:\S+#\S+/.exec(said)?.[0] ?? ''
+  expect(link).not.toBe(first)
+  expect(await setUp(link, url)).toMatchObject({ code: 0 })
+  const { stdout } = await stop(started)
+  expect(stdout).not.toContain(link)
+})
