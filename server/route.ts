@@ -9,13 +9,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BodyOf, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../sdk/contract/endpoint.ts'
 import type { Context } from './context.ts'
-import { refuseGetBody } from './http/framing.ts'
+import { refuseGetBody, refuseSecondOrigin } from './http/framing.ts'
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
 import { parseBody, rawBody } from './http/raw-body.ts'
 import { proveBody, proveHead } from './identity/agent.ts'
 import type { CallerOf } from './identity/callers.ts'
 import { proveOwner } from './identity/owner.ts'
+import { requireIdempotencyKey } from './identity/raw-headers.ts'
 import { Answer, type Keyed, keyedRequest } from './once.ts'
 
 export interface Call<E extends EndpointSpec> {
@@ -65,12 +66,15 @@ const keyedBodies = new WeakMap<FastifyRequest, Keyed>()
 
 /** Before the body is read. */
 async function before(context: Context, entry: EndpointSpec, request: FastifyRequest): Promise<void> {
-  refuseGetBody(request.raw)
+  const { raw } = request
+  const isOwners = entry.caller === 'owner' || entry.caller === 'owner-signing-in'
+  if (isOwners && entry.method === 'POST') requireOrigin(raw, context.portalOrigin())
+  else refuseSecondOrigin(raw)
+  if (isOwners) refuseCrossSite(raw)
+  refuseGetBody(raw)
   if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
     return proveHead(context, request, entry)
-  if (entry.caller === 'public') return
-  if (entry.method === 'POST') requireOrigin(request.raw, context.portalOrigin())
-  else refuseCrossSite(request.raw)
+  if (entry.idempotent) requireIdempotencyKey(raw.rawHeaders)
   if (entry.caller === 'owner') await proveOwner(context, request, entry)
 }
 

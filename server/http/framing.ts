@@ -12,7 +12,7 @@ import { Fault } from '../fault.ts'
 const maxHeaders = 64
 /** No escapes, no empty or dot segments: the path that is signed is the path that is routed. */
 const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9_.~-]+)+$/
-const single = ['host', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'origin', 'expect']
+const single = ['host', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'expect']
 
 export const countOf = (rawHeaders: readonly string[], name: string): number => {
   let count = 0
@@ -38,6 +38,11 @@ export function checkFraming(raw: IncomingMessage): void {
   const encoding = raw.headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity')
     throw badHeader('header content-encoding', 'must be identity')
+}
+
+/** Where no origin is asked for, a second one is a fault of form. @throws invalid_request */
+export function refuseSecondOrigin(raw: IncomingMessage): void {
+  if (countOf(raw.rawHeaders, 'origin') > 1) throw badHeader('header origin', 'must stand once')
 }
 
 /** Where the path is known to take a GET. @throws invalid_request */

@@ -52,7 +52,7 @@ export function presented(rawHeaders: readonly string[]): Presented {
     throw new Fault('unauthenticated', { message: 'Authorization must be "AgentKey <credential_id>".' })
   }
   requireForm(found, 'session', 'must be a lower-case uuid')
-  requireForm(found, 'idempotencyKey', 'must be 8 to 128 characters of A-Z a-z 0-9 _ . : -')
+  requireForm(found, 'idempotencyKey', keyForm)
   return {
     credentialId,
     secret,
@@ -64,6 +64,23 @@ export function presented(rawHeaders: readonly string[]): Presented {
     idempotencyKey: found.idempotencyKey,
   }
 }
+
+/**
+ * The Idempotency-Key of a request that no agent signs.
+ *
+ * @throws Fault `invalid_request` unless it stands once and has its form
+ */
+export function requireIdempotencyKey(rawHeaders: readonly string[]): void {
+  const name = headers.idempotencyKey.toLowerCase()
+  const keys = rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name,
+  )
+  if (keys.length > 1) throw duplicate('idempotencyKey')
+  if (keys[0] === undefined) throw malformed('idempotencyKey', `is required; it ${keyForm}`)
+  requireForm({ idempotencyKey: keys[0] }, 'idempotencyKey', keyForm)
+}
+
+const keyForm = 'must be 8 to 128 characters of A-Z a-z 0-9 _ . : -'
 
 /** "Each at most once in the raw header list." */
 function readOnce(rawHeaders: readonly string[]): Found {

@@ -63,8 +63,8 @@ export class Attempts {
   }
 
   /** The request without a fault is accepted. */
-  async expectAccepted(entry: EndpointSpec): Promise<void> {
-    expectSuccess(entry, await send(entry, this.ready(entry)))
+  async expectAccepted(entry: EndpointSpec, ready: Ready = this.ready(entry)): Promise<void> {
+    expectSuccess(entry, await send(entry, ready))
   }
 
   #stored() {
