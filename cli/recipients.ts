@@ -17,7 +17,7 @@ export interface Receiving {
 
 /** Record, print, and with `--ack journal` acknowledge what was printed. */
 export function shower({ context, agent, journal, options }: Receiving): Recipient {
-  const { io, output, clock, signal } = context
+  const { io, output, clock } = context
   return async ({ messages }) => {
     const fresh = messages.filter(({ id }) => !journal.has(id))
     await journal.record(fresh)
@@ -25,11 +25,13 @@ export function shower({ context, agent, journal, options }: Receiving): Recipie
     for (const message of fresh) output.item(message, `${messageText(message, reader)}\n`)
     await io.drained()
     // Recorded long ago, but the acknowledgement was lost: with `journal` a redelivery is acknowledged too.
-    const toAcknowledge = options.ack === 'journal' && !io.isClosed ? messages : []
-    await agent.bridge.acknowledgements.create(
-      toAcknowledge.map(({ id }) => id),
-      { signal },
-    )
+    if (options.ack === 'journal' && !io.isClosed) {
+      await acknowledge(
+        context,
+        agent,
+        messages.map(({ id }) => id),
+      )
+    }
     return fresh.length > 0
   }
 }
@@ -50,9 +52,20 @@ export function runner({ context, agent, journal, options }: Receiving): Recipie
         if (end.code !== 0) continue
         await journal.recordDone([message.id])
       }
-      await agent.bridge.acknowledgements.create([message.id], { signal })
+      await acknowledge(context, agent, [message.id])
     }
     return ran
+  }
+}
+
+/** Acknowledge; while the node is away the outbox keeps it, and listening goes on. */
+async function acknowledge(context: CliContext, { bridge }: Agent, ids: readonly string[]): Promise<void> {
+  try {
+    await bridge.acknowledgements.create(ids, { signal: context.signal })
+  } catch (error) {
+    const { isOutcomeUnknown } = await import('../sdk/index.ts')
+    if (context.signal.aborted || !isOutcomeUnknown(error)) throw error
+    context.output.note(`the outbox keeps an acknowledgement: ${(error as Error).message}`)
   }
 }
 

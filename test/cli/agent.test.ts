@@ -1,0 +1,371 @@
+/** An agent's day with the program, against a real server: two profiles on one machine. */
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { InboxPage, Message, MessagePage, MessageSent } from '../../sdk/index.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { type Enrolled, enrolled, storedId } from './people.ts'
+import { TestHome } from './program.ts'
+
+let bridge: TestBridge
+let home: TestHome
+let cleo: Enrolled
+let dan: Enrolled
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  home = await TestHome.make()
+  cleo = await enrolled(bridge, home, 'cleo')
+  dan = await enrolled(bridge, home, 'dan')
+}, 60_000)
+
+afterAll(async () => {
+  await home.remove()
+  await bridge.close()
+})
+
+/** Read and acknowledge what is left over, so that a test begins with an empty inbox. */
+async function emptyInbox(agent: Enrolled): Promise<void> {
+  for (;;) {
+    bridge.clock.advance(61)
+    const [page] = await agent.lines<InboxPage>('inbox', '--limit', '100')
+    if (page === undefined || page.messages.length === 0) return
+    await agent.bridge('ack', ...page.messages.map(({ id }) => id))
+  }
+}
+
+test('an enrolled profile knows who it is, and its files are private', async () => {
+  const { code, stdout } = await cleo.bridge('whoami')
+  expect(code).toBe(0)
+  expect(stdout).toContain(`agent cleo (${cleo.id})`)
+  expect(stdout).toContain(`node ${bridge.url}`)
+  expect(stdout).toMatch(/key-bound, scopes messages, tasks, transfers/)
+  expect((await stat(home.path('cleo'))).mode & 0o777).toBe(0o700)
+  for (const file of await readdir(home.path('cleo'), { withFileTypes: true })) {
+    const { mode } = await stat(home.path('cleo', file.name))
+    expect([file.name, (mode & 0o777).toString(8)]).toEqual([file.name, file.isDirectory() ? '700' : '600'])
+  }
+})
+
+test('a message is sent, listened for once, acknowledged and answered', async () => {
+  const sent = await cleo.bridge('send', 'dan', 'is the build green?', '--type', 'question')
+  expect(sent).toMatchObject({ code: 0, stderr: '' })
+  expect(sent.stdout).toMatch(/^stored \S+ as number 1\nrecipient: [^\n]+\n$/)
+  const id = storedId(sent)
+
+  const heard = await dan.bridge('listen', '--once', '--timeout', '20')
+  expect(heard.code).toBe(0)
+  expect(heard.stdout).toMatch(
+    /^question from agent cleo \(verified\), project demo, [^\n]+\nid [^\n]+\n\| is the build green\?\n\n$/,
+  )
+  expect((await cleo.bridge('status', id)).stdout).toMatch(/^stored .*; offered .*; not acknowledged\n$/)
+  expect((await dan.bridge('status')).stdout).toMatch(
+    new RegExp(`^you owe:\n {2}${id} from cleo, .* \\| is the build green\\?\n$`),
+  )
+  expect((await cleo.bridge('status')).stdout).toMatch(new RegExp(`^you wait for:\n {2}${id} from cleo`))
+  expect(await dan.bridge('ack', id)).toMatchObject({ code: 0, stdout: 'acknowledged 1\n' })
+  expect(await dan.bridge('ack', id)).toMatchObject({
+    code: 0,
+    stdout: 'acknowledged 0, 1 were acknowledged before\n',
+  })
+  expect((await cleo.bridge('status', id)).stdout).toContain('; acknowledged ')
+
+  expect(await dan.bridge('reply', id, 'all green')).toMatchObject({ code: 0 })
+  const [answer] = await cleo.lines<Message>('listen', '--once', '--timeout', '20')
+  expect(answer).toMatchObject({
+    in_reply_to: id,
+    type: 'answer',
+    body: 'all green',
+    sender: { name: 'dan' },
+  })
+  expect((await dan.bridge('status')).stdout).toBe('no open questions in the latest messages\n')
+  await cleo.bridge('ack', answer?.id ?? '')
+})
+
+test('the text comes from standard input, byte for byte but for the last newline', async () => {
+  const text = 'two\nlines, ünïcode 日本 ‮rtl‬\n\n'
+  const { code } = await home.run(['send', 'dan', '--profile', 'cleo'], { stdin: text })
+  expect(code).toBe(0)
+  const [received] = await dan.lines<Message>('listen', '--once', '--timeout', '20')
+  expect(received?.body).toBe(text.slice(0, -1))
+  await dan.bridge('ack', received?.id ?? '')
+  expect((await dan.bridge('history', 'cleo', '--limit', '1')).stdout).toContain(
+    '| lines, ünïcode 日本 <U+202E>rtl<U+202C>\n',
+  )
+})
+
+test.each([
+  ['nothing', ''],
+  ['a newline', '\n'],
+])('%s is no text', async (_what, stdin) => {
+  const ended = await home.run(['send', 'dan', '-', '--profile', 'cleo'], { stdin })
+  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('the text is empty') })
+})
+
+test('the same key sends once', async () => {
+  const first = await cleo.lines<MessageSent>('send', 'dan', 'once', '--key', 'greet-dan-1')
+  const again = await cleo.lines<MessageSent>('send', 'dan', 'once', '--key', 'greet-dan-1')
+  expect(again).toEqual(first)
+  const other = await cleo.bridge('send', 'dan', 'twice', '--key', 'greet-dan-1')
+  expect(other).toMatchObject({ code: 7, stderr: expect.stringContaining('idempotency_conflict') })
+  await emptyInbox(dan)
+})
+
+test('--require-listening tells that nobody listens; the message is stored all the same', async () => {
+  bridge.clock.advance(10)
+  const sent = await cleo.bridge('send', 'dan', 'anybody?', '--require-listening')
+  expect(sent.code).toBe(10)
+  expect(sent.stderr).toMatch(/^bridge: stored, but nobody is listening for it\nhint: bridge status /)
+  expect((await cleo.bridge('status', storedId(sent))).code).toBe(0)
+
+  const listening = home.start(['listen', '--json', '--profile', 'dan'])
+  await listening.printed(/anybody\?/)
+  const heard = await cleo.bridge('send', 'dan', 'you there', '--require-listening')
+  expect(heard).toMatchObject({ code: 0, stdout: expect.stringContaining('recipient: listening now') })
+  await listening.printed(/you there/)
+  listening.child.kill('SIGINT')
+  expect(await listening.ended).toMatchObject({ code: 130, stderr: '' })
+  await emptyInbox(dan)
+})
+
+test('peers, conversations and history tell what there is', async () => {
+  const peers = await cleo.bridge('peers')
+  expect(peers.stdout).toMatch(/^NAME +ROLE +CONNECTION +ID +DESCRIPTION\n/)
+  expect(peers.stdout).toMatch(new RegExp(`\ndan +.* ${dan.id}\n`))
+  const [{ peers: all }] = (await cleo.lines<{ peers: { name: string }[] }>('peers')) as [
+    { peers: { name: string }[] },
+  ]
+  expect(all.map(({ name }) => name).sort()).toEqual(['ada', 'ben', 'dan'])
+  expect((await cleo.bridge('conversations')).stdout).toMatch(/^WITH +MESSAGES +ID\ndan +\d+ +\S+\n$/)
+  const [page] = await cleo.lines<MessagePage>('history', 'dan', '--after', '0', '--limit', '2')
+  expect(page?.messages.map(({ sequence }) => sequence)).toEqual([1, 2])
+  const shown = await cleo.bridge('history', 'dan', '--after', '0', '--limit', '2')
+  expect(shown.stderr).toBe('more: bridge history dan --after 2\n')
+  expect(await cleo.bridge('history', 'ada')).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: 'no messages yet\n',
+  })
+  expect(await cleo.bridge('history', 'nobody')).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('hint: bridge peers'),
+  })
+})
+
+test('the owner writes, is answered, and is told apart', async () => {
+  const { id } = await bridge.owner.message(bridge.project.id, cleo.id, 'stop at noon')
+  const heard = await cleo.bridge('listen', '--once', '--timeout', '20')
+  expect(heard.stdout).toMatch(/^note from owner olu \(verified\), project demo, /)
+  expect(await cleo.bridge('reply', id, 'will do', '--type', 'note')).toMatchObject({ code: 0 })
+  expect(await cleo.bridge('send', 'owner', 'stopped', '--type', 'status')).toMatchObject({ code: 0 })
+  expect(await cleo.bridge('ack', id)).toMatchObject({ code: 0 })
+  const [page] = await cleo.lines<MessagePage>('history', 'owner')
+  expect(page?.messages.map(({ body }) => body)).toEqual(['stop at noon', 'will do', 'stopped'])
+})
+
+test('a question waits for its own answer, and can be taken up again', async () => {
+  const asked = await cleo.bridge('ask', 'dan', 'which branch?', '--timeout', '1')
+  expect(asked.code).toBe(4)
+  const id = /hint: bridge ask --resume (\S+) waits on/.exec(asked.stderr)?.[1] ?? ''
+  const [question] = await dan.lines<Message>('listen', '--once', '--timeout', '20')
+  expect(question).toMatchObject({ id, type: 'question', expects_reply_by: expect.any(String) })
+
+  const waiting = home.start([
+    'ask',
+    '--resume',
+    id,
+    '--timeout',
+    '20',
+    '--profile',
+    'cleo',
+    '--ack',
+    'journal',
+  ])
+  await dan.bridge('send', 'cleo', 'by the way')
+  await dan.bridge('reply', id, 'release-2')
+  const ended = await waiting.ended
+  expect(ended).toMatchObject({ code: 0, stderr: '' })
+  expect(ended.stdout).toMatch(/^answer from agent dan \(verified\).*\n.*\nreplies to \S+\n\| release-2\n$/)
+
+  // What was shown here is not shown again, and only this was acknowledged.
+  const [rest] = await cleo.lines<Message>('listen', '--once', '--timeout', '20')
+  expect(rest?.body).toBe('by the way')
+  await dan.bridge('ack', id)
+  await emptyInbox(cleo)
+})
+
+test('listen prints a message once; a redelivery is only counted', async () => {
+  const id = storedId(await cleo.bridge('send', 'dan', 'once only'))
+  expect((await dan.lines<Message>('listen', '--once', '--timeout', '20')).map((each) => each.id)).toEqual([
+    id,
+  ])
+  bridge.clock.advance(61)
+  const again = await dan.bridge('listen', '--timeout', '1')
+  expect(again).toMatchObject({ code: 4, stdout: '' })
+  expect(again.stderr).toMatch(
+    /^1 unacknowledged: bridge inbox shows them, bridge ack acknowledges\nbridge: nothing came/,
+  )
+  bridge.clock.advance(61)
+  const inbox = await dan.bridge('inbox')
+  expect(inbox.stdout).toContain('| once only')
+  expect(inbox.stderr).toBe('1 unacknowledged, 1 shown\n')
+  expect(
+    (await readFile(home.path('dan', 'journal.jsonl'), 'utf8')).split(`"message":{"id":"${id}`),
+  ).toHaveLength(2)
+  await dan.bridge('ack', id)
+  expect(await dan.bridge('inbox')).toMatchObject({ stdout: '', stderr: 'nothing is unacknowledged\n' })
+})
+
+test('--ack journal acknowledges what was recorded and printed', async () => {
+  const id = storedId(await cleo.bridge('send', 'dan', 'for the record'))
+  const heard = await dan.bridge('listen', '--once', '--timeout', '20', '--ack', 'journal')
+  expect(heard.stdout).toContain('| for the record')
+  expect((await cleo.bridge('status', id)).stdout).toContain('; acknowledged ')
+})
+
+test('--exec hands the message over, and acknowledges it only when the command exits 0', async () => {
+  const id = storedId(await cleo.bridge('send', 'dan', 'do it'))
+  const fails = await dan.bridge('listen', '--once', '--timeout', '20', '--exec', 'exit 3')
+  expect(fails).toMatchObject({ code: 0, stderr: `the command exited 3 for ${id}, which comes again\n` })
+  expect((await cleo.bridge('status', id)).stdout).toContain('not acknowledged')
+
+  bridge.clock.advance(61)
+  const works = await dan.bridge('listen', '--once', '--timeout', '20', '--exec', 'cat')
+  expect(works).toMatchObject({ code: 0, stderr: `handled and acknowledged ${id}\n` })
+  expect(JSON.parse(works.stdout)).toMatchObject({ id, body: 'do it' })
+  expect((await cleo.bridge('status', id)).stdout).toContain('; acknowledged ')
+})
+
+test('one listen a profile: a second one is told, or is quietly content', async () => {
+  const first = home.start(['listen', '--profile', 'dan', '--json'])
+  const id = storedId(await cleo.bridge('send', 'dan', 'to the first'))
+  await first.printed(new RegExp(id))
+  expect(await dan.bridge('listen', '--once')).toMatchObject({
+    code: 12,
+    stderr: 'bridge: the profile dan is listening already\nhint: --ensure makes this a quiet success\n',
+  })
+  expect(await dan.bridge('listen', '--once', '--ensure')).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect((await cleo.bridge('listen', '--timeout', '1')).code).toBe(4)
+  first.child.kill('SIGKILL')
+  await first.ended
+  await dan.bridge('ack', id)
+  expect((await dan.bridge('listen', '--timeout', '1')).code).toBe(4)
+})
+
+test('listen survives a restart of the node', async () => {
+  const listening = home.start(['listen', '--profile', 'dan', '--json', '--ack', 'journal'])
+  await cleo.bridge('send', 'dan', 'before')
+  await listening.printed(/before/)
+  const stopped = bridge.server.stop()
+  await listening.said(/the node is away/)
+  await stopped
+  bridge = await bridge.restart()
+  await listening.said(/the node is back/)
+  await cleo.bridge('send', 'dan', 'after')
+  await listening.printed(/after/)
+  listening.child.kill('SIGTERM')
+  expect((await listening.ended).code).toBe(130)
+})
+
+test('a reader that goes away ends listen, without acknowledging what it did not read', async () => {
+  const listening = home.start(['listen', '--profile', 'dan', '--ack', 'journal'])
+  listening.child.stdout.destroy()
+  const id = storedId(await cleo.bridge('send', 'dan', 'unread'))
+  expect(await listening.ended).toMatchObject({ code: 0, stderr: '' })
+  expect((await cleo.bridge('status', id)).stdout).toContain('not acknowledged')
+  await dan.bridge('ack', id)
+})
+
+test('what the node could not be told is kept, and goes out with the next command, once', async () => {
+  await bridge.server.stop()
+  const known = await cleo.bridge('send', 'dan', 'kept one', '--key', 'kept-one-1')
+  expect(known.code).toBe(9)
+  expect(known.stderr).toMatch(
+    /^bridge: POST .*\nhint: kept in the outbox as \d{13}-\S{8}; it goes out with the next command/,
+  )
+  const unknown = await cleo.bridge('send', 'ben', 'kept two')
+  expect(unknown.code).toBe(9)
+  expect((await cleo.bridge('ack', dan.id)).code).toBe(9)
+  const listed = await cleo.bridge('outbox', 'list')
+  expect(
+    listed.stdout
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => line.split(/ {2,}/).slice(1, 2)),
+  ).toEqual([['kept'], ['kept'], ['kept']])
+  expect(listed.stdout).toContain('to ben: kept two')
+  const [drop] = /\d{13}-\S{8}(?=.*acknowledgements)/.exec(listed.stdout) ?? ['']
+  expect((await cleo.bridge('outbox', 'drop', drop)).stdout).toBe(`dropped ${drop}\n`)
+  expect((await cleo.bridge('outbox', 'drop', drop)).code).toBe(3)
+  expect((await cleo.bridge('outbox', 'flush')).code).toBe(9)
+
+  bridge = await bridge.restart()
+  const next = await cleo.bridge('send', 'dan', 'next')
+  expect(next.code).toBe(0)
+  expect(next.stderr.match(/^sent what the outbox kept: /gm)).toHaveLength(2)
+  expect(await cleo.bridge('outbox', 'list')).toMatchObject({ stdout: '', stderr: 'the outbox is empty\n' })
+  expect(await cleo.bridge('outbox', 'flush')).toMatchObject({ code: 0, stderr: 'nothing was due\n' })
+  const [page] = await cleo.lines<MessagePage>('history', 'dan', '--limit', '2')
+  expect(page?.messages.map(({ body }) => body)).toEqual(['kept one', 'next'])
+  const [toBen] = await cleo.lines<MessagePage>('history', 'ben')
+  expect(toBen?.messages.map(({ body }) => body)).toEqual(['kept two'])
+  await emptyInbox(dan)
+})
+
+test('a flush tells what the node refused', async () => {
+  await bridge.server.stop()
+  await cleo.bridge('ack', dan.id)
+  bridge = await bridge.restart()
+  const flushed = await cleo.bridge('outbox', 'flush')
+  expect(flushed).toMatchObject({
+    code: 7,
+    stdout: expect.stringMatching(/^dropped from the outbox, refused: .*not_found/),
+  })
+  expect((await cleo.bridge('outbox', 'list')).stdout).toBe('')
+})
+
+test('all commands of a profile share one session; closing it ends a listen', async () => {
+  const [session] = await dan.lines<{ id: string; generation: number }>('session', 'start')
+  expect((await dan.lines<{ id: string }>('session', 'start'))[0]).toMatchObject({
+    id: session?.id,
+    resumed: true,
+  })
+  const listening = home.start(['listen', '--profile', 'dan', '--json'])
+  const id = storedId(await cleo.bridge('send', 'dan', 'last words'))
+  await listening.printed(/last words/)
+  expect((await dan.bridge('session', 'close')).stdout).toBe(`closed session ${session?.id}\n`)
+  expect(await listening.ended).toMatchObject({ code: 6, stderr: expect.stringContaining('session_closed') })
+  expect(await dan.bridge('session', 'close')).toMatchObject({
+    code: 0,
+    stderr: 'there was no session to close\n',
+  })
+  expect(await dan.bridge('ack', id)).toMatchObject({ code: 0 })
+  expect((await dan.lines<{ generation: number }>('session', 'start'))[0]?.generation).toBe(
+    (session?.generation ?? 0) + 1,
+  )
+})
+
+test('many commands of a profile at the same time lose and double nothing', async () => {
+  const texts = Array.from({ length: 6 }, () => randomBytes(4).toString('hex'))
+  const ended = await Promise.all(texts.map((text) => cleo.bridge('send', 'dan', text)))
+  expect(ended.map(({ code }) => code)).toEqual(texts.map(() => 0))
+  const [page] = await cleo.lines<MessagePage>('history', 'dan', '--limit', '6')
+  expect(page?.messages.map(({ body }) => body).sort()).toEqual([...texts].sort())
+  expect(JSON.parse(await readFile(home.path('cleo', 'session.json'), 'utf8'))).toMatchObject({
+    session_id: expect.any(String),
+  })
+  await emptyInbox(dan)
+})
+
+test('a command of --exec that is ended with listen is not acknowledged', async () => {
+  const id = storedId(await cleo.bridge('send', 'dan', 'long work'))
+  const mark = join(home.folder, 'mark')
+  await writeFile(mark, '')
+  const listening = home.start(['listen', '--profile', 'dan', '--exec', 'echo started; exec sleep 60'])
+  await listening.printed(/started/)
+  listening.child.kill('SIGINT')
+  expect((await listening.ended).code).toBe(130)
+  expect((await cleo.bridge('status', id)).stdout).toContain('not acknowledged')
+  await dan.bridge('ack', id)
+})

@@ -1,0 +1,66 @@
+/** What a command loads is most of what it costs. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { enrolled } from './people.ts'
+import { TestHome } from './program.ts'
+
+let bridge: TestBridge
+let home: TestHome
+let recorder: string
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  home = await TestHome.make()
+  recorder = join(home.folder, 'recorder.mjs')
+  // Names each package once, when the program ends.
+  await writeFile(
+    recorder,
+    `import { registerHooks } from 'node:module'
+     const packages = new Set()
+     registerHooks({ load: (url, context, next) => {
+       const name = /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1]
+       if (name !== undefined) packages.add(name)
+       return next(url, context)
+     } })
+     process.on('exit', () => process.stderr.write('loaded ' + JSON.stringify([...packages].sort()) + '\\n'))`,
+  )
+  await enrolled(bridge, home, 'cleo')
+}, 60_000)
+
+afterAll(async () => {
+  await home.remove()
+  await bridge.close()
+})
+
+async function loadedBy(...args: string[]): Promise<string[]> {
+  const environment = { NODE_OPTIONS: `--import=${recorder}` }
+  const { stderr } = await home.run([...args, '--profile', 'cleo'], { environment })
+  return JSON.parse(/^loaded (.*)$/m.exec(stderr)?.[1] ?? 'null') as string[]
+}
+
+test.each([
+  ['--help'],
+  ['--version'],
+  ['peers', '--help'],
+  ['frobnicate'],
+  ['send', 'ben', '--type', 'task'],
+])('%s %s loads the parser only', async (...args) => {
+  expect(await loadedBy(...args)).toEqual(['commander'])
+})
+
+test('a command that learns something writes it through conf; one that learns nothing does not load it', async () => {
+  expect(await loadedBy('send', 'ada', 'first')).toContain('conf')
+  for (const args of [
+    ['send', 'ada', 'second'],
+    ['whoami'],
+    ['inbox'],
+    ['status'],
+    ['history', 'ada'],
+    ['outbox', 'list'],
+    ['listen', '--timeout', '1'],
+  ]) {
+    expect([args, await loadedBy(...args)]).toEqual([args, ['commander', 'typebox']])
+  }
+})

@@ -1,0 +1,52 @@
+/** Agents of a real server, each a profile of a TestHome. */
+import type { TestBridge } from '../support/bridge.ts'
+import type { Ended, TestHome } from './program.ts'
+
+export interface Enrolled {
+  readonly id: string
+  readonly name: string
+  /** A command of this profile. */
+  bridge(...args: string[]): Promise<Ended>
+  /** One that must succeed; its JSON lines. */
+  lines<T>(...args: string[]): Promise<T[]>
+}
+
+export async function enrolled(bridge: TestBridge, home: TestHome, name: string): Promise<Enrolled> {
+  const { id } = await bridge.owner.createAgent(bridge.project.id, name)
+  await enrollAgain(bridge, home, { id, name })
+  const run = (...args: string[]) => home.run([...args, '--profile', name])
+  return {
+    id,
+    name,
+    bridge: run,
+    lines: async (...args) => {
+      const { code, stdout, stderr } = await run(...args, '--json')
+      if (code !== 0) throw new Error(`bridge ${args.join(' ')} exited ${code}: ${stderr}`)
+      return stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+    },
+  }
+}
+
+/** A new enrolment of the same agent, claimed by the profile of its name. */
+export async function enrollAgain(
+  bridge: TestBridge,
+  home: TestHome,
+  agent: { readonly id: string; readonly name: string },
+  ...more: string[]
+): Promise<Ended> {
+  const code = await bridge.owner.enrollmentCode(bridge.project.id, agent.id)
+  const ended = await home.run(['enroll', '--url', bridge.url, '--profile', agent.name, ...more], {
+    stdin: `${code}\n`,
+  })
+  if (ended.code !== 0) throw new Error(`bridge enroll exited ${ended.code}: ${ended.stderr}`)
+  return ended
+}
+
+export const storedId = ({ stdout }: Ended): string => {
+  const id = /^stored (\S+) as number/.exec(stdout)?.[1]
+  if (id === undefined) throw new Error(`nothing was stored: ${stdout}`)
+  return id
+}

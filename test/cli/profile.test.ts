@@ -1,0 +1,205 @@
+/** Profiles in real folders: what is read, what is refused, and what concurrent processes leave. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { writeJson } from '../../cli/json-file.ts'
+import { readKeyFile, readKeyFileIfThere } from '../../cli/key-file.ts'
+import { takeListenLock } from '../../cli/listen-lock.ts'
+import {
+  type ProfileRecord,
+  profileDirectory,
+  profilePaths,
+  profileSessions,
+  readProfile,
+  requireProfile,
+  writeProfile,
+} from '../../cli/profile.ts'
+import { blankSession, nobodyKnown } from '../../sdk/index.ts'
+import { record } from '../sdk/people.ts'
+
+let home: string
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'bridge-profile-'))
+})
+afterEach(() => rm(home, { recursive: true, force: true }))
+
+const paths = () => profilePaths(home, 'ada')
+const profile: ProfileRecord = {
+  base_url: 'https://bridge.example',
+  allow_plain_http: false,
+  instance_id: '01980000-0000-7000-8000-0000000000f1',
+  code_sha256: 'a'.repeat(64),
+  device: null,
+  identity: record,
+}
+
+async function stored(more: object = {}): Promise<void> {
+  await writeJson(paths().record, { ...profile, ...more })
+}
+
+test.each(['ada', 'A-1', 'ada.b_c', 'x'.repeat(64)])('%s is a usable name', (name) => {
+  expect(profilePaths(home, name).folder).toBe(join(home, 'profiles', name))
+})
+
+test.each(['', '.', '..', '../ada', 'a/b', '.hidden', '-x', 'a b', 'x'.repeat(65), 'a\u0000'])(
+  '%j is no name',
+  (name) => {
+    expect(() => profilePaths(home, name)).toThrow(expect.objectContaining({ exit: 'usage' }))
+  },
+)
+
+test('a profile is written private and read back', async () => {
+  await mkdir(paths().folder, { recursive: true })
+  await writeFile(paths().pendingKey(profile.code_sha256), 'pem', { mode: 0o600 })
+  await writeProfile(paths(), profile)
+  expect(await readProfile(paths())).toEqual(profile)
+  expect((await stat(paths().record)).mode & 0o777).toBe(0o600)
+  expect(await readKeyFile(paths().key(record.credential_id))).toBe('pem')
+})
+
+test('folders that the program makes are private', async () => {
+  await stored()
+  for (const folder of [join(home, 'profiles'), paths().folder]) {
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+  }
+})
+
+test('a new enrolment leaves nothing of the one before', async () => {
+  const { folder, session, peers } = paths()
+  await mkdir(folder, { recursive: true })
+  for (const file of ['key-old.pem', 'pending-other.pem'])
+    await writeFile(join(folder, file), 'old', { mode: 0o600 })
+  for (const file of [session, peers]) await writeJson(file, { old: true })
+  await writeFile(paths().pendingKey(profile.code_sha256), 'new', { mode: 0o600 })
+  await writeProfile(paths(), profile)
+  expect((await readdir(folder)).sort()).toEqual([`key-${record.credential_id}.pem`, 'profile.json'])
+})
+
+test('no profile is told with the way to one', async () => {
+  expect(await readProfile(paths())).toBeUndefined()
+  await expect(requireProfile(paths(), 'ada')).rejects.toMatchObject({
+    exit: 'authentication',
+    message: 'no identity in the profile ada',
+    hint: expect.stringContaining('bridge enroll'),
+  })
+})
+
+test.each([
+  ['no JSON', '{"base_url":'],
+  ['a list', '[]'],
+  ['nothing', ''],
+  ['half a profile', '{"base_url":"https://bridge.example"}'],
+])('a profile of %s is refused without repeating it', async (_what, text) => {
+  await stored()
+  await writeFile(paths().record, text)
+  const read = readProfile(paths())
+  await expect(read).rejects.toMatchObject({ name: 'CommandFailure', exit: 'authentication' })
+  await expect(read).rejects.not.toThrow('base_url')
+})
+
+test.each([0o640, 0o604, 0o660, 0o644])('a key of mode %o is refused, with what to do', async (mode) => {
+  const path = join(home, 'key.pem')
+  await writeFile(path, 'pem')
+  await chmod(path, mode)
+  await expect(readKeyFile(path)).rejects.toMatchObject({
+    exit: 'authentication',
+    message: `the private key ${path} is open to others (mode 0${mode.toString(8)})`,
+    hint: `if nobody read it: chmod 600 ${path}`,
+  })
+  await chmod(path, 0o600)
+  expect(await readKeyFile(path)).toBe('pem')
+})
+
+test('a key behind a symbolic link, a folder in its place, or no key is refused', async () => {
+  const [path, target] = [join(home, 'key.pem'), join(home, 'elsewhere.pem')]
+  expect(await readKeyFileIfThere(path)).toBeUndefined()
+  await expect(readKeyFile(path)).rejects.toThrow('is missing')
+  await writeFile(target, 'pem', { mode: 0o600 })
+  await symlink(target, path)
+  await expect(readKeyFile(path)).rejects.toThrow('is a symbolic link')
+  await rm(path)
+  await mkdir(path)
+  await expect(readKeyFile(path)).rejects.toThrow('is not a regular file')
+})
+
+test('a session is kept between processes; the instance is the profile’s, whatever the file says', async () => {
+  const blank = blankSession(profile.instance_id)
+  const sessions = profileSessions(paths(), blank)
+  expect(await sessions.load()).toEqual(blank)
+  const started = { ...blank, session_id: record.credential_id, generation: 3, instance_id: 'other' }
+  await sessions.save(started)
+  expect(await profileSessions(paths(), blank).load()).toEqual({
+    ...started,
+    instance_id: profile.instance_id,
+  })
+})
+
+test('a broken file of what can be learnt again is as good as none', async () => {
+  const blank = blankSession(profile.instance_id)
+  await stored()
+  await writeFile(paths().session, '{"session_id":')
+  await writeFile(paths().peers, '{"peers":5}')
+  expect(await profileSessions(paths(), blank).load()).toEqual(blank)
+  expect(await profileDirectory(paths(), nobodyKnown).load()).toEqual(nobodyKnown)
+  await profileSessions(paths(), blank).save({ ...blank, generation: 1 })
+  expect((await profileSessions(paths(), blank).load()).generation).toBe(1)
+})
+
+const module = (name: string) =>
+  JSON.stringify(fileURLToPath(new URL(`../../cli/${name}.ts`, import.meta.url)))
+
+/** A process of its own that runs a few lines. */
+function processOf(script: string) {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  child.stdout.setEncoding('utf8')
+  return child
+}
+
+test('writers at the same time leave one whole file', async () => {
+  const path = join(home, 'session.json')
+  const writers = ['a', 'b', 'c'].map((name) =>
+    processOf(`
+      const { writeJson } = await import(${module('json-file')})
+      for (let count = 0; count < 30; count += 1) {
+        await writeJson(${JSON.stringify(path)}, { name: ${JSON.stringify(name)}.repeat(5000), count })
+      }`),
+  )
+  await Promise.all(writers.map((writer) => once(writer, 'close')))
+  const { name, count } = JSON.parse(await readFile(path, 'utf8')) as { name: string; count: number }
+  expect(name).toMatch(/^(a{5000}|b{5000}|c{5000})$/)
+  expect(count).toBe(29)
+  expect(await readdir(home)).toEqual(['session.json'])
+})
+
+test('the lock is one process’s, and free as soon as that dies, however it dies', async () => {
+  const path = join(home, 'listen.lock')
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    const holder = processOf(`
+      const { takeListenLock } = await import(${module('listen-lock')})
+      globalThis.held = await takeListenLock(${JSON.stringify(path)})
+      console.log(globalThis.held === undefined ? 'busy' : 'held')
+      setInterval(() => {}, 1000)`)
+    const [said] = (await once(holder.stdout, 'data')) as [string]
+    expect(said).toBe('held\n')
+    expect(await takeListenLock(path)).toBeUndefined()
+    holder.kill(signal)
+    await once(holder, 'close')
+    const lock = await takeListenLock(path)
+    expect(lock).toBeDefined()
+    expect(await takeListenLock(path)).toBeUndefined()
+    lock?.release()
+  }
+  expect(await readdir(home)).toEqual(['listen.lock'])
+})
+
+test('a lock that cannot be made is no lock that somebody holds', async () => {
+  await expect(takeListenLock(join(home, 'nowhere', 'listen.lock'))).rejects.toMatchObject({
+    exit: 'unexpected',
+  })
+})

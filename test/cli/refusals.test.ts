@@ -1,0 +1,286 @@
+/** What goes wrong, each with its exit code and its words, beside what goes right. */
+import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Answer, answerJson, refuse, startNode } from '../sdk/node.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { type Enrolled, enrollAgain, enrolled } from './people.ts'
+import { TestHome } from './program.ts'
+
+let bridge: TestBridge
+let home: TestHome
+let cleo: Enrolled
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+/** Each test has a machine and an agent of its own. */
+let count = 0
+beforeEach(async () => {
+  count += 1
+  home = await TestHome.make()
+  cleo = await enrolled(bridge, home, `cleo-${count}`)
+  return () => home.remove()
+}, 60_000)
+
+/** Point the profile at another address. */
+async function moveTo(url: string): Promise<void> {
+  const path = home.path(cleo.name, 'profile.json')
+  const profile = JSON.parse(await readFile(path, 'utf8')) as object
+  await writeFile(path, JSON.stringify({ ...profile, base_url: url }))
+}
+
+test('without a profile there is nobody to be', async () => {
+  expect(await home.run(['whoami', '--profile', 'nobody'])).toEqual({
+    code: 5,
+    stdout: '',
+    stderr:
+      'bridge: no identity in the profile nobody\nhint: bridge enroll --url URL makes one; --profile names another\n',
+  })
+})
+
+test('a node that is down is exit 9', async () => {
+  const gone = await startNode(() => {})
+  await gone.close()
+  await moveTo(gone.url)
+  for (const command of [['whoami'], ['listen', '--once']]) {
+    const { code, stderr } = await cleo.bridge(...command)
+    expect(code).toBe(9)
+    expect(stderr).toMatch(
+      /^bridge: (GET|POST) \S+: no connection to the node \(ECONNREFUSED\)\nhint: is the node running/,
+    )
+  }
+})
+
+test.each<[string, Answer]>([
+  ['a page', (_heard, _nth, response) => void response.end('<html>welcome</html>')],
+  ['another API', (_heard, _nth, response) => answerJson(response, 200, { hello: 'world' })],
+])('%s at the address is no node', async (_what, answer) => {
+  const other = await startNode(answer)
+  await moveTo(other.url)
+  const { code, stderr } = await cleo.bridge('whoami')
+  expect(code).toBe(9)
+  expect(stderr).toMatch(/does not speak the bridge protocol\nhint: is this the address of a bridge node\?/)
+  await other.close()
+})
+
+test("another bridge's node knows nothing of this identity", async () => {
+  const elsewhere = await startBridge()
+  await moveTo(elsewhere.url)
+  const { code, stderr } = await cleo.bridge('whoami')
+  expect(code).toBe(5)
+  expect(stderr).toMatch(/credential_unknown: .*\nhint: is this the node that the agent was enrolled at\?/)
+  await elsewhere.close()
+})
+
+test('a clock that is off is corrected and remembered; one that stays off is exit 14', async () => {
+  const ahead = await startBridge()
+  const eve = await enrolled(ahead, home, 'eve')
+  ahead.clock.advance(3600)
+  expect((await eve.bridge('whoami')).code).toBe(0)
+  const stored = await readFile(home.path('eve', 'session.json'), 'utf8')
+  expect((JSON.parse(stored) as { clock_offset_ms: number }).clock_offset_ms).toBeGreaterThan(3_590_000)
+  await ahead.close()
+
+  const odd = await startNode((_heard, _nth, response) =>
+    refuse(response, 401, 'clock_skew', { details: { server_time: '2026-01-01T00:00:00.000Z' } }),
+  )
+  await moveTo(odd.url)
+  const { code, stderr } = await cleo.bridge('whoami')
+  expect(code).toBe(14)
+  expect(stderr).toMatch(/^bridge: GET \/api\/v1\/bootstrap: clock_skew: .*\nhint: set this machine's clock/)
+  expect(odd.heard).toHaveLength(2)
+  await odd.close()
+})
+
+test('a revoked credential is exit 5, and nothing enrols again', async () => {
+  const [{ credential }] = (await cleo.lines<{ credential: { id: string } }>('whoami')) as [
+    { credential: { id: string } },
+  ]
+  await bridge.owner.ok({
+    target: `/api/admin/projects/${bridge.project.id}/credentials/${credential.id}/revoke`,
+    body: {},
+  })
+  const before = await readdir(home.path(cleo.name))
+  for (const command of [['whoami'], ['send', 'owner', 'hello'], ['listen', '--once']]) {
+    const { code, stderr } = await cleo.bridge(...command)
+    expect(code).toBe(5)
+    expect(stderr).toMatch(/credential_revoked: .*\nhint: stop here; the owner can enrol this agent again\n$/)
+  }
+  expect((await cleo.bridge('outbox', 'list')).stdout).toBe('')
+  expect((await readdir(home.path(cleo.name))).filter((file) => file.endsWith('.pem'))).toEqual(
+    before.filter((file) => file.endsWith('.pem')),
+  )
+})
+
+test('another instance is told of the live session; the one that was replaced stops for good', async () => {
+  await cleo.bridge('session', 'start')
+  const twin = await TestHome.make()
+  await cp(home.path(cleo.name), twin.path(cleo.name), { recursive: true })
+  await rm(twin.path(cleo.name, 'session.json'))
+  const path = twin.path(cleo.name, 'profile.json')
+  const profile = JSON.parse(await readFile(path, 'utf8')) as object
+  await writeFile(path, JSON.stringify({ ...profile, instance_id: '01980000-0000-4000-8000-0000000000f9' }))
+  const asTwin = (...args: string[]) => twin.run([...args, '--profile', cleo.name])
+
+  expect(await asTwin('peers')).toMatchObject({ code: 6, stderr: expect.stringContaining('session_active') })
+  bridge.clock.advance(200)
+  expect(await asTwin('peers')).toMatchObject({ code: 0 })
+  for (const command of [['peers'], ['listen', '--once'], ['send', 'owner', 'me?']]) {
+    const { code, stderr } = await cleo.bridge(...command)
+    expect(code).toBe(6)
+    expect(stderr).toMatch(/session_fenced: .*\nhint: another instance took over; stop here/)
+  }
+  expect(await asTwin('peers')).toMatchObject({ code: 0 })
+  await twin.remove()
+})
+
+test('a key that others may read, or that is damaged or gone, is exit 5 with one line of help', async () => {
+  const [file = ''] = (await readdir(home.path(cleo.name))).filter((name) => name.startsWith('key-'))
+  const path = home.path(cleo.name, file)
+  await chmod(path, 0o644)
+  expect(await cleo.bridge('whoami')).toEqual({
+    code: 5,
+    stdout: '',
+    stderr: `bridge: the private key ${path} is open to others (mode 0644)\nhint: if nobody read it: chmod 600 ${path}\n`,
+  })
+  await chmod(path, 0o600)
+  expect((await cleo.bridge('whoami')).code).toBe(0)
+  const pem = await readFile(path, 'utf8')
+  await writeFile(path, pem.slice(0, 60))
+  const damaged = await cleo.bridge('whoami')
+  expect(damaged).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('the private key of the profile is damaged'),
+  })
+  expect(damaged.stderr).not.toContain(pem.split('\n')[1])
+  await rm(path)
+  expect(await cleo.bridge('whoami')).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('is missing'),
+  })
+})
+
+/** A fresh agent that nobody has enrolled yet, and its code. */
+async function invited(name: string) {
+  const { id } = await bridge.owner.createAgent(bridge.project.id, name)
+  return { id, name, code: await bridge.owner.enrollmentCode(bridge.project.id, id) }
+}
+
+const enrol = (machine: TestHome, profile: string, url: string, code: string, ...more: string[]) =>
+  machine.run(['enroll', '--url', url, '--profile', profile, ...more], { stdin: `${code}\n` })
+
+test('an enrolment whose answer was lost is claimed by the same command again', async () => {
+  const { name, code } = await invited(`dan-${count}`)
+  const losing = createServer((incoming, outgoing) => {
+    const { hostname, port } = new URL(bridge.url)
+    const { method, url, headers } = incoming
+    const forwarded = request({ hostname, port, method, path: url, headers }, (answer) => {
+      answer.resume().on('end', () => outgoing.socket?.destroy())
+    })
+    incoming.pipe(forwarded)
+  })
+  await new Promise<void>((resolve) => losing.listen(0, '127.0.0.1', resolve))
+  const { port } = losing.address() as AddressInfo
+  const lost = await enrol(home, name, `http://127.0.0.1:${port}`, code)
+  expect(lost.code).toBe(9)
+  losing.close()
+
+  const found = await enrol(home, name, bridge.url, code)
+  expect(found).toMatchObject({
+    code: 0,
+    stdout: `enrolled as ${name} in demo at ${bridge.url}, profile ${name}\n`,
+  })
+  expect((await home.run(['whoami', '--profile', name])).code).toBe(0)
+  const again = await enrol(home, name, bridge.url, code)
+  expect(again).toMatchObject({
+    code: 0,
+    stdout: found.stdout,
+    stderr: 'this code has made this profile already\n',
+  })
+})
+
+test('a code is used once: another machine is refused, and its tries leave no identity', async () => {
+  const { name, code } = await invited(`dan-${count}`)
+  await enrol(home, name, bridge.url, code)
+  const other = await TestHome.make()
+  const refused = await enrol(other, name, bridge.url, code)
+  expect(refused).toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/enrollment_used: .*\nhint: the code was used by another key/),
+  })
+  expect((await other.run(['whoami', '--profile', name])).stderr).toContain('no identity in the profile')
+  await other.remove()
+})
+
+test.each([
+  ['', 2, 'standard input holds no enrolment code'],
+  ['not a code', 2, 'standard input holds no enrolment code'],
+  ['a-code-that-nobody-issued-0123', 5, 'unauthenticated'],
+])('the code %j is refused without repeating it', async (code, exit, words) => {
+  const { code: ended, stderr } = await enrol(home, 'fresh', bridge.url, code)
+  expect(ended).toBe(exit)
+  expect(stderr).toContain(words)
+  if (code !== '') expect(stderr).not.toContain(code)
+})
+
+test('a profile is not overwritten unless that is said', async () => {
+  const { code } = await invited(`eve-${count}`)
+  const refused = await enrol(home, cleo.name, bridge.url, code)
+  expect(refused).toMatchObject({
+    code: 7,
+    stderr: `bridge: the profile ${cleo.name} is already the agent ${cleo.name} of demo\nhint: --profile NAME enrols beside it, --replace gives it up\n`,
+  })
+  expect((await cleo.bridge('whoami')).stdout).toContain(`agent ${cleo.name} `)
+  expect((await enrol(home, cleo.name, bridge.url, code, '--replace')).code).toBe(0)
+  expect((await cleo.bridge('whoami')).stdout).toContain(`agent eve-${count} `)
+})
+
+test('a new enrolment of the agent is its way back after a lost machine', async () => {
+  const lost = home
+  home = await TestHome.make()
+  await enrollAgain(bridge, home, cleo)
+  expect((await home.run(['peers', '--profile', cleo.name])).code).toBe(0)
+  expect(await lost.run(['peers', '--profile', cleo.name])).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('credential_revoked'),
+  })
+  await lost.remove()
+})
+
+test('plain http beyond this machine is refused before anything is sent or made', async () => {
+  const { code, stderr } = await enrol(
+    home,
+    'fresh',
+    'http://10.255.255.1:9',
+    'a-code-that-nobody-issued-0123',
+  )
+  expect(code).toBe(2)
+  expect(stderr).toMatch(
+    /^bridge: plain http to 10.255.255.1:9 would carry everything in the clear\nhint: use https/,
+  )
+})
+
+test('a profile that cannot be read is exit 5, and --replace is its way out', async () => {
+  await writeFile(home.path(cleo.name, 'profile.json'), '{')
+  expect(await cleo.bridge('whoami')).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('is not a JSON object'),
+  })
+  const { code } = await invited(`fay-${count}`)
+  expect((await enrol(home, cleo.name, bridge.url, code)).code).toBe(5)
+  expect((await enrol(home, cleo.name, bridge.url, code, '--replace')).code).toBe(0)
+  expect((await cleo.bridge('whoami')).code).toBe(0)
+})
+
+test('an outbox that cannot be written refuses the send, so that nothing is lost unseen', async () => {
+  await writeFile(home.path(cleo.name, 'outbox'), 'a file in the place of the folder')
+  const { code, stderr } = await cleo.bridge('send', 'owner', 'hello')
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^bridge: cannot use .*outbox/)
+  const [page] = await cleo.lines<{ messages: unknown[] }>('history', 'owner')
+  expect(page?.messages).toEqual([])
+})
