@@ -219,10 +219,11 @@ export const agentCases: SomeCases<
     success: async (world) => {
       const { ada, ben, conversation } = await world.pair()
       for (const text of ['one', 'two']) await ada.send(conversation, ben.id, text)
-      return { by: ben, query: '?wait_seconds=20&limit=1' }
+      return { by: ben, query: '?wait_seconds=0&limit=1' }
     },
     also: {
       'with nothing in it': async (world) => ({ by: await world.agent(), query: '?wait_seconds=0' }),
+      'after a wait for nothing': async (world) => ({ by: await world.agent(), query: '?wait_seconds=1' }),
     },
     refusals: {
       wait_limit: async (world) => firstOf(await world.agent(), 3),

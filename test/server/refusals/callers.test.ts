@@ -1,0 +1,192 @@
+/**
+ * Callers that may not: what every endpoint answers them, whatever it would have done.
+ *
+ * Contract §2, §3, §5, §10; design: reliability T2 to T8.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { EndpointSpec, Scope } from '../../../sdk/contract/endpoint.ts'
+import { endpoints } from '../../../sdk/contract/index.ts'
+import { limits } from '../../../sdk/contract/limits.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { ownerPassword, TestOwner } from '../../support/owner.ts'
+import { expectRefusal } from '../endpoints/answers.ts'
+import { send } from '../endpoints/send.ts'
+import { type Attempt, Attempts } from './attempts.ts'
+import { type Standing, withoutSession, withoutStanding } from './standing.ts'
+
+let attempts: Attempts
+let standing: Standing[]
+let sessionless: Standing[]
+let scoped: Record<Scope, TestAgent>
+
+beforeAll(async () => {
+  attempts = await Attempts.start()
+  standing = await withoutStanding(attempts.world)
+  sessionless = await withoutSession(attempts.world)
+  const project = await attempts.world.project()
+  const scopes: Scope[] = ['messages', 'messages:read', 'tasks', 'tasks:read', 'transfers', 'transfers:read']
+  const agents = await Promise.all(
+    scopes.map(async (scope) => [scope, await attempts.world.agent(project, { scopes: [scope] })] as const),
+  )
+  scoped = Object.fromEntries(agents) as Record<Scope, TestAgent>
+})
+afterAll(() => attempts.close())
+
+const asksForAgent = ({ caller }: EndpointSpec) => caller === 'agent' || caller === 'agent-without-session'
+
+describe.each(endpoints.filter(asksForAgent).map((entry) => ({ id: entry.id, entry })))(
+  '$id',
+  ({ entry }) => {
+    const by = ({ code, by }: Standing): Attempt => ({
+      what: `by an agent with ${code}`,
+      ready: { ...attempts.ready(entry), by },
+      code,
+    })
+
+    test('refuses an agent without standing', async () => {
+      await attempts.expectRefused(entry, standing.map(by))
+    })
+
+    test('refuses it whatever its body says', async () => {
+      const all = [...standing, ...(entry.caller === 'agent' ? sessionless : [])].map(by)
+      const broken = all.map(
+        (each): Attempt => ({
+          ...each,
+          ready: { ...each.ready, ...(entry.body ? { body: '{' } : { query: '?surplus=1' }) },
+        }),
+      )
+      await attempts.expectRefused(entry, broken)
+    })
+
+    test.runIf(entry.caller === 'agent')('refuses an agent without its session', async () => {
+      await attempts.expectRefused(entry, sessionless.map(by))
+    })
+
+    test('takes a proof for five minutes back and half a minute ahead', async () => {
+      const now = Math.floor(attempts.world.bridge.clock().getTime() / 1000)
+      const times = [now - limits.proofBackSeconds - 5, now + limits.proofAheadSeconds + 5]
+      for (const time of times) {
+        const reply = await send(entry, { ...attempts.ready(entry), time })
+        const { server_time } = expectRefusal(reply, 'clock_skew').details ?? {}
+        expect(Math.abs(Date.parse(String(server_time)) / 1000 - now)).toBeLessThan(30)
+      }
+    })
+
+    test('takes a nonce once', async () => {
+      const nonce = crypto.randomUUID().replaceAll('-', '')
+      const { by: agent } = attempts.ready(entry)
+      await (agent as TestAgent).ok({ target: '/api/v1/bootstrap', session: null, nonce })
+      const ready = { ...attempts.ready(entry), nonce }
+      await attempts.expectRefused(entry, [{ what: 'again', ready, code: 'request_replayed' }])
+    })
+
+    test('asks for a scope that it names, or for none', async () => {
+      const reads = entry.method === 'GET' || entry.reads === true
+      const permitted = (scope: Scope) =>
+        entry.scope === undefined ||
+        entry.scope.some((noun) => scope === noun || (reads && scope === `${noun}:read`))
+      for (const [scope, agent] of Object.entries(scoped) as [Scope, TestAgent][]) {
+        if (permitted(scope)) continue
+        const ready = { ...attempts.ready(entry), by: agent }
+        await attempts.expectRefused(entry, [{ what: scope, ready, code: 'scope_missing' }])
+      }
+      const scopes = (Object.keys(scoped) as Scope[]).filter(permitted)
+      expect(scopes).not.toEqual([])
+      for (const scope of scopes) {
+        const reply = await send(entry, { ...attempts.ready(entry), by: scoped[scope] })
+        const answered = reply.status === 200 ? 'done' : (reply.json as { error: string }).error
+        expect(['done', ...entry.errors], `${scope} ${reply.text}`).toContain(answered)
+        if (entry.id === 'sessions.close') await scoped[scope].startSession()
+      }
+    })
+  },
+)
+
+const owners = endpoints.filter(({ caller }) => caller === 'owner')
+
+describe('an owner', () => {
+  test('is asked to confirm where an action is dangerous, ten minutes after signing in, and nowhere else', async () => {
+    const { owner: by, bridge } = await attempts.world.elsewhere()
+    bridge.clock.advance(limits.ownerFreshSeconds)
+    const leaves = ['owner.signIn.close', 'owner.signIn.confirm']
+    for (const entry of owners.filter(({ id }) => !leaves.includes(id))) {
+      const reply = await send(entry, { ...attempts.ready(entry), by })
+      if (entry.fresh) expectRefusal(reply, 'reauth_required')
+      else expect([200, 404], `${entry.id} ${reply.text}`).toContain(reply.status)
+    }
+    await by.ok({ target: '/api/admin/session/confirm', body: { password: ownerPassword } })
+    // Changing the password ends the session, so it comes last.
+    const dangerous = owners.filter(({ fresh }) => fresh)
+    const last = ({ id }: EndpointSpec) => Number(id === 'owner.signIn.password')
+    for (const entry of dangerous.toSorted((one, other) => last(one) - last(other))) {
+      const reply = await send(entry, { ...attempts.ready(entry), by })
+      expect([200, 404], `${entry.id} ${reply.text}`).toContain(reply.status)
+    }
+  })
+
+  test('is signed out after an hour without a request', async () => {
+    const other = await attempts.world.elsewhere()
+    other.bridge.clock.advance(limits.ownerIdleSeconds)
+    for (const entry of owners) {
+      const reply = await send(entry, { ...attempts.ready(entry), by: other.owner })
+      expectRefusal(reply, 'owner_session_expired', entry.id)
+    }
+  })
+
+  test('is signed out everywhere by signing out', async () => {
+    const by = await attempts.world.signedIn()
+    await by.ok({ target: '/api/admin/session/close', body: {} })
+    for (const entry of owners) {
+      await attempts.expectRefused(entry, [
+        { what: 'signed out', ready: { ...attempts.ready(entry), by }, code: 'owner_session_expired' },
+      ])
+    }
+  })
+
+  test('is not an agent, and an agent is no owner', async () => {
+    const { owner, bridge } = attempts.world
+    for (const entry of endpoints) {
+      const ready = attempts.ready(entry)
+      if (asksForAgent(entry)) {
+        const by = new TestOwner(bridge.url, owner.cookie)
+        await attempts.expectRefused(entry, [
+          { what: 'by an owner', ready: { ...ready, by }, code: 'unauthenticated' },
+        ])
+      }
+      if (entry.caller === 'owner') {
+        const origin = { extra: [['Origin', bridge.url] as const] }
+        const attempt = { ...ready, by: bridge.ada, ...origin }
+        await attempts.expectRefused(entry, [
+          { what: 'by an agent', ready: attempt, code: 'owner_session_expired' },
+        ])
+      }
+    }
+  })
+})
+
+describe('too many requests', () => {
+  test('are refused at every endpoint that an agent may call', async () => {
+    const other = await attempts.world.elsewhere({ settings: { rate_per_second: '1', rate_burst: '1' } })
+    for (const entry of endpoints.filter(asksForAgent)) {
+      const ready = { ...attempts.ready(entry), by: other.bridge.ada }
+      const replies = await Promise.all(Array.from({ length: 6 }, () => send(entry, ready)))
+      const refused = replies.filter(({ status }) => status === 429)
+      expect(refused.length, entry.id).toBeGreaterThan(0)
+      for (const reply of refused) expectRefusal(reply, 'rate_limited', entry.id)
+    }
+  })
+
+  test('with a wrong identity are refused by address, and the right one is still heard', async () => {
+    const other = await attempts.world.elsewhere({ settings: { failed_auth_per_minute: '3' } })
+    const { ada } = other.bridge
+    const wrong = {
+      method: 'GET',
+      target: '/api/v1/bootstrap',
+      override: { 'X-Bridge-Proof': 'A'.repeat(86) },
+    }
+    const codes = []
+    for (let attempt = 0; attempt < 5; attempt += 1) codes.push((await ada.call(wrong)).status)
+    expect(codes).toEqual([401, 401, 401, 429, 429])
+    await ada.ok({ target: '/api/v1/bootstrap', session: null })
+  })
+})
