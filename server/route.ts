@@ -72,8 +72,7 @@ async function before(context: Context, entry: EndpointSpec, request: FastifyReq
   else refuseSecondOrigin(raw)
   if (isOwners) refuseCrossSite(raw)
   refuseGetBody(raw)
-  if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
-    return proveHead(context, request, entry)
+  if (entry.caller === 'agent' || entry.caller === 'agent-without-session') return proveHead(context, request)
   if (entry.idempotent) requireIdempotencyKey(raw.rawHeaders)
   if (entry.caller === 'owner') await proveOwner(context, request, entry)
 }

@@ -28,14 +28,9 @@ interface Head {
 const heads = new WeakMap<FastifyRequest, Head>()
 
 /** Header shape, credential and time; nothing of the body has been read. */
-export async function proveHead(
-  context: Context,
-  request: FastifyRequest,
-  endpoint: EndpointSpec,
-): Promise<void> {
+export async function proveHead(context: Context, request: FastifyRequest): Promise<void> {
   try {
     const headers = presented(request.raw.rawHeaders)
-    requireHeaders(headers, endpoint)
     const now = context.clock()
     const identity = await context.identities.find(headers.credentialId, now)
     const input = { presented: headers, identity, now, floor: context.replayFloor() }
@@ -54,6 +49,7 @@ function counted(context: Context, request: FastifyRequest, error: unknown): unk
   return error
 }
 
+/** After the proof: whether one was there is part of what was signed, so a removed one is a wrong proof. */
 function requireHeaders(headers: Presented, endpoint: EndpointSpec): void {
   if (endpoint.caller === 'agent' && headers.session === undefined) {
     throw missing('X-Bridge-Session', 'must name the session; start one first')
@@ -102,6 +98,7 @@ export async function proveBody(request: FastifyRequest, endpoint: EndpointSpec)
   }
   request.caller = caller
   context.throttle.takeAgent(caller.agent_id)
+  requireHeaders(headers, endpoint)
   return caller
 }
 

@@ -1,0 +1,42 @@
+/** Bytes to a server and back over a plain socket: nothing is added, nothing is parsed on the way out. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { SignedCall, TestAgent } from './agent.ts'
+
+export interface RawReply {
+  readonly status: number
+  /** The error code of a JSON refusal. */
+  readonly error: string | undefined
+  readonly text: string
+}
+
+/** Sends the bytes, reads until the server closes. The request should say `Connection: close`. */
+export async function sendRaw(port: number, bytes: Buffer): Promise<RawReply> {
+  const socket = connect(port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.write(bytes)
+  await once(socket, 'close')
+  return parseReply(Buffer.concat(chunks).toString('utf8'))
+}
+
+function parseReply(text: string): RawReply {
+  const [head = '', body = ''] = text.split('\r\n\r\n', 2)
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1])
+  const { error } = status >= 400 && body !== '' ? (JSON.parse(body) as { error?: string }) : {}
+  return { status, error, text }
+}
+
+/** The bytes of a signed request, to be sent as often as one likes. */
+export function rawRequest(agent: TestAgent, call: SignedCall): Buffer {
+  const body = call.body === undefined ? '' : JSON.stringify(call.body)
+  const method = call.method ?? (call.body === undefined ? 'GET' : 'POST')
+  const headers: [string, string][] = [
+    ['Host', 'bridge.example'],
+    ['Connection', 'close'],
+    ...agent.sign(call, body),
+    ['Content-Length', String(Buffer.byteLength(body))],
+  ]
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  return Buffer.from(`${method} ${call.target} HTTP/1.1\r\n${lines}\r\n${body}`)
+}
