@@ -1,7 +1,8 @@
 /** An owner's day with the program, against a real server. */
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { answerJson, startNode } from '../sdk/node.ts'
 import { enroll } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
@@ -18,10 +19,10 @@ afterAll(async () => {
   await bridge.close()
 })
 
-beforeEach(async ({ onTestFinished }) => {
+beforeEach(async () => {
   const made = await Desk.make()
   desk = made
-  onTestFinished(() => made.remove())
+  return () => made.remove()
 })
 
 const login = (
@@ -362,4 +363,42 @@ test('a changed password ends every session; the old one is good for nothing', a
   })
   expect(back.code).toBe(0)
   expect((await login()).code).toBe(0)
+  shared = undefined
+})
+
+test('a changed portal origin is told, and signing in again pins the new one', async () => {
+  await signedIn()
+  const path = desk.path('default', 'owner.json')
+  const stored = JSON.parse(await readFile(path, 'utf8')) as object
+  await writeFile(path, JSON.stringify({ ...stored, portal_origin: 'https://former.example' }))
+  expect((await admin('whoami')).code).toBe(0)
+  expect(await admin('project', 'state', 'demo', 'active')).toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/origin_mismatch.*\nhint: .*bridge admin login pins it again\n$/),
+  })
+  await signedInAnew()
+  expect((await admin('project', 'state', 'demo', 'active')).code).toBe(0)
+})
+
+test('a message whose fate is unknown names the key that makes sending it again safe', async () => {
+  await signedIn()
+  const page = { has_more: false, next_after: null }
+  const node = await startNode(({ method, url }, _nth, response) => {
+    if (method === 'POST') response.destroy()
+    else if (url.includes('/agents')) answerJson(response, 200, { agents: [], ...page })
+    else answerJson(response, 200, { projects: [{ ...bridge.project, state: 'active' }], ...page })
+  })
+  onTestFinished(() => node.close())
+  const path = desk.path('default', 'owner.json')
+  const stored = JSON.parse(await readFile(path, 'utf8')) as object
+  await writeFile(path, JSON.stringify({ ...stored, base_url: node.url }))
+
+  const { code, stdout, stderr } = await admin('message', bridge.ada.id, 'are you there?')
+  expect({ code, stdout }).toEqual({ code: 9, stdout: '' })
+  const key = /hint: .* --key (\S+) stores it once\n$/.exec(stderr)?.[1] ?? 'no key named'
+  const keysOf = () =>
+    node.heard.filter(({ method }) => method === 'POST').map(({ headers }) => headers['idempotency-key'])
+  expect(new Set(keysOf())).toEqual(new Set([key]))
+  await admin('message', bridge.ada.id, 'are you there?', '--key', key)
+  expect(new Set(keysOf())).toEqual(new Set([key]))
 })
