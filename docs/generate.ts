@@ -1,0 +1,44 @@
+/**
+ * `npm run docs`: writes the generated pages, and the generated sections of the written ones.
+ *
+ * What a page says of the code is read from the code. `test/contract/docs.test.ts` generates again and compares, so a page
+ * cannot fall behind. Run as a program it writes the files; imported, it only answers them.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { apiPage } from './generate/api.ts'
+import { cliPage } from './generate/cli.ts'
+import { errorsPage } from './generate/errors.ts'
+import { fill } from './generate/markdown.ts'
+import { checksSection, settingsSection, signingSection } from './generate/sections.ts'
+import { statesPage } from './generate/states.ts'
+
+/** Pages of which nothing is written by hand. */
+const generated: Readonly<Record<string, () => string | Promise<string>>> = {
+  'api.md': apiPage,
+  'cli.md': cliPage,
+  'errors.md': errorsPage,
+  'states.md': statesPage,
+}
+
+/** Written pages, and the sections of each that are generated. */
+const written: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
+  'operations.md': { settings: settingsSection },
+  'protocol.md': { checks: checksSection, 'signing-example': signingSection },
+}
+
+export const pageNames: readonly string[] = [...Object.keys(generated), ...Object.keys(written)]
+
+const pathOf = (name: string): URL => new URL(name, import.meta.url)
+
+/** What a page must be, by its name: the generated ones whole, the written ones with their sections renewed. */
+export async function render(name: string): Promise<string> {
+  const whole = generated[name]
+  if (whole !== undefined) return whole()
+  const sections = Object.entries(written[name] ?? {}).map(([section, make]) => [section, make()])
+  return fill(readFileSync(pathOf(name), 'utf8'), Object.fromEntries(sections))
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const name of pageNames) writeFileSync(pathOf(name), await render(name))
+}

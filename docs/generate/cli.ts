@@ -1,0 +1,189 @@
+/**
+ * docs/cli.md: the command tree as it is, the environment, the exit codes.
+ *
+ * Each command is asked for its help, as a person would: some options are added only when a command is used.
+ */
+import { PassThrough, Writable } from 'node:stream'
+import type { Argument, Command, Option } from 'commander'
+import { CommanderError } from '../../cli/command.ts'
+import { createContext } from '../../cli/context.ts'
+import { type ExitName, exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
+import { program } from '../../cli/program.ts'
+import { settings } from '../../server/config.ts'
+import { code, codes, link, page, table } from './markdown.ts'
+
+/** A command that was asked for its help. */
+interface Asked {
+  readonly command: Command
+  readonly path: string
+  readonly example: string
+}
+
+export async function cliPage(): Promise<string> {
+  const paths = leavesOf(tree(nowhere)).map(pathOf)
+  const asked: Asked[] = []
+  for (const path of paths) asked.push(await ask(path))
+  return page('Command line', [
+    'One program, `bridge`. Data goes to standard output, everything else to standard error. Without a terminal there is' +
+      ' no colour and no prompt. Secrets come from standard input or a file, never from an argument.',
+    '## Commands',
+    table(
+      ['command', ''],
+      asked.map(({ command, path }) => [link(code(path), '', path), command.description()]),
+    ),
+    '## Options of every command',
+    table(['option', ''], tree(nowhere).options.map(optionRow)),
+    '## Each command',
+    ...asked.map(section),
+    '## Environment',
+    table(
+      ['variable', ''],
+      Object.entries(environment).map(([name, meaning]) => [code(name), meaning]),
+    ),
+    'The settings of the server have variables of their own; they are in [operations.md](operations.md#settings).',
+    '## Exit codes',
+    'The last column lists the codes of [errors.md](errors.md) and, in italics, what went wrong on this side of the node.' +
+      ' `unrecognized` is a code that this version of the program does not know.',
+    table(['code', 'name', 'meaning', 'reasons'], exitRows()),
+  ])
+}
+
+const nowhere = (): Writable => new PassThrough()
+
+/** The tree of the real program, over a standard output of our own. */
+function tree(output: () => Writable): Command {
+  const streams = { stdin: new PassThrough(), stdout: output(), stderr: new PassThrough() }
+  return program(
+    createContext({
+      streams,
+      environment: {},
+      clock: () => new Date(0),
+      random: (bytes) => Buffer.alloc(bytes),
+      homeDirectory: '/home/you',
+      interruption: new AbortController(),
+    }),
+  )
+}
+
+/** The commands that do something, in the order of the help. */
+const leavesOf = (command: Command): Command[] =>
+  command.commands.flatMap((each) => (each.commands.length === 0 ? [each] : leavesOf(each)))
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
+}
+
+async function ask(path: string): Promise<Asked> {
+  const words = path.split(' ').slice(1)
+  let help = ''
+  const root = tree(
+    () =>
+      new Writable({
+        write(chunk: Buffer, _encoding, done) {
+          help += chunk.toString('utf8')
+          done()
+        },
+      }),
+  )
+  await root.parseAsync([...words, '--help'], { from: 'user' }).catch((error: unknown) => {
+    if (!(error instanceof CommanderError)) throw error
+  })
+  const command = words.reduce((parent, word) => childOf(parent, word), root)
+  const example = /\nexample:\n {2}\$ ([\s\S]+?)\s*$/.exec(help)?.[1]
+  if (example === undefined) throw new Error(`the help of ${path} ends with no example`)
+  return { command, path, example }
+}
+
+function childOf(parent: Command, word: string): Command {
+  const child = parent.commands.find((each) => each.name() === word)
+  if (child === undefined) throw new Error(`there is no command ${word}`)
+  return child
+}
+
+const common = new Set(['--json', '--profile', '--help'])
+const settingFlags = new Set(settings.map(({ name }) => `--${name.replaceAll('_', '-')}`))
+
+function section({ command, path, example }: Asked): string {
+  const own = command.options.filter(({ long, hidden }) => !common.has(long ?? '') && !hidden)
+  const listed = own.filter(({ long }) => !settingFlags.has(long ?? ''))
+  const usage = [
+    path,
+    ...command.registeredArguments.map(argumentWord),
+    ...(own.length > 0 ? ['[options]'] : []),
+  ]
+  const rows = [...command.registeredArguments.map(argumentRow), ...listed.map(optionRow)]
+  return [
+    `### ${path}`,
+    command.description(),
+    code(usage.join(' ')),
+    rows.length === 0 ? '' : table(['', ''], rows),
+    own.length === listed.length ? '' : 'And a flag for each of the [settings](operations.md#settings).',
+    ['```sh', example, '```'].join('\n'),
+  ]
+    .filter((block) => block !== '')
+    .join('\n\n')
+}
+
+const argumentWord = (argument: Argument): string => {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`
+  return argument.required ? `<${name}>` : `[${name}]`
+}
+
+const argumentRow = (argument: Argument): string[] => [code(argumentWord(argument)), argument.description]
+
+function optionRow(option: Option): string[] {
+  const notes = [
+    option.description,
+    option.argChoices ? `one of ${codes(option.argChoices)}` : '',
+    option.mandatory ? 'required' : '',
+    option.defaultValue === undefined ? '' : `default ${String(option.defaultValue)}`,
+  ]
+  return [code(option.flags), notes.filter((note) => note !== '').join('; ')]
+}
+
+/** What the programs read from the environment, beside the settings. The test of this page compares it with the code. */
+export const environment: Readonly<Record<string, string>> = {
+  BRIDGE_HOME:
+    'The folder of all profiles; `$XDG_CONFIG_HOME/agent-bridge`, else `~/.config/agent-bridge` when it is not set.',
+  BRIDGE_PROFILE: 'The profile to use where `--profile` does not say; `default` when neither does.',
+  BRIDGE_DATA:
+    'The data folder of the server; `~/.local/share/agent-bridge` when neither this nor `--data` is given.',
+  BRIDGE_DEBUG: 'Where it is set, an unexpected error prints where it happened.',
+  XDG_CONFIG_HOME: 'See `BRIDGE_HOME`; only an absolute path counts.',
+  NODE_EXTRA_CA_CERTS: "Node's own: a file with certificate authorities to trust beside the usual ones.",
+  CODEX_SANDBOX_NETWORK_DISABLED:
+    '`1` says that this process may not open connections: an unreachable node then exits with the code of a sandbox.',
+}
+
+const exitMeanings: Record<ExitName, string> = {
+  done: 'Done.',
+  unexpected: 'Unexpected: a bug, here or in the node.',
+  usage: 'The command line or its input is wrong.',
+  not_found: 'Not found.',
+  nothing_came: 'Timed out, nothing came.',
+  authentication: 'Not signed in, not permitted, or revoked.',
+  session: 'The session is fenced, or held elsewhere.',
+  conflict: 'A conflict with the state of things.',
+  guard: 'Stop: a rate or a loop guard.',
+  unreachable: 'The node cannot be reached; what was to be sent is kept in the outbox.',
+  nobody_listening: 'Stored, but nobody is listening.',
+  claim_lost: 'The claim of the task is lost.',
+  already_listening: 'This profile listens already.',
+  sandbox: 'The sandbox blocks the network.',
+  clock_skew: "This machine's clock is wrong.",
+  integrity: 'A hash or a length differs.',
+  interrupted: 'Interrupted.',
+}
+
+const exitRows = (): string[][] =>
+  (Object.keys(exitCodes) as ExitName[]).map((name) => [
+    code(String(exitCodes[name])),
+    name,
+    exitMeanings[name],
+    [...named(refusalExits, name).map(code), ...named(localExits, name).map((each) => `*${each}*`)].join(
+      ', ',
+    ),
+  ])
+
+const named = (exits: Readonly<Record<string, ExitName>>, name: ExitName): string[] =>
+  Object.keys(exits).filter((each) => exits[each] === name)

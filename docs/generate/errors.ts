@@ -1,0 +1,117 @@
+/** docs/errors.md: the catalogue, with where each code is answered. */
+import { type Caller, callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
+import { ErrorBody } from '../../sdk/contract/error-body.ts'
+import { type ErrorCode, errors, type Retry } from '../../sdk/contract/errors.ts'
+import { endpoints } from '../../sdk/contract/index.ts'
+import { endpointLink, ownErrors } from './api.ts'
+import { code, page, table } from './markdown.ts'
+import { describe } from './schemas.ts'
+
+/**
+ * Codes that the server of today does not answer, and the part of the service that they belong to. The test of this
+ * page takes a code off the list as soon as the server throws it.
+ */
+export const reserved: Partial<Record<ErrorCode, string>> = {
+  challenge_invalid: 'sessions of device-bound identities',
+  takeover_pending: 'takeover of a session',
+  claim_held: 'tasks',
+  claim_lost: 'tasks',
+  recipient_key_conflict: 'recipient keys',
+  offer_expired: 'transfers',
+  package_removed: 'packages',
+  receipt_mismatch: 'transfers',
+  manifest_invalid: 'transfers',
+}
+
+const retries: Record<Retry, string> = {
+  never: 'no',
+  'after-delay': 'later',
+  'same-key': 'same key',
+}
+
+const statusMeanings: Record<(typeof errors)[ErrorCode]['status'], string> = {
+  401: 'Missing, invalid, expired or revoked identity',
+  403: 'Insufficient role, origin or local policy',
+  404: 'Unknown or inaccessible resource',
+  405: 'Unsupported method',
+  409: 'Conflict of state, generation or idempotency',
+  410: 'Over for good',
+  413: 'Body too large',
+  422: 'Invalid request',
+  429: 'A rate or a guard',
+  500: 'A bug',
+  503: 'Not now',
+}
+
+export function errorsPage(): string {
+  const catalogue = Object.keys(errors) as ErrorCode[]
+  const byStatus = Map.groupBy(catalogue, (name) => errors[name].status)
+  return page('Errors', [
+    'Every refusal has one of these codes. A code is a fact about the protocol and never changes its meaning: switch on' +
+      ' it, never on the message. What a client does about each is in [protocol.md](protocol.md).',
+    '## The body',
+    'Every JSON error has this body. `429` and `503` also carry `Retry-After` in whole seconds.',
+    describe(ErrorBody),
+    '## Retry',
+    'The column says when the same request may succeed later although nobody changed anything.',
+    table(
+      ['retry', ''],
+      [
+        [retries.never, 'Asking again cannot help.'],
+        [
+          retries['after-delay'],
+          'Wait `retry_after_ms`, or some seconds where it is absent; then ask again.',
+        ],
+        [retries['same-key'], 'The outcome is unknown: ask again with the same Idempotency-Key.'],
+      ],
+    ),
+    ...[...byStatus].flatMap(([status, codes]) => [
+      `## ${status}: ${statusMeanings[status]}`,
+      table(['code', 'meaning', 'retry', 'where'], codes.map(row)),
+    ]),
+  ])
+}
+
+/** The code is also the anchor that other pages link to. */
+const row = (name: ErrorCode): string[] => {
+  const { retry, meaning } = errors[name]
+  return [`<a id="${name}"></a>${code(name)}`, meaning, retries[retry], placesOf(name)]
+}
+
+const groups: readonly (readonly [words: string, callers: readonly Caller[]])[] = [
+  ['every endpoint', ['agent', 'agent-without-session', 'owner', 'owner-signing-in', 'public']],
+  ['every agent endpoint', ['agent', 'agent-without-session']],
+  ['every agent endpoint with a session', ['agent']],
+  ['every owner endpoint', ['owner', 'owner-signing-in']],
+  ['every owner endpoint behind a sign-in', ['owner']],
+  ['every way to sign in', ['owner-signing-in']],
+]
+
+/** Codes of a caller that only some of its endpoints can answer. */
+const narrowed: Partial<Record<ErrorCode, (entry: EndpointSpec) => boolean>> = {
+  scope_missing: (entry) => entry.scope !== undefined,
+  not_permitted: (entry) => entry.ownerOnly === true,
+  reauth_required: (entry) => entry.fresh === true,
+}
+
+function placesOf(name: ErrorCode): string {
+  const part = reserved[name]
+  if (part !== undefined) return `nowhere yet: reserved for ${part}`
+  if (name === 'body_too_large') return 'every endpoint that takes a body'
+  const narrow = narrowed[name]
+  const some = endpoints.filter(narrow ?? ((entry) => ownErrors(entry).includes(name)))
+  const places = [...(narrow === undefined ? commonPlaces(name) : []), ...some.map(linked)]
+  return places.join(', ')
+}
+
+const linked = (entry: EndpointSpec): string => endpointLink(entry, 'api.md')
+
+function commonPlaces(name: ErrorCode): string[] {
+  const callers = (Object.keys(callerErrors) as Caller[]).filter((each) => callerErrors[each].includes(name))
+  const covered = new Set<Caller>()
+  return groups.flatMap(([words, members]) => {
+    if (members.some((each) => !callers.includes(each) || covered.has(each))) return []
+    for (const each of members) covered.add(each)
+    return [words]
+  })
+}

@@ -1,0 +1,73 @@
+/** The numbers of the contract in words. */
+import { limits } from '../../sdk/contract/limits.ts'
+import { table } from './markdown.ts'
+
+const limitWords: Record<keyof typeof limits, string> = {
+  jsonBodyBytes: 'bytes of a request body',
+  jsonDepth: 'levels of nesting in a body',
+  messageBodyBytes: 'bytes of a message body',
+  descriptionBytes: 'bytes of a description',
+  promptBytes: 'bytes of a prompt template',
+  nameChars: 'characters of a name',
+  deviceChars: 'characters of `X-Bridge-Device`',
+  pageMax: 'items of a page, at most',
+  pageDefault: 'items of a page where `limit` is absent',
+  ownerPage: "messages of a page of the owner's history",
+  activityRecords: "activity records of the owner's snapshot",
+  sequenceMax: 'largest sequence number',
+  inboxWaitSeconds: 'seconds of a wait, at most',
+  redeliverySeconds: 'seconds until a message is offered again in the same session',
+  redeliveryShare: 'places, of which one is kept for a redelivery that is due',
+  waitsPerSession: 'open waits of one session',
+  waitsPerNode: 'open waits of the node (setting `max_waits`)',
+  inboxUnacknowledged: 'unacknowledged messages in one inbox',
+  acknowledgeIds: 'ids of one acknowledgement',
+  connectedSeconds: 'seconds after a contact in which an agent counts as connected',
+  listeningGraceSeconds: 'seconds after a wait in which an agent counts as listening',
+  sessionAliveSeconds: 'seconds after a contact in which a session counts as alive',
+  sessionReplacements: 'replacements of a session in the window below',
+  sessionReplacementWindowSeconds: 'seconds of that window',
+  proofBackSeconds: 'seconds that a proof may be old',
+  proofAheadSeconds: 'seconds that a proof may be ahead',
+  noncesPerCredential: 'nonces of one credential that are remembered at once',
+  enrollmentTtlSeconds: 'seconds of life of an enrolment code',
+  idempotencyDays: 'days that an Idempotency-Key is remembered at least',
+  ratePerSecond: 'requests a second of one agent (setting `rate_per_second`)',
+  rateBurst: 'requests of one agent at once (setting `rate_burst`)',
+  failedAuthPerMinute: 'failed authentications a minute and address (setting `failed_auth_per_minute`)',
+  messageBudget:
+    'messages of one sender in one peer conversation in the window below (project policy `message_budget`)',
+  messageBudgetWindowSeconds: 'seconds of that window',
+  hops: 'hops of a thread between agents',
+  password: 'characters of a password',
+  setupLinkSeconds: 'seconds of life of a set-up link',
+  ownerLinkSeconds: 'seconds of life of a sign-in link',
+  ownerIdleSeconds: 'seconds without use after which a sign-in ends',
+  ownerSessionSeconds: 'seconds after which a sign-in ends in any case',
+  ownerFreshSeconds: 'seconds in which a sign-in or confirmation is fresh',
+  ownerSessionsPerUser: 'sign-ins of one person at once',
+  retentionDays: 'days that an acknowledged message is kept',
+  auditDays: 'days that an audit record is kept',
+}
+
+/** Limits that the server of today does not apply. The test of the pages compares this with the code. */
+export const notYet: ReadonlySet<string> = new Set([
+  'activityRecords',
+  'idempotencyDays',
+  'retentionDays',
+  'auditDays',
+])
+
+export const limitsTable = (): string =>
+  table(
+    ['limit', ''],
+    Object.entries(limits)
+      .filter(([name]) => !notYet.has(name))
+      .map(([name, value]) => [limitText(value), limitWords[name as keyof typeof limits]]),
+  )
+
+function limitText(value: number | { min: number; max: number; default?: number }): string {
+  if (typeof value === 'number') return String(value)
+  const fallback = value.default === undefined ? '' : `, ${value.default} by default`
+  return `${value.min} to ${value.max}${fallback}`
+}

@@ -1,0 +1,126 @@
+/** A JSON Schema of the contract as rows that a person reads: field, type, whether it must be there, rule. */
+import type { TSchema } from 'typebox'
+import { Name, Timestamp, Uuid } from '../../sdk/contract/primitives.ts'
+import { code, link, table } from './markdown.ts'
+
+/** What the contract's schemas use of JSON Schema. */
+interface Shape {
+  readonly $ref?: string
+  readonly type?: string
+  readonly const?: string
+  readonly enum?: readonly string[]
+  readonly anyOf?: readonly Shape[]
+  readonly items?: Shape
+  readonly properties?: Readonly<Record<string, Shape>>
+  readonly patternProperties?: Readonly<Record<string, Shape>>
+  readonly required?: readonly string[]
+  readonly description?: string
+  readonly default?: unknown
+  readonly pattern?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly uniqueItems?: boolean
+  readonly 'x-max-bytes'?: number
+}
+
+/** Patterns that have a name are told in words. */
+const words = new Map<string | undefined, readonly [type: string, rule: string]>([
+  [(Uuid as Shape).pattern, ['uuid', '']],
+  [(Timestamp as Shape).pattern, ['timestamp', '']],
+  [(Name as Shape).pattern, ['text', 'one line of 1 to 80 characters, no space at either end']],
+])
+
+/** The fields of an object as a table; of anything else, a sentence. `file` is where the named schemas stand. */
+export function describe(schema: TSchema, file = ''): string {
+  const shape = schema as Shape
+  const objects = shape.anyOf?.filter((each) => each.properties !== undefined) ?? []
+  if (objects.length > 1) return objects.map((each) => fields(each, file)).join('\n\nor\n\n')
+  return shape.properties === undefined
+    ? `${capital(typeOf(shape, file))}${ruleOf(shape) && `: ${ruleOf(shape)}`}.`
+    : fields(shape, file)
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+function fields(shape: Shape, file: string): string {
+  const rows = rowsOf(shape, '', file)
+  return rows.length === 0 ? 'An object without fields: `{}`.' : table(['field', 'type', '', 'rule'], rows)
+}
+
+function rowsOf(shape: Shape, prefix: string, file: string): string[][] {
+  return Object.entries(shape.properties ?? {}).flatMap(([name, field]) => {
+    const path = `${prefix}${name}`
+    const presence = shape.required?.includes(name) ? '' : 'optional'
+    const inner = objectIn(field)
+    const below = inner === undefined ? [] : rowsOf(inner, `${path}${field.items ? '[]' : ''}.`, file)
+    return [[code(path), typeOf(field, file), presence, ruleOf(field)], ...below]
+  })
+}
+
+/** The object that a field is, or holds, without a name of its own. */
+const objectIn = (field: Shape): Shape | undefined =>
+  [field, field.items, ...(field.anyOf ?? [])].find((each) => each?.properties !== undefined)
+
+function typeOf(shape: Shape, file: string): string {
+  if (shape.$ref !== undefined) return named(shape.$ref.replace('#', ''), file)
+  if (shape.const !== undefined) return code(shape.const)
+  if (shape.enum !== undefined) return 'one of the codes in [errors.md](errors.md)'
+  if (shape.anyOf !== undefined) return alternatives(shape.anyOf.flatMap(flat), file)
+  if (shape.type === 'array') return `array of ${shape.items ? typeOf(shape.items, file) : 'anything'}`
+  if (shape.type === 'object') return mapOf(shape, file)
+  if (shape.type === 'string') return words.get(shape.pattern)?.[0] ?? 'text'
+  if (shape.type === 'null') return 'null'
+  return shape.type ?? 'anything'
+}
+
+const named = (name: string, file: string): string => link(name, file, name)
+
+const flat = (shape: Shape): readonly Shape[] => shape.anyOf?.flatMap(flat) ?? [shape]
+
+function alternatives(shapes: readonly Shape[], file: string): string {
+  const texts = shapes.map((each) => typeOf(each, file))
+  return texts.length === 1 ? (texts[0] ?? '') : `${texts.slice(0, -1).join(', ')} or ${texts.at(-1) ?? ''}`
+}
+
+function mapOf(shape: Shape, file: string): string {
+  const [value] = Object.values(shape.patternProperties ?? {})
+  if (value === undefined || Object.keys(value).length === 0) return 'object'
+  return `object of ${typeOf(value, file)} by name`
+}
+
+function ruleOf(shape: Shape): string {
+  const known = words.get(shape.pattern)
+  const inner = shape.anyOf?.map(ruleOf).filter((rule) => rule !== '') ?? []
+  const parts = [
+    known ? known[1] : ownRules(shape),
+    ...inner,
+    shape.default === undefined ? '' : `default ${String(shape.default)}`,
+    (shape.description ?? '').replace(/\.$/, ''),
+  ]
+  return parts.filter((part) => part !== '').join('; ')
+}
+
+function ownRules(shape: Shape): string {
+  const bytes = shape['x-max-bytes']
+  return [
+    range(shape.minimum, shape.maximum, ''),
+    bytes === undefined ? range(shape.minLength, shape.maxLength, ' characters') : '',
+    bytes === undefined ? '' : `at most ${bytes} bytes of UTF-8${shape.minLength ? ', not empty' : ''}`,
+    range(shape.minItems, shape.maxItems, ' items'),
+    shape.uniqueItems ? 'no item twice' : '',
+    shape.pattern === undefined || shape.const !== undefined ? '' : code(shape.pattern),
+  ]
+    .filter((part) => part !== '')
+    .join(', ')
+}
+
+function range(from: number | undefined, to: number | undefined, unit: string): string {
+  if (from === undefined && to === undefined) return ''
+  if (to === undefined) return from === 0 ? '' : `at least ${from}${unit}`
+  if (from === undefined || from === to) return `${from === to ? '' : 'at most '}${to}${unit}`
+  return `${from} to ${to}${unit}`
+}

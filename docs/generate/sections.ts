@@ -1,0 +1,60 @@
+/** The generated sections of the written pages: settings, the verifier's checks, the signing example. */
+import { readFileSync } from 'node:fs'
+import { settings } from '../../server/config.ts'
+import { headChecks, proofChecks } from '../../server/identity/verifier.ts'
+import { code, table } from './markdown.ts'
+
+/** Every setting of the server, from the one table that parses them. */
+export const settingsSection = (): string =>
+  table(
+    ['flag', 'variable', 'in config.json', 'default', 'meaning'],
+    settings.map(({ name, env, fallback, meaning }) => [
+      code(`--${name.replaceAll('_', '-')}`),
+      code(env),
+      code(name),
+      fallback === '' ? '' : code(fallback),
+      meaning,
+    ]),
+  )
+
+/** The checks of an agent's request that need no stored state but its credential, in the order in which they run. */
+export const checksSection = (): string =>
+  table(
+    ['', 'check', 'refused with', 'rule'],
+    [...headChecks, ...proofChecks].map(({ name, code: refusal, sentence }, index) => [
+      String(index + 1),
+      name,
+      code(refusal),
+      sentence,
+    ]),
+  )
+
+const vectorsFolder = new URL('../../test/vectors/signing/', import.meta.url)
+const exampleVector = 'v1-post-utf8-body.json'
+
+interface Vector {
+  readonly request_raw_b64: string
+  readonly canonical_b64: string
+  readonly server_id: string
+  readonly proof: string
+}
+
+/** One vector in full: what is sent, what is signed. */
+export function signingSection(): string {
+  const vector = JSON.parse(readFileSync(new URL(exampleVector, vectorsFolder), 'utf8')) as Vector
+  const [head = '', body = ''] = decoded(vector.request_raw_b64).split('\r\n\r\n')
+  const lines = decoded(vector.canonical_b64).split('\n')
+  const numbered = lines.map((line, index) => `${String(index + 1).padStart(2)}  ${line}`)
+  return [
+    `The vector \`${exampleVector}\`, with \`server_id\` \`${vector.server_id}\`. The body, ${Buffer.byteLength(body)} bytes of UTF-8 without a line end:`,
+    fenced('json', body),
+    'The text that is signed, here with the numbers of its lines:',
+    fenced('text', numbered.join('\n')),
+    'The request, its lines ended by CR LF:',
+    fenced('http', `${head.replaceAll('\r\n', '\n')}\n\n${body}`),
+  ].join('\n\n')
+}
+
+const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8')
+
+const fenced = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``

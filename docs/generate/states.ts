@@ -1,0 +1,213 @@
+/**
+ * docs/states.md: what state each thing can be in and what moves it.
+ *
+ * The tables are not written here: each cell is the answer of the function that the server itself asks.
+ */
+import { endpoints } from '../../sdk/contract/index.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import { judgeClaim, stateOf } from '../../server/enrollments/rules.ts'
+import { Fault } from '../../server/fault.ts'
+import { projectMoves } from '../../server/projects/rules.ts'
+import { decideStart, requireReplacementRoom } from '../../server/sessions/rules.ts'
+import { endpointLink } from './api.ts'
+import { connectionTable } from './connections.ts'
+import { code, page, table } from './markdown.ts'
+
+const now = new Date('2026-01-01T00:00:00.000Z')
+const ago = (seconds: number): Date => new Date(now.getTime() - seconds * 1000)
+
+/** What a decision answers: its word, or the code that it refuses with. */
+function outcome(decide: () => string): string {
+  try {
+    return decide()
+  } catch (error) {
+    if (error instanceof Fault) return `refused: ${code(error.code)}`
+    throw error
+  }
+}
+
+export function statesPage(): string {
+  return page('States', [
+    'What the server of today knows. A move that no table shows is refused.',
+    '## Project',
+    'A new project is `active`. Asking for the state that it has already succeeds.',
+    projectTable(),
+    `While it is paused, everything that reads, acknowledges or finishes goes on. Refused with \`project_paused\`: ${pausedAt()}, between agents; what an agent sends to the owner goes through. While it is archived every agent request is refused with \`project_archived\`.`,
+    '## Agent',
+    '`enabled` ↔ `disabled`, by the owner, in any order. Disabling fences the session and ends its waits at once; enabling again brings no session back, so the agent starts a new one.',
+    '## Enrolment',
+    '`pending` → `claimed`, `expired` or `revoked`. What the status read shows:',
+    enrollmentStates(),
+    'What a claim with a good proof of possession meets. A refusal changes nothing, except that a second use is recorded in the audit.',
+    claimTable(),
+    '## Session',
+    '`active` → `closed` (by the agent) or `fenced` (replaced, agent disabled, credential revoked). Both are final. An agent has at most one active session; `generation` rises by one with each new one and never falls.',
+    startTable(),
+    `An active session is alive while a wait of it is open, and for ${limits.sessionAliveSeconds} seconds after its last contact. Replacements within ${limits.sessionReplacementWindowSeconds / 60} minutes: ${replacementWords()}`,
+    '## Message',
+    messageTable(),
+    'An acknowledged message is never offered again. There is no state "read" or "delivered": the service cannot know.',
+    '## Connection',
+    'What `connection` says of an agent, here with its clock standing still at the moment of asking.',
+    connectionTable(),
+    '`next_contact.kind` is `listening` with `listening_now`, else `unknown`; `scheduled`, `after_current_work_step` and `overdue` belong to connection modes, which the server of today does not take.',
+    '## Pairing',
+    '`enabled` ↔ `disabled`, by the owner. Starting a session pairs the agent with every enabled agent of its project that it has no pairing with yet; a pairing that the owner disabled stays disabled. While it is disabled the pair cannot send, read or list its conversation, and mail that was not offered yet is withheld until it is enabled again.',
+  ])
+}
+
+function projectTable(): string {
+  const states = Object.keys(projectMoves) as (keyof typeof projectMoves)[]
+  const rows = states.map((from) => [
+    code(from),
+    ...states.map((to) => (projectMoves[from][to] ? 'yes' : 'refused: `state_conflict`')),
+  ])
+  return table(['from \\ to', ...states.map(code)], rows)
+}
+
+const pausedAt = (): string =>
+  endpoints
+    .filter(({ errors }) => (errors as readonly string[]).includes('project_paused'))
+    .map((entry) => endpointLink(entry, 'api.md'))
+    .join(' and ')
+
+const expiries = [
+  ['before', ago(-60)],
+  ['after', ago(60)],
+] as const
+
+function enrollmentStates(): string {
+  const rows = (['pending', 'claimed', 'revoked'] as const).flatMap((state) =>
+    expiries.map(([when, expires]) => [
+      code(state),
+      when,
+      code(stateOf({ state, expires_at: expires.toISOString() }, now)),
+    ]),
+  )
+  return table(['stored', 'asked … its expiry', 'shown'], rows)
+}
+
+function claimTable(): string {
+  const rows = (['pending', 'claimed', 'revoked'] as const).flatMap((state) =>
+    expiries.flatMap(([when, expires]) => {
+      const stored = { state, expires_at: expires.toISOString() }
+      const judged = state === 'claimed' ? judgeSecond(stored) : judgeFirst(stored)
+      return judged.map(([words, answer]) => [code(state), when, words, answer])
+    }),
+  )
+  return table(['stored', 'claimed … its expiry', 'claim', 'answer'], merged(rows))
+}
+
+type Stored = Pick<Parameters<typeof judgeClaim>[0], 'state' | 'expires_at'>
+
+/** Nobody has claimed it: only whether a device is named may matter. */
+function judgeFirst(stored: Stored): [words: string, answer: string][] {
+  const judge = (binding: 'key' | 'device', device: string | undefined) =>
+    claimWords(judgeClaim({ ...stored, binding }, undefined, { public_key: 'K1', device }, now))
+  return [
+    ['key-bound, no device named', judge('key', undefined)],
+    ['key-bound, a device named', judge('key', 'D1')],
+    ['device-bound, a device named', judge('device', 'D1')],
+    ['device-bound, no device named', judge('device', undefined)],
+  ]
+}
+
+/** Against the key and the device of the claim that came first. */
+function judgeSecond(stored: Stored): [words: string, answer: string][] {
+  const judge = (public_key: string, device: string) => {
+    const first = { public_key: 'K1', device: 'D1' }
+    return claimWords(judgeClaim({ ...stored, binding: 'device' }, first, { public_key, device }, now))
+  }
+  return [
+    ['the same key and device', judge('K1', 'D1')],
+    ['the same key, another device', judge('K1', 'D2')],
+    ['another key', judge('K2', 'D1')],
+  ]
+}
+
+const claimWords = (judged: string): string => {
+  if (judged === 'claim') return 'claimed: the key becomes a credential'
+  if (judged === 'repeat') return 'the same credential again'
+  return `refused: ${code(judged)}`
+}
+
+/** Rows that begin alike and end alike, as one: only their last distinguishing word is dropped. */
+function merged(rows: readonly string[][]): string[][] {
+  const groups = Map.groupBy(rows, (row) => row.slice(0, -2).join('|'))
+  return [...groups.values()].flatMap((group) => {
+    const [first = []] = group
+    if (new Set(group.map((row) => row.at(-1))).size > 1) return group
+    return [[...first.slice(0, -2), 'any', first.at(-1) ?? '']]
+  })
+}
+
+const bindingWords = { key: 'key- or device-bound', legacy: 'legacy' } as const
+
+function startTable(): string {
+  const active = {
+    id: 'S',
+    credential_id: 'C1',
+    instance_id: 'I1',
+    client_name: 'client',
+    last_contact_at: now.toISOString(),
+  }
+  const lately = { lastContactAt: ago(limits.sessionAliveSeconds - 1).toISOString(), hasOpenWait: false }
+  const longAgo = { lastContactAt: ago(limits.sessionAliveSeconds).toISOString(), hasOpenWait: false }
+  const waiting = { ...longAgo, hasOpenWait: true }
+  const standings = [
+    ['none', undefined, longAgo],
+    [`alive: contact ${limits.sessionAliveSeconds - 1} seconds ago`, active, lately],
+    ['alive: an open wait', active, waiting],
+    [`not alive: contact ${limits.sessionAliveSeconds} seconds ago, no wait`, active, longAgo],
+  ] as const
+  const newcomers = [
+    ['the same instance and credential', 'C1', 'I1'],
+    ['another instance', 'C1', 'I2'],
+    ['the same instance, another credential', 'C2', 'I1'],
+  ] as const
+  const rows = standings.flatMap(([standing, stored, liveness]) =>
+    newcomers.flatMap(([words, credential_id, instance_id]) =>
+      (['key', 'legacy'] as const).map((binding) => {
+        const newcomer = { credential_id, instance_id, binding }
+        const start = outcome(() => decideStart(stored, newcomer, liveness, now))
+        return [standing, bindingWords[binding], words, startWords[start] ?? start]
+      }),
+    ),
+  )
+  return table(['active session', 'credential', 'who starts', 'answer'], merged(rows))
+}
+
+const startWords: Readonly<Record<string, string>> = {
+  fresh: 'new session',
+  resume: 'resumes: same id, same generation',
+  replace: 'new session; the old one is fenced',
+}
+
+function replacementWords(): string {
+  const answer = (recent: number) => outcome(() => String(requireReplacementRoom(recent)))
+  const allowed = [0, 1, 2, 3, 4, 5].find((recent) => answer(recent).startsWith('refused'))
+  if (allowed === undefined) throw new Error('replacements are not limited any more')
+  return `${allowed} succeed, the next is ${answer(allowed)}.`
+}
+
+const messageTable = (): string =>
+  table(
+    ['word', 'means', 'told by'],
+    [
+      [
+        'stored',
+        'Committed to disk. This is what the `200` to a send means, and no more.',
+        '`delivery.stored_at`',
+      ],
+      [
+        'offered',
+        'The bytes of the message were handed to a connection of the recipient. It says nothing about a model having read it.',
+        '`delivery.first_offered_at`, `delivery.offers`',
+      ],
+      [
+        'acknowledged',
+        'The recipient said that it recorded the message durably. It also counts as an offer when none was recorded yet.',
+        '`delivery.acknowledged_at`',
+      ],
+    ],
+  )

@@ -1,0 +1,34 @@
+/**
+ * Which error codes the server's source throws.
+ *
+ * A code counts where it becomes a Fault: as its argument, as the `code` of a named check, in a table of faults, or as
+ * the outcome of a rule that names codes. Comparing with a code throws nothing.
+ */
+const places: readonly RegExp[] = [
+  // new Fault('code', …), also new Fault(condition ? 'one' : 'other')
+  /\bnew Fault\(([^,)]*)/g,
+  // { code: 'code' } of the verifier's checks
+  /\bcode: ('[a-z_]+')/g,
+  // const sessionFaults = { fenced: 'session_fenced' }
+  /\bconst \w*Faults\b[^=]*= \{([^}]*)\}/g,
+  // proofHeader and the like return such a check; rules return such an outcome
+  /\breturn ([^\n]*)/g,
+]
+
+const literal = /(===|!==)?\s*'([a-z_]+)'/g
+
+/** The quoted words at such places, in source without comments. */
+export function wordsAtFaults(source: string): Set<string> {
+  const found = new Set<string>()
+  const plain = source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+  for (const place of places) {
+    for (const [, part = ''] of plain.matchAll(place)) {
+      for (const [, compared, word = ''] of part.matchAll(literal)) if (!compared) found.add(word)
+    }
+  }
+  return found
+}
+
+/** Words that stand alone as the argument of a Fault: each must be a code. */
+export const faultArguments = (source: string): string[] =>
+  [...source.matchAll(/\bnew Fault\(\s*'([a-z_]+)'/g)].map(([, word = '']) => word)
