@@ -17,13 +17,17 @@ export function requireReadable(found: ConversationStanding | undefined): Conver
   return found
 }
 
-/** @throws not_found, pairing_disabled, state_conflict */
-export function requireWritable(found: ConversationStanding | undefined): ConversationStanding {
+/** @throws not_found */
+export function requireParticipant(found: ConversationStanding | undefined): ConversationStanding {
   if (found === undefined) throw new Fault('not_found')
-  if (found.peer === undefined) return found
-  if (!found.paired) throw new Fault('pairing_disabled')
-  requirePeerEnabled(found.peer.enabled)
   return found
+}
+
+/** @throws pairing_disabled, state_conflict */
+export function requireWritable({ peer, paired }: ConversationStanding): void {
+  if (peer === undefined) return
+  if (!paired) throw new Fault('pairing_disabled')
+  requirePeerEnabled(peer.enabled)
 }
 
 /** @throws state_conflict */

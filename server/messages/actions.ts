@@ -10,7 +10,7 @@ import type { Message, MessageInput, MessageSent } from '../../sdk/contract/agen
 import { limits } from '../../sdk/contract/limits.ts'
 import { agentActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import { requireReadable, requireWritable } from '../conversations/rules.ts'
+import { requireParticipant, requireReadable, requireWritable } from '../conversations/rules.ts'
 import { type ConversationStanding, findForAgent as findConversation } from '../conversations/store.ts'
 import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
@@ -32,10 +32,12 @@ export function sendMessage(
   return writeAs(context, caller, (tx, agent) =>
     once(tx, agent.agent_id, keyed, async () => {
       const found = await findConversation(tx.db, agent.project_id, agent.agent_id, input.conversation_id)
-      const standing = requireWritable(found)
+      const standing = requireParticipant(found)
       requireRecipient(standing, agent, input)
-      if (standing.peer) await guard(tx, agent, standing)
-      const message = await store.insertMessage(tx, await draft(tx, agent, standing, input))
+      const thread = await threadOf(tx, input.conversation_id, input.in_reply_to)
+      if (standing.peer) await guard(tx, agent, standing, thread.hops)
+      requireWritable(standing)
+      const message = await store.insertMessage(tx, { ...draft(agent, standing, input), ...thread })
       await deliver(context, tx, message)
       await recordAudit(tx, {
         kind: 'message.sent',
@@ -61,20 +63,18 @@ function requireRecipient({ peer }: ConversationStanding, agent: Admitted, input
 }
 
 /** What stops new peer messages: a paused project, and the loop guard. */
-async function guard(tx: Tx, agent: Admitted, { row }: ConversationStanding): Promise<void> {
+async function guard(tx: Tx, agent: Admitted, { row }: ConversationStanding, hops: number): Promise<void> {
   requireProjectActive(agent.project_state)
   const sent = await store.countRecent(tx.db, row.id, agent.agent_id, budgetSince(tx.now, row.budget_from))
   requireBudget(sent, agent.message_budget)
+  requireHops(hops)
 }
 
-async function draft(
-  tx: Tx,
+function draft(
   agent: Admitted,
   { peer }: ConversationStanding,
   input: MessageInput,
-): Promise<store.NewMessage> {
-  const thread = await threadOf(tx, input.conversation_id, input.in_reply_to)
-  if (peer) requireHops(thread.hops)
+): Omit<store.NewMessage, 'root_id' | 'hops'> {
   return {
     project_id: agent.project_id,
     conversation_id: input.conversation_id,
@@ -88,7 +88,6 @@ async function draft(
     encoding: input.encoding ?? 'text',
     in_reply_to: input.in_reply_to ?? null,
     expects_reply_by: input.expects_reply_by ?? null,
-    ...thread,
   }
 }
 

@@ -35,8 +35,8 @@ export function sendAsOwner(
       const project = await getProject(tx.db, caller, projectId)
       const agent = await getAgent(tx.db, project.id, input.recipient_agent_id)
       const conversationId = await conversationFor(tx, project.id, agent.id, input.conversation_id)
-      if (project.state === 'archived') throw new Fault('project_archived')
       const thread = await threadOf(tx, conversationId, input.in_reply_to)
+      if (project.state === 'archived') throw new Fault('project_archived')
       const message = await store.insertMessage(tx, {
         project_id: project.id,
         conversation_id: conversationId,
