@@ -1,0 +1,82 @@
+/** A captured request is worthless: after SIGKILL, and at another process on the same store. Contract §3; reliability §1 P8. */
+
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Nonce } from '../../server/database/transaction.ts'
+import { type People, settlePeople } from '../support/people.ts'
+import { type ServerProcess, startServerProcess } from '../support/process.ts'
+import { rawRequest, sendRaw } from '../support/raw-socket.ts'
+
+let server: ServerProcess
+let people: People
+
+beforeAll(async () => {
+  server = await startServerProcess()
+  people = await settlePeople(server)
+})
+afterAll(() => server.close())
+
+test('what was accepted before SIGKILL is a replay after it, also when the handler had refused', async () => {
+  const { ada, ben } = people
+  const conversation = await ada.conversationWith(ben.id)
+  const note = (text: string) => ({
+    target: '/api/v1/messages',
+    body: { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: text },
+  })
+  const captured = [
+    ...Array.from({ length: 20 }, (_, index) => rawRequest(ada, note(`note ${index}`))),
+    rawRequest(ada, { target: '/api/v1/peers' }),
+    rawRequest(ada, { target: '/api/v1/bootstrap', session: null }),
+    rawRequest(ada, { ...note('to nobody'), body: {} }),
+  ]
+  const first = await Promise.all(captured.map((bytes) => sendRaw(server.port, bytes)))
+  expect(first.map(({ status }) => status)).toEqual([...Array(22).fill(200), 422])
+
+  await server.kill('SIGKILL')
+  await server.start()
+  const second = await Promise.all(captured.map((bytes) => sendRaw(server.port, bytes)))
+  expect(new Set(second.map(({ error }) => error))).toEqual(new Set(['request_replayed']))
+})
+
+/** Another process on the server's store; resolves once it has the store open. */
+async function openElsewhere(): Promise<(nonces: readonly Nonce[]) => Promise<number>> {
+  const entry = fileURLToPath(new URL('./second-store.ts', import.meta.url))
+  const child = spawn(process.execPath, [entry, server.data], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const ended = once(child, 'exit')
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  await lines.next()
+  return async (nonces) => {
+    child.stdin.end(`${JSON.stringify(nonces)}\n`)
+    const { value } = await lines.next()
+    await ended
+    return Number(value)
+  }
+}
+
+const nonceFor = (nonce = randomBytes(16).toString('base64url')): Nonce => ({
+  credentialId: people.ada.enrolled.credential_id,
+  nonce,
+  signedAt: Math.floor(Date.now() / 1000),
+})
+
+test('a nonce that one process accepted is refused by the other, in both directions', async () => {
+  const { ada } = people
+  const own = nonceFor()
+  const elsewhere = await openElsewhere()
+  expect((await ada.call({ target: '/api/v1/peers', nonce: own.nonce, time: own.signedAt })).status).toBe(200)
+  const theirs = nonceFor()
+  expect(await elsewhere([own, theirs])).toBe(1)
+  const replayed = await ada.call({ target: '/api/v1/peers', nonce: theirs.nonce, time: theirs.signedAt })
+  expect(replayed.json).toMatchObject({ error: 'request_replayed' })
+})
+
+test('four processes that are given the same 250 nonces accept 250 of them in all', async () => {
+  const nonces = Array.from({ length: 250 }, () => nonceFor())
+  const processes = await Promise.all(Array.from({ length: 4 }, openElsewhere))
+  const accepted = await Promise.all(processes.map((spend) => spend(nonces)))
+  expect(accepted.reduce((sum, each) => sum + each, 0)).toBe(250)
+})

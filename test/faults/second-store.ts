@@ -1,0 +1,38 @@
+/**
+ * The store of a data folder, opened by another process than its server: spends the nonces that it is told to, all at
+ * once, and says how many were accepted. Argument: the data folder. Input: one JSON line, `Nonce[]`.
+ */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Nonce } from '../../server/database/transaction.ts'
+import { Fault } from '../../server/fault.ts'
+import { openStore } from '../../server/store.ts'
+
+const fail = (error: unknown) => {
+  throw error
+}
+const store = openStore({
+  data: process.argv[2] ?? '',
+  clock: () => new Date(),
+  monotonicMs: () => performance.now(),
+  random: randomBytes,
+  onFatal: fail,
+  onEffectError: fail,
+})
+
+async function isAccepted(nonce: Nonce): Promise<boolean> {
+  try {
+    await store.writer.write(async () => undefined, { nonce })
+    return true
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'request_replayed') return false
+    throw error
+  }
+}
+
+process.stdout.write('open\n')
+const [line] = (await once(createInterface(process.stdin), 'line')) as [string]
+const outcomes = await Promise.all((JSON.parse(line) as Nonce[]).map(isAccepted))
+process.stdout.write(`${outcomes.filter(Boolean).length}\n`)
+await store.close()

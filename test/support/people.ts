@@ -1,0 +1,22 @@
+/** An owner, a project and two paired agents on a server that was just made: for tests that start the server themselves. */
+import { enroll, type TestAgent } from './agent.ts'
+import { setUpOwner, type TestOwner } from './owner.ts'
+
+export interface People {
+  readonly owner: TestOwner
+  readonly project: { readonly id: string }
+  readonly ada: TestAgent
+  readonly ben: TestAgent
+}
+
+export async function settlePeople(server: { url: string; setupLink: string }): Promise<People> {
+  const owner = await setUpOwner(server.url, server.setupLink)
+  const project = await owner.createProject('demo')
+  const agent = async (name: string) => {
+    const { id } = await owner.createAgent(project.id, name)
+    const enrolled = await enroll(server.url, await owner.enrollmentCode(project.id, id), () => new Date())
+    await enrolled.startSession()
+    return enrolled
+  }
+  return { owner, project, ada: await agent('ada'), ben: await agent('ben') }
+}
