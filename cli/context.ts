@@ -59,6 +59,8 @@ export function createContext(surroundings: Surroundings): CliContext {
   const { streams, environment, clock, random, homeDirectory, interruption } = surroundings
   const settings: Settings = { json: false, profile: environment.BRIDGE_PROFILE || 'default' }
   const io = createIo(streams, () => interruption.abort())
+  // Reading standard input waits for nothing else.
+  interruption.signal.addEventListener('abort', () => streams.stdin.destroy(), { once: true })
   const keptIds: string[] = []
   let fetch: Promise<Fetch> | undefined
   let agent: Promise<Agent> | undefined

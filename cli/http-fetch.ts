@@ -2,20 +2,19 @@
  * The part of `fetch` that the SDK uses, over node:http(s): it costs a third of what loading `fetch` does, and a
  * command usually makes one request.
  *
- * Redirects are handed back, never followed. An answer beyond 64 MiB is refused: no page of the contract is as long.
+ * Redirects are handed back, never followed. An answer beyond 64 MiB is refused as the parser refuses what it cannot
+ * read: no page of the contract is as long.
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Fetch, FetchInit, FetchResponse } from '../sdk/index.ts'
 
-const maxAnswerBytes = 64 * 1024 * 1024
-
 /** Connections are kept while the process has something else to do; idle ones never hold it. */
-export function httpFetch(): Fetch {
+export function httpFetch(maxAnswerBytes = 64 * 1024 * 1024): Fetch {
   let agents: ReturnType<typeof openAgents> | undefined
   return async (url, init) => {
     agents ??= openAgents()
     const { request, agent } = await agents(url.startsWith('https:'))
-    return exchange(request, agent, url, init)
+    return exchange({ request, agent, maxAnswerBytes }, url, init)
   }
 }
 
@@ -35,7 +34,17 @@ function openAgents() {
   }
 }
 
-function exchange(request: Request, agent: HttpAgent, url: string, init: FetchInit): Promise<FetchResponse> {
+interface Wire {
+  readonly request: Request
+  readonly agent: HttpAgent
+  readonly maxAnswerBytes: number
+}
+
+function exchange(
+  { request, agent, maxAnswerBytes }: Wire,
+  url: string,
+  init: FetchInit,
+): Promise<FetchResponse> {
   const { method, headers, body, signal } = init
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(body.byteLength) }
@@ -43,7 +52,7 @@ function exchange(request: Request, agent: HttpAgent, url: string, init: FetchIn
       resolve({
         status: message.statusCode ?? 0,
         headers: { get: (name) => headerOf(message, name) },
-        text: () => textOf(message),
+        text: () => textOf(message, maxAnswerBytes),
       })
     })
     sent.on('error', reject)
@@ -56,13 +65,14 @@ function headerOf(message: IncomingMessage, name: string): string | null {
   return Array.isArray(value) ? value.join(', ') : (value ?? null)
 }
 
-async function textOf(message: IncomingMessage): Promise<string> {
+async function textOf(message: IncomingMessage, maxAnswerBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of message) {
     const bytes = chunk as Buffer
     length += bytes.length
-    if (length > maxAnswerBytes) throw new RangeError(`the answer is longer than ${maxAnswerBytes} bytes`)
+    if (length > maxAnswerBytes)
+      throw Object.assign(new Error('the answer is too long'), { code: 'HPE_TOO_LONG' })
     chunks.push(bytes)
   }
   return Buffer.concat(chunks).toString('utf8')

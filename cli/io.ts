@@ -22,8 +22,8 @@ export interface Io {
   err(text: string): void
   /** Resolves when everything written so far has been handed over, or nobody reads it any more. */
   drained(): Promise<void>
-  /** Whether the reader of standard output went away. */
-  readonly isClosed: boolean
+  /** Why nothing more can be written to standard output: `EPIPE` when its reader went away. */
+  readonly closedBy: string | undefined
   readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean }
   /** All of standard input as text. @throws CommandFailure when it is longer than `maxBytes` or not UTF-8. */
   readAll(maxBytes?: number): Promise<string>
@@ -34,27 +34,27 @@ export interface Io {
 /** More than any request may carry. */
 const defaultMaxBytes = 1024 * 1024
 
-/** `onClosed` is called once when the reader of standard output goes away. */
+/** `onClosed` is called once when nothing more can be written to standard output. */
 export function createIo({ stdin, stdout, stderr }: Streams, onClosed: () => void = () => {}): Io {
-  let closed = false
+  let closedBy: string | undefined
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    if (closed) return
-    closed = true
+    if (closedBy !== undefined) return
+    closedBy = error.code ?? error.message
     onClosed()
   })
   // Nobody reads what went wrong either: there is nobody to tell.
   stderr.on('error', () => {})
   const io: Io = {
     out: (text) => {
-      if (!closed) stdout.write(text)
+      if (closedBy === undefined) stdout.write(text)
     },
     err: (text) => {
       stderr.write(text)
     },
-    drained: () => new Promise((resolve) => (closed ? resolve() : stdout.write('', () => resolve()))),
-    get isClosed() {
-      return closed
+    drained: () =>
+      new Promise((resolve) => (closedBy === undefined ? stdout.write('', () => resolve()) : resolve())),
+    get closedBy() {
+      return closedBy
     },
     isTerminal: {
       stdin: stdin.isTTY === true,

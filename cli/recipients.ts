@@ -25,7 +25,7 @@ export function shower({ context, agent, journal, options }: Receiving): Recipie
     for (const message of fresh) output.item(message, `${messageText(message, reader)}\n`)
     await io.drained()
     // Recorded long ago, but the acknowledgement was lost: with `journal` a redelivery is acknowledged too.
-    if (options.ack === 'journal' && !io.isClosed) {
+    if (options.ack === 'journal' && io.closedBy === undefined) {
       await acknowledge(
         context,
         agent,

@@ -1,7 +1,8 @@
 /**
  * `listen --exec CMD`: a shell command for each message, the message's JSON on its standard input.
  *
- * Its output goes where ours goes. An interrupted listen ends it; what it did not finish comes again.
+ * Its output goes where ours goes. An interrupted listen ends it with all that it started, which is why it has a process
+ * group of its own; what it did not finish comes again.
  *
  * Contract §12.
  */
@@ -21,8 +22,8 @@ export function runForMessage(
   signal: AbortSignal,
 ): Promise<CommandEnd> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'] })
-    const end = () => child.kill('SIGTERM')
+    const child = spawn(command, { shell: true, detached: true, stdio: ['pipe', 'inherit', 'inherit'] })
+    const end = () => endGroup(child.pid)
     signal.addEventListener('abort', end, { once: true })
     child.on('error', reject)
     child.on('close', (code, endedBy) => {
@@ -33,4 +34,14 @@ export function runForMessage(
     child.stdin.on('error', () => {})
     child.stdin.end(`${JSON.stringify(message)}\n`)
   })
+}
+
+function endGroup(leader: number | undefined): void {
+  if (leader === undefined) return
+  try {
+    process.kill(-leader, 'SIGTERM')
+  } catch (error) {
+    // It has ended by itself meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
 }

@@ -27,13 +27,20 @@ export interface Ending {
 }
 
 export async function run(argv: readonly string[], context: CliContext): Promise<ExitCode> {
-  const ending = await endingOf(argv, context)
+  const ending = await outputEnding(await endingOf(argv, context), context)
   if (ending.message !== undefined && ending.message !== '') {
     context.io.err(`bridge: ${oneLine(ending.message)}\n`)
     if (ending.hint !== undefined) context.io.err(`hint: ${oneLine(ending.hint)}\n`)
   }
-  await context.io.drained()
   return exitCodes[ending.exit]
+}
+
+/** A result that nobody got is no success, unless its reader went away by choice. */
+async function outputEnding(ending: Ending, { io }: CliContext): Promise<Ending> {
+  await io.drained()
+  if (io.closedBy === undefined) return ending
+  if (io.closedBy === 'EPIPE') return { exit: 'done' }
+  return { exit: 'unexpected', message: `cannot write to standard output (${io.closedBy})` }
 }
 
 async function endingOf(argv: readonly string[], context: CliContext): Promise<Ending> {
@@ -41,8 +48,6 @@ async function endingOf(argv: readonly string[], context: CliContext): Promise<E
     await program(context).parseAsync([...argv], { from: 'user' })
     return { exit: 'done' }
   } catch (error) {
-    // The reader of our output went away: nobody is left to tell, and nothing is wrong.
-    if (context.io.isClosed) return { exit: 'done' }
     if (context.signal.aborted) return { exit: 'interrupted' }
     if (error instanceof CommanderError) return usageEnding(error)
     return failureEnding(error, context)

@@ -29,6 +29,7 @@ import { Peers } from './resources/peers.ts'
 import { Sessions } from './resources/sessions.ts'
 import { memorySessions, SessionKeeper, type SessionStore } from './session.ts'
 import { parseBaseUrl } from './transport/address.ts'
+import { BridgeError } from './transport/failures.ts'
 import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
 import { type CallInput, type CallOptions, type KeyedOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
@@ -164,7 +165,13 @@ export class Bridge {
   }
 
   async #sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<MessageSent> {
-    return (await this.#courier.sendDraft(draft, options)) as MessageSent
+    try {
+      return (await this.#courier.sendDraft(draft, options)) as MessageSent
+    } catch (error) {
+      // What is remembered of the recipient may be out of date.
+      if (error instanceof BridgeError && error.code === 'not_found') await this.directory.forget()
+      throw error
+    }
   }
 
   /** Who a draft goes to, as the service wants it. */

@@ -11,7 +11,7 @@ import { messages } from './contract/agent/messages.ts'
 import type { EndpointSpec } from './contract/endpoint.ts'
 import type { MessageDraft, Outbox, OutboxEntry } from './outbox.ts'
 import type { SessionKeeper } from './session.ts'
-import { BridgeError, isOutcomeUnknown } from './transport/failures.ts'
+import { BridgeError, isOutcomeUnknown, LocalError } from './transport/failures.ts'
 import {
   type CallInput,
   type CallOptions,
@@ -113,7 +113,7 @@ export class Courier {
       await outbox.remove(entry.id)
       return answer
     } catch (error) {
-      await this.#settle(outbox, entry, isOutcomeUnknown(error))
+      await this.#settle(outbox, entry, !isAnswered(error))
       throw error
     }
   }
@@ -125,7 +125,7 @@ export class Courier {
       return { entry, outcome: 'sent', answer }
     } catch (error) {
       const mayPassLater = error instanceof BridgeError && error.retry === 'after-delay'
-      const stops = isOutcomeUnknown(error) || refusesIdentity(error)
+      const stops = !isAnswered(error) || refusesIdentity(error)
       await this.#settle(outbox, entry, stops || mayPassLater)
       if (stops || !(error instanceof Error)) throw error
       return { entry, outcome: mayPassLater ? 'delayed' : 'refused', error }
@@ -153,6 +153,12 @@ export class Courier {
 }
 
 const unkept = { id: '', created_at: '', server_id: '', agent_id: '' }
+
+/** The service refused it, or it cannot be put to the service. Everything else leaves the entry where it is. */
+const isAnswered = (error: unknown): boolean =>
+  error instanceof BridgeError
+    ? !isOutcomeUnknown(error)
+    : error instanceof LocalError && error.code === 'peer_unknown'
 
 /** The identity or its session is refused, not what the entry asks for: it stays until that is settled. */
 const refusesIdentity = (error: unknown): boolean =>

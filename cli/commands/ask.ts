@@ -41,6 +41,9 @@ export async function ask(
   text: string | undefined,
   options: AskOptions,
 ): Promise<void> {
+  if (options.resume !== undefined && peer !== undefined) {
+    throw new CommandFailure('usage', '--resume takes up a question that was asked; leave peer and text out')
+  }
   const agent = await context.agent()
   const deadline = context.clock().getTime() + options.timeout * 1000
   const question =

@@ -96,6 +96,8 @@ async function receive(
     if (heard && once === true) return true
     tell(page)
   }
+  if (until === undefined || clock() < until)
+    output.note('ended: the project limits how long to listen without news')
   return heard
 }
 

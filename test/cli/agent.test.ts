@@ -362,7 +362,7 @@ test('a command of --exec that is ended with listen is not acknowledged', async 
   const id = storedId(await cleo.bridge('send', 'dan', 'long work'))
   const mark = join(home.folder, 'mark')
   await writeFile(mark, '')
-  const listening = home.start(['listen', '--profile', 'dan', '--exec', 'echo started; exec sleep 60'])
+  const listening = home.start(['listen', '--profile', 'dan', '--exec', 'echo started; sleep 60; true'])
   await listening.printed(/started/)
   listening.child.kill('SIGINT')
   expect((await listening.ended).code).toBe(130)

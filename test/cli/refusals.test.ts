@@ -251,6 +251,27 @@ test('a new enrolment of the agent is its way back after a lost machine', async 
   await lost.remove()
 })
 
+test('a device-bound identity works on its machine, and on no other', async () => {
+  const { id } = await bridge.owner.createAgent(bridge.project.id, `dev-${count}`)
+  const code = await bridge.owner.enrollmentCode(bridge.project.id, id, { binding: 'device' })
+  const unbound = await enrol(home, 'dev', bridge.url, code)
+  expect(unbound).toMatchObject({ code: 5, stderr: expect.stringContaining('device_mismatch') })
+  expect((await enrol(home, 'dev', bridge.url, code, '--device')).code).toBe(0)
+  const asDevice = (...args: string[]) => home.run([...args, '--profile', 'dev'])
+  expect((await asDevice('whoami')).stdout).toContain('device-bound')
+
+  const path = home.path('dev', 'profile.json')
+  const profile = JSON.parse(await readFile(path, 'utf8')) as { device: string }
+  const { machine, ...device } = JSON.parse(profile.device) as { machine: string }
+  expect(machine).toMatch(/^[0-9a-f]{64}$/)
+  const moved = JSON.stringify({ ...device, machine: machine.replace(/./g, '0') })
+  await writeFile(path, JSON.stringify({ ...profile, device: moved }))
+  expect(await asDevice('whoami')).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('device_mismatch'),
+  })
+})
+
 test('plain http beyond this machine is refused before anything is sent or made', async () => {
   const { code, stderr } = await enrol(
     home,

@@ -204,6 +204,21 @@ test('a reader that goes away ends the program quietly', async () => {
   expect(written).toEqual({ stdout: '', stderr: '' })
 })
 
+test('a result that cannot be written is no success', async () => {
+  const stdout = new PassThrough()
+  const { context, written } = framed({}, stdout)
+  stdout.emit('error', Object.assign(new Error('no space'), { code: 'ENOSPC' }))
+  expect(await run(['outbox', 'list'], context)).toBe(1)
+  expect(written.stderr).toBe('bridge: cannot write to standard output (ENOSPC)\n')
+})
+
+test('an interruption ends the reading of standard input', async () => {
+  const { context, interruption } = framed()
+  const reading = run(['send', 'ben', '-'], context)
+  setImmediate(() => interruption.abort())
+  expect(await reading).toBe(130)
+})
+
 test('an interruption is exit 130 without words', async () => {
   const { context, interruption, written } = framed()
   interruption.abort()
