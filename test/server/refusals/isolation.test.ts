@@ -1,0 +1,207 @@
+/**
+ * Two projects on one node: what belongs to one does not exist for the other.
+ *
+ * "Project and access isolation apply to every operation, including long-poll responses." Interface §1; contract §1;
+ * design: reliability T1 to T4.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
+import { type EndpointId, endpoints } from '../../../sdk/contract/index.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import type { Reply } from '../../support/http.ts'
+import { TestOwner } from '../../support/owner.ts'
+import type { CaseOf } from '../endpoints/case.ts'
+import { cases } from '../endpoints/cases.ts'
+import { type Ready, send } from '../endpoints/send.ts'
+import { type Pair, startWorld, type World } from '../endpoints/world.ts'
+import type { Schema } from './fields.ts'
+
+let world: World
+/** The project that is looked for. */
+let theirs: Pair & { readonly ids: Readonly<Record<string, string>> }
+/** The project that looks. */
+let ours: Pair
+
+beforeAll(async () => {
+  world = await startWorld()
+  ours = await world.pair()
+  const pair = await world.pair()
+  theirs = { ...pair, ids: await everyIdOf(pair) }
+})
+afterAll(() => world.close())
+
+/** One id of each kind, of things that exist and are in use. */
+async function everyIdOf({ project, ada, ben, conversation }: Pair): Promise<Record<string, string>> {
+  const message = await ada.send(conversation, ben.id, 'between us')
+  const ownerConversation = await ada.conversationWith(ada.id)
+  const toOwner = await ada.send(ownerConversation, ada.id, 'to my owner')
+  const fromOwner = await world.owner.message(project.id, ada.id, 'to my agent')
+  const environments = `/api/admin/projects/${project.id}/environments`
+  const environment = await world.owner.ok<{ id: string }>({
+    target: environments,
+    body: { name: 'lab', kind: 'server' },
+  })
+  const { enrollment_id } = await world.owner.ok<{ enrollment_id: string }>({
+    target: `/api/admin/projects/${project.id}/agents/${await world.unenrolled(project.id)}/enrollment`,
+    body: {},
+  })
+  return {
+    project: project.id,
+    agent: ada.id,
+    'other agent': ben.id,
+    credential: ada.enrolled.credential_id,
+    session: ada.session?.id ?? '',
+    conversation,
+    'owner conversation': ownerConversation,
+    message: message.id,
+    'message to the owner': toOwner.id,
+    'message from the owner': fromOwner.id,
+    environment: environment.id,
+    enrolment: enrollment_id,
+  }
+}
+
+/** An id beside this one, of nothing: where ids are in order it stands at the same place. */
+const nobodys = (id: string): string => `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`
+
+/** The answer without what differs between any two answers. */
+const blind = ({ status, headers, text }: Reply, id: string) => ({
+  status,
+  headers: Object.keys(headers).sort(),
+  body: text
+    .replaceAll(id, '<id>')
+    .replaceAll(/"(request_id|observed_at|server_time|last_contact_at)":"[^"]*"/g, '"$1":"…"'),
+})
+
+/** Where a request may name something: parameters of the path, ids in the query and in the body. */
+function placesOf(entry: EndpointSpec): ((ready: Ready, id: string) => Ready)[] {
+  const names = (schema: unknown) => Object.entries((schema as Schema | undefined)?.properties ?? {})
+  const isId = ([, node]: [string, Schema]) => node.format === 'uuid' || node.items?.format === 'uuid'
+  return [
+    ...names(entry.params).map(([name]) => (ready: Ready, id: string) => ({
+      ...ready,
+      params: { ...ready.params, [name]: id },
+    })),
+    ...names(entry.query)
+      .filter(isId)
+      .map(([name]) => (ready: Ready, id: string) => ({ ...ready, query: `?${name}=${id}` })),
+    ...names(entry.body)
+      .filter(isId)
+      .map(([name, node]) => (ready: Ready, id: string) => ({
+        ...ready,
+        body: { ...(ready.body as object), [name]: node.type === 'array' ? listWith(ready, name, id) : id },
+      })),
+  ]
+}
+
+/** A list of ids in which the last is another. */
+function listWith({ body }: Ready, name: string, id: string): string[] {
+  const list = (body as Record<string, string[]>)[name] ?? []
+  return [...list.slice(0, -1), id]
+}
+
+const forAgents = endpoints.filter(({ caller }) => caller === 'agent' || caller === 'agent-without-session')
+const forOwners = endpoints.filter(({ path }) => path.startsWith('/api/admin/projects/{id}'))
+const named = (entries: readonly EndpointSpec[]) => entries.map((entry) => ({ id: entry.id, entry }))
+
+const ready = (entry: EndpointSpec) => (cases[entry.id as EndpointId] as CaseOf<never>).success(world)
+
+async function expectAlike(entry: EndpointSpec, make: (id: string) => Ready): Promise<void> {
+  for (const [kind, id] of Object.entries(theirs.ids)) {
+    const [foreign, unknown] = [await send(entry, make(id)), await send(entry, make(nobodys(id)))]
+    expect(blind(foreign, id), kind).toEqual(blind(unknown, nobodys(id)))
+    expect(foreign.status, kind).not.toBe(500)
+  }
+}
+
+describe.each(named(forAgents))('$id', ({ entry }) => {
+  test('reads an id of another project as one of nothing', async () => {
+    for (const place of placesOf(entry)) {
+      const own = await ready(entry)
+      // An instance has an id of its own making; asked by a live agent, so that neither attempt starts a session.
+      const by = entry.id === 'sessions.start' ? ours.ada : own.by
+      await expectAlike(entry, (id) => place({ ...own, by }, id))
+    }
+  })
+
+  test.runIf(entry.caller === 'agent')('knows no session of another project', async () => {
+    const own = { ...(await ready(entry)), by: ours.ada }
+    const { session = '' } = theirs.ids
+    const foreign = await send(entry, { ...own, session })
+    const unknown = await send(entry, { ...own, session: nobodys(session) })
+    expect(blind(foreign, session)).toEqual(blind(unknown, nobodys(session)))
+    expect(foreign.json).toMatchObject({ error: 'session_unknown' })
+  })
+
+  test('tells nothing of another project', async () => {
+    if (entry.id === 'sessions.close') return
+    const { text } = await send(entry, { ...(await ready(entry)), by: ours.ada })
+    for (const [kind, id] of Object.entries(theirs.ids))
+      expect([kind, text.includes(id)]).toEqual([kind, false])
+  })
+})
+
+describe.each(named(forOwners))('$id', ({ entry }) => {
+  test('finds nothing of one project in another', async () => {
+    const places = placesOf(entry)
+    const own = await ready(entry)
+    for (const place of places.slice(1)) {
+      await expectAlike(entry, (id) => place({ ...own, params: { ...own.params, id: ours.project.id } }, id))
+    }
+    expect(own.by).toBeInstanceOf(TestOwner)
+  })
+})
+
+describe('a conversation', () => {
+  test('is there for its own agent and for nobody of another project', async () => {
+    const target = `/api/v1/conversations/${theirs.conversation}`
+    expect((await theirs.ada.call({ target })).status).toBe(200)
+    expect((await ours.ada.call({ target })).json).toMatchObject({ error: 'not_found' })
+  })
+
+  test('of two agents is nothing to a third of their project', async () => {
+    const cy = await world.agent(theirs.project.id)
+    for (const id of [theirs.conversation, theirs.ids['owner conversation'] ?? '']) {
+      for (const path of [`/api/v1/conversations/${id}`, `/api/v1/conversations/${id}/messages`]) {
+        expect((await cy.call({ target: path })).json).toMatchObject({ error: 'not_found' })
+      }
+    }
+    const body = { message_ids: [theirs.ids.message] }
+    const reply = await cy.call({ target: '/api/v1/acknowledgements', body })
+    expect(reply.json).toMatchObject({ error: 'not_found' })
+  })
+
+  test('is not acknowledged by its sender', async () => {
+    const body = { message_ids: [theirs.ids.message] }
+    const reply = await theirs.ada.call({ target: '/api/v1/acknowledgements', body })
+    expect(reply.json).toMatchObject({ error: 'not_found' })
+  })
+})
+
+describe('an Idempotency-Key', () => {
+  test('is another one in another project', async () => {
+    const key = crypto.randomUUID()
+    const open = ({ ada }: Pair) =>
+      ada.call({ target: '/api/v1/conversations', body: { recipient_agent_id: ada.id }, key })
+    const [one, other] = [await open(theirs), await open(ours)]
+    expect([one.status, other.status]).toEqual([200, 200])
+    expect(other.headers['idempotency-replayed']).toBeUndefined()
+    expect((other.json as { project_id: string }).project_id).toBe(ours.project.id)
+  })
+})
+
+describe('a wait', () => {
+  const waitSeconds = 2
+
+  test('is not ended by what another project hears', async () => {
+    const listener = await world.agent(ours.project.id)
+    const started = performance.now()
+    const waiting = listener.call({ target: `/api/v1/inbox?wait_seconds=${waitSeconds}` })
+    const talk = async (by: TestAgent, to: TestAgent) => {
+      for (let count = 0; count < 10; count += 1) await by.send(theirs.conversation, to.id, `${count}`)
+    }
+    await Promise.all([talk(theirs.ada, theirs.ben), talk(theirs.ben, theirs.ada)])
+    expect((await waiting).json).toEqual({ messages: [], has_more: false, waiting: 0 })
+    expect(performance.now() - started).toBeGreaterThanOrEqual(waitSeconds * 1000 - 50)
+  })
+})
