@@ -1,0 +1,50 @@
+/** A long-poll that is open: its answer, and the client's way to leave before it comes. */
+import { request } from 'node:http'
+import type { TestAgent } from './agent.ts'
+import type { TestBridge } from './bridge.ts'
+
+export interface OpenWait {
+  /** The parsed answer, or undefined when the client left. */
+  readonly answer: Promise<{ status: number; body: WaitBody } | undefined>
+  /** Closes the connection; resolves once it is closed on this side. */
+  leave(): Promise<void>
+}
+
+export interface WaitBody {
+  readonly error?: string
+  readonly messages?: readonly { readonly id: string; readonly body: string }[]
+  readonly waiting?: number
+}
+
+/** Sends the request; it is open once the bridge shows the agent as listening, see {@link isListening}. */
+export function openWait(agent: TestAgent, query = 'wait_seconds=20'): OpenWait {
+  const target = `/api/v1/inbox?${query}`
+  const { hostname, port } = new URL(agent.baseUrl)
+  const headers = Object.fromEntries(agent.sign({ target }, ''))
+  const call = request({ host: hostname, port, path: target, headers, agent: false })
+  const closed = new Promise<void>((resolve) => call.once('close', resolve))
+  const answer = new Promise<Awaited<OpenWait['answer']>>((resolve) => {
+    call.once('error', () => resolve(undefined))
+    call.once('response', async (response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of response) chunks.push(chunk as Buffer)
+      const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as WaitBody
+      resolve({ status: response.statusCode ?? 0, body })
+    })
+  })
+  call.end()
+  return {
+    answer,
+    async leave() {
+      call.destroy()
+      await closed
+    },
+  }
+}
+
+/** As the owner sees it: a wait of the agent is open, or was a moment ago. */
+export async function isListening({ owner, project }: TestBridge, agent: TestAgent): Promise<boolean> {
+  const target = `/api/admin/projects/${project.id}/agents/${agent.id}`
+  const { connection } = await owner.ok<{ connection: { listening_now: boolean } }>({ target })
+  return connection.listening_now
+}
