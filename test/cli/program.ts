@@ -5,7 +5,6 @@
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,10 +21,10 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** Stripping the types of a hundred files is most of a start; it is done once for all tests of a run. */
-const cacheFolder = mkdtempSync(join(tmpdir(), 'bridge-compile-cache-'))
-const cache = { NODE_COMPILE_CACHE: cacheFolder }
-process.once('exit', () => rmSync(cacheFolder, { recursive: true, force: true }))
+/** Stripping the types of a hundred files is most of a start; node keeps what it made of them. */
+const cache = {
+  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url)),
+}
 
 const main = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 

@@ -2,7 +2,7 @@
 import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Answer, answerJson, refuse, startNode } from '../sdk/node.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Enrolled, enrollAgain, enrolled } from './people.ts'
@@ -23,8 +23,8 @@ beforeEach(async () => {
   count += 1
   home = await TestHome.make()
   cleo = await enrolled(bridge, home, `cleo-${count}`)
-  return () => home.remove()
 }, 60_000)
+afterEach(() => home.remove())
 
 /** Point the profile at another address. */
 async function moveTo(url: string): Promise<void> {
