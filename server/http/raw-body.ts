@@ -12,6 +12,11 @@ const none = Buffer.alloc(0)
 export function useRawBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  // Node would invite the body of `Expect: 100-continue` before anybody looked at the head.
+  app.server.on('checkContinue', app.routing)
+  app.addHook('preParsing', async (request, reply) => {
+    if (request.headers.expect !== undefined) reply.raw.writeContinue()
+  })
 }
 
 /** The bytes of the body as they were sent, before `parseBody`. */

@@ -75,10 +75,19 @@ function repliesIn(text: string): RawReply[] {
         field.slice(field.indexOf(':') + 1).trim(),
       ]),
     )
-    const length = Number(headers['content-length'] ?? 0)
-    const body = rest.slice(split + 4, split + 4 + length)
+    const [body, left] = bodyOf(headers, rest.slice(split + 4))
     replies.push({ status: Number(line.split(' ')[1]), headers, body })
-    rest = rest.slice(split + 4 + length)
+    rest = left
   }
   return replies
+}
+
+/** The body by its length or its one last chunk, and what follows it. */
+function bodyOf(headers: Readonly<Record<string, string>>, text: string): [body: string, rest: string] {
+  if (headers['transfer-encoding'] === 'chunked') {
+    const end = text.indexOf('0\r\n\r\n') + 5
+    return [text.slice(0, end - 5), text.slice(end)]
+  }
+  const length = Number(headers['content-length'] ?? 0)
+  return [text.slice(0, length), text.slice(length)]
 }
