@@ -11,7 +11,7 @@ import type { InboxPage } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import type { AgentCaller } from '../identity/callers.ts'
-import { holdOffer, type InboxRead, readInbox } from '../inbox/actions.ts'
+import { type InboxRead, offerOf, readInbox } from '../inbox/actions.ts'
 
 interface Poll {
   readonly caller: AgentCaller
@@ -31,7 +31,7 @@ export async function longPoll(
     first.page.messages.length > 0 || seconds === 0
       ? first
       : await waitFor(context, { caller, limit, seconds, request }, first)
-  const settle = holdOffer(context, read)
+  const settle = offerOf(context, read)
   onFlushed(reply, (flushed) => {
     settle(flushed).catch((error: unknown) => request.log.error({ err: error }, 'an offer was not recorded'))
   })

@@ -25,6 +25,8 @@ export interface Presence {
   /** Open a wait; the returned function ends it. @throws wait_limit, capacity_reached */
   openWait(agentId: string, sessionId: string): () => void
   hasOpenWait(agentId: string): boolean
+  /** The sessions that have an open wait. */
+  waitingSessions(): readonly string[]
   /** The connection words; `stored` is the last contact that the database knows, from before a restart. */
   connection(agentId: string, now: Date, stored: string | null): Connection
   /** A person at the owner's API. */
@@ -90,6 +92,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
         open = false
       }
     },
+    waitingSessions: () => [...sessionWaits.keys()],
     hasOpenWait: (agentId) => (agents.get(agentId)?.waits ?? 0) > 0,
     touchOwner(now) {
       ownerContact = now

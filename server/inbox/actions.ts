@@ -6,14 +6,17 @@
  *
  * Contract §6.
  */
+import type { Kysely } from 'kysely'
 import type { InboxPage, OfferedMessage } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
-import type { MessageRow } from '../database/tables.ts'
+import type { MessageRow, Tables } from '../database/tables.ts'
 import { type Admitted, readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { toMessage } from '../messages/store.ts'
 import * as store from './store.ts'
+
+type Db = Kysely<Tables>
 
 /** What one read found: the page, and when a redelivery falls due if nothing was there. */
 export interface InboxRead {
@@ -25,6 +28,10 @@ export interface InboxRead {
 
 const redeliveryMs = limits.redeliverySeconds * 1000
 
+/**
+ * The messages of the page are held while their bytes travel: no other read of the session gets them. Whoever reads
+ * calls `offerOf` and tells it how that ended.
+ */
 export function readInbox(context: Context, caller: AgentCaller, limit: number): Promise<InboxRead> {
   return readAs(context, caller, async (db, agent, at) => {
     const { id: session, generation } = agent.session
@@ -33,21 +40,32 @@ export function readInbox(context: Context, caller: AgentCaller, limit: number):
     const held = context.offers.heldBy(session)
     const dueBefore = new Date(at.getTime() - redeliveryMs).toISOString()
 
-    const due = (await store.listDue(db, view, dueBefore, limit + held)).filter(notHeld)
+    const allDue = await store.listDue(db, view, dueBefore, limit + held)
+    const allFresh = await store.listFresh(db, view, limit + 1 + held)
+    const waiting = await store.countWaiting(db, agent.agent_id)
+
+    // Nothing is awaited until the page is held: what is not held now is held by nobody else before.
+    const due = allDue.filter(notHeld)
+    const fresh = allFresh.filter(notHeld)
     const kept = Math.min(due.length, context.offers.kept(session, limit))
-    const fresh = (await store.listFresh(db, view, limit + 1 + held)).filter(notHeld)
     const newOnes = fresh.slice(0, limit - kept)
     const rows = [...newOnes, ...due.slice(0, limit - newOnes.length)]
-
-    const page = {
-      messages: rows.map((row) => offered(row, at)),
-      has_more: fresh.length + due.length > rows.length,
-      waiting: await store.countWaiting(db, agent.agent_id),
-    }
-    const earliest = rows.length > 0 ? null : await store.findEarliestOffer(db, view)
-    const nextDueAt = earliest === null ? undefined : new Date(Date.parse(earliest) + redeliveryMs)
+    context.offers.hold(
+      session,
+      rows.map(({ id }) => id),
+    )
+    const has_more = fresh.length + due.length > rows.length
+    const page = { messages: rows.map((row) => offered(row, at)), has_more, waiting }
+    const nextDueAt = rows.length > 0 ? undefined : await nextDue(context, db, view, session)
     return { page, agent, at, nextDueAt }
   })
+}
+
+/** A message that is on its way is no reason to look again: its reader's end is, and that wakes. */
+async function nextDue(context: Context, db: Db, view: store.InboxView, session: string) {
+  const offers = await store.listEarliestOffers(db, view, 1 + context.offers.heldBy(session))
+  const next = offers.find(({ id }) => !context.offers.isHeld(session, id))
+  return next === undefined ? undefined : new Date(Date.parse(next.last_offered_at) + redeliveryMs)
 }
 
 function offered(row: MessageRow, at: Date): OfferedMessage {
@@ -64,22 +82,23 @@ function offered(row: MessageRow, at: Date): OfferedMessage {
 }
 
 /**
- * Hold the messages of a page while their bytes travel. The returned function is called once with whether they were
- * flushed: then the offer is recorded, else the messages are free to be offered again.
+ * The offer that a read made. The returned function is called once with whether the bytes were flushed: then the offer
+ * is recorded, else the messages are free again and another read of the agent is woken for them.
  */
-export function holdOffer(
+export function offerOf(
   context: Context,
   { page, agent, at }: InboxRead,
 ): (flushed: boolean) => Promise<void> {
   const ids = page.messages.map((message) => message.id)
-  context.offers.hold(agent.session.id, ids)
   context.offers.used(agent.session.id, ids.length)
   return async (flushed) => {
+    if (ids.length === 0) return
     try {
       const offer = { generation: agent.session.generation, at: at.toISOString() }
-      if (flushed && ids.length > 0) await context.write((tx) => store.markOffered(tx, ids, offer))
+      if (flushed) await context.write((tx) => store.markOffered(tx, ids, offer))
     } finally {
       context.offers.release(agent.session.id, ids)
+      if (!flushed) context.wakeups.notify(agent.agent_id)
     }
   }
 }

@@ -66,15 +66,17 @@ const due = prepared<{
     .limit(p('limit')),
 )
 
-const earliestOffer = prepared<{ agent_id: string; generation: number }>()((db, p) =>
+const earliestOffers = prepared<{ agent_id: string; generation: number; limit: number }>()((db, p) =>
   db
     .selectFrom('messages')
-    .select('last_offered_at')
+    .select(['id', 'last_offered_at'])
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
+    .where('last_offered_at', 'is not', null)
     .orderBy('last_offered_at')
-    .limit(1),
+    .limit(p('limit'))
+    .$narrowType<{ last_offered_at: string }>(),
 )
 
 const waitingIn = prepared<{ agent_id: string }>()((db, p) =>
@@ -101,17 +103,18 @@ export const listFresh = (db: Db, view: InboxView, limit: number): Promise<Messa
 export const listDue = (db: Db, view: InboxView, before: string, limit: number): Promise<MessageRow[]> =>
   due.all(db, { agent_id: view.agentId, generation: view.generation, before, ...typesOf(view.scopes), limit })
 
-/** When the longest unacknowledged offer of this session was made. */
-export async function findEarliestOffer(db: Db, view: InboxView): Promise<string | null> {
-  const found = await earliestOffer.first(db, { agent_id: view.agentId, generation: view.generation })
-  return found?.last_offered_at ?? null
-}
+/** The longest unacknowledged offers of this session. */
+export const listEarliestOffers = (db: Db, view: InboxView, limit: number) =>
+  earliestOffers.all(db, { agent_id: view.agentId, generation: view.generation, limit })
 
 export async function countWaiting(db: Db, agentId: string): Promise<number> {
   return (await waitingIn.first(db, { agent_id: agentId }))?.waiting ?? 0
 }
 
-/** Record that these were offered at `at`. An acknowledgement that came first keeps its own record. */
+/**
+ * Record that these were offered at `at`. An acknowledgement that came first keeps its own record, and so does a newer
+ * session that was offered them meanwhile.
+ */
 export async function markOffered(
   tx: Tx,
   ids: readonly string[],
@@ -127,5 +130,6 @@ export async function markOffered(
     }))
     .where('id', 'in', ids)
     .where('acknowledged_at', 'is', null)
+    .where('offered_generation', '<=', offer.generation)
     .execute()
 }

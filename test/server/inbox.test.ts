@@ -1,0 +1,383 @@
+/** The inbox: what is offered, in which order, how often, and what ends a wait. Contract §6. */
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { databasePath } from '../../server/store-files.ts'
+import { enroll, type TestAgent } from '../support/agent.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { rawRequest } from '../support/raw-socket.ts'
+import { isListening, openWait } from '../support/waits.ts'
+
+let bridge: TestBridge
+let conversation: string
+
+beforeEach(async () => {
+  bridge = await startBridge()
+  conversation = await bridge.ada.conversationWith(bridge.ben.id)
+})
+afterEach(() => bridge.close())
+
+interface Offered {
+  readonly id: string
+  readonly body: string
+  readonly sequence: number
+  readonly delivery: { readonly attempt: number; readonly offers: number; readonly first_offered_at: string }
+}
+
+interface Page {
+  readonly messages: Offered[]
+  readonly has_more: boolean
+  readonly waiting: number
+}
+
+const read = (agent: TestAgent, query = ''): Promise<Page> =>
+  agent.ok<Page>({ target: `/api/v1/inbox${query}` })
+
+const bodiesOf = ({ messages }: { messages: readonly { body: string }[] }) => messages.map(({ body }) => body)
+
+/** Ada writes to Ben, one after the other. */
+async function write(...texts: string[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const text of texts) ids.push((await bridge.ada.send(conversation, bridge.ben.id, text)).id)
+  return ids
+}
+
+const numbered = (count: number, word = 'note') =>
+  Array.from({ length: count }, (_, index) => `${word} ${index}`)
+
+const acknowledge = (agent: TestAgent, ids: readonly string[]) =>
+  agent.call({ target: '/api/v1/acknowledgements', body: { message_ids: ids }, key: null })
+
+async function newSession(agent: TestAgent): Promise<void> {
+  await agent.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+  await agent.startSession()
+}
+
+describe('offering', () => {
+  test('first offers run in sequence order, page by page, and each message once', async () => {
+    await write(...numbered(7))
+    const pages = [await read(bridge.ben, '?limit=3'), await read(bridge.ben, '?limit=3')]
+    pages.push(await read(bridge.ben, '?limit=3'), await read(bridge.ben, '?limit=3'))
+    expect(pages.map(bodiesOf)).toEqual([
+      ['note 0', 'note 1', 'note 2'],
+      ['note 3', 'note 4', 'note 5'],
+      ['note 6'],
+      [],
+    ])
+    expect(pages.map(({ has_more }) => has_more)).toEqual([true, true, false, false])
+    expect(pages.map(({ waiting }) => waiting)).toEqual([7, 7, 7, 7])
+  })
+
+  test('what was offered is offered again after 60 seconds, not before, and says the how manyth time it is', async () => {
+    const [id = ''] = await write('remember me')
+    const first = await read(bridge.ben)
+    expect(first.messages).toMatchObject([{ id, delivery: { attempt: 1, offers: 1 } }])
+    bridge.clock.advance(50)
+    expect(await read(bridge.ben)).toMatchObject({ messages: [], waiting: 1 })
+    bridge.clock.advance(10)
+    const second = await read(bridge.ben)
+    expect(second.messages).toMatchObject([
+      {
+        id,
+        delivery: { attempt: 2, offers: 2, first_offered_at: first.messages[0]?.delivery.first_offered_at },
+      },
+    ])
+    expect(await read(bridge.ben)).toMatchObject({ messages: [], waiting: 1 })
+  })
+
+  test('what is acknowledged is never offered again, in no session', async () => {
+    const [first = '', second = ''] = await write('one', 'two')
+    await read(bridge.ben)
+    expect((await acknowledge(bridge.ben, [first])).json).toEqual({ acknowledged: [first], already: [] })
+    bridge.clock.advance(60)
+    expect((await read(bridge.ben)).messages).toMatchObject([{ id: second }])
+    await newSession(bridge.ben)
+    expect((await read(bridge.ben)).messages).toMatchObject([{ id: second }])
+    expect((await acknowledge(bridge.ben, [second, first])).json).toEqual({
+      acknowledged: [second],
+      already: [first],
+    })
+    expect(await read(bridge.ben)).toMatchObject({ messages: [], waiting: 0 })
+  })
+
+  test('acknowledging what is not one’s own acknowledges nothing', async () => {
+    const [id = ''] = await write('mine')
+    const unknown = await acknowledge(bridge.ben, [id, randomUUID()])
+    expect([unknown.status, unknown.json]).toMatchObject([404, { error: 'not_found' }])
+    expect((await acknowledge(bridge.ada, [id])).status).toBe(404)
+    expect((await read(bridge.ben)).messages).toMatchObject([{ id }])
+  })
+
+  test('a new session is offered everything unacknowledged at once', async () => {
+    await write(...numbered(3))
+    await read(bridge.ben, '?limit=2')
+    await newSession(bridge.ben)
+    const page = await read(bridge.ben)
+    expect(bodiesOf(page)).toEqual(['note 0', 'note 1', 'note 2'])
+    expect(page.messages.map(({ delivery }) => delivery.attempt)).toEqual([2, 2, 1])
+  })
+
+  test('a session that is resumed is not a new one', async () => {
+    await write('once')
+    await read(bridge.ben)
+    await bridge.ben.startSession()
+    expect((await read(bridge.ben)).messages).toEqual([])
+  })
+
+  test.each([{ pages: [10] }, { pages: Array(10).fill(1) }, { pages: [5, 5] }])(
+    'one place in ten is kept for redeliveries that are due: pages of $pages',
+    async ({ pages }) => {
+      await write(...numbered(10, 'old'))
+      await read(bridge.ben)
+      bridge.clock.advance(60)
+      await write(...numbered(20, 'new'))
+      const bodies: string[] = []
+      for (const limit of pages) bodies.push(...bodiesOf(await read(bridge.ben, `?limit=${limit}`)))
+      expect(bodies.filter((body) => body.startsWith('old'))).toEqual(['old 0'])
+      expect(bodies.filter((body) => body.startsWith('new'))).toEqual(numbered(9, 'new'))
+    },
+  )
+
+  test('redeliveries fill a page that has room, longest ago first', async () => {
+    await write('first')
+    await read(bridge.ben)
+    bridge.clock.advance(1)
+    await write('second')
+    await read(bridge.ben)
+    bridge.clock.advance(60)
+    await write('third')
+    expect(bodiesOf(await read(bridge.ben))).toEqual(['third', 'first', 'second'])
+  })
+})
+
+describe('an offer counts when its bytes were sent', () => {
+  /** More than the sockets between two processes hold: a page of it is on its way until somebody reads. */
+  const writeLarge = async () => {
+    const ids: string[] = []
+    for (const text of numbered(100, 'x'.repeat(60_000))) {
+      ids.push((await bridge.owner.message(bridge.project.id, bridge.ben.id, text)).id)
+    }
+    return ids
+  }
+  const everything = '/api/v1/inbox?limit=100'
+  /** A page whose bytes were sent is recorded a moment later. */
+  const deliveryOf = async (id: string) => {
+    const { delivery } = await bridge.ben.ok<{ delivery: { offers: number } }>({
+      target: `/api/v1/messages/${id}`,
+    })
+    return delivery.offers
+  }
+
+  /** A reader that takes the first bytes of its page and no more. */
+  async function slowReader() {
+    const socket = connect(bridge.server.port, '127.0.0.1')
+    socket.write(rawRequest(bridge.ben, { target: everything }))
+    await once(socket, 'readable')
+    return socket
+  }
+
+  test('a connection that closed before does not count, and the next read gets everything', async () => {
+    const [id = ''] = await writeLarge()
+    const socket = await slowReader()
+    expect((await read(bridge.ben, '?limit=100')).messages.length).toBe(0)
+    socket.destroy()
+    const page = await read(bridge.ben, '?limit=100&wait_seconds=20')
+    expect(page.messages.map(({ delivery }) => delivery.attempt)).toEqual(Array(100).fill(1))
+    await expect.poll(() => deliveryOf(id)).toBe(1)
+  })
+
+  test('while a slow reader takes its page, a second read neither gets those messages nor spins', async () => {
+    const ids = await writeLarge()
+    await read(bridge.ben, '?limit=100')
+    await expect.poll(() => deliveryOf(ids[99] ?? '')).toBe(1)
+    bridge.clock.advance(60)
+    const slow = await slowReader()
+
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    const began = performance.now()
+    const { messages, waiting } = await read(bridge.ben, '?limit=100&wait_seconds=1')
+    expect([messages.length, waiting]).toEqual([0, 100])
+    expect(performance.now() - began).toBeGreaterThan(990)
+    expect(timers.mock.calls.length).toBeLessThan(20)
+    slow.destroy()
+  })
+
+  test('a page that a fenced session reads to its end late is not offered again to the one that has it', async () => {
+    const ids = await writeLarge()
+    const slow = await slowReader()
+    bridge.clock.advance(90)
+    await bridge.ben.startSession(randomUUID())
+    expect((await read(bridge.ben, '?limit=100')).messages).toHaveLength(100)
+    await expect.poll(() => deliveryOf(ids[99] ?? '')).toBe(1)
+
+    slow.resume()
+    await once(slow, 'close')
+    expect((await read(bridge.ben, '?limit=100&wait_seconds=1')).messages.length).toBe(0)
+  })
+
+  test('a client that left while it waited for a redelivery does not keep the message from the next read', async () => {
+    await write('patience')
+    await read(bridge.ben)
+    const wait = openWait(bridge.ben)
+    await expect.poll(() => isListening(bridge, bridge.ben)).toBe(true)
+    bridge.clock.advance(61)
+    await wait.leave()
+    await expect.poll(async () => bodiesOf(await read(bridge.ben))).toEqual(['patience'])
+  })
+})
+
+describe('waiting', () => {
+  test('a wait with nothing new waits its time, though old mail is unacknowledged', async () => {
+    await write('old')
+    await read(bridge.ben)
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    const began = performance.now()
+    expect(await read(bridge.ben, '?wait_seconds=1')).toMatchObject({ messages: [], waiting: 1 })
+    expect(performance.now() - began).toBeGreaterThan(990)
+    expect(timers.mock.calls.length).toBeLessThan(20)
+  })
+
+  test('a wait ends at once with what is stored meanwhile', async () => {
+    const wait = openWait(bridge.ben)
+    await expect.poll(() => isListening(bridge, bridge.ben)).toBe(true)
+    await write('now')
+    expect(await wait.answer).toMatchObject({ status: 200, body: { messages: [{ body: 'now' }] } })
+  })
+
+  test('of two reads at once each message goes to one', async () => {
+    await write(...numbered(20))
+    const pages = await Promise.all([read(bridge.ben, '?limit=15'), read(bridge.ben, '?limit=15')])
+    expect(pages.flatMap(bodiesOf)).toEqual(numbered(20))
+  })
+
+  test('of two waits of one session one gets the message', async () => {
+    const waits = [openWait(bridge.ben, 'wait_seconds=2'), openWait(bridge.ben, 'wait_seconds=2')]
+    await expect.poll(async () => (await thirdWait(bridge.ben)).status).toBe(429)
+    await write('for one')
+    const answers = await Promise.all(waits.map(({ answer }) => answer))
+    expect(answers.flatMap((answer) => bodiesOf({ messages: answer?.body.messages ?? [] }))).toEqual([
+      'for one',
+    ])
+  })
+
+  test('a third wait of a session is refused until one of the two has ended', async () => {
+    const waits = [openWait(bridge.ben), openWait(bridge.ben)]
+    await expect.poll(async () => (await thirdWait(bridge.ben)).status).toBe(429)
+    const refused = await thirdWait(bridge.ben)
+    expect(refused.json).toMatchObject({ error: 'wait_limit', details: { limit: 2 } })
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    expect((await read(bridge.ben)).messages).toEqual([])
+    expect((await thirdWait(bridge.ada)).status).toBe(200)
+
+    await waits[0]?.leave()
+    await expect.poll(async () => (await thirdWait(bridge.ben)).status, { timeout: 5000 }).toBe(200)
+    await waits[1]?.leave()
+  })
+})
+
+const thirdWait = (agent: TestAgent) => agent.call({ target: '/api/v1/inbox?wait_seconds=1' })
+
+describe('what is withheld', () => {
+  const pair = (enabled: boolean) =>
+    bridge.owner.ok({
+      target: `/api/admin/projects/${bridge.project.id}/pairings`,
+      body: { agent_ids: [bridge.ada.id, bridge.ben.id], enabled },
+    })
+
+  test('mail between agents whose pair is disabled comes when the pair is enabled again, also to an open wait', async () => {
+    await write('held back')
+    await pair(false)
+    expect(await read(bridge.ben)).toMatchObject({ messages: [], waiting: 1 })
+    await bridge.owner.message(bridge.project.id, bridge.ben.id, 'from the owner')
+    expect(bodiesOf(await read(bridge.ben))).toEqual(['from the owner'])
+
+    const wait = openWait(bridge.ben)
+    await expect.poll(() => isListening(bridge, bridge.ben)).toBe(true)
+    await pair(true)
+    expect(await wait.answer).toMatchObject({
+      status: 200,
+      body: { messages: [{ body: 'held back', delivery: { attempt: 1 } }] },
+    })
+  })
+
+  test.each([
+    { scopes: ['tasks', 'transfers'], sees: [] },
+    { scopes: ['messages:read'], sees: ['hello'] },
+    { scopes: ['messages'], sees: ['hello'] },
+  ])('a credential with $scopes is offered $sees', async ({ scopes, sees }) => {
+    const { owner, project, ben } = bridge
+    await write('hello')
+    const code = await owner.enrollmentCode(project.id, ben.id, { scopes })
+    const again = await enroll(bridge.url, code, bridge.clock)
+    await again.startSession()
+    expect(bodiesOf(await read(again))).toEqual(sees)
+    expect((await read(again)).waiting).toBe(1)
+  })
+})
+
+describe('a wait ends with its reason when the agent may not listen any more', () => {
+  const project = () => `/api/admin/projects/${bridge.project.id}`
+
+  test.each([
+    {
+      what: 'its credential is revoked',
+      status: 401,
+      error: 'credential_revoked',
+      act: () =>
+        bridge.owner.ok({
+          target: `${project()}/credentials/${bridge.ben.enrolled.credential_id}/revoke`,
+          body: {},
+        }),
+    },
+    {
+      what: 'the agent is disabled',
+      status: 403,
+      error: 'agent_disabled',
+      act: () =>
+        bridge.owner.ok({
+          target: `${project()}/agents/${bridge.ben.id}/state`,
+          body: { state: 'disabled' },
+        }),
+    },
+    {
+      what: 'the project is archived',
+      status: 410,
+      error: 'project_archived',
+      act: () => bridge.owner.ok({ target: `${project()}/state`, body: { state: 'archived' } }),
+    },
+    {
+      what: 'the agent was enrolled again',
+      status: 401,
+      error: 'credential_revoked',
+      act: async () =>
+        enroll(bridge.url, await bridge.owner.enrollmentCode(bridge.project.id, bridge.ben.id), bridge.clock),
+    },
+    {
+      what: 'its session is closed',
+      status: 409,
+      error: 'session_closed',
+      act: () => bridge.ben.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null }),
+    },
+    {
+      what: 'another process fenced its session',
+      status: 409,
+      error: 'session_fenced',
+      act: async () => {
+        const database = new Database(databasePath(bridge.data))
+        database
+          .prepare("UPDATE sessions SET state = 'fenced', ended_at = started_at WHERE id = ?")
+          .run(bridge.ben.session?.id)
+        database.close()
+      },
+    },
+  ])('$what: $error', async ({ act, status, error }) => {
+    const wait = openWait(bridge.ben)
+    await expect.poll(() => isListening(bridge, bridge.ben)).toBe(true)
+    const began = performance.now()
+    await act()
+    expect(await wait.answer).toMatchObject({ status, body: { error } })
+    expect(performance.now() - began).toBeLessThan(10_000)
+  })
+})
