@@ -91,21 +91,26 @@ async function readLine(stdin: Readable): Promise<string> {
 
 /** Raw mode: the terminal echoes nothing, and hands over each key as it comes. */
 function readUnechoed(stdin: Streams['stdin'], stderr: Writable, prompt: string): Promise<string> {
-  stderr.write(prompt)
+  // Before the prompt is seen: who answers at once must not be echoed.
   stdin.setRawMode?.(true)
+  stderr.write(prompt)
   stdin.resume()
   return new Promise((resolve, reject) => {
     let typed = ''
-    const end = (settle: () => void) => {
+    const end = (settle: () => void, rest = '') => {
       stdin.off('data', onData)
       stdin.setRawMode?.(false)
       stdin.pause()
+      // What was pasted behind the line answers the next prompt.
+      if (rest !== '') stdin.unshift(rest)
       stderr.write('\n')
       settle()
     }
     const onData = (chunk: Buffer | string) => {
-      for (const key of String(chunk)) {
-        if (key === '\r' || key === '\n' || key === '\u0004') return end(() => resolve(typed))
+      const keys = [...String(chunk)]
+      for (const [index, key] of keys.entries()) {
+        const rest = () => keys.slice(index + 1).join('')
+        if (key === '\r' || key === '\n' || key === '\u0004') return end(() => resolve(typed), rest())
         if (key === '\u0003') return end(() => reject(new CommandFailure('interrupted', 'interrupted')))
         typed = key === '\u007f' || key === '\b' ? [...typed].slice(0, -1).join('') : typed + key
       }

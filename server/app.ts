@@ -1,5 +1,6 @@
 /** One page: everything the service is, registered in reading order. */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
+import { contract } from '../sdk/contract/index.ts'
 import { limits } from '../sdk/contract/limits.ts'
 import { acknowledgementRoutes } from './acknowledgements/routes.ts'
 import { agentOwnerRoutes } from './agents/owner-routes.ts'
@@ -34,6 +35,12 @@ export interface AppOptions {
   readonly random: (bytes: number) => Buffer
 }
 
+/** What Node says of a request that never became one → the status line that answers it. */
+const clientErrors: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+}
+
 /** The HTTP server without routes: it exists before the context, which logs through it. */
 export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
   return fastify({
@@ -58,7 +65,7 @@ export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
     },
     clientErrorHandler(error, socket) {
       // Before there is a request there is no code to answer with; the status line is all that a broken client needs.
-      const status = (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
+      const status = clientErrors[(error as NodeJS.ErrnoException).code ?? ''] ?? 400
       if (socket.writable) socket.end(`HTTP/1.1 ${status} \r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
       else socket.destroy()
     },
@@ -73,8 +80,10 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   useRequestLog(app)
   useFraming(app)
   useFaults(app)
-  app.addHook('onRequest', async () => {
-    if (context.stopping.aborted) throw new Fault('unavailable', { retryAfterMs: 1000 })
+  app.addHook('onRequest', async (request) => {
+    // Liveness and readiness are asked most when the server stops.
+    if (isHealthCheck(request.url) || !context.stopping.aborted) return
+    throw new Fault('unavailable', { retryAfterMs: 1000 })
   })
   useRawBodies(app)
   useContractValidation(app)
@@ -101,3 +110,6 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     messageOwnerRoutes(api, context)
   })
 }
+
+const isHealthCheck = (url: string): boolean =>
+  url === contract.health.get.path || url === contract.health.ready.path

@@ -184,12 +184,18 @@ function loopback(host: string): string {
   )
 }
 
+/** Without TLS the sign-in cookie cannot be Secure, so plain HTTP is for this machine alone. Contract §10. */
 function origin(text: string): string {
   if (text === '') return ''
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url && (url.protocol === 'http:' || url.protocol === 'https:') && url.origin === text) return text
-  throw new ConfigError(`portal_origin must be an origin such as https://bridge.example, not "${text}"`)
+  const plainHere = url?.protocol === 'http:' && isLoopback(url.hostname)
+  if (url?.origin === text && (url.protocol === 'https:' || plainHere)) return text
+  throw new ConfigError(
+    `portal_origin must be an https origin such as https://bridge.example (http only on loopback), not "${text}"`,
+  )
 }
+
+const isLoopback = (hostname: string): boolean => ['127.0.0.1', '[::1]', 'localhost'].includes(hostname)
 
 function logLevel(text: string): string {
   const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']

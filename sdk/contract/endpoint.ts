@@ -85,7 +85,14 @@ const session = ['session_fenced', 'session_closed', 'session_unknown', 'scope_m
 export const callerErrors: Record<Caller, readonly ErrorCode[]> = {
   agent: [...everyone, ...agent, ...session],
   'agent-without-session': [...everyone, ...agent],
-  owner: [...everyone, 'origin_mismatch', 'owner_session_expired', 'not_permitted', 'reauth_required'],
+  owner: [
+    ...everyone,
+    'origin_mismatch',
+    'owner_session_expired',
+    'not_permitted',
+    'reauth_required',
+    'rate_limited',
+  ],
   'owner-signing-in': [...everyone, 'origin_mismatch', 'rate_limited'],
   public: everyone,
 }

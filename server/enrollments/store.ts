@@ -63,6 +63,7 @@ export async function revokePending(tx: Tx, agentId: string): Promise<{ id: stri
     .set({ state: 'revoked' })
     .where('agent_id', '=', agentId)
     .where('state', '=', 'pending')
+    .where('expires_at', '>', tx.nowIso)
     .returning('id')
     .execute()
 }

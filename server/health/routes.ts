@@ -17,6 +17,7 @@ export function healthRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, contract.health.ready, async ({ reply }) => {
     const answer = await readiness(context)
     reply.code(answer.ready ? 200 : 503)
+    if (!answer.ready) reply.header('retry-after', '1')
     return answer
   })
   route(app, context, contract.health.openapi, async () => ({ ...app.swagger() }))

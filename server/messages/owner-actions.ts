@@ -34,7 +34,11 @@ export function sendAsOwner(
     once(tx, caller.user_id, keyed, async () => {
       const project = await getProject(tx.db, caller, projectId)
       const agent = await getAgent(tx.db, project.id, input.recipient_agent_id)
-      const conversationId = await conversationFor(tx, project.id, agent.id, input.conversation_id)
+      const conversationId = await conversationFor(tx, caller, {
+        projectId: project.id,
+        agentId: agent.id,
+        conversationId: input.conversation_id,
+      })
       const thread = await threadOf(tx, conversationId, input.in_reply_to)
       if (project.state === 'archived') throw new Fault('project_archived')
       const message = await store.insertMessage(tx, {
@@ -66,21 +70,43 @@ export function sendAsOwner(
   )
 }
 
+interface Where {
+  readonly projectId: string
+  readonly agentId: string
+  readonly conversationId: string | undefined
+}
+
 /** "In a peer conversation the recipient must be a participant." @throws not_found */
 async function conversationFor(
   tx: Tx,
-  projectId: string,
-  agentId: string,
-  conversationId: string | undefined,
+  caller: OwnerCaller,
+  { projectId, agentId, conversationId }: Where,
 ): Promise<string> {
   if (conversationId === undefined) {
     const existing = await findOwnerConversation(tx.db, agentId)
-    const shape = { project_id: projectId, kind: 'owner' as const, agent_a: agentId, agent_b: null }
-    return existing?.id ?? insertConversation(tx, shape)
+    return existing?.id ?? openOwnerConversation(tx, caller, projectId, agentId)
   }
   const row = await findInProject(tx.db, projectId, conversationId)
   if (row === undefined || (row.agent_a !== agentId && row.agent_b !== agentId)) throw new Fault('not_found')
   return row.id
+}
+
+async function openOwnerConversation(
+  tx: Tx,
+  caller: OwnerCaller,
+  projectId: string,
+  agentId: string,
+): Promise<string> {
+  const shape = { project_id: projectId, kind: 'owner' as const, agent_a: agentId, agent_b: null }
+  const id = await insertConversation(tx, shape)
+  await recordAudit(tx, {
+    kind: 'conversation.opened',
+    actor: ownerActor(caller),
+    project_id: projectId,
+    subject: { type: 'conversation', id },
+    details: { kind: 'owner' },
+  })
+  return id
 }
 
 export function listConversationsAsOwner(

@@ -1,0 +1,70 @@
+/** Settings by flag, environment and file, in that order; each wrong one names itself and what it takes. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { ConfigError, readConfig, settings } from '../../server/config.ts'
+
+const data = mkdtempSync(join(tmpdir(), 'bridge-config-'))
+afterAll(() => rmSync(data, { recursive: true, force: true }))
+
+test('a flag outranks the environment, which outranks the file, which outranks the default', () => {
+  expect(readConfig({ data }, {}).port).toBe(8484)
+  writeFileSync(join(data, 'config.json'), '{ "port": 1001 }')
+  expect(readConfig({ data }, {}).port).toBe(1001)
+  expect(readConfig({ data }, { BRIDGE_PORT: '1002' }).port).toBe(1002)
+  expect(readConfig({ data, port: '1003' }, { BRIDGE_PORT: '1002' }).port).toBe(1003)
+  rmSync(join(data, 'config.json'))
+})
+
+describe('refused, by name', () => {
+  const cases: [string, Record<string, string>, RegExp][] = [
+    ['a host beyond loopback', { host: '0.0.0.0' }, /host must be 127\.0\.0\.1.*plain HTTP/],
+    ['a port that is no port', { port: '70000' }, /port must be a whole number from 0 to 65535/],
+    ['a port with words', { port: '80a' }, /port must be a whole number/],
+    [
+      'an origin with a path',
+      { portal_origin: 'https://bridge.example/x' },
+      /portal_origin must be an https origin/,
+    ],
+    [
+      'an origin without a scheme',
+      { portal_origin: 'bridge.example' },
+      /portal_origin must be an https origin/,
+    ],
+    ['plain http beyond loopback', { portal_origin: 'http://bridge.example' }, /http only on loopback/],
+    ['an unknown log level', { log_level: 'loud' }, /log_level must be one of/],
+  ]
+  test.each(cases)('%s', (_name, flags, message) => {
+    expect(() => readConfig({ data, ...flags }, {})).toThrow(message)
+    expect(() => readConfig({ data, ...flags }, {})).toThrow(ConfigError)
+  })
+
+  test.each([
+    ['no JSON', '{', /is not JSON/],
+    ['no object', '[]', /must hold one JSON object/],
+    ['an unknown setting', '{ "prot": 1 }', /unknown setting prot; known are host, port/],
+  ])('a file with %s', (_name, text, message) => {
+    writeFileSync(join(data, 'config.json'), text)
+    expect(() => readConfig({ data }, {})).toThrow(message)
+    rmSync(join(data, 'config.json'))
+  })
+})
+
+test('an origin is accepted with TLS anywhere and without it on this machine', () => {
+  for (const portal_origin of [
+    'https://bridge.example',
+    'http://127.0.0.1:8484',
+    'http://localhost:1',
+    'http://[::1]:2',
+  ]) {
+    expect(readConfig({ data, portal_origin }, {}).portalOrigin).toBe(portal_origin)
+  }
+})
+
+test('every setting has a name, a variable and a meaning of its own', () => {
+  expect(new Set(settings.map(({ name }) => name)).size).toBe(settings.length)
+  expect(new Set(settings.map(({ env }) => env)).size).toBe(settings.length)
+  for (const { env, meaning } of settings)
+    expect([env.startsWith('BRIDGE_'), meaning !== '']).toEqual([true, true])
+})
