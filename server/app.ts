@@ -24,7 +24,8 @@ import { ownerRoutes } from './owners/owner-routes.ts'
 import { pairingOwnerRoutes } from './pairings/owner-routes.ts'
 import { peerRoutes } from './peers/routes.ts'
 import { projectOwnerRoutes } from './projects/owner-routes.ts'
-import { sessionRoutes } from './sessions/routes.ts'
+import { recipientKeyOwnerRoutes, recipientKeyRoutes } from './recipient-keys/routes.ts'
+import { sessionOwnerRoutes, sessionRoutes } from './sessions/routes.ts'
 
 export interface AppOptions {
   readonly logLevel: string
@@ -79,6 +80,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     bootstrapRoutes(api, context)
     sessionRoutes(api, context)
     peerRoutes(api, context)
+    recipientKeyRoutes(api, context)
     conversationRoutes(api, context)
     messageRoutes(api, context)
     inboxRoutes(api, context)
@@ -91,6 +93,8 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     pairingOwnerRoutes(api, context)
     enrollmentOwnerRoutes(api, context)
     credentialOwnerRoutes(api, context)
+    sessionOwnerRoutes(api, context)
+    recipientKeyOwnerRoutes(api, context)
     messageOwnerRoutes(api, context)
   })
 }
