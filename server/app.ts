@@ -10,6 +10,7 @@ import { credentialOwnerRoutes } from './credentials/owner-routes.ts'
 import { enrollmentOwnerRoutes, enrollmentRoutes } from './enrollments/routes.ts'
 import { environmentOwnerRoutes } from './environments/owner-routes.ts'
 import { Fault } from './fault.ts'
+import { guideRoutes } from './guides/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { useFaults } from './http/faults.ts'
 import { useOpenapi } from './http/openapi.ts'
@@ -78,6 +79,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
 
     enrollmentRoutes(api, context)
     bootstrapRoutes(api, context)
+    guideRoutes(api, context)
     sessionRoutes(api, context)
     peerRoutes(api, context)
     recipientKeyRoutes(api, context)

@@ -91,9 +91,13 @@ export class InboxStream implements Ticking {
 
   tick(nowMs: number): void {
     if (this.#ended) return
-    if (nowMs >= this.#endsAtMs) return this.end('over')
     const stalled = this.#unflushedSinceMs !== undefined && nowMs - this.#unflushedSinceMs > stallMs
-    if (stalled || this.#outlet.isAlive?.(nowMs) === false) return this.end('slow')
+    if (nowMs >= this.#endsAtMs) this.end('over')
+    else if (stalled || this.#outlet.isAlive?.(nowMs) === false) this.end('slow')
+    else this.#attend(nowMs)
+  }
+
+  #attend(nowMs: number): void {
     if (this.#nextDue !== undefined && this.#nextDue <= this.#context.clock()) this.#wake()
     if (nowMs - this.#lastSentMs >= limits.heartbeatSeconds * 1000) {
       this.#send({ type: 'heartbeat', data: { server_time: this.#context.clock().toISOString() } })
