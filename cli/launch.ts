@@ -12,7 +12,7 @@ if (major < needs.major || (major === needs.major && minor < needs.minor)) {
     `bridge: needs Node ${needs.major}.${needs.minor} or newer, this is ${process.versions.node}\n`,
   )
 } else {
-  import('./main.ts')
+  void import('./main.ts')
 }
 
 export {}

@@ -3,6 +3,77 @@
  *
  * Contract §13.
  */
+export { Bridge, type BridgeOptions, uuidFrom } from './bridge.ts'
+export type { Bootstrap } from './contract/agent/bootstrap.ts'
+export type { Conversation, MessagePage } from './contract/agent/conversations.ts'
+export type { Client, EnrollmentClaimed } from './contract/agent/enrollments.ts'
+export {
+  type Acknowledged,
+  agentMessageTypes,
+  type InboxPage,
+  type Message,
+  type MessageInput,
+  type MessageSent,
+  type OfferedMessage,
+} from './contract/agent/messages.ts'
+export type { Peer } from './contract/agent/peers.ts'
+export type { Session, SessionClosed, SessionPolicy } from './contract/agent/sessions.ts'
+export { type ErrorCode, errors } from './contract/errors.ts'
+export { limits } from './contract/limits.ts'
+export type { Agent, AgentInput } from './contract/owner/agents.ts'
+export type { Credential } from './contract/owner/credentials.ts'
+export type { EnrollmentInput, EnrollmentIssued } from './contract/owner/enrollments.ts'
+export type { Environment, EnvironmentInput } from './contract/owner/environments.ts'
+export type { OwnerMessageInput } from './contract/owner/messages.ts'
+export type { PairingResult } from './contract/owner/pairings.ts'
+export type { Project, ProjectInput, ProjectPolicy, ProjectState } from './contract/owner/projects.ts'
+export type { OwnerSession } from './contract/owner/sign-in.ts'
+export type { Connection } from './contract/presence.ts'
+export type { Flushed } from './courier.ts'
+export type { ListenOptions, ReceivedMessage } from './delivery/listener.ts'
+export {
+  type DirectoryStore,
+  type KnownPeers,
+  type MessageAddress,
+  memoryDirectory,
+  nobodyKnown,
+  replyAddress,
+} from './directory.ts'
+export { makePrivateFolder, writeDurably } from './durable-file.ts'
+export { type EnrollOptions, enroll } from './enroll.ts'
+export { Identity, type IdentityProof, type IdentityRecord } from './identity.ts'
+export { findRecorded, Journal, type JournalOptions } from './journal.ts'
+export {
+  type NodeOptions,
+  type NodeStatus,
+  nodeStatus,
+} from './node-status.ts'
+export {
+  type EntryState,
+  type ListedEntry,
+  type MessageDraft,
+  Outbox,
+  type OutboxEntry,
+  type OutboxOptions,
+} from './outbox.ts'
+export {
+  type KeptSignIn,
+  Owner,
+  type OwnerOptions,
+  type SetupWith,
+  type SignInOptions,
+  type SignInWith,
+} from './owner.ts'
+export type { PageOptions } from './resources/call.ts'
+export { blankSession, memorySessions, type SessionStore, type StoredSession } from './session.ts'
+export {
+  exportPrivateKey,
+  fingerprint,
+  generateKeyPair,
+  importPrivateKey,
+  type KeyPair,
+  publicKeyOf,
+} from './signing/keys.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export {
   BridgeError,

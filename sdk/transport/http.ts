@@ -62,7 +62,12 @@ export interface Authority {
     body: Uint8Array,
   ): Record<string, string> | Promise<Record<string, string>>
   /** Mend what a refusal names. True: try again now. `mended` lives as long as the call, so that each remedy is tried once. */
-  mend?(refusal: BridgeError, mended: Set<string>, options: CallOptions): Promise<boolean>
+  mend?(
+    refusal: BridgeError,
+    request: PreparedRequest,
+    mended: Set<string>,
+    options: CallOptions,
+  ): Promise<boolean>
   /** Sees the headers of every answer. */
   answered?(response: FetchResponse): void
 }
@@ -131,7 +136,7 @@ export class Transport {
       try {
         return await this.#attempt(request, body, options)
       } catch (failure) {
-        if (await this.#mend(failure, mended, options)) continue
+        if (await this.#mend(failure, request, mended, options)) continue
         const { repeatable } = request
         const delay = retryDelay({ attempt, repeatable, failure, jitter: this.#jitter() })
         if (delay === undefined) throw failure
@@ -174,9 +179,15 @@ export class Transport {
     }
   }
 
-  async #mend(failure: unknown, mended: Set<string>, options: CallOptions): Promise<boolean> {
-    if (!(failure instanceof BridgeError) || this.#options.authority.mend === undefined) return false
-    return this.#options.authority.mend(failure, mended, options)
+  async #mend(
+    failure: unknown,
+    request: PreparedRequest,
+    mended: Set<string>,
+    options: CallOptions,
+  ): Promise<boolean> {
+    const { authority } = this.#options
+    if (!(failure instanceof BridgeError) || authority.mend === undefined) return false
+    return authority.mend(failure, request, mended, options)
   }
 
   #jitter(): number {

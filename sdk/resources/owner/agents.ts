@@ -1,5 +1,6 @@
 /** Agents, as their owner sees them. Contract §10. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
+import { limits } from '../../contract/limits.ts'
 import {
   type Agent,
   type AgentCreated,
@@ -7,12 +8,13 @@ import {
   type AgentStateInput,
   agents as entries,
 } from '../../contract/owner/agents.ts'
-import { type CallOptions, type OwnerCall, type PageOptions, pageQuery } from './call.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
 export class OwnerAgents {
-  readonly #call: OwnerCall
+  readonly #call: Call
 
-  constructor(call: OwnerCall) {
+  constructor(call: Call) {
     this.#call = call
   }
 
@@ -26,8 +28,18 @@ export class OwnerAgents {
   }
 
   /** One page of a project's agents with their connection. @throws not_found */
-  list(projectId: string, page: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { params: { id: projectId }, query: pageQuery(page) }, page)
+  list(
+    projectId: string,
+    { after, limit, ...options }: PageOptions & CallOptions = {},
+  ): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { params: { id: projectId }, query: given({ after, limit }) }, options)
+  }
+
+  /** Every agent of a project, page after page. @throws not_found */
+  all(projectId: string, options: CallOptions = {}): AsyncGenerator<Agent, void, undefined> {
+    const read = (after: string | undefined) =>
+      this.list(projectId, { ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.agents)
   }
 
   /** @throws not_found */

@@ -1,24 +1,38 @@
 /** Conversations of a project, peer conversations included, as their owner reads them. Contract §7. */
-import type { MessagePage } from '../../contract/agent/conversations.ts'
+import type { Conversation, MessagePage } from '../../contract/agent/conversations.ts'
 import type { ResponseOf } from '../../contract/endpoint.ts'
+import { limits } from '../../contract/limits.ts'
 import { conversations as entries } from '../../contract/owner/messages.ts'
-import { type CallOptions, type OwnerCall, type PageOptions, pageQuery } from './call.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
-/** After a sequence reads forward, before one reads backward; neither gives the latest 100. Never both. */
-export type HistoryPlace =
-  | { readonly afterSequence?: number | undefined; readonly beforeSequence?: undefined }
-  | { readonly afterSequence?: undefined; readonly beforeSequence?: number | undefined }
+export interface OwnerHistoryOptions extends CallOptions {
+  /** Reads forward from here. */
+  readonly afterSequence?: number | undefined
+  /** Reads backward from here. Both together are refused; neither gives the latest 100. */
+  readonly beforeSequence?: number | undefined
+}
 
 export class OwnerConversations {
-  readonly #call: OwnerCall
+  readonly #call: Call
 
-  constructor(call: OwnerCall) {
+  constructor(call: Call) {
     this.#call = call
   }
 
   /** One page of a project's conversations. @throws not_found */
-  list(projectId: string, page: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { params: { id: projectId }, query: pageQuery(page) }, page)
+  list(
+    projectId: string,
+    { after, limit, ...options }: PageOptions & CallOptions = {},
+  ): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { params: { id: projectId }, query: given({ after, limit }) }, options)
+  }
+
+  /** Every conversation of a project, page after page. @throws not_found */
+  all(projectId: string, options: CallOptions = {}): AsyncGenerator<Conversation, void, undefined> {
+    const read = (after: string | undefined) =>
+      this.list(projectId, { ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.conversations)
   }
 
   /**
@@ -26,18 +40,14 @@ export class OwnerConversations {
    *
    * `retention_gap` tells when older messages were removed.
    *
-   * @throws not_found
+   * @throws not_found; invalid_request for both sequences together.
    */
   history(
     projectId: string,
     conversationId: string,
-    place: HistoryPlace = {},
-    options: CallOptions = {},
+    { afterSequence, beforeSequence, ...options }: OwnerHistoryOptions = {},
   ): Promise<MessagePage> {
-    const query = {
-      ...(place.afterSequence === undefined ? {} : { after_sequence: place.afterSequence }),
-      ...(place.beforeSequence === undefined ? {} : { before_sequence: place.beforeSequence }),
-    }
+    const query = given({ after_sequence: afterSequence, before_sequence: beforeSequence })
     const params = { id: projectId, conversation_id: conversationId }
     return this.#call(entries.history, { params, query }, options)
   }

@@ -1,18 +1,34 @@
 /** Credentials, as their owner sees them: never a secret. Contract §3. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
-import { credentials as entries, type RevokeResult } from '../../contract/owner/credentials.ts'
-import { type CallOptions, type OwnerCall, type PageOptions, pageQuery } from './call.ts'
+import { limits } from '../../contract/limits.ts'
+import {
+  type Credential,
+  credentials as entries,
+  type RevokeResult,
+} from '../../contract/owner/credentials.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
 export class OwnerCredentials {
-  readonly #call: OwnerCall
+  readonly #call: Call
 
-  constructor(call: OwnerCall) {
+  constructor(call: Call) {
     this.#call = call
   }
 
   /** One page of a project's credentials, revoked ones included. @throws not_found */
-  list(projectId: string, page: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { params: { id: projectId }, query: pageQuery(page) }, page)
+  list(
+    projectId: string,
+    { after, limit, ...options }: PageOptions & CallOptions = {},
+  ): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { params: { id: projectId }, query: given({ after, limit }) }, options)
+  }
+
+  /** Every credential of a project, page after page. @throws not_found */
+  all(projectId: string, options: CallOptions = {}): AsyncGenerator<Credential, void, undefined> {
+    const read = (after: string | undefined) =>
+      this.list(projectId, { ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.credentials)
   }
 
   /**

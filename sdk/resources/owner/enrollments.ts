@@ -5,12 +5,13 @@ import {
   type EnrollmentStatus,
   enrollments as entries,
 } from '../../contract/owner/enrollments.ts'
-import type { CallOptions, OwnerCall } from './call.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import type { Call } from '../call.ts'
 
 export class OwnerEnrollments {
-  readonly #call: OwnerCall
+  readonly #call: Call
 
-  constructor(call: OwnerCall) {
+  constructor(call: Call) {
     this.#call = call
   }
 

@@ -1,16 +1,18 @@
 /** Environments: where agents run. Contract §10. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
+import { limits } from '../../contract/limits.ts'
 import {
   type Environment,
   type EnvironmentInput,
   environments as entries,
 } from '../../contract/owner/environments.ts'
-import { type CallOptions, type OwnerCall, type PageOptions, pageQuery } from './call.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
 export class OwnerEnvironments {
-  readonly #call: OwnerCall
+  readonly #call: Call
 
-  constructor(call: OwnerCall) {
+  constructor(call: Call) {
     this.#call = call
   }
 
@@ -20,7 +22,17 @@ export class OwnerEnvironments {
   }
 
   /** One page of a project's environments. @throws not_found */
-  list(projectId: string, page: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { params: { id: projectId }, query: pageQuery(page) }, page)
+  list(
+    projectId: string,
+    { after, limit, ...options }: PageOptions & CallOptions = {},
+  ): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { params: { id: projectId }, query: given({ after, limit }) }, options)
+  }
+
+  /** Every environment of a project, page after page. @throws not_found */
+  all(projectId: string, options: CallOptions = {}): AsyncGenerator<Environment, void, undefined> {
+    const read = (after: string | undefined) =>
+      this.list(projectId, { ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.environments)
   }
 }

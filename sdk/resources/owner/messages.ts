@@ -1,12 +1,13 @@
 /** The owner's own voice, and what agents wrote to the owner. Contract §7. */
 import type { Acknowledged, Message } from '../../contract/agent/messages.ts'
 import { messages as entries, type OwnerMessageInput } from '../../contract/owner/messages.ts'
-import type { CallOptions, KeyedOptions, OwnerCall } from './call.ts'
+import type { CallOptions, KeyedOptions } from '../../transport/http.ts'
+import type { Call } from '../call.ts'
 
 export class OwnerMessages {
-  readonly #call: OwnerCall
+  readonly #call: Call
 
-  constructor(call: OwnerCall) {
+  constructor(call: Call) {
     this.#call = call
   }
 

@@ -1,12 +1,14 @@
 /** Pairings: which two agents of a project may talk. Contract §10. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
+import { limits } from '../../contract/limits.ts'
 import { pairings as entries, type PairingResult } from '../../contract/owner/pairings.ts'
-import { type CallOptions, type OwnerCall, type PageOptions, pageQuery } from './call.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
 export class OwnerPairings {
-  readonly #call: OwnerCall
+  readonly #call: Call
 
-  constructor(call: OwnerCall) {
+  constructor(call: Call) {
     this.#call = call
   }
 
@@ -26,7 +28,17 @@ export class OwnerPairings {
   }
 
   /** One page of a project's pairings. @throws not_found */
-  list(projectId: string, page: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { params: { id: projectId }, query: pageQuery(page) }, page)
+  list(
+    projectId: string,
+    { after, limit, ...options }: PageOptions & CallOptions = {},
+  ): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { params: { id: projectId }, query: given({ after, limit }) }, options)
+  }
+
+  /** Every pairing of a project, page after page. @throws not_found */
+  all(projectId: string, options: CallOptions = {}): AsyncGenerator<PairingResult, void, undefined> {
+    const read = (after: string | undefined) =>
+      this.list(projectId, { ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.pairings)
   }
 }

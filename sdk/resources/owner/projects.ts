@@ -1,5 +1,6 @@
 /** Projects, as their owner sees them. Contract §10. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
+import { limits } from '../../contract/limits.ts'
 import {
   projects as entries,
   type Project,
@@ -7,18 +8,29 @@ import {
   type ProjectState,
   type ProjectStateInput,
 } from '../../contract/owner/projects.ts'
-import { type CallOptions, type OwnerCall, type PageOptions, pageQuery } from './call.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
 export class OwnerProjects {
-  readonly #call: OwnerCall
+  readonly #call: Call
 
-  constructor(call: OwnerCall) {
+  constructor(call: Call) {
     this.#call = call
   }
 
   /** One page of the projects that the caller may see, oldest first. */
-  list(page: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { query: pageQuery(page) }, page)
+  list({
+    after,
+    limit,
+    ...options
+  }: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { query: given({ after, limit }) }, options)
+  }
+
+  /** Every project that the caller may see, page after page. */
+  all(options: CallOptions = {}): AsyncGenerator<Project, void, undefined> {
+    const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.projects)
   }
 
   /**

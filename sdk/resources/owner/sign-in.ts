@@ -1,12 +1,14 @@
 /** The owner's own session: who, which, confirmed when, and how it ends. `Owner.signIn` begins one. Contract §10. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
+import { limits } from '../../contract/limits.ts'
 import { signIn as entries, type OwnerSession, type OwnerSessionEnded } from '../../contract/owner/sign-in.ts'
-import { type CallOptions, type OwnerCall, type PageOptions, pageQuery } from './call.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
 export class OwnerSignIn {
-  readonly #call: OwnerCall
+  readonly #call: Call
 
-  constructor(call: OwnerCall) {
+  constructor(call: Call) {
     this.#call = call
   }
 
@@ -35,8 +37,18 @@ export class OwnerSignIn {
   }
 
   /** One page of the caller's own sessions. */
-  list(page: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { query: pageQuery(page) }, page)
+  list({
+    after,
+    limit,
+    ...options
+  }: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { query: given({ after, limit }) }, options)
+  }
+
+  /** Every session of the caller's own, page after page. */
+  all(options: CallOptions = {}): AsyncGenerator<OwnerSession, void, undefined> {
+    const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.sessions)
   }
 
   /** End one of the caller's own sessions. @throws not_found */

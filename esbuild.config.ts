@@ -1,0 +1,161 @@
+/**
+ * Makes what is published: `npm run build` fills `dist`.
+ *
+ * - `bridge.cjs`: refuses an old Node, then loads `cli.cjs`, the whole command line in one file.
+ * - `client.cjs`, `server.cjs`, `helper.cjs`: loaded by the command line only when a command needs them.
+ * - `sdk/index.js`, `sdk/index.cjs` and their types: what `import` and `require` of the package get.
+ *
+ * Development needs none of it: every file runs as it stands. Why it is cut this way: docs/decisions/001-one-bundle.md.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { join, resolve } from 'node:path'
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+
+const root = import.meta.dirname
+const out = resolve(process.argv[2] ?? join(root, 'dist'))
+
+/** Packages of many small files that every start would load: faster inside. All others stay outside. */
+const bundledPackages = ['commander', 'typebox']
+
+/** Modules that are bundles of their own; importing one of them lazily loads its file. */
+const boundaries: Readonly<Record<string, string>> = {
+  [join(root, 'cli/main.ts')]: './cli.cjs',
+  [join(root, 'sdk/index.ts')]: './client.cjs',
+  [join(root, 'server/main.ts')]: './server.cjs',
+  [join(root, 'helper/main.ts')]: './helper.cjs',
+}
+
+const boundary: Plugin = {
+  name: 'boundary',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/(main|index)\.ts$/ }, ({ kind, path, resolveDir }) => {
+      const bundle = boundaries[resolve(resolveDir, path)]
+      if (bundle === undefined || kind === 'entry-point') return undefined
+      if (kind === 'dynamic-import') return { path: bundle, external: true }
+      return {
+        errors: [{ text: `${path} is a bundle of its own: import it with import(), where it is used` }],
+      }
+    })
+  },
+}
+
+const outside: Plugin = {
+  name: 'packages-outside',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^./]/ }, ({ kind, path }) =>
+      kind === 'entry-point' || bundledPackages.some((name) => path === name || path.startsWith(`${name}/`))
+        ? undefined
+        : { path, external: true },
+    )
+  },
+}
+
+const common: BuildOptions = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: 'node',
+  target: 'node22.19',
+  metafile: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+  logOverride: { 'empty-import-meta': 'error' },
+  define: { __BUILD__: JSON.stringify({ commit: commit(), built_at: new Date().toISOString() }) },
+}
+
+/** The parts of `bridge`. */
+const program: BuildOptions = {
+  ...common,
+  format: 'cjs',
+  define: { ...common.define, 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
+  plugins: [boundary, outside],
+}
+
+/** Parts whose reading is most of a short command's time. */
+const quick: BuildOptions = { ...program, minifyWhitespace: true }
+
+const library: BuildOptions = { ...common, entryPoints: ['sdk/index.ts'], plugins: [outside] }
+
+const launcher: BuildOptions = {
+  ...program,
+  entryPoints: ['cli/launch.ts'],
+  format: 'iife',
+  target: 'node14',
+  banner: { js: '#!/usr/bin/env node' },
+}
+
+rmSync(out, { recursive: true, force: true })
+const [cli, ...others] = await Promise.all([
+  bundle('cli.cjs', { ...quick, entryPoints: ['cli/main.ts'] }),
+  bundle('client.cjs', { ...quick, entryPoints: ['sdk/index.ts'] }),
+  bundle('helper.cjs', { ...quick, entryPoints: ['helper/main.ts'] }),
+  bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),
+  bundle('bridge.cjs', launcher),
+  bundle('sdk/index.js', { ...library, format: 'esm' }),
+  bundle('sdk/index.cjs', { ...library, format: 'cjs' }),
+])
+chmodSync(join(out, 'bridge.cjs'), 0o755)
+requireLight('cli.cjs', cli)
+writeFileSync(join(out, 'LICENSES.txt'), licences([cli, ...others]))
+declareTypes()
+
+async function bundle(file: string, options: BuildOptions): Promise<Metafile> {
+  const { metafile } = await build({ ...options, outfile: join(out, file) })
+  if (metafile === undefined) throw new Error(`esbuild gave no metafile for ${file}`)
+  return metafile
+}
+
+/** Every command pays for what `cli.cjs` loads at once: nothing of another bundle, no package from outside. */
+function requireLight(file: string, { inputs }: Metafile): void {
+  for (const [path, input] of Object.entries(inputs)) {
+    if (!/^(cli|node_modules)\/|^sdk\/version\.ts$|^<define/.test(path))
+      throw new Error(`${file} holds ${path}: import it with import(), from the folder's main.ts or index.ts`)
+    const heavy = input.imports.find(
+      (each) =>
+        each.external && each.kind !== 'dynamic-import' && /^[@\w]/.test(each.path) && !isBuiltin(each.path),
+    )
+    if (heavy)
+      throw new Error(`${file}: ${path} imports ${heavy.path} at once: use import() where it is needed`)
+  }
+}
+
+/** The licences of the packages whose code is inside the bundles. */
+function licences(metafiles: readonly Metafile[]): string {
+  const paths = metafiles.flatMap(({ inputs }) => Object.keys(inputs))
+  const packages = new Set(
+    paths.flatMap((path) => path.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1] ?? []),
+  )
+  return [...packages]
+    .sort()
+    .map((name) => {
+      const [file] = globSync('{LICENSE,LICENCE,license}*', { cwd: join(root, 'node_modules', name) })
+      if (file === undefined) throw new Error(`${name} is bundled but has no licence file`)
+      return `${name}\n\n${readFileSync(join(root, 'node_modules', name, file), 'utf8').trim()}\n`
+    })
+    .join('\n')
+}
+
+/** Declarations for `import` and again for `require`, each naming its neighbours by the endings that its reader resolves. */
+function declareTypes(): void {
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  execFileSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json'), '--outDir', out], {
+    stdio: 'inherit',
+  })
+  for (const file of globSync('sdk/**/*.d.ts', { cwd: out })) {
+    const text = readFileSync(join(out, file), 'utf8')
+    const naming = (ending: string): string =>
+      text.replaceAll(/((?:from|import) ?\(?['"]\.[^'"]*)\.ts(?=['"])/g, `$1${ending}`)
+    writeFileSync(join(out, file), naming('.js'))
+    writeFileSync(join(out, file.replace(/ts$/, 'cts')), naming('.cjs'))
+  }
+}
+
+/** The commit that is built, marked when files differ from it; `unknown` where git cannot say. */
+function commit(): string {
+  const git = (...args: string[]) => spawnSync('git', ['-C', root, ...args], { encoding: 'utf8' })
+  const head = git('rev-parse', 'HEAD')
+  if (!existsSync(join(root, '.git')) || head.status !== 0) return 'unknown'
+  const changed = git('status', '--porcelain', '--untracked-files=no').stdout !== ''
+  return head.stdout.trim() + (changed ? '-changed' : '')
+}

@@ -1,0 +1,185 @@
+/**
+ * One agent identity talking to one node; holds the resources.
+ *
+ * - Every request is signed; every mutation carries an Idempotency-Key that is made before the first attempt.
+ * - A session is started when there is none. A revoked credential and a fenced session are told, never worked around:
+ *   nothing here enrols, and nothing registers again.
+ * - Inspecting a Bridge shows who it is, and no secret.
+ *
+ * Contract §13. See `Owner` for an owner's session.
+ */
+import { randomBytes } from 'node:crypto'
+import { inspect } from 'node:util'
+import { agentAuthority } from './agent-authority.ts'
+import type { Client } from './contract/agent/enrollments.ts'
+import type { InboxPage, MessageSent, messages } from './contract/agent/messages.ts'
+import type { EndpointSpec, ResponseOf } from './contract/endpoint.ts'
+import { Courier, type CourierOptions, type Flushed } from './courier.ts'
+import { inboxPages, type Listening, type ListenOptions, type ReceivedMessage } from './delivery/listener.ts'
+import { Directory, type DirectoryStore, memoryDirectory, replyAddress } from './directory.ts'
+import type { Identity } from './identity.ts'
+import type { MessageDraft, Outbox, OutboxEntry } from './outbox.ts'
+import { Acknowledgements } from './resources/acknowledgements.ts'
+import { BootstrapReader } from './resources/bootstrap.ts'
+import type { Call } from './resources/call.ts'
+import { Conversations } from './resources/conversations.ts'
+import { Inbox } from './resources/inbox.ts'
+import { Messages } from './resources/messages.ts'
+import { Peers } from './resources/peers.ts'
+import { Sessions } from './resources/sessions.ts'
+import { memorySessions, SessionKeeper, type SessionStore } from './session.ts'
+import { parseBaseUrl } from './transport/address.ts'
+import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
+import { type CallInput, type CallOptions, type KeyedOptions, Transport } from './transport/http.ts'
+import { defaultClient, userAgentOf } from './version.ts'
+
+export interface BridgeOptions {
+  /** May have a path prefix. */
+  readonly baseUrl: string
+  readonly identity: Identity
+  /** Where the session is kept; in memory when absent. */
+  readonly sessions?: SessionStore | undefined
+  /** What mutations go through; none when absent, so that a failed one is the caller's to retry with its key. */
+  readonly outbox?: Outbox | undefined
+  /** What is remembered of peers; in memory when absent. */
+  readonly directory?: DirectoryStore | undefined
+  /** undici's, over a pool of its own, when absent. */
+  readonly fetch?: Fetch | undefined
+  readonly clock?: (() => Date) | undefined
+  readonly random?: ((bytes: number) => Buffer) | undefined
+  readonly client?: Client | undefined
+  /** Plain http beyond this machine: proofs hold, but every body travels in the clear. */
+  readonly allowPlainHttp?: boolean | undefined
+  readonly timeoutMs?: number | undefined
+  /** Waits between attempts. */
+  readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
+  readonly onFlushed?: ((flushed: Flushed) => void) | undefined
+  readonly onKept?: ((entry: OutboxEntry) => void) | undefined
+}
+
+export class Bridge {
+  readonly identity: Identity
+  readonly messages: Messages
+  readonly conversations: Conversations
+  readonly peers: Peers
+  readonly inbox: Inbox
+  readonly sessions: Sessions
+  readonly bootstrap: BootstrapReader
+  readonly acknowledgements: Acknowledgements
+  /** Who is who, looked up once and remembered. */
+  readonly directory: Directory
+  readonly #pool: Pool | undefined
+  readonly #keeper: SessionKeeper
+  readonly #courier: Courier
+  readonly #listening: Pick<Listening, 'clock' | 'random' | 'sleep'>
+
+  /** @throws LocalError `invalid_url`, `insecure_url` */
+  constructor(options: BridgeOptions) {
+    const { identity, clock = () => new Date(), random = randomBytes, client = defaultClient } = options
+    const pool = pooledFetch()
+    this.identity = identity
+    this.#pool = options.fetch === undefined ? pool : undefined
+    this.#listening = { clock, random, sleep: options.sleep }
+    const sessions = options.sessions ?? memorySessions(uuidFrom(random))
+    const keeper = new SessionKeeper(sessions, () => transport, client)
+    const transport: Transport = new Transport({
+      address: parseBaseUrl(options.baseUrl, options),
+      authority: agentAuthority({ identity, keeper, clock, random }),
+      fetch: options.fetch ?? pool.fetch,
+      random,
+      userAgent: userAgentOf(client),
+      timeoutMs: options.timeoutMs,
+      sleep: options.sleep,
+    })
+    this.#keeper = keeper
+    const { outbox, onFlushed, onKept } = options
+    const resolve: CourierOptions['resolve'] = (draft, call) => this.#resolve(draft, call)
+    this.#courier = new Courier({ transport, keeper, outbox, random, resolve, onFlushed, onKept })
+    const call: Call = (entry, input, callOptions) => this.call(entry, input, callOptions)
+    this.messages = new Messages(call, (draft, callOptions) => this.#sendDraft(draft, callOptions))
+    this.conversations = new Conversations(call)
+    this.peers = new Peers(call)
+    this.inbox = new Inbox(call)
+    this.sessions = new Sessions(call, keeper)
+    this.bootstrap = new BootstrapReader(call)
+    this.acknowledgements = new Acknowledgements(call)
+    const store = options.directory ?? memoryDirectory()
+    // Looking up is no mutation that anybody must not lose.
+    const direct: Call = async (entry, input, callOptions) =>
+      (await this.#courier.direct(entry, input, callOptions)) as never
+    const lookUps = { peers: new Peers(direct), conversations: new Conversations(direct) }
+    this.directory = new Directory({ store, agentId: identity.agentId, clock, ...lookUps })
+  }
+
+  /**
+   * Any endpoint of the agent's API.
+   *
+   * @throws BridgeError when the service refuses; LocalError when no answer of it came.
+   */
+  async call<const E extends EndpointSpec>(
+    entry: E,
+    input: CallInput<E>,
+    options: KeyedOptions = {},
+  ): Promise<ResponseOf<E>> {
+    return (await this.#courier.call(entry, input, options)) as ResponseOf<E>
+  }
+
+  /**
+   * Messages as they come, until the signal is aborted. Reading never acknowledges: `message.acknowledge()` does.
+   *
+   * A message that is not acknowledged comes again after a minute, with a higher `delivery.attempt`. The node may go
+   * away and come back. @throws what ends it for good: a revoked credential, a fenced or closed session.
+   */
+  async *listen(options: ListenOptions = {}): AsyncGenerator<ReceivedMessage, void, undefined> {
+    for await (const page of this.pages(options)) {
+      for (const message of page.messages) {
+        yield { ...message, acknowledge: () => this.acknowledgements.create([message.id], options) }
+      }
+    }
+  }
+
+  /** {@link listen} by pages of the inbox, empty ones included, each with how many messages are unacknowledged. */
+  async *pages(options: ListenOptions = {}): AsyncGenerator<InboxPage, void, undefined> {
+    const { inbox } = this
+    const policy = async () => (await this.#keeper.stored()).policy
+    yield* inboxPages({ inbox, policy, ...this.#listening }, options)
+  }
+
+  /** Send what the outbox kept: what is due, or exactly these entries whatever their age. */
+  flush(ids?: readonly string[], options: CallOptions = {}): AsyncGenerator<Flushed, void, undefined> {
+    return this.#courier.flush(ids, options)
+  }
+
+  /** End the connections of the default `fetch`. */
+  async close(): Promise<void> {
+    await this.#pool?.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  [inspect.custom](): string {
+    return `Bridge { ${inspect(this.identity)} }`
+  }
+
+  async #sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<MessageSent> {
+    return (await this.#courier.sendDraft(draft, options)) as MessageSent
+  }
+
+  /** Who a draft goes to, as the service wants it. */
+  async #resolve(draft: MessageDraft, options: CallOptions): Promise<CallInput<typeof messages.send>> {
+    const { to, ...message } = draft
+    if (to !== undefined) return { body: { ...(await this.directory.address(to, options)), ...message } }
+    const original = await this.messages.get(draft.in_reply_to ?? '', options)
+    return { body: { ...replyAddress(original, this.identity.agentId), ...message } }
+  }
+}
+
+/** A version 4 UUID from 16 random bytes. */
+export function uuidFrom(random: (bytes: number) => Buffer): string {
+  const bytes = random(16)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

@@ -1,0 +1,156 @@
+/**
+ * Names to addresses: which agent and which conversation `ben` or `owner` is.
+ *
+ * - What was looked up is remembered, so that a send to a known peer is one request.
+ * - A name may pass from one agent to another, so what is remembered holds for an hour.
+ *
+ * Contract §12.
+ */
+import type { Message } from './contract/agent/messages.ts'
+import type { Peer } from './contract/agent/peers.ts'
+import type { Conversations } from './resources/conversations.ts'
+import type { Peers } from './resources/peers.ts'
+import { LocalError } from './transport/failures.ts'
+import type { CallOptions } from './transport/http.ts'
+
+export interface KnownPeer {
+  readonly id: string
+  readonly name: string
+  readonly conversation_id: string | null
+}
+
+export interface KnownPeers {
+  readonly peers: readonly KnownPeer[]
+  readonly owner_conversation_id: string | null
+  /** When the peers were read. */
+  readonly read_at: string | null
+}
+
+export interface DirectoryStore {
+  load(): Promise<KnownPeers>
+  save(known: KnownPeers): Promise<void>
+}
+
+export const nobodyKnown: KnownPeers = { peers: [], owner_conversation_id: null, read_at: null }
+
+/** For a client that lives in one process. */
+export function memoryDirectory(): DirectoryStore {
+  let known = nobodyKnown
+  return {
+    load: async () => known,
+    save: async (next) => {
+      known = next
+    },
+  }
+}
+
+/** Where a message goes. For the owner, the agent is the caller itself. */
+export interface MessageAddress {
+  readonly recipient_agent_id: string
+  readonly conversation_id: string
+}
+
+export interface DirectoryOptions {
+  readonly store: DirectoryStore
+  readonly agentId: string
+  readonly clock: () => Date
+  readonly peers: Peers
+  readonly conversations: Conversations
+}
+
+const freshMs = 3_600_000
+
+export class Directory {
+  readonly #options: DirectoryOptions
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options
+  }
+
+  /** The address as far as it is remembered; asks nobody. */
+  async known(to: string): Promise<MessageAddress | undefined> {
+    const { store, agentId } = this.#options
+    const known = await store.load()
+    if (this.#isOwner(to)) return addressOf(agentId, known.owner_conversation_id)
+    const peer = this.#isFresh(known) ? find(known.peers, to) : undefined
+    return peer && addressOf(peer.id, peer.conversation_id)
+  }
+
+  /** The address, looked up and remembered where it is not known. @throws LocalError `peer_unknown` */
+  async address(to: string, options: CallOptions = {}): Promise<MessageAddress> {
+    const known = await this.known(to)
+    if (known !== undefined) return known
+    const { store, agentId, conversations } = this.#options
+    if (this.#isOwner(to)) {
+      const conversation = await conversations.open(agentId, options)
+      await store.save({ ...(await store.load()), owner_conversation_id: conversation.id })
+      return { recipient_agent_id: agentId, conversation_id: conversation.id }
+    }
+    const peer = find(await this.peers(options), to)
+    if (peer === undefined) throw new LocalError('peer_unknown', `no permitted peer has the name or id ${to}`)
+    return this.#addressOfPeer(peer, options)
+  }
+
+  /** Read the peers and remember them. */
+  async peers(options: CallOptions = {}): Promise<Peer[]> {
+    const { store, peers, clock } = this.#options
+    const all: Peer[] = []
+    for await (const peer of peers.all(options)) all.push(peer)
+    const remembered = all.map(({ id, name, conversation_id }) => ({ id, name, conversation_id }))
+    await store.save({ ...(await store.load()), peers: remembered, read_at: clock().toISOString() })
+    return all
+  }
+
+  /** What is remembered of the peers turned out to be wrong. */
+  async forget(): Promise<void> {
+    const { store } = this.#options
+    await store.save({ ...(await store.load()), peers: [], read_at: null })
+  }
+
+  async #addressOfPeer(peer: KnownPeer, options: CallOptions): Promise<MessageAddress> {
+    if (peer.conversation_id !== null) {
+      return { recipient_agent_id: peer.id, conversation_id: peer.conversation_id }
+    }
+    const { store, conversations } = this.#options
+    const conversation = await conversations.open(peer.id, options)
+    const known = await store.load()
+    const peers = known.peers.map((one) =>
+      one.id === peer.id ? { ...one, conversation_id: conversation.id } : one,
+    )
+    await store.save({ ...known, peers })
+    return { recipient_agent_id: peer.id, conversation_id: conversation.id }
+  }
+
+  #isOwner(to: string): boolean {
+    return to === 'owner' || to === this.#options.agentId
+  }
+
+  #isFresh({ read_at: readAt }: KnownPeers): boolean {
+    const age = readAt === null ? Number.NaN : this.#options.clock().getTime() - Date.parse(readAt)
+    return age >= 0 && age < freshMs
+  }
+}
+
+const addressOf = (agentId: string, conversationId: string | null): MessageAddress | undefined =>
+  conversationId === null ? undefined : { recipient_agent_id: agentId, conversation_id: conversationId }
+
+/** By id, else by exact name. */
+const find = <T extends KnownPeer>(peers: readonly T[], to: string): T | undefined =>
+  peers.find((peer) => peer.id === to.toLowerCase()) ?? peers.find((peer) => peer.name === to)
+
+/** Where a reply goes: to the other side of the message. @throws LocalError `peer_unknown` when the service itself sent it. */
+export function replyAddress(original: Message, agentId: string): MessageAddress {
+  const { conversation_id, sender, recipient, recipient_agent_id: recipientId } = original
+  if (sender.kind === 'system') {
+    throw new LocalError(
+      'peer_unknown',
+      `message ${original.id} comes from the service, which reads no replies`,
+    )
+  }
+  // In an owner conversation the recipient is always the agent itself.
+  if (sender.kind === 'owner' && recipientId === agentId)
+    return { conversation_id, recipient_agent_id: agentId }
+  if (recipient.kind === 'owner') return { conversation_id, recipient_agent_id: agentId }
+  const isOwn = sender.agent_id === agentId
+  return { conversation_id, recipient_agent_id: isOwn ? recipientId : (sender.agent_id ?? recipientId) }
+}

@@ -1,0 +1,51 @@
+/**
+ * Files that survive a power cut: written whole under another name, synced, renamed into place, the folder synced.
+ *
+ * Everything is private: folders 0700, files 0600.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { LocalError } from './transport/failures.ts'
+
+/** Make a folder, and those above it, for this user only. Folders that exist keep their mode. */
+export const makePrivateFolder = (path: string): Promise<string | undefined> =>
+  mkdir(path, { recursive: true, mode: 0o700 })
+
+/** Whole or not at all, also through a power cut. Concurrent writers: the last one wins. */
+export async function writeDurably(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
+  try {
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw storageFailed(path, error)
+  }
+  await syncFolder(dirname(path))
+}
+
+/** A rename or removal lasts only when the folder is synced. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** What the platform said about a file of ours, in our words. */
+export function storageFailed(path: string, cause: unknown): LocalError {
+  const code = (cause as NodeJS.ErrnoException | null)?.code ?? 'unknown error'
+  return new LocalError('storage_failed', `cannot use ${path} (${code})`, { cause })
+}
+
+export const isMissing = (error: unknown): boolean =>
+  error instanceof Error && (error as NodeJS.ErrnoException).code === 'ENOENT'

@@ -1,0 +1,31 @@
+/** The recipient says that it recorded messages durably. Contract §7. */
+import { type Acknowledged, acknowledgements as entries } from '../contract/agent/messages.ts'
+import { limits } from '../contract/limits.ts'
+import type { CallOptions } from '../transport/http.ts'
+import type { Call } from './call.ts'
+
+export class Acknowledgements {
+  readonly #call: Call
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  /**
+   * Acknowledge exact messages. All or nothing within a hundred; more are sent hundred by hundred.
+   *
+   * @throws not_found when one of them is not the caller's.
+   */
+  async create(messageIds: readonly string[], options: CallOptions = {}): Promise<Acknowledged> {
+    const ids = [...new Set(messageIds)]
+    const acknowledged: string[] = []
+    const already: string[] = []
+    for (let from = 0; from < ids.length; from += limits.acknowledgeIds) {
+      const message_ids = ids.slice(from, from + limits.acknowledgeIds)
+      const answer = await this.#call(entries.create, { body: { message_ids } }, options)
+      acknowledged.push(...answer.acknowledged)
+      already.push(...answer.already)
+    }
+    return { acknowledged, already }
+  }
+}

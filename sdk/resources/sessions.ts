@@ -1,0 +1,45 @@
+/** Starting and closing the session on purpose. Calls start one by themselves when there is none. Contract §5. */
+import { sessions as entries, type Session, type SessionClosed } from '../contract/agent/sessions.ts'
+import type { SessionKeeper, StartOptions } from '../session.ts'
+import { BridgeError, type RefusalCode } from '../transport/failures.ts'
+import type { CallOptions } from '../transport/http.ts'
+import type { Call } from './call.ts'
+
+/** What a session that needs no closing answers. */
+const isOver: ReadonlySet<RefusalCode> = new Set(['session_closed', 'session_unknown'])
+
+export class Sessions {
+  readonly #call: Call
+  readonly #keeper: SessionKeeper
+
+  constructor(call: Call, keeper: SessionKeeper) {
+    this.#call = call
+    this.#keeper = keeper
+  }
+
+  /**
+   * Start a session, or resume the active one of this instance.
+   *
+   * @throws session_active while another instance is alive; takeover_pending while a grant is open.
+   */
+  start(options: StartOptions = {}): Promise<Session> {
+    return this.#keeper.start(options)
+  }
+
+  /** Close the session; undefined when there is none to close. Claims are left to expire. */
+  async close(options: CallOptions = {}): Promise<SessionClosed | undefined> {
+    if ((await this.#keeper.stored()).session_id === null) return undefined
+    const closed = await this.#closeHeld(options)
+    await this.#keeper.forget()
+    return closed
+  }
+
+  async #closeHeld(options: CallOptions): Promise<SessionClosed | undefined> {
+    try {
+      return await this.#call(entries.close, { body: {} }, options)
+    } catch (error) {
+      if (error instanceof BridgeError && isOver.has(error.code)) return undefined
+      throw error
+    }
+  }
+}

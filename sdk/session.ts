@@ -1,0 +1,142 @@
+/**
+ * The session of a profile: one for all of its processes.
+ *
+ * - The id of the last session is used as it stands; a session is started only when there is none, or when the service
+ *   says that it closed or forgot it. A fenced session is never replaced from here: `session_fenced` reaches the caller.
+ * - The same instance id resumes the active session, so two processes that start at once get the same one.
+ * - A session that another process of the profile closed on purpose stays closed.
+ *
+ * Contract §5.
+ */
+import type { Client } from './contract/agent/enrollments.ts'
+import { type Session, type SessionInput, type SessionPolicy, sessions } from './contract/agent/sessions.ts'
+import type { BridgeError } from './transport/failures.ts'
+import type { CallOptions, Transport } from './transport/http.ts'
+
+export interface StoredSession {
+  /** Made once for each profile and kept. */
+  readonly instance_id: string
+  /** Null when there is none: never started, or closed. */
+  readonly session_id: string | null
+  readonly generation: number | null
+  readonly policy: SessionPolicy | null
+  /** What to add to this machine's clock to get the node's. */
+  readonly clock_offset_ms: number
+}
+
+/** Where the session lives between commands. Several processes may share one store. */
+export interface SessionStore {
+  load(): Promise<StoredSession>
+  save(session: StoredSession): Promise<void>
+}
+
+/** For a client that lives in one process. */
+export function memorySessions(instanceId: string): SessionStore {
+  let stored = blankSession(instanceId)
+  return {
+    load: async () => stored,
+    save: async (session) => {
+      stored = session
+    },
+  }
+}
+
+export const blankSession = (instanceId: string): StoredSession => ({
+  instance_id: instanceId,
+  session_id: null,
+  generation: null,
+  policy: null,
+  clock_offset_ms: 0,
+})
+
+export interface StartOptions extends CallOptions {
+  readonly challenge?: string | undefined
+  readonly takeoverGrant?: string | undefined
+}
+
+/** Holds the session for a Bridge. */
+export class SessionKeeper {
+  readonly #store: SessionStore
+  readonly #transport: () => Transport
+  readonly #client: Client
+  #held: StoredSession | undefined
+  #starting: Promise<Session> | undefined
+
+  constructor(store: SessionStore, transport: () => Transport, client: Client) {
+    this.#store = store
+    this.#transport = transport
+    this.#client = client
+  }
+
+  /** The id for the header; only after {@link ready}. */
+  get sessionId(): string | undefined {
+    return this.#held?.session_id ?? undefined
+  }
+
+  get clockOffsetMs(): number {
+    return this.#held?.clock_offset_ms ?? 0
+  }
+
+  /** The stored session, as this process knows it. */
+  async stored(): Promise<StoredSession> {
+    this.#held ??= await this.#store.load()
+    return this.#held
+  }
+
+  /** Make sure that there is a session to name. */
+  async ready(options: CallOptions): Promise<void> {
+    if ((await this.stored()).session_id === null) await this.start(options)
+  }
+
+  /** Start a session, or resume the active one. Calls at the same time share one start. */
+  start(options: StartOptions = {}): Promise<Session> {
+    this.#starting ??= this.#start(options).finally(() => {
+      this.#starting = undefined
+    })
+    return this.#starting
+  }
+
+  async #start({ challenge, takeoverGrant, ...options }: StartOptions): Promise<Session> {
+    const before = await this.stored()
+    const body: SessionInput = {
+      instance_id: before.instance_id,
+      client: this.#client,
+      ...(challenge === undefined ? {} : { challenge }),
+      ...(takeoverGrant === undefined ? {} : { takeover_grant: takeoverGrant }),
+    }
+    const session = await this.#transport().call(sessions.start, { body }, options)
+    const { id, generation, policy } = session
+    const { clockOffsetMs: clock_offset_ms } = this
+    await this.#keep({ ...before, session_id: id, generation, policy, clock_offset_ms })
+    return session
+  }
+
+  /** The session is over by our own wish. */
+  async forget(): Promise<void> {
+    await this.#keep({ ...(await this.stored()), session_id: null, generation: null })
+  }
+
+  /** `session_closed` or `session_unknown`: true when there is another session to go on with. */
+  async replace(lost: string | undefined, refusal: BridgeError, options: CallOptions): Promise<boolean> {
+    const held = await this.stored()
+    const stored = await this.#store.load()
+    this.#held = { ...stored, clock_offset_ms: held.clock_offset_ms }
+    if (stored.session_id !== null && stored.session_id !== lost) return true
+    const wasClosedHere = stored.session_id === null && refusal.code === 'session_closed'
+    if (wasClosedHere) return false
+    await this.start(options)
+    return true
+  }
+
+  async correctClock(offsetMs: number): Promise<void> {
+    const held = await this.stored()
+    this.#held = { ...held, clock_offset_ms: offsetMs }
+    // Another process may have started a session meanwhile.
+    await this.#store.save({ ...(await this.#store.load()), clock_offset_ms: offsetMs })
+  }
+
+  async #keep(session: StoredSession): Promise<void> {
+    this.#held = session
+    await this.#store.save(session)
+  }
+}

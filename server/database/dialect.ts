@@ -1,0 +1,60 @@
+/**
+ * The small dialect: SQLite's compiler, and a Kysely instance per unit of work over that unit's own connection.
+ *
+ * Kysely's own driver is not used: it begins deferred, prepares on every call, and a query on the outer instance
+ * inside a transaction waits for ever. Here there is no outer instance: a unit's is the only one it can reach.
+ */
+import {
+  type AbortableQueryOptions,
+  type CompiledQuery,
+  type ConnectionProvider,
+  DefaultQueryExecutor,
+  type Dialect,
+  DummyDriver,
+  Kysely,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  Transaction,
+} from 'kysely'
+import type { UnitConnection } from './connection.ts'
+import type { Tables } from './tables.ts'
+
+const dialect: Dialect = {
+  createAdapter: () => new SqliteAdapter(),
+  createDriver: () => new DummyDriver(),
+  createIntrospector: (db) => new SqliteIntrospector(db),
+  createQueryCompiler: () => new SqliteQueryCompiler(),
+}
+
+const adapter = new SqliteAdapter()
+const compiler = new SqliteQueryCompiler()
+const driver = new DummyDriver()
+const config = { dialect }
+
+/** Builds and compiles queries, and can reach no database. */
+export const compileOnly = new Kysely<Tables>(config)
+
+/** The same result as the general executor with fewer promises on the way: the connection is at hand and synchronous. */
+class UnitExecutor extends DefaultQueryExecutor {
+  readonly #connection: UnitConnection
+
+  constructor(connection: UnitConnection & ConnectionProvider) {
+    super(compiler, adapter, connection)
+    this.#connection = connection
+  }
+
+  override async executeQuery<R>(
+    query: CompiledQuery,
+    options?: AbortableQueryOptions,
+  ): Promise<QueryResult<R>> {
+    if (options?.signal !== undefined) return super.executeQuery(query, options)
+    return this.#connection.execute<R>(query)
+  }
+}
+
+/** Kysely for one unit. It counts as a transaction, so that beginning another one is refused. */
+export function unitDb(connection: UnitConnection): Kysely<Tables> {
+  return new Transaction<Tables>({ config, dialect, driver, executor: new UnitExecutor(connection) })
+}

@@ -1,0 +1,78 @@
+/**
+ * UUIDv7, lower case, strictly increasing per store: pages that continue `after` an id skip nothing.
+ *
+ * - 48 bits of milliseconds, 12 bits that count within one, 62 random bits.
+ * - When the clock stands still or goes back, the count goes on; after 4096 ids it takes the next millisecond.
+ * - Begun with the greatest id in the store, so it also rises across restarts and restored clocks.
+ *
+ * Contract §1 "IDs".
+ */
+import type Database from 'better-sqlite3'
+
+export interface Ids {
+  next(now: Date): string
+}
+
+const shape = /^([0-9a-f]{8})-([0-9a-f]{4})-7([0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const countsPerMs = 0x1000
+const randomBytes = 8
+const drawnAtOnce = 512
+
+/** @throws RangeError when `last` is not a UUIDv7 */
+export function createIds(last: string | undefined, random: (bytes: number) => Buffer): Ids {
+  let { ms, count } = last === undefined ? { ms: 0, count: 0 } : parse(last)
+  let pool: Buffer = Buffer.alloc(0)
+
+  const draw = (): string => {
+    if (pool.length < randomBytes) pool = random(randomBytes * drawnAtOnce)
+    const bytes = pool.subarray(0, randomBytes)
+    pool = pool.subarray(randomBytes)
+    bytes[0] = 0x80 | ((bytes[0] ?? 0) & 0x3f)
+    return bytes.toString('hex')
+  }
+
+  return {
+    next(now) {
+      const wall = now.getTime()
+      if (wall > ms) {
+        ms = wall
+        count = 0
+      } else if (count + 1 < countsPerMs) {
+        count += 1
+      } else {
+        ms += 1
+        count = 0
+      }
+      const time = ms.toString(16).padStart(12, '0')
+      const tail = draw()
+      const counted = count.toString(16).padStart(3, '0')
+      return `${time.slice(0, 8)}-${time.slice(8)}-7${counted}-${tail.slice(0, 4)}-${tail.slice(4)}`
+    },
+  }
+}
+
+/** The greatest id of any table: what `createIds` begins with. Each look-up reads the end of a primary key. */
+export function greatestId(database: Database.Database): string | undefined {
+  const tables = database
+    .prepare<[], { name: string }>(
+      `SELECT name FROM sqlite_schema WHERE type = 'table'
+        AND EXISTS (SELECT 1 FROM pragma_table_info(sqlite_schema.name) WHERE name = 'id' AND type = 'TEXT')`,
+    )
+    .all()
+  const greatest = tables.flatMap(({ name }) =>
+    database
+      .prepare<[], { id: string }>(
+        `SELECT id FROM "${name}" WHERE id GLOB '????????-????-7???-????-????????????' ORDER BY id DESC LIMIT 1`,
+      )
+      .all()
+      .map(({ id }) => id),
+  )
+  return greatest.sort().at(-1)
+}
+
+function parse(id: string): { ms: number; count: number } {
+  const parts = shape.exec(id)
+  if (parts === null) throw new RangeError(`not a UUIDv7: ${id}`)
+  const [, high = '', low = '', count = ''] = parts
+  return { ms: Number.parseInt(high + low, 16), count: Number.parseInt(count, 16) }
+}

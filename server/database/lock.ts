@@ -1,0 +1,53 @@
+/**
+ * One server per data folder.
+ *
+ * `lock.db` is held in an open EXCLUSIVE transaction. Node has no flock; this lock dies with the process, so that
+ * nothing stale is left after a kill. Nothing else may open `lock.db` in this process: closing a second handle drops
+ * the lock.
+ *
+ * Reliability T47.
+ */
+import { chmodSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { sqliteCode } from './connection.ts'
+
+export interface DataFolderLock {
+  release(): void
+}
+
+/** Another process serves this data folder. */
+export class DataFolderLocked extends Error {
+  override readonly name = 'DataFolderLocked'
+}
+
+/** A lock that nobody refers to would be closed by the garbage collector, and so be lost. */
+const held = new Set<Database.Database>()
+
+/** Makes the folder if needed, 0700. @throws DataFolderLocked */
+export function lockDataFolder(folder: string): DataFolderLock {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  chmodSync(folder, 0o700)
+  const path = join(folder, 'lock.db')
+  const database = new Database(path, { timeout: 0 })
+  try {
+    database.exec('BEGIN EXCLUSIVE')
+    chmodSync(path, 0o600)
+  } catch (error) {
+    database.close()
+    if (sqliteCode(error) !== 'SQLITE_BUSY') throw error
+    throw new DataFolderLocked(
+      `another server is using ${folder}; stop it first, or use another data folder`,
+      {
+        cause: error,
+      },
+    )
+  }
+  held.add(database)
+  return {
+    release() {
+      held.delete(database)
+      database.close()
+    },
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Reading: snapshots on a read-only connection of its own, so that nothing uncommitted is ever seen.
+ *
+ * - Reads that wait together share one snapshot, taken after each of them was asked: whoever awaited a write before
+ *   reading sees it.
+ * - A read starts at once, on a microtask. Many in a row would starve everything else, so a turn of the event loop
+ *   runs a bounded number.
+ * - The rule for units holds here too: they await nothing but `db`.
+ *
+ * House §5.7.
+ */
+import type { Kysely } from 'kysely'
+import { Fault } from '../fault.ts'
+import { Statements, UnitConnection } from './connection.ts'
+import { unitDb } from './dialect.ts'
+import { openDatabase } from './open.ts'
+import { withinTurn } from './overrun.ts'
+import type { Tables } from './tables.ts'
+import { UnitEnded } from './unit.ts'
+
+export interface ReaderOptions {
+  readonly path: string
+  /** Most reads in one turn of the event loop. */
+  readonly maxPerTurn?: number
+}
+
+export interface Reader {
+  /** @throws whatever the unit throws; UnitOverrun when it awaited something other than `db`; `unavailable` after close. */
+  read<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  /** Finishes what was asked, refuses the rest. */
+  close(): Promise<void>
+}
+
+type Waiting = (statements: Statements) => Promise<void>
+
+/** The file must exist and be migrated. */
+export function createReader({ path, maxPerTurn = 128 }: ReaderOptions): Reader {
+  const queue = new ReadQueue(path, maxPerTurn)
+  return { read: (unit) => queue.read(unit), close: () => queue.close() }
+}
+
+class ReadQueue {
+  readonly #statements: Statements
+  readonly #maxPerTurn: number
+  readonly #waiting: Waiting[] = []
+  #leftThisTurn: number
+  #running = false
+  #closed: Promise<void> | undefined
+  #whenIdle = () => {}
+
+  constructor(path: string, maxPerTurn: number) {
+    this.#statements = new Statements(openDatabase(path, { readonly: true }))
+    this.#maxPerTurn = maxPerTurn
+    this.#leftThisTurn = maxPerTurn
+  }
+
+  read<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+    if (this.#closed !== undefined) return Promise.reject(new Fault('unavailable'))
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push((statements) => perform(statements, unit).then(resolve, reject))
+      if (this.#running) return
+      this.#running = true
+      this.#continue()
+    })
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    if (this.#running) {
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve
+      })
+    }
+    this.#statements.database.close()
+  }
+
+  /** On a microtask in any case, since `withinTurn` needs one. */
+  #continue(): void {
+    const next = () => queueMicrotask(() => void this.#runNext())
+    if (this.#leftThisTurn > 0) next()
+    else setImmediate(next)
+  }
+
+  async #runNext(): Promise<void> {
+    if (this.#leftThisTurn === this.#maxPerTurn) this.#beginTurn()
+    const group = this.#waiting.splice(0, this.#leftThisTurn)
+    this.#leftThisTurn -= group.length
+    for (const each of group) await each(this.#statements)
+    if (this.#statements.database.inTransaction) this.#statements.database.exec('COMMIT')
+    if (this.#waiting.length > 0) return this.#continue()
+    this.#running = false
+    this.#whenIdle()
+  }
+
+  /** The allowance is whole again once the event loop has been round. */
+  #beginTurn(): void {
+    setImmediate(() => {
+      this.#leftThisTurn = this.#maxPerTurn
+    }).unref()
+  }
+}
+
+/** Joins the snapshot that is open, or begins one. */
+async function perform<T>(statements: Statements, unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  const connection = new UnitConnection(statements)
+  try {
+    if (!statements.database.inTransaction) statements.database.exec('BEGIN')
+    return await withinTurn(unit(unitDb(connection)))
+  } finally {
+    connection.end(() => new UnitEnded())
+  }
+}

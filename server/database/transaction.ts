@@ -1,0 +1,185 @@
+/**
+ * The one writer: the only way to change anything.
+ *
+ * - Requests that wait together share one BEGIN IMMEDIATE … COMMIT. Those of one turn of the event loop are gathered;
+ *   a group is capped, since its units run on microtasks alone and nothing else runs meanwhile.
+ * - Per request: first the nonce, outside any savepoint; then a savepoint around the unit. A unit that throws is rolled
+ *   back to it and hurts no neighbour; its nonce stays spent.
+ * - Nobody hears anything, success or refusal, before the COMMIT that holds its nonce and effect. Effects run after it.
+ * - What leaves the group in doubt fails all of it with 503 and stores nothing. A full disk is such a case and passes
+ *   when there is space again; a COMMIT that fails otherwise, or an I/O error, is the end: no write is taken any more
+ *   and the process must stop, since what the disk holds is unknown.
+ *
+ * Contract §2 "Group commit"; house §5.7; the traps are in `design/libraries.md`.
+ */
+import { Fault } from '../fault.ts'
+import { GroupFailure, type GroupOptions, Groups, type Outcome, type Request } from './group.ts'
+import type { Nonce } from './nonces.ts'
+import type { Tx } from './unit.ts'
+
+export type { Nonce } from './nonces.ts'
+export type { Tx } from './unit.ts'
+
+export interface WriteOptions {
+  /** Spent with the unit, also when the unit is refused. A nonce used before refuses the unit unrun. */
+  readonly nonce?: Nonce | undefined
+}
+
+/** The database is the writer's alone from now on; `close` closes it. */
+export interface WriterOptions extends GroupOptions {
+  /** Most requests that one commit holds. */
+  readonly maxGroup?: number
+  /** The store is in doubt: turn readiness false and end the process. Called once. */
+  readonly onFatal: (error: unknown) => void
+  /** An effect threw after its commit. */
+  readonly onEffectError: (error: unknown) => void
+}
+
+export interface WriterStats {
+  readonly groups: number
+  /** Requests whose commit is on disk, refused ones included. */
+  readonly requests: number
+  readonly largestGroup: number
+  readonly failedGroups: number
+}
+
+export interface Writer {
+  /**
+   * Runs the unit inside a transaction and answers once it is on disk. The unit awaits nothing but `tx`.
+   *
+   * @throws whatever the unit throws, then nothing of it is stored; `request_replayed` and `rate_limited` for its
+   *   nonce; `unavailable` and `storage_full` when its group failed; UnitOverrun when it awaited something else.
+   */
+  write<T>(unit: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
+  /** `full`: the last group found no space. `broken`: see `onFatal`. */
+  state(): 'open' | 'full' | 'broken' | 'closed'
+  stats(): WriterStats
+  /** Finishes what was accepted, refuses the rest, folds the WAL into the file and closes it. */
+  close(): Promise<void>
+}
+
+const defaultMaxGroup = 128
+
+interface Waiting extends Request {
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+export function createWriter(options: WriterOptions): Writer {
+  const queue = new WriteQueue(options)
+  return {
+    write: (unit, { nonce } = {}) => queue.write(unit, nonce),
+    state: () => queue.state,
+    stats: () => ({ ...queue.stats }),
+    close: () => queue.close(),
+  }
+}
+
+class WriteQueue {
+  readonly stats = { groups: 0, requests: 0, largestGroup: 0, failedGroups: 0 }
+  readonly #options: WriterOptions
+  readonly #groups: Groups
+  readonly #waiting: Waiting[] = []
+  #state: 'open' | 'full' | 'broken' = 'open'
+  #closed: Promise<void> | undefined
+  #scheduled = false
+  #whenIdle = () => {}
+
+  constructor(options: WriterOptions) {
+    this.#options = options
+    this.#groups = new Groups(options)
+  }
+
+  get state(): ReturnType<Writer['state']> {
+    return this.#closed !== undefined && this.#state !== 'broken' ? 'closed' : this.#state
+  }
+
+  write<T>(unit: (tx: Tx) => Promise<T>, nonce: Nonce | undefined): Promise<T> {
+    if (this.#closed !== undefined || this.#state === 'broken')
+      return Promise.reject(new Fault('unavailable'))
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ unit, nonce, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    if (this.#scheduled) {
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve
+      })
+    }
+    // After an I/O error the file is left as it is: the next start recovers it from what the disk really holds.
+    if (this.#state === 'broken') return
+    try {
+      this.#options.database.pragma('wal_checkpoint(TRUNCATE)')
+    } finally {
+      this.#options.database.close()
+    }
+  }
+
+  /** From a microtask, since `withinTurn` needs one, and once per turn of the event loop. */
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => queueMicrotask(() => void this.#runNext()))
+  }
+
+  async #runNext(): Promise<void> {
+    const group = this.#waiting.splice(0, this.#options.maxGroup ?? defaultMaxGroup)
+    try {
+      const outcomes = await this.#groups.run(group)
+      this.#answer(group, outcomes)
+    } catch (error) {
+      this.#failAll(group, error)
+    }
+    this.#scheduled = false
+    if (this.#waiting.length > 0) this.#schedule()
+    else this.#whenIdle()
+  }
+
+  #answer(group: readonly Waiting[], outcomes: readonly Outcome[]): void {
+    this.#state = 'open'
+    this.stats.groups += 1
+    this.stats.requests += group.length
+    this.stats.largestGroup = Math.max(this.stats.largestGroup, group.length)
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.ok) this.#runEffects(outcome.effects)
+      if (outcome.ok) group[index]?.resolve(outcome.value as never)
+      else group[index]?.reject(outcome.error)
+    }
+  }
+
+  #runEffects(effects: readonly (() => void)[]): void {
+    for (const effect of effects) {
+      try {
+        effect()
+      } catch (error) {
+        this.#options.onEffectError(error)
+      }
+    }
+  }
+
+  #failAll(group: readonly Waiting[], error: unknown): void {
+    const failure = error instanceof GroupFailure ? error : new GroupFailure(error, true)
+    this.stats.failedGroups += 1
+    const refused = failure.fatal ? [...group, ...this.#waiting.splice(0)] : group
+    for (const { reject } of refused) reject(faultOf(failure))
+    if (failure.full) this.#state = 'full'
+    if (!failure.fatal) return
+    this.#state = 'broken'
+    this.#options.onFatal(failure.cause)
+  }
+}
+
+function faultOf(failure: GroupFailure): Fault {
+  const fault = new Fault(failure.full ? 'storage_full' : 'unavailable', { retryAfterMs: 1000 })
+  // For the log; the translator tells the caller the code alone.
+  fault.cause = failure.cause
+  return fault
+}

@@ -1,0 +1,58 @@
+/**
+ * One unit of work inside the writer's transaction: what it may use while it runs, and nothing afterwards.
+ *
+ * House §5.7.
+ */
+import type { Kysely } from 'kysely'
+import { type Statements, UnitConnection } from './connection.ts'
+import { unitDb } from './dialect.ts'
+import type { Ids } from './ids.ts'
+import type { Tables } from './tables.ts'
+
+/** The power to write. Whoever takes a `Tx` writes; whoever takes only its `db` could be given a reader's. */
+export interface Tx {
+  readonly db: Kysely<Tables>
+  /** One unit, one now. */
+  readonly now: Date
+  /** `now` as the wire and the columns have it. */
+  readonly nowIso: string
+  /** A new id, greater than every id of the store. */
+  id(): string
+  /** Runs once the commit that holds this unit is on disk; never when it is rolled back. */
+  afterCommit(effect: () => void): void
+}
+
+/** A transaction was used after its unit had ended: something in the unit was not awaited. */
+export class UnitEnded extends Error {
+  override readonly name = 'UnitEnded'
+  constructor() {
+    super('this transaction is over: a unit must await everything it starts')
+  }
+}
+
+export class Unit implements Tx {
+  readonly db: Kysely<Tables>
+  readonly now: Date
+  readonly nowIso: string
+  readonly connection: UnitConnection
+  readonly effects: (() => void)[] = []
+  readonly #ids: Ids
+
+  constructor(statements: Statements, ids: Ids, now: Date) {
+    this.connection = new UnitConnection(statements)
+    this.db = unitDb(this.connection)
+    this.now = now
+    this.nowIso = now.toISOString()
+    this.#ids = ids
+  }
+
+  id(): string {
+    this.connection.requireOpen()
+    return this.#ids.next(this.now)
+  }
+
+  afterCommit(effect: () => void): void {
+    this.connection.requireOpen()
+    this.effects.push(effect)
+  }
+}

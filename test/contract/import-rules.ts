@@ -1,0 +1,223 @@
+/**
+ * Who may import whom, and who may reach the environment, the clock and randomness.
+ *
+ * Each rule looks at one file and says what is wrong and what to do instead. `.github/CONTRIBUTING.md` tells the same
+ * rules in words.
+ */
+import { type Import, parseSource, type SourceFile } from './source-imports.ts'
+
+export interface ImportRules {
+  /** Names of `dependencies` in package.json. */
+  readonly dependencies: readonly string[]
+}
+
+type Rule = (file: SourceFile, rules: ImportRules) => readonly string[]
+
+/** One sentence for each breach; `text` by path. */
+export function breaches(files: Readonly<Record<string, string>>, rules: ImportRules): string[] {
+  return Object.entries(files).flatMap(([path, text]) => {
+    const file = parseSource(path, text)
+    return everyRule.flatMap((rule) => rule(file, rules)).map((sentence) => `${path} ${sentence}`)
+  })
+}
+
+/** A rule about single imports: the sentence's end where it is broken. */
+const perImport =
+  (judge: (path: string, each: Import, rules: ImportRules) => string | undefined): Rule =>
+  (file, rules) =>
+    file.imports.flatMap((each) => {
+      const objection = judge(file.path, each, rules)
+      return objection === undefined ? [] : [`imports ${each.target}: ${objection}`]
+    })
+
+interface Layer {
+  readonly files: RegExp
+  /** Paths, `node:` modules and packages. */
+  readonly may: RegExp
+  readonly because: string
+}
+
+/** The first that fits a file holds for it. */
+const layers: readonly Layer[] = [
+  {
+    files: /^sdk\/contract\//,
+    may: /^(sdk\/contract\/|typebox$)/,
+    because: 'the contract is schemas and constants; it imports the schema library and itself only',
+  },
+  {
+    files: /^sdk\/signing\//,
+    may: /^(sdk\/(contract|signing)\/|node:)/,
+    because: 'signing is shared by client and server; it imports the contract and node: only',
+  },
+  {
+    files: /^sdk\//,
+    may: /^(sdk\/|node:|(typebox|undici|ws|eventsource|age-encryption)$)/,
+    because: 'the SDK stands below server, cli and helper and knows none of them',
+  },
+  {
+    files: /^server\//,
+    may: /^(server\/|sdk\/(contract|signing)\/|sdk\/version\.ts$|helper\/(staging|parts|publish)\.ts$|node:|[^/]+$|@)/,
+    because:
+      'the server shares sdk/contract, sdk/signing and the part store of helper (staging, parts, publish), nothing else',
+  },
+  {
+    files: /^helper\//,
+    may: /^(helper\/|sdk\/contract\/helper\/|node:)/,
+    because: 'the helper is small enough to audit: node:, its own files and sdk/contract/helper only',
+  },
+  {
+    files: /^cli\//,
+    may: /^(cli\/|sdk\/(index|version)\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
+    because: 'the command line uses the public index of the SDK, commander and conf',
+  },
+  {
+    files: /^examples\//,
+    may: /^(examples\/|sdk\/index\.ts$|node:)/,
+    because: 'an example shows what a user can do: the public index of the SDK only',
+  },
+  {
+    files: /^docs\//,
+    may: /^(?!test\/)/,
+    because: 'nothing outside test imports test',
+  },
+]
+
+const layer = perImport((path, { target }) => {
+  const found = layers.find(({ files }) => files.test(path))
+  return found === undefined || found.may.test(target) ? undefined : found.because
+})
+
+const heavy = /^(undici|ws|eventsource|age-encryption|conf)$/
+const doors: readonly { readonly target: RegExp; readonly from: RegExp }[] = [
+  { target: /^sdk\/index\.ts$/, from: /^cli\// },
+  { target: /^server\/main\.ts$/, from: /^cli\/commands\/server\// },
+  { target: /^helper\/main\.ts$/, from: /^cli\/commands\/helper(\.ts$|\/)/ },
+]
+
+/** A command pays at its start for what is imported statically. */
+const lazily = perImport((path, { target, kind, isType }) => {
+  if (!/^(sdk|cli)\//.test(path) || isType) return undefined
+  const isLazy = kind === 'lazy'
+  if (heavy.test(target) && !isLazy) return 'load it with import() inside the function that needs it'
+  const door = path.startsWith('cli/') && doors.find((each) => each.target.test(target))
+  if (!door) return undefined
+  if (!door.from.test(path)) return 'only commands/server/ and commands/helper.ts start a server or a helper'
+  return isLazy
+    ? undefined
+    : 'import its types with import type, and load the rest with import() where it is needed'
+})
+
+const shipped = perImport((path, { target, isType }, { dependencies }) => {
+  const isPackage = !target.startsWith('node:') && !/\.[a-z]+$/.test(target)
+  if (!/^(sdk|server|helper|cli)\//.test(path) || isType || !isPackage) return undefined
+  return dependencies.includes(target)
+    ? undefined
+    : 'what runs after an install stands under dependencies in package.json'
+})
+
+type Role = 'routes' | 'actions' | 'rules' | 'store' | 'database' | 'http' | 'none'
+
+function roleOf(path: string): Role {
+  if (/^server\/database\//.test(path)) return 'database'
+  if (/^server\/(http\/|route\.ts$)/.test(path) || path === 'fastify' || path.startsWith('@fastify/'))
+    return 'http'
+  const name = /^server\/[^/]+\/(?:owner-)?(routes|actions|rules|store)(?:\.ts$|\/)/.exec(path)?.[1]
+  return (name as Role | undefined) ?? 'none'
+}
+
+const never: Readonly<Partial<Record<Role, { readonly roles: readonly Role[]; readonly because: string }>>> =
+  {
+    actions: {
+      roles: ['routes', 'http'],
+      because: 'an action knows nothing of HTTP: routes call actions, never backwards',
+    },
+    store: {
+      roles: ['routes', 'http', 'actions'],
+      because: 'a store is SQL: actions call stores, never backwards',
+    },
+    database: {
+      roles: ['routes', 'http', 'actions', 'rules', 'store'],
+      because: 'the database knows no noun: stores call it, never backwards',
+    },
+  }
+
+/** routes → actions → rules, store → database. */
+const roles = perImport((path, { target, isType }) => {
+  if (!path.startsWith('server/')) return undefined
+  const [from, to] = [roleOf(path), roleOf(target)]
+  if (to === 'routes' && path !== 'server/app.ts') return 'only app.ts registers routes'
+  if (from === 'rules') {
+    const isRow = isType && (to === 'store' || target === 'server/database/tables.ts')
+    const may = isRow || to === 'rules' || target === 'server/fault.ts' || target.startsWith('sdk/contract/')
+    return may ? undefined : 'rules are pure: the contract, Fault, other rules, and the type of a row'
+  }
+  return never[from]?.roles.includes(to) ? never[from].because : undefined
+})
+
+const migrations = perImport((path, { target }) => {
+  if (!path.startsWith('server/database/migrations/')) return undefined
+  if (!path.endsWith('/index.ts'))
+    return 'a migration imports nothing, so that code of today cannot change the past'
+  return target.startsWith('server/database/migrations/')
+    ? undefined
+    : 'the list of migrations imports migrations only'
+})
+
+/** Files through which a folder is used from outside. */
+const publicFiles = ['sdk/index.ts', 'sdk/contract/index.ts', 'server/main.ts', 'helper/main.ts']
+
+const barrels = perImport((path, { kind, target, isType }) => {
+  if (kind !== 'export' || publicFiles.includes(path) || /^(test|docs)\//.test(path)) return undefined
+  const isNeighbour = target.slice(0, target.lastIndexOf('/')) === path.slice(0, path.lastIndexOf('/'))
+  return isType && isNeighbour
+    ? undefined
+    : `re-exports hide where a thing is defined; only ${publicFiles.join(', ')} may`
+})
+
+const product = /^(sdk|server|helper|cli)\//
+
+const readsEnvironment: Readonly<Record<string, string>> = {
+  'server/config.ts': 'the settings of the server',
+  'helper/options.ts': 'the token of the helper',
+  'cli/context.ts': 'everything from outside that a command may reach',
+}
+
+const environment: Rule = ({ path, code, imports }) => {
+  const reads = /\bprocess\.env\b/.test(code) || imports.some(isEnvironment)
+  if (!product.test(path) || !reads || path in readsEnvironment) return []
+  return [`reads the environment: only ${Object.keys(readsEnvironment).join(', ')} do, and hand values on`]
+}
+
+const isEnvironment = ({ target, clause }: Import): boolean =>
+  target === 'node:process' && /\benv\b/.test(clause)
+
+/** Where a clock and randomness are made; everywhere else they are handed in. */
+const makesChance: Readonly<Record<string, string>> = {
+  'server/server.ts': 'builds the context of a running server',
+  'server/init.ts': 'the context of the commands that work on a stopped server',
+  'cli/context.ts': 'the context of a command',
+  'helper/main.ts': 'the context of a helper',
+  'sdk/bridge.ts': 'defaults of the options of Bridge',
+  'sdk/owner.ts': 'defaults of the options of Owner',
+  'sdk/enroll.ts': 'defaults of the options of enroll()',
+  'sdk/node-status.ts': 'defaults of the options of nodeStatus()',
+  'sdk/durable-file.ts': 'names of drafts, which nobody sees',
+}
+
+const chanceCalls =
+  /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b|\bprocess\.hrtime\b|\bcrypto\.(random|getRandom)\w+/
+const chanceNames = /\b(random(Bytes|UUID|Int|Fill|FillSync)|getRandomValues|webcrypto)\b/
+
+const chance: Rule = ({ path, code, imports }) => {
+  if (!product.test(path) || path in makesChance) return []
+  const call = chanceCalls.exec(code)?.[0]
+  const name = imports.flatMap(({ target, clause }) =>
+    target === 'node:crypto' ? (chanceNames.exec(clause)?.[0] ?? []) : [],
+  )[0]
+  const used = call ?? name
+  return used === undefined
+    ? []
+    : [`uses ${used}: take the clock or randomness from the context or the options`]
+}
+
+const everyRule: readonly Rule[] = [layer, lazily, shipped, roles, migrations, barrels, environment, chance]

@@ -1,0 +1,147 @@
+/** The import rules of `.github/CONTRIBUTING.md`, held by the source as it is, and proved on small wrong samples. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { breaches } from './import-rules.ts'
+import { parseSource } from './source-imports.ts'
+
+const root = join(import.meta.dirname, '../..')
+const rules = { dependencies: Object.keys(manifest.dependencies) }
+
+test('every source file keeps the import rules', () => {
+  const paths = globSync('{sdk,server,helper,cli,examples,docs}/**/*.ts', { cwd: root }).sort()
+  const files = Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+  expect(paths.length).toBeGreaterThan(50)
+  expect(breaches(files, rules)).toEqual([])
+})
+
+const wrong: readonly (readonly [path: string, text: string, says: string])[] = [
+  ['sdk/contract/a.ts', "import { readFile } from 'node:fs'", 'the contract is schemas and constants'],
+  [
+    'sdk/contract/a.ts',
+    "import type { Key } from '../signing/keys.ts'",
+    'the contract is schemas and constants',
+  ],
+  ['sdk/signing/a.ts', "import { call } from '../transport/http.ts'", 'signing is shared'],
+  ['sdk/bridge.ts', "import { Fault } from '../server/fault.ts'", 'the SDK stands below'],
+  ['sdk/transport/a.ts', "import { Agent } from 'undici'", 'load it with import() inside'],
+  [
+    'sdk/transport/a.ts',
+    "import {\n  Agent,\n  type Fetch,\n} from 'undici'",
+    'load it with import() inside',
+  ],
+  ['server/a.ts', "import { Bridge } from '../sdk/bridge.ts'", 'the server shares sdk/contract'],
+  ['server/a.ts', "const { gate } = await import('../helper/gate.ts')", 'the server shares sdk/contract'],
+  ['server/a.ts', "import { io } from '../cli/io.ts'", 'the server shares sdk/contract'],
+  ['server/a.ts', "import { test } from 'vitest'", 'stands under dependencies'],
+  ['server/a.ts', "import '../test/support/bridge.ts'", 'the server shares sdk/contract'],
+  ['helper/gate.ts', "import { Type } from 'typebox'", 'small enough to audit'],
+  ['helper/gate.ts', "import { limits } from '../sdk/contract/limits.ts'", 'small enough to audit'],
+  [
+    'cli/commands/send.ts',
+    "import { Bridge } from '../../sdk/index.ts'",
+    'import its types with import type',
+  ],
+  ['cli/commands/send.ts', "import type { Bridge } from '../../sdk/bridge.ts'", 'uses the public index'],
+  [
+    'cli/commands/send.ts',
+    "await import('../../server/main.ts')",
+    'only commands/server/ and commands/helper.ts',
+  ],
+  [
+    'cli/commands/server/start.ts',
+    "import { start } from '../../../server/main.ts'",
+    'load the rest with import()',
+  ],
+  ['cli/profile.ts', "import Conf from 'conf'", 'load it with import() inside'],
+  [
+    'examples/talk/main.ts',
+    "import { Bridge } from '../../sdk/bridge.ts'",
+    'an example shows what a user can do',
+  ],
+  [
+    'docs/generate.ts',
+    "import { ada } from '../test/support/people.ts'",
+    'nothing outside test imports test',
+  ],
+  ['server/tasks/actions.ts', "import { routes } from './routes.ts'", 'only app.ts registers routes'],
+  ['server/tasks/actions.ts', "import type { FastifyRequest } from 'fastify'", 'knows nothing of HTTP'],
+  ['server/tasks/actions/claim.ts', "import { route } from '../../route.ts'", 'knows nothing of HTTP'],
+  [
+    'server/tasks/owner-routes.ts',
+    "import { routes } from '../agents/routes.ts'",
+    'only app.ts registers routes',
+  ],
+  ['server/tasks/store.ts', "import { claim } from './actions.ts'", 'actions call stores'],
+  ['server/tasks/rules.ts', "import { sql } from 'kysely'", 'rules are pure'],
+  ['server/tasks/rules.ts', "import { findTask } from './store.ts'", 'rules are pure'],
+  ['server/tasks/rules.ts', "import { hash } from 'node:crypto'", 'rules are pure'],
+  ['server/database/reader.ts', "import { findTask } from '../tasks/store.ts'", 'the database knows no noun'],
+  [
+    'server/database/migrations/023_a.ts',
+    "import type { A } from '../tables.ts'",
+    'a migration imports nothing',
+  ],
+  ['server/database/migrations/index.ts', "import { open } from '../open.ts'", 'imports migrations only'],
+  ['server/tasks/index.ts', "export * from './store.ts'", 're-exports hide'],
+  ['sdk/resources/all.ts', "export { Tasks } from './tasks.ts'", 're-exports hide'],
+  ['sdk/resources/all.ts', "export type { Task } from '../contract/agent/tasks.ts'", 're-exports hide'],
+  ['server/log.ts', 'const level = process.env.LEVEL', 'reads the environment'],
+  ['server/log.ts', "import { env } from 'node:process'", 'reads the environment'],
+  ['server/tasks/actions.ts', 'const now = Date.now()', 'uses Date.now'],
+  ['server/tasks/actions.ts', 'const now = new Date()', 'uses new Date()'],
+  ['server/tasks/actions.ts', "import { hash, randomUUID } from 'node:crypto'", 'uses randomUUID'],
+  ['sdk/session.ts', 'const id = crypto.randomUUID()', 'uses crypto.randomUUID'],
+  ['cli/commands/send.ts', 'if (Math.random() > 0.5) return', 'uses Math.random'],
+]
+
+describe('a wrong sample is found and told what to do', () => {
+  test.each(wrong)('%s: %s', (path, text, says) => {
+    expect(breaches({ [path]: `${text}\n` }, rules)).toEqual([expect.stringContaining(says)])
+  })
+})
+
+const right: readonly (readonly [path: string, text: string])[] = [
+  ['sdk/contract/agent/tasks.ts', "import { type Static, Type } from 'typebox'"],
+  ['sdk/transport/fetch.ts', "const { Agent } = await import('undici')"],
+  ['sdk/transport/fetch.ts', "import type { Agent } from 'undici'\nlet a: typeof import('ws')"],
+  ['sdk/delivery/socket.ts', "export const open = (): Promise<import('ws').WebSocket> => connect()"],
+  ['server/transfers/actions.ts', "import { PartStore } from '../../helper/parts.ts'"],
+  ['server/transfers/actions.ts', "import { claim } from '../tasks/actions.ts'"],
+  ['server/tasks/rules.ts', "import { Fault } from '../fault.ts'\nimport type { TaskRow } from './store.ts'"],
+  ['server/app.ts', "import { taskRoutes } from './tasks/routes.ts'"],
+  ['server/tasks/actions.ts', 'const at = new Date(claim.expires_at) // not Date.now()'],
+  ['server/database/migrations/023_a.ts', 'export const sql = `CREATE TABLE a (b TEXT) STRICT;`'],
+  ['cli/commands/server/start.ts', "const { startServer } = await import('../../../server/main.ts')"],
+  ['cli/commands/send.ts', "import type { Bridge } from '../../sdk/index.ts'"],
+  ['test/support/people.ts', "import { startServer } from '../../server/main.ts'"],
+]
+
+describe('a right sample passes', () => {
+  test.each(right)('%s: %s', (path, text) => {
+    expect(breaches({ [path]: `${text}\n` }, rules)).toEqual([])
+  })
+})
+
+test('imports are read with their kind, and comments are not', () => {
+  const text = [
+    '/**',
+    " * import { no } from './no.ts'",
+    ' */',
+    "import fs, { type Stats } from 'node:fs'",
+    "import { type A, type B } from './a.ts'",
+    "// export * from './no.ts'",
+    "export { c } from '@scope/name/deep'",
+    "const link = 'http://127.0.0.1' // import('./no.ts')",
+    "await import('./d.ts')",
+  ].join('\n')
+  expect(
+    parseSource('sdk/x/y.ts', text).imports.map(({ target, kind, isType }) => [target, kind, isType]),
+  ).toEqual([
+    ['node:fs', 'import', false],
+    ['sdk/x/a.ts', 'import', true],
+    ['@scope/name', 'export', false],
+    ['sdk/x/d.ts', 'lazy', false],
+  ])
+})

@@ -1,0 +1,142 @@
+/** What `npm run build` makes, used as a stranger uses the installed package. */
+import { spawnSync } from 'node:child_process'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+
+const root = join(import.meta.dirname, '../..')
+const folder = mkdtempSync(join(tmpdir(), 'published-'))
+const dist = join(folder, 'node_modules/agent-bridge/dist')
+
+const node = (...args: string[]) =>
+  spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', env: { ...process.env, HOME: folder } })
+
+beforeAll(() => {
+  install()
+  const built = node(join(root, 'esbuild.config.ts'), dist)
+  if (built.status !== 0) throw new Error(built.stderr)
+})
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** The package as npm would lay it: without sources, beside its dependencies and what a TypeScript project has. */
+function install(): void {
+  mkdirSync(dist, { recursive: true })
+  cpSync(join(root, 'package.json'), join(dist, '../package.json'))
+  mkdirSync(join(folder, 'node_modules/@types'))
+  for (const name of [...Object.keys(manifest.dependencies), '@types/node', 'undici-types']) {
+    mkdirSync(join(folder, 'node_modules', name, '..'), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
+  }
+}
+
+describe('bridge', () => {
+  test('prints its version', () => {
+    const { stdout, stderr, status } = node(join(dist, 'bridge.cjs'), '--version')
+    expect({ stdout, stderr, status }).toEqual({ stdout: `${manifest.version}\n`, stderr: '', status: 0 })
+  })
+
+  test.each(['14.21.3', '20.20.2', '22.18.0'])(
+    'refuses Node %s with one line, before anything else is loaded',
+    (old) => {
+      const alone = mkdtempSync(join(folder, 'alone-'))
+      cpSync(join(dist, 'bridge.cjs'), join(alone, 'bridge.cjs'))
+      const pretend = join(alone, 'pretend.cjs')
+      writeFileSync(pretend, `Object.defineProperty(process.versions, 'node', { value: '${old}' })`)
+
+      const { stdout, stderr, status } = node('--require', pretend, join(alone, 'bridge.cjs'), 'whoami')
+      expect({ stdout, status }).toEqual({ stdout: '', status: 2 })
+      expect(stderr).toBe(`bridge: needs Node 22.19 or newer, this is ${old}\n`)
+    },
+  )
+
+  test('starts on the oldest Node that it takes', () => {
+    const pretend = join(folder, 'oldest.cjs')
+    writeFileSync(pretend, `Object.defineProperty(process.versions, 'node', { value: '22.19.0' })`)
+    expect(node('--require', pretend, join(dist, 'bridge.cjs'), '--version').stdout).toBe(
+      `${manifest.version}\n`,
+    )
+  })
+
+  test('is launched by a file that the parser of Node 14 can read', () => {
+    const text = readFileSync(join(dist, 'bridge.cjs'), 'utf8')
+    expect(text).toMatch(/^#!\/usr\/bin\/env node\n/)
+    expect(text).not.toMatch(/\?\?=|\|\|=|&&=|#\w+ in |static \{|\bawait\b|\/v[,;)]/)
+    expect(Buffer.byteLength(text)).toBeLessThan(4096)
+  })
+
+  test('loads neither server nor helper nor SDK for its help', () => {
+    const { stdout } = node('--input-type=commonjs', '-e', loadedBy(join(dist, 'bridge.cjs')))
+    expect(JSON.parse(stdout.split('\n').at(-1) ?? '')).toEqual(['bridge.cjs', 'cli.cjs'])
+  })
+
+  test('knows its build', () => {
+    const text = readFileSync(join(dist, 'server.cjs'), 'utf8')
+    expect(text).toMatch(/commit: "([0-9a-f]{40}(-changed)?|unknown)", built_at: "\d{4}-\d\d-\d\dT[\d:.]+Z"/)
+  })
+})
+
+/** A program that runs a file with `--help` and then prints, as its last line, the files of its folder that were loaded. */
+const loadedBy = (file: string): string => `
+  const { basename, dirname } = require('node:path')
+  process.argv[2] = '--help'
+  process.on('exit', () => {
+    const loaded = Object.keys(require.cache).filter((path) => dirname(path) === dirname(${JSON.stringify(file)}))
+    process.stdout.write('\\n' + JSON.stringify(loaded.map((path) => basename(path)).sort()))
+  })
+  require(${JSON.stringify(file)})
+`
+
+describe('the SDK', () => {
+  const names = "['Bridge', 'Owner', 'BridgeError', 'LocalError'].map((name) => typeof sdk[name]).join()"
+  const classes = 'function,function,function,function'
+
+  test('can be imported', () => {
+    const text = `import * as sdk from 'agent-bridge'; process.stdout.write(${names})`
+    expect(node('--input-type=module', '-e', text)).toMatchObject({ stdout: classes, stderr: '' })
+  })
+
+  test('can be required', () => {
+    const text = `const sdk = require('agent-bridge'); process.stdout.write(${names})`
+    expect(node('--input-type=commonjs', '-e', text)).toMatchObject({ stdout: classes, stderr: '' })
+  })
+
+  test('hides what its index does not export', () => {
+    const text =
+      "import('agent-bridge/dist/sdk/contract/index.js').catch(({ code }) => process.stdout.write(code))"
+    expect(node('-e', text).stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED')
+  })
+
+  test.each(['mts', 'cts'])('has types for a strict .%s file, without skipping declarations', (ending) => {
+    const use =
+      "import { Bridge, BridgeError } from 'agent-bridge'\nexport const made: Bridge | BridgeError | 1 = 1\n"
+    const misuse = '// @ts-expect-error: Bridge needs options\nexport const none = new Bridge()\n'
+    writeFileSync(join(folder, `use.${ending}`), use + misuse)
+    const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
+    const checked = node(join(root, 'node_modules/typescript/bin/tsc'), ...flags, `use.${ending}`)
+    expect(checked.stdout).toBe('')
+    expect(checked.status).toBe(0)
+  })
+})
+
+test('the licences of bundled packages are published', () => {
+  const text = readFileSync(join(dist, 'LICENSES.txt'), 'utf8')
+  for (const name of ['commander', 'typebox']) expect(text).toMatch(new RegExp(`^${name}\\n\\n.*MIT`, 'ms'))
+})
+
+test('dist holds nothing else', () => {
+  expect(readdirSync(dist).sort()).toEqual(
+    ['LICENSES.txt', 'bridge.cjs', 'cli.cjs', 'client.cjs', 'helper.cjs', 'sdk', 'server.cjs'].sort(),
+  )
+})

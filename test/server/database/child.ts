@@ -1,0 +1,51 @@
+/** A process of ours: says lines, hears lines, and is killed by its id. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { onTestFinished } from 'vitest'
+
+export interface Child {
+  /** Everything it said so far. */
+  readonly said: string[]
+  /** The next line it says; fails when it ends first. */
+  next(): Promise<string>
+  say(line: string): void
+  kill(): Promise<void>
+  ended(): Promise<number | null>
+}
+
+/** `wrap` puts another program in front, such as strace. */
+export function startChild(script: string, args: readonly string[], wrap: readonly string[] = []): Child {
+  const [program = '', ...rest] = [
+    ...wrap,
+    process.execPath,
+    join(import.meta.dirname, 'children', script),
+    ...args,
+  ]
+  const process_ = spawn(program, rest, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const exit = once(process_, 'exit').then(([code]) => code as number | null)
+  const lines = createInterface({ input: process_.stdout })[Symbol.asyncIterator]()
+  const said: string[] = []
+  const kill = async () => {
+    process_.kill('SIGKILL')
+    await exit
+  }
+  onTestFinished(kill)
+  return {
+    said,
+    kill,
+    say: (line) => tell(process_, line),
+    ended: () => exit,
+    async next() {
+      const { value, done } = await lines.next()
+      if (done === true) throw new Error(`${script} ended after saying ${JSON.stringify(said)}`)
+      said.push(value)
+      return value
+    },
+  }
+}
+
+const tell = (process_: ChildProcessByStdio<Writable, Readable, null>, line: string) =>
+  process_.stdin.write(`${line}\n`)

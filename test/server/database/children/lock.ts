@@ -1,0 +1,17 @@
+/** Holds the lock of a data folder until it is killed or hears anything. */
+import { once } from 'node:events'
+import { DataFolderLocked, lockDataFolder } from '../../../../server/database/lock.ts'
+import { say } from './store.ts'
+
+try {
+  const lock = lockDataFolder(process.argv[2] ?? '')
+  say('locked')
+  await once(process.stdin, 'data')
+  lock.release()
+  say('released')
+  process.exit(0)
+} catch (error) {
+  if (!(error instanceof DataFolderLocked)) throw error
+  say('refused')
+  process.exit(1)
+}

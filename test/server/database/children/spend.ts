@@ -1,0 +1,16 @@
+/** Spends the nonces it hears, one line of them at a time: `date nonce nonce …`. Says what became of each. */
+import { createInterface } from 'node:readline'
+import { Fault } from '../../../../server/fault.ts'
+import { openStore, say } from './store.ts'
+
+const writer = openStore(process.argv[2] ?? '')
+say('open')
+for await (const line of createInterface({ input: process.stdin })) {
+  const [date, ...nonces] = line.split(' ')
+  const spend = (nonce: string) =>
+    writer
+      .write(async () => undefined, { nonce: { credentialId: 'c', nonce, signedAt: Number(date) } })
+      .then(() => 'accepted')
+      .catch((error: unknown) => (error instanceof Fault ? error.code : String(error)))
+  say((await Promise.all(nonces.map(spend))).join(' '))
+}

@@ -1,0 +1,94 @@
+/** What reaches the disk before anybody is told, seen from outside by strace. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { startChild } from './child.ts'
+import { temporaryFolder } from './store.ts'
+
+const strace = '/usr/bin/strace'
+const traced = existsSync(strace) ? test : test.skip
+if (!existsSync(strace))
+  process.stderr.write('strace is absent: the order of syncs and answers is not checked here\n')
+
+const writes = 20
+
+/** How many answers left with a WAL write before them that was not synced, and how many had one at all. */
+async function audit(
+  pragma: readonly string[],
+): Promise<{ answers: number; unsynced: number; empty: number }> {
+  const folder = temporaryFolder()
+  const log = join(folder, 'trace')
+  const wrap = [strace, '-f', '-y', '-qq', '-e', 'trace=pwrite64,fdatasync,fsync,write', '-o', log]
+  const child = startChild('write.ts', [join(folder, 'bridge.db'), String(writes), ...pragma], wrap)
+  for (let index = 0; index < writes; index += 1) expect(await child.next()).toBe(`stored ${index}`)
+  expect(await child.ended()).toBe(0)
+  const found = { answers: 0, unsynced: 0, empty: 0 }
+  let wal: 'untouched' | 'written' | 'synced' = 'untouched'
+  for (const line of readFileSync(log, 'utf8').split('\n')) {
+    if (/pwrite64\(\d+<[^>]*-wal>/.test(line)) wal = 'written'
+    if (/f(?:data)?sync\(\d+<[^>]*-wal>\)\s+= 0/.test(line) && wal === 'written') wal = 'synced'
+    if (!/write\(1<[^>]*>, "stored /.test(line)) continue
+    found.answers += 1
+    if (wal === 'written') found.unsynced += 1
+    if (wal === 'untouched') found.empty += 1
+    wal = 'untouched'
+  }
+  return found
+}
+
+traced('the WAL is written and synced before each answer', { timeout: 60_000 }, async () => {
+  expect(await audit([])).toEqual({ answers: writes, unsynced: 0, empty: 0 })
+})
+
+traced(
+  'the audit is not blind: with synchronous NORMAL answers leave before the sync',
+  { timeout: 60_000 },
+  async () => {
+    const { unsynced } = await audit(['synchronous = NORMAL'])
+    expect(unsynced).toBeGreaterThan(writes / 2)
+  },
+)
+
+traced('a sync that fails is answered 503, is fatal, and ends writing', { timeout: 60_000 }, async () => {
+  const folder = temporaryFolder()
+  const path = join(folder, 'bridge.db')
+  const prepared = startChild('write.ts', [path, '1'])
+  expect(await prepared.ended()).toBe(0)
+  const fail = ['-P', `${path}-wal`, '-e', 'inject=fsync,fdatasync:error=EIO:when=6+']
+  const child = startChild(
+    'write.ts',
+    [path, '20'],
+    [strace, '-f', '-qq', '-o', join(folder, 'trace'), ...fail],
+  )
+  const said: string[] = []
+  for (let more = true; more; ) {
+    const line = await child.next().catch(() => undefined)
+    if (line === undefined) more = false
+    else said.push(line)
+  }
+  const failedAt = said.indexOf('fatal SQLITE_IOERR_FSYNC')
+  expect(failedAt).toBeGreaterThan(0)
+  expect(said.slice(0, failedAt).every((line) => line.startsWith('stored'))).toBe(true)
+  expect(new Set(said.slice(failedAt + 1))).toEqual(new Set(['refused unavailable']))
+
+  const after = new Database(path)
+  expect(after.pragma('integrity_check', { simple: true })).toBe('ok')
+  const rows = after.prepare<[], number>('SELECT count(*) FROM audit').pluck().get()
+  expect(rows).toBeGreaterThanOrEqual(1 + failedAt)
+  after.close()
+})
+
+test('what was answered is there after a kill', { timeout: 60_000 }, async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const path = join(temporaryFolder(), 'bridge.db')
+    const child = startChild('write.ts', [path, '100000'])
+    for (let index = 0; index < 100 * (round + 1); index += 1) await child.next()
+    await child.kill()
+    const after = new Database(path)
+    const there = new Set(after.prepare('SELECT subject_id FROM audit').pluck().all())
+    expect(child.said.filter((line) => !there.has(line.replace('stored ', '')))).toEqual([])
+    expect(after.pragma('integrity_check', { simple: true })).toBe('ok')
+    after.close()
+  }
+})

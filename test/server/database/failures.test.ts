@@ -1,0 +1,144 @@
+/** What fails a whole group: a full disk, a transaction that ended by itself, a COMMIT that fails. */
+import type Database from 'better-sqlite3'
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import type { Nonce } from '../../../server/database/transaction.ts'
+import { add, openStore, outcomes, start } from './store.ts'
+
+const nonce: Nonce = {
+  credentialId: 'c',
+  nonce: 'n'.repeat(22),
+  signedAt: Math.floor(start.getTime() / 1000),
+}
+const large = 'x'.repeat(500_000)
+
+/** A real SQLITE_FULL: the file may not grow any more. */
+function fill(database: Database.Database): () => void {
+  const pages = database.pragma('page_count', { simple: true })
+  database.pragma(`max_page_count = ${pages}`)
+  return () => database.pragma('max_page_count = 1000000')
+}
+
+test('a full disk ends SQLite’s transaction by itself: the trap is there', () => {
+  const { database } = openStore()
+  fill(database)
+  database.exec('BEGIN IMMEDIATE; SAVEPOINT unit')
+  const insert = database.prepare("INSERT INTO idempotency VALUES ('p', 'POST', '/x', 'k', x'00', ?, '')")
+  expect(() => insert.run(large)).toThrow(expect.objectContaining({ code: 'SQLITE_FULL' }))
+  expect(database.inTransaction).toBe(false)
+  expect(() => database.exec('ROLLBACK TO unit')).toThrow('no such savepoint')
+})
+
+test('a full disk fails the whole group, stores nothing and wakes nobody; with space again all goes on', async () => {
+  const { writer, database, names, fatal } = openStore()
+  const free = fill(database)
+  let woken = false
+  const group = () => [
+    writer.write(
+      async (tx) => {
+        await add(tx, 'ada')
+        tx.afterCommit(() => {
+          woken = true
+        })
+      },
+      { nonce },
+    ),
+    writer.write((tx) => add(tx, 'ben', large)),
+    writer.write((tx) => add(tx, 'cleo')),
+  ]
+  expect(await outcomes(group())).toEqual(['storage_full', 'storage_full', 'storage_full'])
+  expect(names()).toEqual([])
+  expect(woken).toBe(false)
+  expect(writer.state()).toBe('full')
+  expect(fatal).toEqual([])
+  expect(writer.stats()).toMatchObject({ groups: 0, failedGroups: 1 })
+
+  free()
+  expect(await outcomes(group())).toEqual(['done', 'done', 'done'])
+  expect(names()).toEqual(['ada', 'ben', 'cleo'])
+  expect(writer.state()).toBe('open')
+})
+
+test('a unit that swallows the full disk cannot go on alone, nor can its neighbours', async () => {
+  const { writer, database, names } = openStore()
+  fill(database)
+  const told = await outcomes([
+    writer.write(async (tx) => {
+      await add(tx, 'ada', large).catch(() => undefined)
+      await add(tx, 'ben').catch(() => undefined)
+    }),
+    writer.write((tx) => add(tx, 'cleo')),
+  ])
+  expect(told).toEqual(['storage_full', 'storage_full'])
+  expect(names()).toEqual([])
+})
+
+test('a full disk met by a nonce fails the group too', async () => {
+  const { writer, database, bystander } = openStore({ maxGroup: 1000 })
+  fill(database)
+  const crowd = Array.from({ length: 1000 }, (_, index) =>
+    writer.write(async () => undefined, { nonce: { ...nonce, nonce: `${'n'.repeat(22)}${index}` } }),
+  )
+  expect(new Set(await outcomes(crowd))).toEqual(new Set(['storage_full']))
+  expect(bystander.prepare('SELECT count(*) FROM nonces').pluck().get()).toBe(0)
+})
+
+test('a unit that makes SQLite end the transaction fails its group, and the next one is served', async () => {
+  const { writer, names, fatal } = openStore()
+  const told = await outcomes([
+    writer.write((tx) => add(tx, 'ada')),
+    writer.write(async (tx) => {
+      const replay = sql`insert or rollback into replay_floor (one, floor) values (1, 0)`
+      await replay.execute(tx.db).catch(() => undefined)
+      await add(tx, 'alone').catch(() => undefined)
+    }),
+  ])
+  expect(told).toEqual(['unavailable', 'unavailable'])
+  expect(fatal).toEqual([])
+  await writer.write((tx) => add(tx, 'ben'))
+  expect(names()).toEqual(['ben'])
+})
+
+const deferred = (database: Database.Database) =>
+  database.exec(
+    `CREATE TABLE later (user_id TEXT REFERENCES owner_users (id) DEFERRABLE INITIALLY DEFERRED) STRICT`,
+  )
+
+test('a COMMIT that fails answers 503 to all, wakes nobody, and is the end of writing', async () => {
+  const { writer, names, fatal } = openStore({ before: deferred })
+  let woken = false
+  const waiting = Promise.withResolvers<string[]>()
+  const told = await outcomes([
+    writer.write(async (tx) => {
+      await add(tx, 'ada')
+      tx.afterCommit(() => {
+        woken = true
+      })
+    }),
+    writer.write(async (tx) => {
+      await sql`insert into later (user_id) values ('nobody')`.execute(tx.db)
+      waiting.resolve(outcomes([writer.write((tx) => add(tx, 'waiting'))]))
+    }),
+  ])
+  expect(told).toEqual(['unavailable', 'unavailable'])
+  expect(await waiting.promise).toEqual(['unavailable'])
+  expect(woken).toBe(false)
+  expect(fatal).toEqual([expect.objectContaining({ code: 'SQLITE_CONSTRAINT_FOREIGNKEY' })])
+  expect(writer.state()).toBe('broken')
+  expect(await outcomes([writer.write((tx) => add(tx, 'late'))])).toEqual(['unavailable'])
+  expect(names()).toEqual([])
+})
+
+test('a store that another process writes to for too long refuses without being broken', async () => {
+  const { writer, database, path, names, fatal } = openStore()
+  database.pragma('busy_timeout = 0')
+  const { default: Sqlite } = await import('better-sqlite3')
+  const other = new Sqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  expect(await outcomes([writer.write((tx) => add(tx, 'ada'))])).toEqual(['unavailable'])
+  other.exec('ROLLBACK')
+  other.close()
+  await writer.write((tx) => add(tx, 'ben'))
+  expect(names()).toEqual(['ben'])
+  expect(fatal).toEqual([])
+})

@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises'
+import { setImmediate as immediate, setTimeout as timer } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { UnitOverrun } from '../../../server/database/overrun.ts'
+import type { Tx } from '../../../server/database/transaction.ts'
+import { UnitEnded } from '../../../server/database/unit.ts'
+import { add, openStore } from './store.ts'
+
+const outside = {
+  'a turn of the event loop': () => immediate(),
+  'a timer of no time': () => timer(0),
+  'the next tick': () => new Promise<void>((resolve) => process.nextTick(resolve)),
+  'a file': () => readFile(import.meta.filename),
+  'what never comes': () => new Promise(() => {}),
+}
+
+test.each(Object.entries(outside))('a unit that awaits %s is undone and refused by name', async (_, wait) => {
+  const { writer, names } = openStore()
+  const neighbours = [
+    writer.write((tx) => add(tx, 'ada')),
+    writer.write(async (tx) => {
+      await add(tx, 'ben')
+      await wait()
+    }),
+    writer.write((tx) => add(tx, 'cleo')),
+  ]
+  const told = await Promise.allSettled(neighbours)
+  expect(told.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  await expect(neighbours[1]).rejects.toBeInstanceOf(UnitOverrun)
+  expect(names()).toEqual(['ada', 'cleo'])
+})
+
+test('what an overrun unit still does never reaches the store', async () => {
+  const { writer, names } = openStore()
+  const zombie = Promise.withResolvers<unknown>()
+  const overrun = writer.write(async (tx) => {
+    await timer(0)
+    const tries = [() => add(tx, 'late'), async () => tx.id(), async () => tx.afterCommit(() => {})]
+    zombie.resolve(await Promise.allSettled(tries.map(async (attempt) => attempt())))
+  })
+  await expect(overrun).rejects.toBeInstanceOf(UnitOverrun)
+  const refused = { status: 'rejected', reason: expect.any(UnitOverrun) }
+  expect(await zombie.promise).toEqual([refused, refused, refused])
+  await writer.write((tx) => add(tx, 'ada'))
+  expect(names()).toEqual(['ada'])
+})
+
+test('a zombie cannot write into a later unit either', async () => {
+  const { writer, names } = openStore()
+  const kept: Tx[] = []
+  const overrun = writer.write(async (tx) => {
+    kept.push(tx)
+    await new Promise(() => {})
+  })
+  await expect(overrun).rejects.toBeInstanceOf(UnitOverrun)
+  const later = writer.write(async (tx) => {
+    await add(tx, 'ada')
+    for (const zombie of kept) await expect(add(zombie, 'late')).rejects.toBeInstanceOf(UnitOverrun)
+  })
+  await later
+  expect(names()).toEqual(['ada'])
+})
+
+test('a transaction is of no use after its unit', async () => {
+  const { writer, names } = openStore()
+  const tx = await writer.write(async (tx) => tx)
+  await expect(add(tx, 'late')).rejects.toBeInstanceOf(UnitEnded)
+  expect(() => tx.id()).toThrow(UnitEnded)
+  expect(() => tx.afterCommit(() => {})).toThrow(UnitEnded)
+  expect(names()).toEqual([])
+})

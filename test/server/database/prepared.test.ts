@@ -1,0 +1,61 @@
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { prepared } from '../../../server/database/prepared.ts'
+import { add, openStore } from './store.ts'
+
+let built = 0
+const find = prepared<{ state: 'enabled' | 'disabled'; least: string; limit: number }>()((db, p) => {
+  built += 1
+  return db
+    .selectFrom('owner_users')
+    .select(['name', sql<string>`${p('least')}`.as('least')])
+    .where('state', '=', p('state'))
+    .where('role', '=', 'administrator')
+    .where('name', '>=', p('least'))
+    .orderBy('name')
+    .limit(p('limit'))
+})
+const rename = prepared<{ from: string; to: string }>()((db, p) =>
+  db
+    .updateTable('owner_users')
+    .set({ name: p('to') })
+    .where('name', '=', p('from')),
+)
+
+test('a prepared query is built once and runs with other parameters each time', async () => {
+  const { writer, reader } = openStore()
+  await writer.write(async (tx) => {
+    for (const name of ['ada', 'ben', 'cleo']) await add(tx, name)
+  })
+  await reader.read(async (db) => {
+    expect(await find.all(db, { state: 'enabled', least: 'b', limit: 10 })).toEqual([
+      { name: 'ben', least: 'b' },
+      { name: 'cleo', least: 'b' },
+    ])
+    expect(await find.all(db, { state: 'enabled', least: 'a', limit: 1 })).toEqual([
+      { name: 'ada', least: 'a' },
+    ])
+    expect(await find.first(db, { state: 'enabled', least: 'c', limit: 10 })).toEqual({
+      name: 'cleo',
+      least: 'c',
+    })
+    expect(await find.first(db, { state: 'disabled', least: 'a', limit: 10 })).toBeUndefined()
+  })
+  expect(built).toBe(1)
+})
+
+test('run tells the rows changed as a plain number', async () => {
+  const { writer, names } = openStore()
+  await writer.write(async (tx) => {
+    await add(tx, 'ada')
+    expect(await rename.run(tx.db, { from: 'ada', to: 'ben' })).toBe(1)
+    expect(await rename.run(tx.db, { from: 'ada', to: 'cleo' })).toBe(0)
+  })
+  expect(names()).toEqual(['ben'])
+})
+
+test('a parameter that is not given is refused, not bound as null', async () => {
+  const { writer } = openStore()
+  const incomplete = { from: 'ada' } as { from: string; to: string }
+  await expect(writer.write((tx) => rename.run(tx.db, incomplete))).rejects.toThrow('parameter to is missing')
+})

@@ -1,0 +1,96 @@
+/** A real store in a temporary folder, with the writer and a reader over it, and people to write down. */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { onTestFinished } from 'vitest'
+import { createIds, greatestId } from '../../../server/database/ids.ts'
+import { migrate } from '../../../server/database/migrate.ts'
+import { migrations } from '../../../server/database/migrations/index.ts'
+import { openNonces } from '../../../server/database/nonces.ts'
+import { openDatabase } from '../../../server/database/open.ts'
+import { createReader } from '../../../server/database/reader.ts'
+import { createWriter, type Tx } from '../../../server/database/transaction.ts'
+
+/** A Friday; tests move it by hand. */
+export const start = new Date('2026-01-02T03:04:05.678Z')
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-database-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export interface StoreOptions {
+  readonly path?: string
+  readonly maxGroup?: number
+  readonly noncesPerCredential?: number
+  /** Runs on the migrated database before the writer has it. */
+  readonly before?: (database: Database.Database) => void
+}
+
+export function openStore(options: StoreOptions = {}) {
+  const path = options.path ?? join(temporaryFolder(), 'bridge.db')
+  const time = { now: start, monotonicMs: 0 }
+  const clock = () => time.now
+  const database = openDatabase(path)
+  migrate(database, migrations, clock)
+  options.before?.(database)
+  const nonces = openNonces({
+    database,
+    clock,
+    monotonicMs: () => time.monotonicMs,
+    ...(options.noncesPerCredential !== undefined && { perCredential: options.noncesPerCredential }),
+  })
+  const fatal: unknown[] = []
+  const effectErrors: unknown[] = []
+  const writer = createWriter({
+    database,
+    clock,
+    nonces,
+    ids: createIds(greatestId(database), randomBytes),
+    onFatal: (error) => fatal.push(error),
+    onEffectError: (error) => effectErrors.push(error),
+    ...(options.maxGroup !== undefined && { maxGroup: options.maxGroup }),
+  })
+  const reader = createReader({ path })
+  const bystander = new Database(path, { readonly: true })
+  const close = async () => {
+    bystander.close()
+    await reader.close()
+    await writer.close()
+    if (writer.state() === 'broken') database.close()
+  }
+  onTestFinished(close)
+  /** Names on disk, as any other process sees them. */
+  const names = () => bystander.prepare('SELECT name FROM owner_users ORDER BY name').pluck().all()
+  return { path, database, writer, reader, nonces, time, fatal, effectErrors, bystander, names, close }
+}
+
+/** Writes a person down. The name is unique. */
+export async function add(tx: Tx, name: string, password = 'hash'): Promise<void> {
+  await tx.db
+    .insertInto('owner_users')
+    .values({
+      id: tx.id(),
+      name,
+      role: 'administrator',
+      password,
+      state: 'enabled',
+      created_at: tx.nowIso,
+      updated_at: tx.nowIso,
+    })
+    .execute()
+}
+
+/** The reason of each promise, or 'done'. */
+export async function outcomes(promises: readonly Promise<unknown>[]): Promise<string[]> {
+  const settled = await Promise.allSettled(promises)
+  return settled.map((each) => (each.status === 'fulfilled' ? 'done' : nameOf(each.reason)))
+}
+
+function nameOf(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'code' in error) return String(error.code)
+  return error instanceof Error ? error.name : String(error)
+}

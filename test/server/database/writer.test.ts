@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { Fault } from '../../../server/fault.ts'
+import { add, openStore, outcomes } from './store.ts'
+
+/** Commits in the WAL: frames that tell the size of the database after them. Frames of an earlier round have another salt. */
+function commitsIn(wal: Buffer): number {
+  const pageSize = wal.readUInt32BE(8)
+  const salt = wal.subarray(16, 24)
+  let commits = 0
+  for (let at = 32; at + 24 + pageSize <= wal.length; at += 24 + pageSize) {
+    if (!wal.subarray(at + 8, at + 16).equals(salt)) break
+    if (wal.readUInt32BE(at + 4) > 0) commits += 1
+  }
+  return commits
+}
+
+test('requests that wait together share one commit', async () => {
+  const { writer, path, names } = openStore()
+  const before = commitsIn(readFileSync(`${path}-wal`))
+  const people = Array.from({ length: 40 }, (_, index) => `person ${index + 10}`)
+  await Promise.all(people.map((name) => writer.write((tx) => add(tx, name))))
+  expect(names()).toEqual(people)
+  expect(commitsIn(readFileSync(`${path}-wal`)) - before).toBe(1)
+  expect(writer.stats()).toEqual({ groups: 1, requests: 40, largestGroup: 40, failedGroups: 0 })
+})
+
+test('a group is capped, and other work comes between two groups', async () => {
+  const { writer } = openStore({ maxGroup: 10 })
+  const finished: number[] = []
+  let between: number | undefined
+  const writes = Array.from({ length: 25 }, (_, index) =>
+    writer
+      .write((tx) => add(tx, `person ${index}`))
+      .then(() => {
+        finished.push(index)
+        if (finished.length === 1) setImmediate(() => (between = finished.length))
+      }),
+  )
+  await Promise.all(writes)
+  expect(writer.stats()).toMatchObject({ groups: 3, largestGroup: 10 })
+  expect(finished).toEqual(Array.from({ length: 25 }, (_, index) => index))
+  expect(between).toBeLessThan(25)
+})
+
+test('a unit that throws is undone and its neighbours keep their rows', async () => {
+  const { writer, names } = openStore()
+  const told = await outcomes([
+    writer.write((tx) => add(tx, 'ada')),
+    writer.write(async (tx) => {
+      await add(tx, 'ben')
+      throw new Fault('state_conflict')
+    }),
+    writer.write((tx) => add(tx, 'ada')),
+    writer.write(() => {
+      throw new Fault('not_found')
+    }),
+    writer.write((tx) => add(tx, 'cleo')),
+  ])
+  expect(told).toEqual(['done', 'state_conflict', 'SQLITE_CONSTRAINT_UNIQUE', 'not_found', 'done'])
+  expect(names()).toEqual(['ada', 'cleo'])
+  expect(writer.stats()).toMatchObject({ groups: 1, requests: 5, failedGroups: 0 })
+})
+
+test('nobody is answered, nor refused, before the commit that holds the group', async () => {
+  const { writer, names } = openStore()
+  const seen: unknown[] = []
+  const refused = writer.write(async () => {
+    throw new Fault('not_found')
+  })
+  const accepted = writer.write((tx) => add(tx, 'ada'))
+  const last = writer.write((tx) => add(tx, 'ben'))
+  await Promise.all([
+    refused.catch(() => seen.push(names())),
+    accepted.then(() => seen.push(names())),
+    last.then(() => seen.push(names())),
+  ])
+  expect(seen).toEqual([
+    ['ada', 'ben'],
+    ['ada', 'ben'],
+    ['ada', 'ben'],
+  ])
+})
+
+test('a later unit of the group sees what an earlier one wrote, and none sees what was undone', async () => {
+  const { writer } = openStore()
+  const seen = await Promise.allSettled([
+    writer.write((tx) => add(tx, 'ada')),
+    writer.write(async (tx) => {
+      await add(tx, 'ben')
+      throw new Fault('not_found')
+    }),
+    writer.write((tx) => tx.db.selectFrom('owner_users').select('name').execute()),
+  ])
+  expect(seen[2]).toEqual({ status: 'fulfilled', value: [{ name: 'ada' }] })
+})
+
+test('effects run after the commit, in order, before the answer', async () => {
+  const { writer, names } = openStore()
+  const told: unknown[] = []
+  await writer.write(async (tx) => {
+    await add(tx, 'ada')
+    tx.afterCommit(() => told.push(['first', names()]))
+    tx.afterCommit(() => told.push('second'))
+    told.push('unit')
+  })
+  expect(told).toEqual(['unit', ['first', ['ada']], 'second'])
+})
+
+test('effects of a unit that was undone never run', async () => {
+  const { writer } = openStore()
+  let woken = false
+  const told = await outcomes([
+    writer.write(async (tx) => {
+      tx.afterCommit(() => {
+        woken = true
+      })
+      throw new Fault('not_found')
+    }),
+    writer.write((tx) => add(tx, 'ada')),
+  ])
+  expect(told).toEqual(['not_found', 'done'])
+  expect(woken).toBe(false)
+})
+
+test('an effect that throws is reported and hurts no other, and no answer', async () => {
+  const { writer, effectErrors } = openStore()
+  const woken: string[] = []
+  const failure = new Error('nobody home')
+  const told = await outcomes([
+    writer.write(async (tx) => {
+      tx.afterCommit(() => {
+        throw failure
+      })
+      tx.afterCommit(() => woken.push('ada'))
+    }),
+    writer.write(async (tx) => tx.afterCommit(() => woken.push('ben'))),
+  ])
+  expect(told).toEqual(['done', 'done'])
+  expect(woken).toEqual(['ada', 'ben'])
+  expect(effectErrors).toEqual([failure])
+})
+
+test('one unit has one now, and its ids rise with the order of the commits', async () => {
+  const { writer, time } = openStore()
+  const [first, second] = await Promise.all([
+    writer.write(async (tx) => {
+      const now = tx.now
+      time.now = new Date(time.now.getTime() + 1000)
+      await add(tx, 'ada')
+      expect(tx.now).toBe(now)
+      expect(tx.nowIso).toBe(now.toISOString())
+      return { id: tx.id(), now }
+    }),
+    writer.write(async (tx) => ({ id: tx.id(), now: tx.now })),
+  ])
+  expect(second.now.getTime() - first.now.getTime()).toBe(1000)
+  expect(second.id > first.id).toBe(true)
+})
+
+test('closing finishes what was accepted and refuses the rest', async () => {
+  const { writer, names } = openStore()
+  const accepted = writer.write((tx) => add(tx, 'ada'))
+  const closed = writer.close()
+  const late = writer.write((tx) => add(tx, 'ben'))
+  expect(await outcomes([accepted, closed, late])).toEqual(['done', 'done', 'unavailable'])
+  expect(writer.state()).toBe('closed')
+  expect(names()).toEqual(['ada'])
+})

@@ -1,0 +1,29 @@
+import { defineConfig } from 'vitest/config'
+
+/** Where `.ci/run` reads the counts. */
+const report = 'coverage/tests.json'
+
+/** No test may fall back to the folders of the person who runs it: what is not set explicitly cannot be created. */
+const nowhere = '/dev/null/not-set-by-the-test'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/bench/**'],
+    // Tests start servers, kill processes and change the umask: each file has a process of its own.
+    pool: 'forks',
+    // The default leaves one core free, of the two that a small machine has.
+    maxWorkers: '100%',
+    // Real processes on a busy machine. A test that waits for something that never comes still ends.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    teardownTimeout: 10_000,
+    env: { BRIDGE_HOME: nowhere, BRIDGE_DATA: nowhere },
+    restoreMocks: true,
+    unstubEnvs: true,
+    unstubGlobals: true,
+    allowOnly: process.env.CI === undefined,
+    reporters: ['default', ['json', { outputFile: report }]],
+    coverage: { include: ['sdk/**', 'server/**', 'cli/**', 'helper/**'], reportsDirectory: 'coverage' },
+  },
+})
