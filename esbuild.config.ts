@@ -2,13 +2,13 @@
  * Makes what is published: `npm run build` fills `dist`.
  *
  * - `bridge.cjs`: refuses an old Node, then loads `cli.cjs`, the whole command line in one file.
- * - `client.cjs`, `server.cjs`, `helper.cjs`: loaded by the command line only when a command needs them.
+ * - `client.cjs`, `server.cjs`: loaded by the command line only when a command needs them.
  * - `sdk/index.js`, `sdk/index.cjs` and their types: what `import` and `require` of the package get.
  *
  * Development needs none of it: every file runs as it stands. Why it is cut this way: docs/decisions/001-one-bundle.md.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, globSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, resolve } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
@@ -24,7 +24,6 @@ const boundaries: Readonly<Record<string, string>> = {
   [join(root, 'cli/main.ts')]: './cli.cjs',
   [join(root, 'sdk/index.ts')]: './client.cjs',
   [join(root, 'server/main.ts')]: './server.cjs',
-  [join(root, 'helper/main.ts')]: './helper.cjs',
 }
 
 const boundary: Plugin = {
@@ -89,7 +88,6 @@ rmSync(out, { recursive: true, force: true })
 const [cli, ...others] = await Promise.all([
   bundle('cli.cjs', { ...quick, entryPoints: ['cli/main.ts'] }),
   bundle('client.cjs', { ...quick, entryPoints: ['sdk/index.ts'] }),
-  bundle('helper.cjs', { ...quick, entryPoints: ['helper/main.ts'] }),
   bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),
   bundle('bridge.cjs', launcher),
   bundle('sdk/index.js', { ...library, format: 'esm' }),
@@ -99,6 +97,7 @@ chmodSync(join(out, 'bridge.cjs'), 0o755)
 requireLight('cli.cjs', cli)
 writeFileSync(join(out, 'LICENSES.txt'), licences([cli, ...others]))
 declareTypes()
+if (out === join(root, 'dist')) linkForNpx()
 
 async function bundle(file: string, options: BuildOptions): Promise<Metafile> {
   const { metafile } = await build({ ...options, outfile: join(out, file) })
@@ -109,7 +108,7 @@ async function bundle(file: string, options: BuildOptions): Promise<Metafile> {
 /** Every command pays for what `cli.cjs` loads at once: nothing of another bundle, no package from outside. */
 function requireLight(file: string, { inputs }: Metafile): void {
   for (const [path, input] of Object.entries(inputs)) {
-    if (!/^(cli|node_modules)\/|^sdk\/version\.ts$|^<define/.test(path))
+    if (!/^cli\/|^sdk\/version\.ts$|(^|\/)node_modules\/|^<define/.test(path))
       throw new Error(`${file} holds ${path}: import it with import(), from the folder's main.ts or index.ts`)
     const heavy = input.imports.find(
       (each) =>
@@ -124,7 +123,7 @@ function requireLight(file: string, { inputs }: Metafile): void {
 function licences(metafiles: readonly Metafile[]): string {
   const paths = metafiles.flatMap(({ inputs }) => Object.keys(inputs))
   const packages = new Set(
-    paths.flatMap((path) => path.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1] ?? []),
+    paths.flatMap((path) => path.match(/(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1] ?? []),
   )
   return [...packages]
     .sort()
@@ -149,6 +148,14 @@ function declareTypes(): void {
     writeFileSync(join(out, file), naming('.js'))
     writeFileSync(join(out, file.replace(/ts$/, 'cts')), naming('.cjs'))
   }
+}
+
+/** `npx bridge` in a clone starts this link at once; without it npm first installs the clone as a package of its own. */
+function linkForNpx(): void {
+  const folder = join(root, 'node_modules/.bin')
+  if (process.platform === 'win32' || !existsSync(folder)) return
+  rmSync(join(folder, 'bridge'), { force: true })
+  symlinkSync('../../dist/bridge.cjs', join(folder, 'bridge'))
 }
 
 /** The commit that is built, marked when files differ from it; `unknown` where git cannot say. */

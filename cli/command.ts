@@ -7,7 +7,7 @@
  *
  * Contract §12.
  */
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 
 /** What every command accepts. */
 export interface GlobalOptions {
@@ -37,7 +37,7 @@ export const withGlobals = (to: Command): Command =>
 /** Usage errors of values, worded like commander's own. */
 export const invalid = (message: string): InvalidArgumentError => new InvalidArgumentError(message)
 
-export { Command, CommanderError }
+export { Command, CommanderError, Option }
 
 /** A whole number from `min` to `max`. */
 export const wholeNumber =

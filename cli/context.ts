@@ -6,7 +6,8 @@
 import { randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type { Fetch } from '../sdk/index.ts'
+import type { Bridge, Fetch } from '../sdk/index.ts'
+import type { Agent } from './agent.ts'
 import type { GlobalOptions } from './command.ts'
 import { createIo, type Io, type Streams } from './io.ts'
 import { createOutput, type Output } from './output.ts'
@@ -47,16 +48,21 @@ export interface CliContext {
   readonly keptIds: readonly string[]
   /** For clients of the node; see http-fetch.ts. */
   fetch(): Promise<Fetch>
+  /** The identity of the profile and its Bridge. @throws CommandFailure when there is none that can be used. */
+  agent(): Promise<Agent>
+  /** The Bridge of {@link agent}. */
+  bridge(): Promise<Bridge>
   configure(options: GlobalOptions): void
-  close(): Promise<void>
 }
 
 export function createContext(surroundings: Surroundings): CliContext {
   const { streams, environment, clock, random, homeDirectory, interruption } = surroundings
   const settings: Settings = { json: false, profile: environment.BRIDGE_PROFILE || 'default' }
   const io = createIo(streams, () => interruption.abort())
+  const keptIds: string[] = []
   let fetch: Promise<Fetch> | undefined
-  return {
+  let agent: Promise<Agent> | undefined
+  const context: CliContext = {
     io,
     output: createOutput(io, settings),
     clock,
@@ -66,17 +72,23 @@ export function createContext(surroundings: Surroundings): CliContext {
     settings,
     signal: interruption.signal,
     isSandboxed: environment.CODEX_SANDBOX_NETWORK_DISABLED === '1',
-    keptIds: [],
+    keptIds,
     fetch: () => {
       fetch ??= import('./http-fetch.ts').then(({ httpFetch }) => httpFetch())
       return fetch
     },
+    agent: () => {
+      const onKept = ({ id }: { readonly id: string }) => keptIds.push(id)
+      agent ??= import('./agent.ts').then(({ openAgent }) => openAgent(context, { onKept }))
+      return agent
+    },
+    bridge: async () => (await context.agent()).bridge,
     configure: (options) => {
       settings.json = options.json === true
       if (options.profile !== undefined) settings.profile = options.profile
     },
-    close: async () => {},
   }
+  return context
 }
 
 /** BRIDGE_HOME, else the XDG folder, else `~/.config/agent-bridge`. */

@@ -116,7 +116,6 @@ export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
   insecure_url: 'usage',
   identity_missing: 'authentication',
   identity_unreadable: 'authentication',
-  wrong_server: 'authentication',
   storage_failed: 'unexpected',
   peer_unknown: 'not_found',
 }

@@ -6,7 +6,7 @@ export function hintOf(
   error: BridgeError | LocalError,
   context: Pick<CliContext, 'keptIds'>,
 ): string | undefined {
-  const [kept] = context.keptIds
+  const kept = context.keptIds.at(-1)
   if (kept !== undefined) {
     return `kept in the outbox as ${kept}; it goes out with the next command, or by bridge outbox flush`
   }
@@ -50,6 +50,5 @@ const locals: Partial<Record<LocalErrorCode, string>> = {
   sandbox_blocked: 'allow this program to open network connections, then run bridge outbox flush',
   insecure_url: 'use https, or --allow-plain-http when the network between is yours',
   identity_missing: 'bridge enroll --url URL makes one; --profile names another',
-  wrong_server: 'each node needs an enrolment of its own',
   peer_unknown: 'bridge peers lists the peers',
 }

@@ -2,6 +2,6 @@
 import { processContext } from './context.ts'
 import { run } from './run.ts'
 
-run(process.argv.slice(2), processContext()).then((code) => {
+void run(process.argv.slice(2), processContext()).then((code) => {
   process.exitCode = code
 })

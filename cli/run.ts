@@ -32,7 +32,6 @@ export async function run(argv: readonly string[], context: CliContext): Promise
     context.io.err(`bridge: ${oneLine(ending.message)}\n`)
     if (ending.hint !== undefined) context.io.err(`hint: ${oneLine(ending.hint)}\n`)
   }
-  await context.close()
   await context.io.drained()
   return exitCodes[ending.exit]
 }

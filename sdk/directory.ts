@@ -86,9 +86,15 @@ export class Directory {
       await store.save({ ...(await store.load()), owner_conversation_id: conversation.id })
       return { recipient_agent_id: agentId, conversation_id: conversation.id }
     }
-    const peer = find(await this.peers(options), to)
-    if (peer === undefined) throw new LocalError('peer_unknown', `no permitted peer has the name or id ${to}`)
-    return this.#addressOfPeer(peer, options)
+    return this.#addressOfPeer(await this.#peer(to, options), options)
+  }
+
+  /** The conversation with somebody; undefined when there is none yet. @throws LocalError `peer_unknown` */
+  async conversation(to: string, options: CallOptions = {}): Promise<string | undefined> {
+    const known = await this.known(to)
+    if (known !== undefined) return known.conversation_id
+    if (this.#isOwner(to)) return (await this.address(to, options)).conversation_id
+    return (await this.#peer(to, options)).conversation_id ?? undefined
   }
 
   /** Read the peers and remember them. */
@@ -105,6 +111,12 @@ export class Directory {
   async forget(): Promise<void> {
     const { store } = this.#options
     await store.save({ ...(await store.load()), peers: [], read_at: null })
+  }
+
+  async #peer(to: string, options: CallOptions): Promise<Peer> {
+    const peer = find(await this.peers(options), to)
+    if (peer !== undefined) return peer
+    throw new LocalError('peer_unknown', `no permitted peer has the name or id ${to}`)
   }
 
   async #addressOfPeer(peer: KnownPeer, options: CallOptions): Promise<MessageAddress> {

@@ -66,6 +66,7 @@ export {
 } from './owner.ts'
 export type { PageOptions } from './resources/call.ts'
 export { blankSession, memorySessions, type SessionStore, type StoredSession } from './session.ts'
+export { type Device, encodeDevice } from './signing/device.ts'
 export {
   exportPrivateKey,
   fingerprint,
@@ -77,6 +78,7 @@ export {
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export {
   BridgeError,
+  isOutcomeUnknown,
   LocalError,
   type LocalErrorCode,
   localErrors,

@@ -10,11 +10,11 @@
  */
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { OfferedMessage } from './contract/agent/messages.ts'
+import type { Message } from './contract/agent/messages.ts'
 import { isMissing, makePrivateFolder, storageFailed, syncFolder } from './durable-file.ts'
 
 type Line =
-  | { readonly kind: 'message'; readonly recorded_at: string; readonly message: OfferedMessage }
+  | { readonly kind: 'message'; readonly recorded_at: string; readonly message: Message }
   | { readonly kind: 'done'; readonly ids: readonly string[] }
   | { readonly kind: 'remembered'; readonly ids: readonly string[]; readonly done: readonly string[] }
 
@@ -75,7 +75,7 @@ export class Journal {
   }
 
   /** Record messages; when this returns they survive a power cut. */
-  async record(messages: readonly OfferedMessage[]): Promise<void> {
+  async record(messages: readonly Message[]): Promise<void> {
     const recorded_at = this.#clock().toISOString()
     await this.#append(messages.map((message) => ({ kind: 'message', recorded_at, message })))
   }
@@ -137,7 +137,7 @@ export class Journal {
 }
 
 /** The recorded message of an id, in this file or the one before it; undefined when neither holds it. */
-export async function findRecorded(path: string, id: string): Promise<OfferedMessage | undefined> {
+export async function findRecorded(path: string, id: string): Promise<Message | undefined> {
   for (const file of [path, `${path}.old`]) {
     const lines = linesOf(await readText(file).catch((error) => Promise.reject(storageFailed(file, error))))
     for (const line of lines) if (line.kind === 'message' && line.message.id === id) return line.message

@@ -43,6 +43,7 @@ export interface ListedEntry extends OutboxEntry {
 
 const staleMs = 120_000
 const oldMs = 6 * 86_400_000
+const idForm = /^\d{13}-[A-Za-z0-9_-]{8}$/
 const name = /^(\d{13}-[A-Za-z0-9_-]{8})\.(sending|kept)$/
 
 export interface OutboxOptions {
@@ -183,6 +184,7 @@ export class Outbox {
   }
 
   #path(id: string, ending: 'sending' | 'kept'): string {
+    if (!idForm.test(id)) throw new TypeError('this is no id of an outbox entry')
     return join(this.#options.folder, `${id}.${ending}`)
   }
 }

@@ -111,9 +111,17 @@ export class SessionKeeper {
     return session
   }
 
-  /** The session is over by our own wish. */
-  async forget(): Promise<void> {
-    await this.#keep({ ...(await this.stored()), session_id: null, generation: null })
+  /**
+   * The session ends by our own wish. Told to the store before the service is asked: a process that waits in the session
+   * hears of the end at once, and must find that it was wanted.
+   */
+  async end<T>(close: () => Promise<T>): Promise<T> {
+    await this.#store.save({ ...(await this.stored()), session_id: null, generation: null })
+    try {
+      return await close()
+    } finally {
+      this.#held = await this.#store.load()
+    }
   }
 
   /** `session_closed` or `session_unknown`: true when there is another session to go on with. */

@@ -26,6 +26,7 @@ export interface Context {
   readonly random: (bytes: number) => Buffer
   /** The only way to change anything; see `database/transaction.ts`. */
   readonly write: Writer['write']
+  readonly storeState: Writer['state']
   /** A snapshot on its own read-only connection. */
   readonly read: Reader['read']
   /** Unix seconds: proofs dated at or before it are refused; see `database/nonces.ts`. */

@@ -109,6 +109,7 @@ function createContext({ config, clock, random, app, store, stopping }: Parts): 
     stopping,
     random,
     write: store.writer.write,
+    storeState: store.writer.state,
     read: store.reader.read,
     replayFloor: store.nonces.floor,
     log: app.log,

@@ -58,7 +58,7 @@ export function openStore(options: StoreOptions): Store {
       reader,
       nonces,
       async close() {
-        reader.close()
+        await reader.close()
         await writer.close()
       },
     }

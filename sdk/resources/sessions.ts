@@ -29,9 +29,7 @@ export class Sessions {
   /** Close the session; undefined when there is none to close. Claims are left to expire. */
   async close(options: CallOptions = {}): Promise<SessionClosed | undefined> {
     if ((await this.#keeper.stored()).session_id === null) return undefined
-    const closed = await this.#closeHeld(options)
-    await this.#keeper.forget()
-    return closed
+    return this.#keeper.end(() => this.#closeHeld(options))
   }
 
   async #closeHeld(options: CallOptions): Promise<SessionClosed | undefined> {

@@ -65,9 +65,12 @@ const local = (code: LocalErrorCode, asked: Asked, words: string, cause?: unknow
 /** The innermost code: `fetch` wraps, and a host with several addresses gathers one error for each. */
 function platformCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined
-  const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown }
-  const inner = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
-  return platformCode(inner) ?? (typeof code === 'string' ? code : undefined)
+  const { code, name, cause, errors } = error as Record<'code' | 'name' | 'cause' | 'errors', unknown>
+  const inner = platformCode(cause ?? (Array.isArray(errors) ? errors[0] : undefined))
+  if (inner !== undefined) return inner
+  if (typeof code === 'string') return code
+  // undici gives its parser's error a name only.
+  return name === 'HTTPParserError' ? 'HPE_UNNAMED' : undefined
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

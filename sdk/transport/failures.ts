@@ -27,7 +27,6 @@ export const localErrors = {
   insecure_url: 'Plain http beyond this machine was not allowed explicitly.',
   identity_missing: 'No identity is stored here; enrol first.',
   identity_unreadable: 'The stored identity or its key cannot be used as it is.',
-  wrong_server: 'The answer comes from another installation than the pinned one.',
   storage_failed: 'A local file could not be read or written.',
   peer_unknown: 'No permitted peer has this name or id.',
 } as const

@@ -7,8 +7,6 @@
  * - After a full disk or an I/O error SQLite may have ended the transaction by itself; the next statement would then
  *   commit alone. So such an error closes the view, and `lost` tells the writer, also when the unit swallowed it.
  * - No streaming: an open cursor blocks every other query of the connection.
- *
- * `design/libraries.md`, "Kysely over better-sqlite3".
  */
 import Database from 'better-sqlite3'
 import type { CompiledQuery, ConnectionProvider, DatabaseConnection, QueryResult } from 'kysely'

@@ -78,10 +78,8 @@ export class Groups {
       for (const request of requests) outcomes.push(await this.#perform(request))
       committing = true
       this.#commit.run()
-      this.#options.nonces.settle(true)
       return outcomes
     } catch (error) {
-      this.#options.nonces.settle(false)
       const full = sqliteCode(error) === 'SQLITE_FULL'
       const doubtful = !full && (committing || isGrave(error))
       throw new GroupFailure(error, !this.#rolledBack() || doubtful)

@@ -4,8 +4,6 @@
  * `lock.db` is held in an open EXCLUSIVE transaction. Node has no flock; this lock dies with the process, so that
  * nothing stale is left after a kill. Nothing else may open `lock.db` in this process: closing a second handle drops
  * the lock.
- *
- * Reliability T47.
  */
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -35,13 +35,14 @@ export function migrate(
   clock: () => Date,
 ): void {
   requireNumbered(migrations)
-  requireKnown(migrations, recorded(database))
+  const done = recorded(database)
+  requireKnown(migrations, done)
   database.exec(
     `CREATE TABLE IF NOT EXISTS schema_migrations (
       number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL
     ) STRICT`,
   )
-  for (const migration of migrations) apply(database, migrations, migration, clock)
+  for (const migration of migrations.slice(done.length)) apply(database, migrations, migration, clock)
 }
 
 /** The numbers recorded, lowest first. Readiness compares them with those it requires. */

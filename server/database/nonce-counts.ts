@@ -1,10 +1,8 @@
 /**
  * How many live nonces each credential has, so that none can fill the disk.
  *
- * Counted in memory, since counting rows for every request costs more than the request. A second process that spends or
- * purges makes the count drift; it is put right, at most once a second, before anyone is refused.
- *
- * Reliability §4.5 "Cap".
+ * Counted in memory, since counting rows for every request costs more than the request. A second process, or a group
+ * that fails, makes the count drift; it is put right, at most once a second, before anyone is refused.
  */
 import type Database from 'better-sqlite3'
 
@@ -12,9 +10,7 @@ export const recountEveryMs = 1000
 
 export interface NonceCounts {
   isFull(credentialId: string): boolean
-  /** Counts until the transaction ends, then for good or not at all. */
   add(credentialId: string): void
-  settle(committed: boolean): void
   remove(credentialId: string): void
 }
 
@@ -33,13 +29,6 @@ export function openNonceCounts(
       .all(),
   )
   const recountedAt = new Map<string, number>()
-  let pending: string[] = []
-
-  const remove = (credentialId: string) => {
-    const left = (live.get(credentialId) ?? 0) - 1
-    if (left > 0) live.set(credentialId, left)
-    else live.delete(credentialId)
-  }
 
   return {
     isFull(credentialId) {
@@ -54,12 +43,11 @@ export function openNonceCounts(
     },
     add(credentialId) {
       live.set(credentialId, (live.get(credentialId) ?? 0) + 1)
-      pending.push(credentialId)
     },
-    settle(committed) {
-      if (!committed) pending.forEach(remove)
-      pending = []
+    remove(credentialId) {
+      const left = (live.get(credentialId) ?? 0) - 1
+      if (left > 0) live.set(credentialId, left)
+      else live.delete(credentialId)
     },
-    remove,
   }
 }

@@ -9,7 +9,7 @@
  *   a clock that jumps ahead locks no honest client out, and a machine that slept catches up.
  * - A store without its floor was lost or restored: everything dated up to 30 s from now is refused.
  *
- * Contract §3; reliability §4.5.
+ * Contract §3.
  */
 import { hash } from 'node:crypto'
 import type Database from 'better-sqlite3'
@@ -34,8 +34,6 @@ export interface Nonces {
   floor(): number
   /** Inside the writer's transaction, outside any savepoint. Undefined: accepted. */
   spend(nonce: Nonce): Fault | undefined
-  /** The writer's transaction ended. */
-  settle(committed: boolean): void
   /** Removes one batch of what is behind the window; to be called again while `more`. */
   purge(tx: Tx): Promise<{ removed: number; more: boolean }>
 }
@@ -76,7 +74,6 @@ export function openNonces(options: NoncesOptions): Nonces {
       counts.add(credentialId)
       return undefined
     },
-    settle: counts.settle,
     async purge(tx) {
       const removed = await removeThrough(tx, lineFor(tx.now))
       const raised = removed.reduce((highest, { signed_at }) => Math.max(highest, signed_at), floor)

@@ -4,8 +4,6 @@
  * - The file is 0600 before SQLite writes to it (its WAL and index inherit that), a folder made here is 0700.
  * - Nothing here opens and closes the file itself: POSIX drops all of a process's locks on a file when any handle to
  *   it is closed, and with them SQLite's.
- *
- * Reliability §6 "SQLite settings".
  */
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -6,8 +6,6 @@
  * - A read starts at once, on a microtask. Many in a row would starve everything else, so a turn of the event loop
  *   runs a bounded number.
  * - The rule for units holds here too: they await nothing but `db`.
- *
- * House §5.7.
  */
 import type { Kysely } from 'kysely'
 import { Fault } from '../fault.ts'

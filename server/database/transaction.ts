@@ -10,7 +10,7 @@
  *   when there is space again; a COMMIT that fails otherwise, or an I/O error, is the end: no write is taken any more
  *   and the process must stop, since what the disk holds is unknown.
  *
- * Contract §2 "Group commit"; house §5.7; the traps are in `design/libraries.md`.
+ * Contract §2 "Group commit".
  */
 import { Fault } from '../fault.ts'
 import { GroupFailure, type GroupOptions, Groups, type Outcome, type Request } from './group.ts'

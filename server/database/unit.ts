@@ -1,8 +1,4 @@
-/**
- * One unit of work inside the writer's transaction: what it may use while it runs, and nothing afterwards.
- *
- * House §5.7.
- */
+/** One unit of work inside the writer's transaction: what it may use while it runs, and nothing afterwards. */
 import type { Kysely } from 'kysely'
 import { type Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'

@@ -114,6 +114,11 @@ function onFlushed(reply: FastifyReply, told: (flushed: boolean) => void): void 
     if (open) told(flushed && reply.raw.statusCode === 200)
     open = false
   }
+  // The client may have gone while the inbox was read: then neither event comes any more.
+  if (reply.raw.destroyed || reply.raw.socket?.destroyed !== false) {
+    tell(false)
+    return
+  }
   reply.raw.once('finish', () => tell(true))
   reply.raw.once('close', () => tell(false))
 }

@@ -15,6 +15,8 @@ interface Observed {
   lastContact: Date | undefined
   waits: number
   lastWaitEnded: Date | undefined
+  /** When the database was last told of contact, and of which session. */
+  renewed: { readonly sessionId: string; readonly atMs: number } | undefined
 }
 
 /** Of the newest session, as the database has it: the last contact may lie ten seconds back. */
@@ -47,14 +49,13 @@ const renewalMs = 10_000
 export function createPresence(clock: () => Date, waitsPerNode: number): Presence {
   const agents = new Map<string, Observed>()
   const sessionWaits = new Map<string, number>()
-  const renewed = new Map<string, number>()
   let openWaits = 0
   let ownerContact: Date | undefined
 
   const observe = (agentId: string): Observed => {
     const known = agents.get(agentId)
     if (known) return known
-    const fresh = { lastContact: undefined, waits: 0, lastWaitEnded: undefined }
+    const fresh = { lastContact: undefined, waits: 0, lastWaitEnded: undefined, renewed: undefined }
     agents.set(agentId, fresh)
     return fresh
   }
@@ -74,10 +75,12 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       return openWaits
     },
     touch(agentId, sessionId, now) {
-      observe(agentId).lastContact = now
-      const last = renewed.get(sessionId)
-      if (last !== undefined && Math.abs(now.getTime() - last) < renewalMs) return false
-      renewed.set(sessionId, now.getTime())
+      const agent = observe(agentId)
+      const atMs = now.getTime()
+      const { renewed } = agent
+      agent.lastContact = now
+      if (renewed?.sessionId === sessionId && Math.abs(atMs - renewed.atMs) < renewalMs) return false
+      agent.renewed = { sessionId, atMs }
       return true
     },
     openWait(agentId, sessionId) {

@@ -17,7 +17,7 @@ export async function readiness(context: Context): Promise<Readiness> {
       new URL(context.portalOrigin()).origin === context.portalOrigin(),
     envelope_key: isEnvelopeKey(context.config.envelopeKeyFile),
     migrations: recorded !== undefined && requiredMigrations.every((number) => recorded.includes(number)),
-    database: recorded !== undefined && !context.stopping.aborted,
+    database: recorded !== undefined && context.storeState() === 'open' && !context.stopping.aborted,
   }
   return { ready: Object.values(checks).every((check) => check), checks }
 }

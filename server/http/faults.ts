@@ -11,7 +11,8 @@ import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
 import { settleIdentity } from '../identity/agent.ts'
-import { toFaults } from './validation.ts'
+import { wrongContentType } from './raw-body.ts'
+import { toFaults } from './schema-faults.ts'
 
 const partNames: Record<string, string> = { body: 'body', querystring: 'query', params: 'path' }
 
@@ -30,6 +31,8 @@ export function toFault(error: unknown): Fault {
       details: { limit_bytes: limits.jsonBodyBytes },
     })
   }
+  // What no media type can be is refused before the body is read.
+  if (failure.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wrongContentType()
   if (failure.code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') {
     return new Fault('invalid_request', {
       message: 'The body is not as long as Content-Length says.',

@@ -21,12 +21,14 @@ export const rawBody = (request: FastifyRequest): Buffer =>
 /** @throws invalid_request unless the body is JSON of the right content type. */
 export function parseBody(request: FastifyRequest, bytes: Buffer): unknown {
   const type = request.headers['content-type'] ?? ''
-  if (!/^application\/json(?:\s*;\s*charset=utf-8)?$/i.test(type)) {
-    const problem = 'must be application/json'
-    throw new Fault('invalid_request', {
-      message: `header content-type ${problem}`,
-      details: { faults: [{ path: 'header content-type', problem }] },
-    })
-  }
+  if (!/^application\/json(?:\s*;\s*charset=utf-8)?$/i.test(type)) throw wrongContentType()
   return parseStrictJson(bytes)
+}
+
+export function wrongContentType(): Fault {
+  const problem = 'must be application/json'
+  return new Fault('invalid_request', {
+    message: `header content-type ${problem}`,
+    details: { faults: [{ path: 'header content-type', problem }] },
+  })
 }

@@ -10,11 +10,6 @@ import addFormats from 'ajv-formats'
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
 
-export interface BodyFault {
-  readonly path: string
-  readonly problem: string
-}
-
 function createAjv(coerceTypes: boolean) {
   const ajv = new Ajv2020({
     allErrors: true,
@@ -60,27 +55,4 @@ export function useContractValidation(app: FastifyInstance): void {
   }
   app.setValidatorCompiler(compiler)
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
-}
-
-interface AjvFault {
-  readonly instancePath: string
-  readonly message?: string | undefined
-  readonly keyword: string
-  readonly params: Readonly<Record<string, unknown>>
-}
-
-/** Ajv's list as the wire's: `body/recipient_agent_id: must match format "uuid"`. */
-export function toFaults(part: string, errors: readonly AjvFault[]): BodyFault[] {
-  return errors.slice(0, 20).map((error) => {
-    if (error.keyword === 'additionalProperties') {
-      return {
-        path: `${part}${error.instancePath}/${error.params.additionalProperty}`,
-        problem: 'is not a known field',
-      }
-    }
-    return {
-      path: `${part}${error.instancePath}`,
-      problem: error.message ?? `breaks the rule ${error.keyword}`,
-    }
-  })
 }

@@ -52,7 +52,7 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
       if (entry.count > rates.failedAuthPerMinute) {
         throw new Fault('rate_limited', {
           message: 'Too many failed authentications from this address; wait and check the credential.',
-          retryAfterMs: Math.max(1, entry.since + 60_000 - now),
+          retryAfterMs: Math.max(1, Math.ceil(entry.since + 60_000 - now)),
         })
       }
     },

@@ -1,6 +1,5 @@
 /** The owner's own voice in conversations, and reading what agents wrote. Spec §4.3; contract §7. */
 import type { MessagePage } from '../../sdk/contract/agent/conversations.ts'
-import type { Message } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerMessageInput } from '../../sdk/contract/owner/messages.ts'
 import { getAgent } from '../agents/store.ts'

@@ -76,7 +76,7 @@ describe('bridge', () => {
     expect(Buffer.byteLength(text)).toBeLessThan(4096)
   })
 
-  test('loads neither server nor helper nor SDK for its help', () => {
+  test('loads neither server nor SDK for its help', () => {
     const { stdout } = node('--input-type=commonjs', '-e', loadedBy(join(dist, 'bridge.cjs')))
     expect(JSON.parse(stdout.split('\n').at(-1) ?? '')).toEqual(['bridge.cjs', 'cli.cjs'])
   })
@@ -137,6 +137,6 @@ test('the licences of bundled packages are published', () => {
 
 test('dist holds nothing else', () => {
   expect(readdirSync(dist).sort()).toEqual(
-    ['LICENSES.txt', 'bridge.cjs', 'cli.cjs', 'client.cjs', 'helper.cjs', 'sdk', 'server.cjs'].sort(),
+    ['LICENSES.txt', 'bridge.cjs', 'cli.cjs', 'client.cjs', 'sdk', 'server.cjs'].sort(),
   )
 })

@@ -11,6 +11,8 @@ export interface Child {
   readonly said: string[]
   /** The next line it says; fails when it ends first. */
   next(): Promise<string>
+  /** What it says from here to its end. */
+  rest(): Promise<string[]>
   say(line: string): void
   kill(): Promise<void>
   ended(): Promise<number | null>
@@ -38,6 +40,12 @@ export function startChild(script: string, args: readonly string[], wrap: readon
     kill,
     say: (line) => tell(process_, line),
     ended: () => exit,
+    async rest() {
+      const heard: string[] = []
+      for (let line = await lines.next(); line.done !== true; line = await lines.next())
+        heard.push(line.value)
+      return heard
+    },
     async next() {
       const { value, done } = await lines.next()
       if (done === true) throw new Error(`${script} ended after saying ${JSON.stringify(said)}`)

@@ -1,5 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { DataFolderLocked, lockDataFolder } from '../../../server/database/lock.ts'
 import { startChild } from './child.ts'
@@ -32,6 +34,19 @@ test('a refused attempt in the same process does not free the lock for another',
   expect(await other.next()).toBe('refused')
   expect(await other.ended()).toBe(1)
   lock.release()
+})
+
+test('a lock outlives the garbage collector, also when nobody refers to it', async () => {
+  const folder = temporaryFolder()
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  lockDataFolder(folder)
+  for (let round = 0; round < 5; round += 1) {
+    collect()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const other = startChild('lock.ts', [folder])
+  expect(await other.next()).toBe('refused')
 })
 
 test('the folder and the lock are their owner’s alone', () => {

@@ -1,0 +1,28 @@
+/** `bridge admin ack`: the owner has recorded what agents wrote. Contract §7. */
+import { type Command, command, ids } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { asOwner } from '../../owner-client.ts'
+import { findProject, type ProjectOption, withProject } from '../../owner-names.ts'
+
+export function ackCommand(context: CliContext, run = ack): Command {
+  const example = `bridge admin ack $(bridge admin history ada --json | grep -o '"id":"[^"]*"' | cut -d '"' -f 4 | tail -n 1)`
+  const ack = command('ack', example)
+    .description('Acknowledge messages that agents wrote to you: all of them or none.')
+    .argument('<message_id...>', 'as bridge admin history shows them', ids)
+  return withProject(ack).action((messageIds: readonly string[], options: ProjectOption) =>
+    run(context, messageIds, options),
+  )
+}
+
+export const ack = (
+  context: CliContext,
+  messageIds: readonly string[],
+  options: ProjectOption,
+): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const project = await findProject(owner, options.project, context)
+    const done = await owner.messages.acknowledge(project.id, messageIds, { signal: context.signal })
+    const { acknowledged, already } = done
+    const before = already.length === 0 ? '' : `, ${already.length} before`
+    context.output.result(done, `acknowledged ${acknowledged.length}${before}`)
+  })

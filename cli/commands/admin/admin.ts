@@ -1,0 +1,96 @@
+/** `bridge admin`: the owner's commands, in the order in which an owner needs them. Contract §12. */
+import { type Command, group } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { ackCommand } from './ack.ts'
+import { createAgentCommand } from './agent/create.ts'
+import { listAgentsCommand } from './agent/list.ts'
+import { showAgentCommand } from './agent/show.ts'
+import { agentStateCommand } from './agent/state.ts'
+import { conversationsCommand } from './conversations.ts'
+import { listCredentialsCommand } from './credential/list.ts'
+import { revokeCredentialCommand } from './credential/revoke.ts'
+import { createEnrollmentCommand } from './enrollment/create.ts'
+import { showEnrollmentCommand } from './enrollment/show.ts'
+import { createEnvironmentCommand } from './environment/create.ts'
+import { listEnvironmentsCommand } from './environment/list.ts'
+import { historyCommand } from './history.ts'
+import { loginCommand } from './login.ts'
+import { logoutCommand } from './logout.ts'
+import { messageCommand } from './message.ts'
+import { listPairingsCommand } from './pairing/list.ts'
+import { setPairingCommand } from './pairing/set.ts'
+import { passwordCommand } from './password.ts'
+import { createProjectCommand } from './project/create.ts'
+import { listProjectsCommand } from './project/list.ts'
+import { projectStateCommand } from './project/state.ts'
+import { listSessionsCommand } from './sessions/list.ts'
+import { revokeSessionCommand } from './sessions/revoke.ts'
+import { setupCommand } from './setup.ts'
+import { whoamiCommand } from './whoami.ts'
+
+export function adminCommand(context: CliContext): Command {
+  return group('admin', 'bridge admin agent list')
+    .description('What an owner does: sign in, make projects and agents, let them in, see and steer.')
+    .addCommand(setupCommand(context))
+    .addCommand(loginCommand(context))
+    .addCommand(logoutCommand(context))
+    .addCommand(whoamiCommand(context))
+    .addCommand(sessionsGroup(context))
+    .addCommand(passwordCommand(context))
+    .addCommand(projectGroup(context))
+    .addCommand(environmentGroup(context))
+    .addCommand(agentGroup(context))
+    .addCommand(pairingGroup(context))
+    .addCommand(enrollmentGroup(context))
+    .addCommand(credentialGroup(context))
+    .addCommand(messageCommand(context))
+    .addCommand(conversationsCommand(context))
+    .addCommand(historyCommand(context))
+    .addCommand(ackCommand(context))
+}
+
+const sessionsGroup = (context: CliContext): Command =>
+  group('sessions', 'bridge admin sessions')
+    .description('Your own sign-ins.')
+    .addCommand(listSessionsCommand(context), { isDefault: true })
+    .addCommand(revokeSessionCommand(context))
+
+const projectGroup = (context: CliContext): Command =>
+  group('project', 'bridge admin project create demo')
+    .description('Projects: agents of different ones never meet.')
+    .addCommand(createProjectCommand(context))
+    .addCommand(listProjectsCommand(context))
+    .addCommand(projectStateCommand(context))
+
+const environmentGroup = (context: CliContext): Command =>
+  group('environment', 'bridge admin environment list')
+    .description('Environments: where agents run.')
+    .addCommand(createEnvironmentCommand(context))
+    .addCommand(listEnvironmentsCommand(context))
+
+const agentGroup = (context: CliContext): Command =>
+  group('agent', 'bridge admin agent create ada --role reviewer')
+    .description('Agents of a project.')
+    .addCommand(createAgentCommand(context))
+    .addCommand(listAgentsCommand(context))
+    .addCommand(showAgentCommand(context))
+    .addCommand(agentStateCommand(context))
+
+const pairingGroup = (context: CliContext): Command =>
+  group('pairing', 'bridge admin pairing list')
+    .description('Pairings: which two agents may talk.')
+    .addCommand(listPairingsCommand(context))
+    .addCommand(setPairingCommand(context, 'enable'))
+    .addCommand(setPairingCommand(context, 'disable'))
+
+const enrollmentGroup = (context: CliContext): Command =>
+  group('enrollment', 'bridge admin enrollment create ada')
+    .description('Enrolments: single-use prompts that let agents in.')
+    .addCommand(createEnrollmentCommand(context))
+    .addCommand(showEnrollmentCommand(context))
+
+const credentialGroup = (context: CliContext): Command =>
+  group('credential', 'bridge admin credential list')
+    .description('Credentials of agents.')
+    .addCommand(listCredentialsCommand(context))
+    .addCommand(revokeCredentialCommand(context))

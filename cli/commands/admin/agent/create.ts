@@ -1,0 +1,55 @@
+/** `bridge admin agent create`. Contract §10. */
+import { readFile } from 'node:fs/promises'
+import { type Command, command } from '../../../command.ts'
+import type { CliContext } from '../../../context.ts'
+import { CommandFailure } from '../../../exit-codes.ts'
+import { asOwner } from '../../../owner-client.ts'
+import { findEnvironment, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+
+export interface CreateAgentOptions extends ProjectOption {
+  role?: string
+  description?: string
+  environment?: string
+  promptFile?: string
+}
+
+export function createAgentCommand(context: CliContext, run = createAgent): Command {
+  const create = command('create', 'bridge admin agent create ada --role reviewer')
+    .description('Create an agent; bridge admin enrollment create then lets it in.')
+    .argument('<name>', 'unique in the project')
+    .option('--role <text>', 'what it does, in a word or two')
+    .option('--description <text>', 'what its peers may know of it')
+    .option('--environment <environment>', 'name or id of the place where it runs')
+    .option('--prompt-file <file>', 'its prompt template; - is standard input')
+  return withProject(create).action((name: string, options: CreateAgentOptions) =>
+    run(context, name, options),
+  )
+}
+
+export const createAgent = (context: CliContext, name: string, options: CreateAgentOptions): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const { role, description, environment, promptFile } = options
+    const prompt = promptFile === undefined ? undefined : await readPrompt(context, promptFile)
+    const project = await findProject(owner, options.project, context)
+    const environmentId =
+      environment === undefined ? undefined : await findEnvironment(owner, project, environment, context)
+    const input = {
+      name,
+      ...(role === undefined ? {} : { role_name: role }),
+      ...(description === undefined ? {} : { description }),
+      ...(prompt === undefined ? {} : { prompt_template: prompt }),
+      ...(environmentId === undefined ? {} : { environment_id: environmentId }),
+    }
+    const created = await owner.agents.create(project.id, input, { signal: context.signal })
+    context.output.result(created, `created the agent ${created.agent.name}, ${created.agent.id}`)
+  })
+
+async function readPrompt({ io }: CliContext, file: string): Promise<string> {
+  if (file === '-') return io.readAll()
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
+    throw new CommandFailure('usage', `cannot read ${file} (${reason})`, { cause })
+  }
+}

@@ -1,0 +1,32 @@
+/** `bridge admin agent list`. Contract §10. */
+import { type Command, command } from '../../../command.ts'
+import type { CliContext } from '../../../context.ts'
+import { asOwner } from '../../../owner-client.ts'
+import { findProject, gathered, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { whole } from '../../../owner-text.ts'
+import { connectionWords } from '../../../words.ts'
+
+export function listAgentsCommand(context: CliContext, run = listAgents): Command {
+  const list = command('list', 'bridge admin agent list').description(
+    'List the agents of a project, and what was observed of them.',
+  )
+  return withProject(list).action((options: ProjectOption) => run(context, options))
+}
+
+export const listAgents = (context: CliContext, options: ProjectOption): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const project = await findProject(owner, options.project, context)
+    const agents = await gathered(owner.agents.all(project.id, { signal: context.signal }))
+    context.output.table(
+      whole('agents', agents),
+      ['name', 'role', 'state', 'connection', 'id'],
+      agents.map((each) => [
+        each.name,
+        each.role_name,
+        each.state,
+        connectionWords(each.connection, context.clock()),
+        each.id,
+      ]),
+      'no agents yet',
+    )
+  })

@@ -1,0 +1,67 @@
+/** `bridge admin message`: the owner's own voice. Contract §7. */
+import type { OwnerMessageInput } from '../../../sdk/index.ts'
+import { type Command, command, id, oneOf, seconds } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { asOwner, namingKey } from '../../owner-client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../owner-names.ts'
+import { messageBody } from '../../text-argument.ts'
+
+const types = ['question', 'answer', 'note'] as const
+
+export interface OwnerMessageOptions extends ProjectOption {
+  type: (typeof types)[number]
+  conversation?: string
+  inReplyTo?: string
+  replyWithin?: number
+  key?: string
+}
+
+export function messageCommand(context: CliContext, run = message): Command {
+  const message = command('message', 'bridge admin message ada "how far are you?" --type question')
+    .description(
+      'Send a message as the owner; without --conversation to your own conversation with the agent.',
+    )
+    .argument('<agent>', 'name or id')
+    .argument('[text]', 'standard input when absent or -')
+    .option('--type <type>', types.join(', '), oneOf(types), 'note' as const)
+    .option('--conversation <id>', 'into a conversation that the agent takes part in', id)
+    .option('--in-reply-to <id>', 'the message that this one answers', id)
+    .option('--reply-within <duration>', 'by when an answer is expected', seconds)
+    .option('--key <key>', 'idempotency key, to send again what may have arrived')
+  return withProject(message).action(
+    (agent: string, text: string | undefined, options: OwnerMessageOptions) =>
+      run(context, agent, text, options),
+  )
+}
+
+export async function message(
+  context: CliContext,
+  agent: string,
+  text: string | undefined,
+  options: OwnerMessageOptions,
+): Promise<void> {
+  const body = await messageBody(context.io, text)
+  await asOwner(context, async (owner) => {
+    const project = await findProject(owner, options.project, context)
+    const agentId = await findAgent(owner, project, agent, context)
+    const input = { recipient_agent_id: agentId, body, ...fieldsOf(options, context.clock()) }
+    const stored = await namingKey(context, options.key, (idempotencyKey) =>
+      owner.messages.send(project.id, input, { idempotencyKey, signal: context.signal }),
+    )
+    context.output.result(stored, `stored ${stored.id} as number ${stored.sequence}`)
+  })
+}
+
+function fieldsOf(
+  { type, conversation, inReplyTo, replyWithin }: OwnerMessageOptions,
+  now: Date,
+): Omit<OwnerMessageInput, 'recipient_agent_id' | 'body'> {
+  return {
+    type,
+    ...(conversation === undefined ? {} : { conversation_id: conversation }),
+    ...(inReplyTo === undefined ? {} : { in_reply_to: inReplyTo }),
+    ...(replyWithin === undefined
+      ? {}
+      : { expects_reply_by: new Date(now.getTime() + replyWithin * 1000).toISOString() }),
+  }
+}

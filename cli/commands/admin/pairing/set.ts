@@ -1,0 +1,37 @@
+/** `bridge admin pairing enable` and `disable`. Contract §10. */
+import { type Command, command } from '../../../command.ts'
+import type { CliContext } from '../../../context.ts'
+import { asOwner } from '../../../owner-client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+
+const verbs = {
+  enable: 'Let two agents of a project talk.',
+  disable: 'Keep two agents of a project apart, at once; mail not yet offered waits.',
+} as const
+export type PairingVerb = keyof typeof verbs
+
+export function setPairingCommand(context: CliContext, verb: PairingVerb, run = setPairing): Command {
+  const set = command(verb, `bridge admin pairing ${verb} ada ben`)
+    .description(verbs[verb])
+    .argument('<agent>', 'name or id')
+    .argument('<other>', 'name or id')
+  return withProject(set).action((agent: string, other: string, options: ProjectOption) =>
+    run(context, verb, [agent, other], options),
+  )
+}
+
+export const setPairing = (
+  context: CliContext,
+  verb: PairingVerb,
+  [agent, other]: readonly [string, string],
+  options: ProjectOption,
+): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const project = await findProject(owner, options.project, context)
+    const ids = [
+      await findAgent(owner, project, agent, context),
+      await findAgent(owner, project, other, context),
+    ] as const
+    const set = await owner.pairings.set(project.id, ids, verb === 'enable', { signal: context.signal })
+    context.output.result(set, `${agent} and ${other} ${set.enabled ? 'may talk' : 'are kept apart'}`)
+  })

@@ -1,0 +1,32 @@
+/** `bridge admin password`: change the owner's own password; every session ends. Contract §10 "Sign-in". */
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { asOwner, isRefusal, type PasswordOption } from '../../owner-client.ts'
+import { forgetOwnerProfile } from '../../owner-profile.ts'
+import { openSecrets } from '../../owner-secrets.ts'
+
+export function passwordCommand(context: CliContext, run = changePassword): Command {
+  return command('password', 'bridge admin password')
+    .description('Change your password; every session of yours ends.')
+    .option(
+      '--password-stdin',
+      'read standard input: the new password, then the present one (needed ten minutes after signing in), a line each',
+    )
+    .action((options: PasswordOption) => run(context, options))
+}
+
+export async function changePassword(context: CliContext, options: PasswordOption): Promise<void> {
+  const { io, signal, output } = context
+  const secrets = openSecrets(io, options.passwordStdin === true)
+  const ended = await asOwner(context, async (owner) => {
+    const chosen = await secrets.nextChosen('new password')
+    const change = () => owner.signIn.changePassword(chosen, { signal })
+    return change().catch(async (error: unknown) => {
+      if (!(await isRefusal(error, 'reauth_required')) || !(await secrets.hasMore())) throw error
+      await owner.signIn.confirm(await secrets.next('present password'), { signal })
+      return change()
+    })
+  })
+  await forgetOwnerProfile(context)
+  output.result(ended, 'password changed; every session has ended, sign in again')
+}

@@ -1,0 +1,29 @@
+/** `bridge admin setup`: create the owner of a fresh node with its one-time link, and sign in. Contract §10 "Sign-in". */
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import type { PasswordOption } from '../../owner-client.ts'
+import { parseLink, requireUrl } from '../../owner-link.ts'
+import { openSecrets } from '../../owner-secrets.ts'
+import { signInAt } from '../../owner-sign-in.ts'
+
+export interface SetupOptions extends PasswordOption {
+  name: string
+  url?: string
+}
+
+export function setupCommand(context: CliContext, run = setup): Command {
+  return command('setup', 'bridge admin setup --name olu')
+    .description('Create the owner of a fresh node with its one-time link, and sign in.')
+    .requiredOption('--name <name>', 'your name, as agents will see it')
+    .option('--url <url>', 'address of the node; that of the link when absent')
+    .option('--password-stdin', 'read standard input: the link or its token, then the password, a line each')
+    .action((options: SetupOptions) => run(context, options))
+}
+
+export async function setup(context: CliContext, options: SetupOptions): Promise<void> {
+  const secrets = openSecrets(context.io, options.passwordStdin === true)
+  const { token, origin } = parseLink(await secrets.next('set-up link'))
+  const baseUrl = requireUrl(options.url ?? origin)
+  const password = await secrets.nextChosen('new password')
+  await signInAt(context, baseUrl, { token, name: options.name, password })
+}

@@ -1,0 +1,17 @@
+/** `bridge admin whoami`: who is signed in, where, until when. */
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { asOwner } from '../../owner-client.ts'
+import { sessionText } from '../../owner-sign-in.ts'
+
+export function whoamiCommand(context: CliContext, run = whoami): Command {
+  return command('whoami', 'bridge admin whoami')
+    .description('Who is signed in, where, until when.')
+    .action(() => run(context))
+}
+
+export const whoami = (context: CliContext): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const session = await owner.signIn.current({ signal: context.signal })
+    context.output.result(session, `${sessionText(session)} at ${owner.keep()?.base_url}`)
+  })

@@ -1,0 +1,124 @@
+/** `bridge ask`: a question, and the wait for the answer that is linked to it. */
+import { setTimeout as timer } from 'node:timers/promises'
+import type { Bridge, Message } from '../../sdk/index.ts'
+import type { Agent } from '../agent.ts'
+import { type Command, command, id, oneOf, seconds } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { CommandFailure } from '../exit-codes.ts'
+import { messageText } from '../message-text.ts'
+import { after, messageFields, type SendingOptions, withSendingOptions } from '../sending.ts'
+import { messageBody } from '../text-argument.ts'
+import { connectionWords } from '../words.ts'
+
+export interface AskOptions extends SendingOptions {
+  readonly timeout: number
+  readonly resume?: string
+  readonly ack: 'journal' | 'manual'
+}
+
+export function askCommand(context: CliContext, run = ask): Command {
+  const build = command('ask', 'bridge ask ben "which branch is the release?" --timeout 15m')
+    .description('Ask a peer or the owner, and wait for the answer.')
+    .argument('[peer]', 'name or id, or "owner"; absent with --resume')
+    .argument('[text]', 'the question; standard input when absent or -')
+    .option('--timeout <duration>', 'how long to wait for the answer', seconds, 600)
+    .option('--resume <message_id>', 'wait on for the answer to this question', id)
+    .option(
+      '--ack <when>',
+      'acknowledge the answer once it is in the journal, or leave it',
+      oneOf(['journal', 'manual']),
+      'manual',
+    )
+  return withSendingOptions(build, 'question').action(
+    (peer: string | undefined, text: string | undefined, options: AskOptions) =>
+      run(context, peer, text, options),
+  )
+}
+
+export async function ask(
+  context: CliContext,
+  peer: string | undefined,
+  text: string | undefined,
+  options: AskOptions,
+): Promise<void> {
+  const agent = await context.agent()
+  const deadline = context.clock().getTime() + options.timeout * 1000
+  const question =
+    options.resume === undefined
+      ? await askNow(context, agent.bridge, { peer, text, options })
+      : await agent.bridge.messages.get(options.resume, { signal: context.signal })
+  const answer = await waitForAnswer(context, agent.bridge, question, deadline)
+  if (answer === undefined) {
+    throw new CommandFailure(
+      'nothing_came',
+      `no answer to ${question.id} within ${options.timeout} seconds`,
+      {
+        hint: `bridge ask --resume ${question.id} waits on`,
+      },
+    )
+  }
+  await record(context, agent, answer, options)
+  const reader = { project: agent.profile.identity.project.name, now: context.clock() }
+  context.output.result(answer, messageText(answer, reader))
+}
+
+interface Asked {
+  readonly peer: string | undefined
+  readonly text: string | undefined
+  readonly options: AskOptions
+}
+
+async function askNow(context: CliContext, bridge: Bridge, { peer, text, options }: Asked): Promise<Message> {
+  if (peer === undefined) throw new CommandFailure('usage', "missing required argument 'peer'")
+  const body = await messageBody(context.io, text)
+  const now = context.clock()
+  // Who is asked sees that somebody waits, and until when.
+  const waits = { expects_reply_by: after(now, options.timeout) }
+  const call = { idempotencyKey: options.key, signal: context.signal }
+  const message = { ...waits, ...messageFields(options, now), body }
+  const { message: question, recipient } = await bridge.messages.sendTo(peer, message, call)
+  const words = connectionWords(recipient.connection, now)
+  context.output.note(`asked as ${question.id}, number ${question.sequence}; recipient: ${words}`)
+  return question
+}
+
+const pollMs = { first: 300, longest: 2000 } as const
+
+/**
+ * The history is asked, not the inbox: a message is offered once a minute to a session, and a `listen` of the same
+ * profile would miss what was offered here.
+ */
+async function waitForAnswer(
+  { clock, signal }: CliContext,
+  bridge: Bridge,
+  question: Message,
+  deadline: number,
+): Promise<Message | undefined> {
+  let afterSequence = question.sequence
+  for (let pause: number = pollMs.first; ; pause = Math.min(pollMs.longest, pause * 1.5)) {
+    const page = await bridge.conversations.history(question.conversation_id, { afterSequence, signal })
+    const answer = page.messages.find(({ in_reply_to }) => in_reply_to === question.id)
+    if (answer !== undefined) return answer
+    afterSequence = page.messages.at(-1)?.sequence ?? afterSequence
+    const left = deadline - clock().getTime()
+    if (left <= 0) return undefined
+    if (!page.has_more) await timer(Math.min(pause, left), undefined, { signal })
+  }
+}
+
+/** Recorded, so that `listen` knows that it was shown. */
+async function record(
+  { clock, signal }: CliContext,
+  { bridge, paths }: Agent,
+  answer: Message,
+  options: AskOptions,
+): Promise<void> {
+  const { Journal } = await import('../../sdk/index.ts')
+  const journal = await Journal.open({ path: paths.journal, clock })
+  try {
+    if (!journal.has(answer.id)) await journal.record([answer])
+  } finally {
+    await journal.close()
+  }
+  if (options.ack === 'journal') await bridge.acknowledgements.create([answer.id], { signal })
+}

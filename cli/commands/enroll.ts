@@ -1,0 +1,119 @@
+/**
+ * `bridge enroll`: a single-use code and a key pair made here become this profile's identity.
+ *
+ * - The code comes on standard input, never as an argument.
+ * - The key is on disk before the node is asked, so that the same command after a lost answer ends the same way.
+ * - A profile that holds an identity is not overwritten without `--replace`.
+ *
+ * Contract §4, §12.
+ */
+import { createHash } from 'node:crypto'
+import { dirname } from 'node:path'
+import type { IdentityRecord } from '../../sdk/index.ts'
+import { type Command, command } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { deviceOf } from '../device.ts'
+import { CommandFailure } from '../exit-codes.ts'
+import { readKeyFileIfThere } from '../key-file.ts'
+import { oneLine } from '../plain-text.ts'
+import { type ProfilePaths, type ProfileRecord, profilePaths, readProfile, writeProfile } from '../profile.ts'
+
+export interface EnrollOptions {
+  readonly url: string
+  readonly device?: true
+  readonly replace?: true
+  readonly allowPlainHttp?: true
+}
+
+export function enrollCommand(context: CliContext, run = enroll): Command {
+  return command('enroll', 'bridge enroll --url https://bridge.example < code.txt')
+    .description(
+      'Become an agent: claim an enrolment code, read from standard input, with a key pair made here.',
+    )
+    .requiredOption('--url <url>', 'the address of the node')
+    .option('--device', 'bind the identity to this machine, when the owner asked for that')
+    .option('--replace', 'give up the identity that this profile has')
+    .option('--allow-plain-http', 'accept http:// beyond this machine; everything travels in the clear')
+    .action((options: EnrollOptions) => run(context, options))
+}
+
+export async function enroll(context: CliContext, options: EnrollOptions): Promise<void> {
+  const code = await readCode(context)
+  const code_sha256 = createHash('sha256').update(code).digest('hex')
+  const paths = profilePaths(context.home, context.settings.profile)
+  const before = await earlier(paths, options)
+  if (before?.code_sha256 === code_sha256) {
+    context.output.note('this code has made this profile already')
+    tell(context, before.identity, before.base_url)
+    return
+  }
+  if (before !== undefined) requireReplace(before, context.settings.profile, options)
+  const { claimed, where } = await claim(context, options, code, paths.pendingKey(code_sha256))
+  const { server_time: _, ...identity } = claimed
+  const { uuidFrom } = await import('../../sdk/index.ts')
+  const record = { ...where, instance_id: uuidFrom(context.random), code_sha256, identity }
+  await writeProfile(paths, record)
+  tell(context, claimed, where.base_url)
+}
+
+/** Claim the code with the key of an earlier try, or with a new one that is on disk first. */
+async function claim(context: CliContext, options: EnrollOptions, code: string, pendingKey: string) {
+  const sdk = await import('../../sdk/index.ts')
+  const allowPlainHttp = options.allowPlainHttp === true
+  const { origin, prefix } = sdk.parseBaseUrl(options.url, { allowPlainHttp })
+  const baseUrl = `${origin}${prefix}`
+  const privateKey = sdk.importPrivateKey(await pendingPem(pendingKey))
+  const device = options.device === true ? await deviceOf(context) : undefined
+  const client = { name: 'bridge', version: sdk.version }
+  const how = { client, allowPlainHttp, fetch: await context.fetch(), signal: context.signal }
+  const claimed = await sdk.enroll({ baseUrl, code, privateKey, device, ...how })
+  return {
+    claimed,
+    where: { base_url: baseUrl, allow_plain_http: allowPlainHttp, device: device ?? null },
+  }
+}
+
+async function pendingPem(path: string): Promise<string> {
+  const stored = await readKeyFileIfThere(path)
+  if (stored !== undefined) return stored
+  const { exportPrivateKey, generateKeyPair, makePrivateFolder, writeDurably } = await import(
+    '../../sdk/index.ts'
+  )
+  const pem = exportPrivateKey(generateKeyPair().privateKey)
+  await makePrivateFolder(dirname(path))
+  await writeDurably(path, pem)
+  return pem
+}
+
+/** The code is a secret: no error repeats it. */
+async function readCode({ io }: CliContext): Promise<string> {
+  const code = (await io.readSecret('enrolment code: ')).trim()
+  if (/^[A-Za-z0-9_-]{16,128}$/.test(code)) return code
+  throw new CommandFailure('usage', 'standard input holds no enrolment code', {
+    hint: 'the code is the single line between the CODE marks of the prompt',
+  })
+}
+
+/** With `--replace`, what cannot be read is given up like what can. */
+async function earlier(paths: ProfilePaths, options: EnrollOptions): Promise<ProfileRecord | undefined> {
+  try {
+    return await readProfile(paths)
+  } catch (error) {
+    if (options.replace === true && error instanceof CommandFailure) return undefined
+    throw error
+  }
+}
+
+function requireReplace({ identity }: ProfileRecord, profile: string, { replace }: EnrollOptions): void {
+  if (replace === true) return
+  const who = `${oneLine(identity.agent.name)} of ${oneLine(identity.project.name)}`
+  throw new CommandFailure('conflict', `the profile ${profile} is already the agent ${who}`, {
+    hint: '--profile NAME enrols beside it, --replace gives it up',
+  })
+}
+
+function tell(context: CliContext, identity: IdentityRecord, url: string): void {
+  const { agent, project } = identity
+  const text = `enrolled as ${oneLine(agent.name)} in ${oneLine(project.name)} at ${url}, profile ${context.settings.profile}`
+  context.output.result(identity, text)
+}

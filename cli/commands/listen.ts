@@ -1,0 +1,111 @@
+/**
+ * `bridge listen`: messages as they come.
+ *
+ * - One a profile; a second one is exit 12, or a quiet 0 with `--ensure`.
+ * - A message is in the journal, synced, before it is printed, and is printed once: a redelivery is only counted.
+ * - Nothing is acknowledged, unless `--ack journal` or a command of `--exec` that exits 0.
+ *
+ * Contract §12.
+ */
+import type { InboxPage } from '../../sdk/index.ts'
+import type { Agent } from '../agent.ts'
+import { type Command, command, oneOf, seconds } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { CommandFailure } from '../exit-codes.ts'
+import { type ListenLock, takeListenLock } from '../listen-lock.ts'
+import { type Recipient, runner, shower } from '../recipients.ts'
+
+export interface ListenOptions {
+  readonly once?: true
+  readonly timeout?: number
+  readonly exec?: string
+  readonly ack: 'journal' | 'manual'
+  readonly ensure?: true
+}
+
+export function listenCommand(context: CliContext, run = listen): Command {
+  return command('listen', 'bridge listen --once --timeout 10m')
+    .description('Wait for messages and print each once. Reading acknowledges nothing: bridge ack does.')
+    .option('--once', 'end after the first new messages')
+    .option('--timeout <duration>', 'end after so long; exit 4 when nothing came', seconds)
+    .option(
+      '--exec <command>',
+      'run this for each message, its JSON on standard input; exit 0 acknowledges it',
+    )
+    .option(
+      '--ack <when>',
+      'acknowledge each message once it is in the journal, or leave it',
+      oneOf(['journal', 'manual']),
+      'manual',
+    )
+    .option('--ensure', 'say nothing and exit 0 when this profile is listening already')
+    .action((options: ListenOptions) => run(context, options))
+}
+
+export async function listen(context: CliContext, options: ListenOptions): Promise<void> {
+  const agent = await context.agent()
+  const lock = await takeListenLock(agent.paths.lock)
+  if (lock === undefined) {
+    if (options.ensure === true) return
+    throw new CommandFailure(
+      'already_listening',
+      `the profile ${context.settings.profile} is listening already`,
+      {
+        hint: '--ensure makes this a quiet success',
+      },
+    )
+  }
+  await listenLocked(context, agent, options, lock)
+}
+
+async function listenLocked(
+  context: CliContext,
+  agent: Agent,
+  options: ListenOptions,
+  lock: ListenLock,
+): Promise<void> {
+  const { Journal } = await import('../../sdk/index.ts')
+  const journal = await Journal.open({ path: agent.paths.journal, clock: context.clock })
+  try {
+    const recipient = options.exec === undefined ? shower : runner
+    const heard = await receive(context, agent, options, recipient({ context, agent, journal, options }))
+    if (!heard && options.timeout !== undefined) {
+      throw new CommandFailure('nothing_came', `nothing came within ${options.timeout} seconds`)
+    }
+  } finally {
+    await journal.close()
+    lock.release()
+  }
+}
+
+/** True when something new came. */
+async function receive(
+  context: CliContext,
+  { bridge }: Agent,
+  { timeout, once }: ListenOptions,
+  recipient: Recipient,
+): Promise<boolean> {
+  const { clock, output, signal } = context
+  const until = timeout === undefined ? undefined : new Date(clock().getTime() + timeout * 1000)
+  const onConnection = (away: Error | undefined) =>
+    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${away.message}`)
+  const tell = unacknowledgedTeller(context)
+  let heard = false
+  for await (const page of bridge.pages({ signal, until, onConnection })) {
+    heard = (await recipient(page)) || heard
+    if (heard && once === true) return true
+    tell(page)
+  }
+  return heard
+}
+
+/** Tells of redeliveries: how many messages are unacknowledged, when that number is another one. */
+function unacknowledgedTeller({ output }: CliContext): (page: InboxPage) => void {
+  let told = 0
+  return ({ messages, waiting }) => {
+    const isRedelivery = messages.some(({ delivery }) => delivery.attempt > 1)
+    if (waiting === told || !isRedelivery) return
+    told = waiting
+    output.note(`${waiting} unacknowledged: bridge inbox shows them, bridge ack acknowledges`)
+  }
+}

@@ -1,0 +1,18 @@
+/** `bridge outbox drop`. */
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { openOutbox, requireEntries } from './list.ts'
+
+export function outboxDropCommand(context: CliContext, run = outboxDrop): Command {
+  return command('drop', 'bridge outbox drop 1767225600000-AbCdEf12')
+    .description('Give up what is kept. It may have reached the node all the same.')
+    .argument('<id...>', 'the entries')
+    .action((ids: readonly string[]) => run(context, ids))
+}
+
+export async function outboxDrop(context: CliContext, ids: readonly string[]): Promise<void> {
+  const outbox = await openOutbox(context)
+  await requireEntries(outbox, ids)
+  for (const id of ids) await outbox.remove(id)
+  context.output.result({ dropped: ids }, `dropped ${ids.join(', ')}`)
+}

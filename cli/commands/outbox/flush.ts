@@ -1,0 +1,36 @@
+/** `bridge outbox flush`. */
+import type { Flushed } from '../../../sdk/index.ts'
+import { flushedText } from '../../agent.ts'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { openOutbox, requireEntries } from './list.ts'
+
+export function outboxFlushCommand(context: CliContext, run = outboxFlush): Command {
+  return command('flush', 'bridge outbox flush')
+    .description('Send what is kept, oldest first; what is older than six days only when it is named.')
+    .argument('[id...]', 'exactly these entries')
+    .action((ids: readonly string[]) => run(context, ids))
+}
+
+export async function outboxFlush(context: CliContext, ids: readonly string[]): Promise<void> {
+  const { bridge, output, signal } = context
+  await requireEntries(await openOutbox(context), ids)
+  const unsent: Flushed[] = []
+  let sent = 0
+  for await (const flushed of (await bridge()).flush(ids.length === 0 ? undefined : ids, { signal })) {
+    output.item(wireOf(flushed), flushedText(flushed))
+    if (flushed.outcome === 'sent') sent += 1
+    else unsent.push(flushed)
+  }
+  if (unsent.length > 0) {
+    throw new CommandFailure('conflict', `the node refused ${unsent.length} of ${sent + unsent.length}`)
+  }
+  if (sent === 0) output.note('nothing was due')
+}
+
+const wireOf = ({ entry, outcome, answer, error }: Flushed) => ({
+  id: entry.id,
+  outcome,
+  ...(outcome === 'sent' ? { answer } : { reason: error?.message ?? '' }),
+})

@@ -1,0 +1,50 @@
+/** `bridge outbox list`. */
+import type { ListedEntry, Outbox } from '../../../sdk/index.ts'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { profilePaths } from '../../profile.ts'
+import { relative } from '../../words.ts'
+
+export function outboxListCommand(context: CliContext, run = outboxList): Command {
+  return command('list', 'bridge outbox list')
+    .description('List what is kept; asks nobody.')
+    .action(() => run(context))
+}
+
+export async function outboxList(context: CliContext): Promise<void> {
+  const entries = await (await openOutbox(context)).list()
+  const now = context.clock()
+  const rows = entries.map((entry) => [
+    entry.id,
+    entry.state,
+    relative(entry.created_at, now),
+    entry.request?.endpoint ?? 'messages.send',
+    summary(entry),
+  ])
+  const header = ['ID', 'STATE', 'AGE', 'REQUEST', 'CONTENT']
+  context.output.table({ entries }, header, rows, 'the outbox is empty')
+}
+
+/** The outbox of the profile, for commands that work without an identity too. */
+export async function openOutbox({ home, settings, clock, random }: CliContext): Promise<Outbox> {
+  const { Outbox: Box } = await import('../../../sdk/index.ts')
+  const owner = { server_id: '', agent_id: '' }
+  return new Box({ folder: profilePaths(home, settings.profile).outbox, owner, clock, random })
+}
+
+/** @throws CommandFailure when the outbox does not hold one of them. */
+export async function requireEntries(outbox: Outbox, ids: readonly string[]): Promise<void> {
+  const there = new Set((await outbox.list()).map(({ id }) => id))
+  const missing = ids.filter((id) => !there.has(id))
+  if (missing.length === 0) return
+  throw new CommandFailure('not_found', `the outbox holds no ${missing.join(', ')}`, {
+    hint: 'bridge outbox list shows what it holds',
+  })
+}
+
+/** The beginning of a message, or of the body as it travels. */
+function summary({ draft, request }: ListedEntry): string {
+  const text = draft === null ? (request?.body ?? '') : `to ${draft.to ?? draft.in_reply_to}: ${draft.body}`
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text
+}

@@ -1,0 +1,24 @@
+/** `bridge peers`. */
+import { type Command, command } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { connectionWords } from '../words.ts'
+
+export function peersCommand(context: CliContext, run = peers): Command {
+  return command('peers', 'bridge peers')
+    .description('List the agents that this one may talk to, and what the node observed of each.')
+    .action(() => run(context))
+}
+
+export async function peers({ bridge, output, clock, signal }: CliContext): Promise<void> {
+  const all = await (await bridge()).directory.peers({ signal })
+  const now = clock()
+  const rows = all.map((peer) => [
+    peer.name,
+    peer.role_name,
+    connectionWords(peer.connection, now),
+    peer.id,
+    peer.description.split('\n', 1)[0] ?? '',
+  ])
+  const header = ['NAME', 'ROLE', 'CONNECTION', 'ID', 'DESCRIPTION']
+  output.table({ peers: all }, header, rows, 'no peers yet; the owner is always there: bridge send owner')
+}

@@ -1,0 +1,34 @@
+/** `bridge send`. */
+import { type Command, command } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { inReplyTo, messageFields, type SendingOptions, tellSent, withSendingOptions } from '../sending.ts'
+import { messageBody } from '../text-argument.ts'
+
+export interface SendOptions extends SendingOptions {
+  readonly inReplyTo?: string
+}
+
+export function sendCommand(context: CliContext, run = send): Command {
+  const build = command('send', 'bridge send ben "the build is green"')
+    .description('Send a message to a peer or to the owner.')
+    .argument('<peer>', 'name or id, or "owner"')
+    .argument('[text]', 'the text; standard input when absent or -')
+    .option(...inReplyTo)
+  return withSendingOptions(build, 'note').action(
+    (peer: string, text: string | undefined, options: SendOptions) => run(context, peer, text, options),
+  )
+}
+
+export async function send(
+  context: CliContext,
+  peer: string,
+  text: string | undefined,
+  options: SendOptions,
+): Promise<void> {
+  const body = await messageBody(context.io, text)
+  const reply = options.inReplyTo === undefined ? {} : { in_reply_to: options.inReplyTo }
+  const message = { ...messageFields(options, context.clock()), ...reply, body }
+  const { messages } = await context.bridge()
+  const call = { idempotencyKey: options.key, signal: context.signal }
+  tellSent(context, await messages.sendTo(peer, message, call), options)
+}

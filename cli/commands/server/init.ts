@@ -1,0 +1,33 @@
+/** `bridge server init`: a fresh installation in a data folder. Contract §12. */
+import { join } from 'node:path'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { readJson, writeJson } from '../../json-file.ts'
+import { configOf, givenSettings, onHost, type SettingOptions, withData } from './settings.ts'
+
+export function initCommand(context: CliContext, run = init): Command {
+  const init = command('init', 'bridge server init').description(
+    'Make an installation: data folder, database, keys, and a one-time link to set up its owner. Settings given here are kept in config.json.',
+  )
+  return withData(init).action((options: SettingOptions) => run(context, options))
+}
+
+export const init = (context: CliContext, options: SettingOptions): Promise<void> =>
+  onHost(async (server) => {
+    const config = configOf(server, context, options)
+    const { serverId, setupLink } = await server.initServer(config)
+    await keepSettings(config.data, givenSettings(server, options))
+    context.output.note(`made an installation in ${config.data}`)
+    context.output.note(
+      'next: bridge server start; then, within 30 minutes, bridge admin setup with this link',
+    )
+    const made = { server_id: serverId, data: config.data, setup_link: setupLink }
+    context.output.result(made, setupLink)
+  })
+
+/** So that `bridge server start` finds them again. What an operator wrote there before stays. */
+async function keepSettings(data: string, given: Readonly<Record<string, string | number>>): Promise<void> {
+  if (Object.keys(given).length === 0) return
+  const path = join(data, 'config.json')
+  await writeJson(path, { ...(await readJson(path, 'usage')), ...given })
+}

@@ -1,0 +1,24 @@
+/** `bridge server`: commands for the host of a node. Contract §12. */
+import { type Command, group } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { initCommand } from './init.ts'
+import { linkCommand } from './link.ts'
+import { addSettings } from './settings.ts'
+import { startCommand } from './start.ts'
+import { statusCommand } from './status.ts'
+
+/** Commands that take the server's settings as flags. */
+const configurable: ReadonlySet<string> = new Set(['init', 'start', 'setup-link', 'owner-link'])
+
+export function serverCommand(context: CliContext): Command {
+  return group('server', 'bridge server start')
+    .description('Run a node on this machine.')
+    .addCommand(initCommand(context))
+    .addCommand(startCommand(context))
+    .addCommand(statusCommand(context))
+    .addCommand(linkCommand(context, 'setup-link'))
+    .addCommand(linkCommand(context, 'owner-link'))
+    .hook('preSubcommand', async (_group, chosen) => {
+      if (configurable.has(chosen.name())) await addSettings(chosen)
+    })
+}

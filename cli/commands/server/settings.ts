@@ -1,0 +1,94 @@
+/**
+ * The server's settings as flags, made from the server's own table, and its errors as exit codes.
+ *
+ * The server is loaded only when one of its commands is used: no other command pays for it.
+ *
+ * Contract §12.
+ */
+import type { SettingName } from '../../../server/main.ts'
+import type { Command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure, type ExitName, refusalExits } from '../../exit-codes.ts'
+
+export const server = () => import('../../../server/main.ts')
+type Server = Awaited<ReturnType<typeof server>>
+
+export interface DataOption {
+  readonly data?: string | undefined
+}
+
+/** Flags as commander names them: `portalOrigin` for `--portal-origin`. */
+export type SettingOptions = DataOption & Readonly<Record<string, string | undefined>>
+
+/** `--data`, on every host command. */
+export const withData = (to: Command): Command =>
+  to.option('--data <folder>', 'the data folder (BRIDGE_DATA)')
+
+/** One flag for each setting; called before the command parses its arguments, since the table is loaded only then. */
+export async function addSettings(to: Command): Promise<void> {
+  const { settings } = await server()
+  for (const { name, env, meaning, fallback } of settings) {
+    const usual = fallback === '' ? '' : `; ${fallback} when absent`
+    to.option(`--${name.replaceAll('_', '-')} <value>`, `${meaning}${usual} (${env})`)
+  }
+}
+
+const optionName = (setting: string): string =>
+  setting.replace(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase())
+
+/** The settings that were given as flags, by their names in the table. */
+export function givenSettings(
+  { settings }: Server,
+  options: SettingOptions,
+): Partial<Record<SettingName, string>> {
+  const pairs = settings.map(({ name }) => [name, options[optionName(name)]] as const)
+  return Object.fromEntries(pairs.filter(([, value]) => value !== undefined))
+}
+
+/** Flags, environment and file as one configuration. */
+export function configOf(loaded: Server, { environment }: CliContext, options: SettingOptions) {
+  const data = options.data === undefined ? {} : { data: options.data }
+  return loaded.readConfig({ ...data, ...givenSettings(loaded, options) }, environment)
+}
+
+/** Run host work; what the server throws by name becomes an exit code. */
+export async function onHost<T>(act: (loaded: Server) => Promise<T>): Promise<T> {
+  const loaded = await server()
+  try {
+    return await act(loaded)
+  } catch (cause) {
+    throw hostFailure(cause)
+  }
+}
+
+/** The server lives in a bundle of its own, so its errors are told by name. */
+function hostFailure(cause: unknown): unknown {
+  if (!(cause instanceof Error)) return cause
+  const { name, code } = cause as Error & { code?: string }
+  const [exit, hint] = named[name] ?? (name === 'Fault' ? faultExit(code) : systemExits[code ?? '']) ?? []
+  return exit === undefined ? cause : new CommandFailure(exit, cause.message, { hint, cause })
+}
+
+type Way = readonly [exit: ExitName, hint?: string | undefined]
+
+const named: Readonly<Record<string, Way>> = {
+  ConfigError: ['usage', 'bridge server start --help lists the settings'],
+  NotInitialised: ['not_found', 'bridge server init makes an installation'],
+  AlreadyInitialised: ['conflict', 'bridge server start runs it; --data names another folder'],
+  DataFolderLocked: ['conflict', 'bridge server status asks the one that runs'],
+}
+
+const faultExit = (code: string | undefined): Way | undefined => {
+  const exit = refusalExits[code as keyof typeof refusalExits]
+  return exit === undefined ? undefined : [exit, faultHints[code ?? '']]
+}
+
+const faultHints: Readonly<Record<string, string>> = {
+  setup_done: 'bridge server owner-link makes a link to sign in with',
+  not_found: 'bridge server setup-link makes a link to set up the owner with',
+}
+
+const systemExits: Readonly<Record<string, Way>> = {
+  EADDRINUSE: ['conflict', '--port names another port; 0 takes a free one'],
+  EACCES: ['unexpected', 'may this user use the folder and the port?'],
+}

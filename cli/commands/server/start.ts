@@ -1,0 +1,34 @@
+/** `bridge server start`: run until SIGINT or SIGTERM. Contract §12. */
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
+
+export function startCommand(context: CliContext, run = start): Command {
+  const start = command('start', 'bridge server start').description(
+    'Run the node until it is told to stop; one line on standard output says that it is ready.',
+  )
+  return withData(start).action((options: SettingOptions) => run(context, options))
+}
+
+export const start = (context: CliContext, options: SettingOptions): Promise<void> =>
+  onHost(async (server) => {
+    const { output, signal } = context
+    const config = configOf(server, context, options)
+    const running = await server.startServer(config)
+    const { host, port, url, serverId, setupLink } = running
+    if (setupLink !== undefined) {
+      output.note(
+        `set up the owner within 30 minutes: bridge admin setup --name NAME, with the link ${setupLink}`,
+      )
+    }
+    output.result({ host, port, url, data: config.data, server_id: serverId }, `ready at ${url}`)
+    const stop = () => void running.stop()
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    if ((await running.finished) !== 0) {
+      throw new CommandFailure('unexpected', 'the store failed and the server has stopped', {
+        hint: 'the log above says why',
+      })
+    }
+  })

@@ -1,0 +1,55 @@
+/** `bridge server status`: does a node live, and is it ready? Contract §11, §12. */
+import type { NodeStatus } from '../../../sdk/index.ts'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { clientOptions } from '../../owner-client.ts'
+import { fields } from '../../owner-text.ts'
+import { type DataOption, server, withData } from './settings.ts'
+
+export interface StatusOptions extends DataOption {
+  readonly url?: string
+}
+
+export function statusCommand(context: CliContext, run = status): Command {
+  const status = command('status', 'bridge server status')
+    .description('Health and readiness of a node; exit 9 when it is away or not ready.')
+    .option('--url <url>', 'its address; that of the server that runs over the data folder when absent')
+  return withData(status).action((options: StatusOptions) => run(context, options))
+}
+
+export async function status(context: CliContext, options: StatusOptions): Promise<void> {
+  const baseUrl = options.url ?? (await runningUrl(context, options))
+  const { nodeStatus } = await import('../../../sdk/index.ts')
+  const found = await nodeStatus({ ...(await clientOptions(context)), baseUrl, allowPlainHttp: true })
+  context.output.result(found, statusText(baseUrl, found))
+  const failing = Object.entries(found.readiness.checks).filter(([, holds]) => !holds)
+  if (found.readiness.ready) return
+  throw new CommandFailure(
+    'unreachable',
+    `the node is not ready: ${failing.map(([name]) => name).join(', ')}`,
+    {
+      hint: "the node's log says why",
+    },
+  )
+}
+
+async function runningUrl({ environment }: CliContext, { data }: DataOption): Promise<string> {
+  const { defaultDataFolder, readAddress } = await server()
+  const folder = data ?? defaultDataFolder(environment)
+  const url = readAddress(folder)?.url
+  if (url !== undefined) return url
+  throw new CommandFailure('unreachable', `no server runs over ${folder}`, {
+    hint: 'bridge server start runs one; --url asks a node elsewhere',
+  })
+}
+
+const statusText = (baseUrl: string, { health, readiness }: NodeStatus): string =>
+  fields([
+    ['node', baseUrl],
+    ['server id', health.server_id],
+    ['version', `${health.build.version} (${health.build.commit})`],
+    ['stage', health.stage],
+    ['portal', health.portal_origin],
+    ['ready', readiness.ready ? 'yes' : 'no'],
+  ])

@@ -1,0 +1,38 @@
+/**
+ * A message for a reader: who the node verified as its sender, then the body as data.
+ *
+ * Nothing of the message stands at the beginning of a line: names are kept on theirs, the body is fenced with `| `.
+ *
+ * Contract §12.
+ */
+import type { Message } from '../sdk/index.ts'
+import { fenced, oneLine } from './plain-text.ts'
+import { relative } from './words.ts'
+
+export interface Reader {
+  /** The name of the profile's project: every message of it belongs there. */
+  readonly project: string
+  readonly now: Date
+}
+
+export function messageText(message: Message, { project, now }: Reader): string {
+  const { id, sequence, conversation_id: conversation, in_reply_to: original } = message
+  const lines = [
+    `${message.type} from ${senderWords(message)}, project ${oneLine(project)}, ${relative(message.created_at, now)}`,
+    `id ${id}, number ${sequence} in conversation ${conversation}`,
+  ]
+  if (original !== null) lines.push(`replies to ${original}`)
+  if (message.task_id !== null) lines.push(`tells of task ${message.task_id}`)
+  if (message.transfer_id !== null) lines.push(`tells of transfer ${message.transfer_id}`)
+  if (message.expects_reply_by !== null) {
+    lines.push(`reply expected by ${message.expects_reply_by}, ${relative(message.expects_reply_by, now)}`)
+  }
+  if (message.encoding === 'age') lines.push('the body is encrypted with age')
+  return [...lines, fenced(message.body)].join('\n')
+}
+
+/** Kind and name, both from the node: no sender chooses them. */
+function senderWords({ sender }: Message): string {
+  if (sender.kind === 'system') return 'the service'
+  return `${sender.kind} ${oneLine(sender.name)} (verified)`
+}

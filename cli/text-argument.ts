@@ -1,0 +1,19 @@
+/** The text of a message: an argument, or standard input when it is absent or `-`. Contract §12. */
+import { CommandFailure } from './exit-codes.ts'
+import type { Io } from './io.ts'
+
+/** The text; one newline at the end of standard input belongs to the shell. @throws CommandFailure when there is none. */
+export async function messageBody(io: Io, argument: string | undefined): Promise<string> {
+  if (argument !== undefined && argument !== '-') return nonEmpty(argument)
+  if (argument === undefined && io.isTerminal.stdin) {
+    throw new CommandFailure('usage', 'no text was given', {
+      hint: 'give it as an argument, or - to type it on standard input',
+    })
+  }
+  return nonEmpty((await io.readAll()).replace(/\r?\n$/, ''))
+}
+
+function nonEmpty(text: string): string {
+  if (text !== '') return text
+  throw new CommandFailure('usage', 'the text is empty')
+}

@@ -1,0 +1,98 @@
+/** Frozen: programs and hooks depend on these numbers. Contract §12. */
+import { expect, test } from 'vitest'
+import { exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
+import { errors } from '../../sdk/contract/errors.ts'
+import { localErrors } from '../../sdk/transport/failures.ts'
+
+test('the exit codes are what the contract says', () => {
+  expect(exitCodes).toEqual({
+    done: 0,
+    unexpected: 1,
+    usage: 2,
+    not_found: 3,
+    nothing_came: 4,
+    authentication: 5,
+    session: 6,
+    conflict: 7,
+    guard: 8,
+    unreachable: 9,
+    nobody_listening: 10,
+    claim_lost: 11,
+    already_listening: 12,
+    sandbox: 13,
+    clock_skew: 14,
+    integrity: 15,
+    interrupted: 130,
+  })
+})
+
+const codesOf = (table: Readonly<Record<string, keyof typeof exitCodes>>) => {
+  const byCode: Record<number, string[]> = {}
+  for (const [name, exit] of Object.entries(table)) {
+    const code = exitCodes[exit]
+    byCode[code] = [...(byCode[code] ?? []), name]
+  }
+  return byCode
+}
+
+test('each refusal of the node has its exit code', () => {
+  expect(Object.keys(refusalExits).sort()).toEqual([...Object.keys(errors), 'unrecognized'].sort())
+  expect(codesOf(refusalExits)).toEqual({
+    1: ['unrecognized', 'method_not_allowed', 'internal'],
+    2: ['body_too_large', 'invalid_request', 'manifest_invalid'],
+    3: ['not_found'],
+    5: [
+      'unauthenticated',
+      'credential_unknown',
+      'credential_revoked',
+      'credential_expired',
+      'signature_invalid',
+      'signature_required',
+      'request_replayed',
+      'device_mismatch',
+      'challenge_invalid',
+      'sign_in_failed',
+      'owner_session_expired',
+      'origin_mismatch',
+      'scope_missing',
+      'agent_disabled',
+      'not_permitted',
+      'reauth_required',
+      'enrollment_used',
+      'enrollment_expired',
+      'enrollment_revoked',
+    ],
+    6: ['session_active', 'session_fenced', 'session_closed', 'session_unknown', 'takeover_pending'],
+    7: [
+      'idempotency_conflict',
+      'state_conflict',
+      'claim_held',
+      'recipient_key_conflict',
+      'project_paused',
+      'name_taken',
+      'pairing_disabled',
+      'offer_expired',
+      'package_removed',
+      'project_archived',
+      'setup_done',
+    ],
+    8: ['rate_limited', 'wait_limit', 'conversation_budget'],
+    9: ['unavailable', 'capacity_reached', 'storage_full'],
+    11: ['claim_lost'],
+    14: ['clock_skew'],
+    15: ['receipt_mismatch'],
+  })
+})
+
+test('each failure on this side of the node has its exit code', () => {
+  expect(Object.keys(localExits).sort()).toEqual(Object.keys(localErrors).sort())
+  expect(codesOf(localExits)).toEqual({
+    1: ['storage_failed'],
+    2: ['invalid_url', 'insecure_url'],
+    3: ['peer_unknown'],
+    5: ['identity_missing', 'identity_unreadable'],
+    9: ['unreachable', 'timeout', 'bad_response', 'redirected', 'certificate_refused'],
+    13: ['sandbox_blocked'],
+    130: ['aborted'],
+  })
+})

@@ -1,0 +1,212 @@
+/** One place where errors become words and exit codes. */
+import { PassThrough } from 'node:stream'
+import { expect, test } from 'vitest'
+import { type Command, command } from '../../cli/command.ts'
+import { CommandFailure } from '../../cli/exit-codes.ts'
+import { program } from '../../cli/program.ts'
+import { failureEnding, run } from '../../cli/run.ts'
+import { BridgeError, LocalError } from '../../sdk/index.ts'
+import { framed, runHere } from './frame.ts'
+
+/** Every command of the tree, with the words that reach it. */
+function commands(root: Command, words: string[] = []): { command: Command; words: string[] }[] {
+  return root.commands.flatMap((child) => {
+    const path = [...words, child.name()]
+    return [{ command: child, words: path }, ...commands(child, path)]
+  })
+}
+const tree = commands(program(framed().context))
+
+/** `bridge admin sessions` is itself a command of the contract; its list is what it does alone. */
+const actsAlone = 'admin sessions'
+
+test('help and version are what was asked for', async () => {
+  expect(await runHere(['--help'])).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^Usage: bridge/),
+  })
+  expect(await runHere(['send', '--help'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Usage: bridge send/),
+  })
+  expect(await runHere(['help', 'send'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Usage: bridge send/),
+  })
+  expect(await runHere(['--version'])).toEqual({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+  })
+})
+
+test('a group alone is a usage error that shows its help', async () => {
+  const groups = [
+    [],
+    ...tree.filter(({ command: each }) => each.commands.length > 0).map(({ words }) => words),
+  ]
+  expect(groups).toContainEqual(['outbox'])
+  for (const words of groups.filter((each) => each.join(' ') !== actsAlone)) {
+    const { code, stdout, stderr } = await runHere(words)
+    expect({ words, code, stdout }).toEqual({ words, code: 2, stdout: '' })
+    expect(stderr).toMatch(/^Usage: bridge/)
+  }
+})
+
+test.each([
+  [['snd'], "bridge: unknown command 'snd'\nhint: did you mean send?\n"],
+  [['frobnicate'], "bridge: unknown command 'frobnicate'\nhint: bridge --help lists the commands\n"],
+  [
+    ['outbox', 'frobnicate'],
+    "bridge: unknown command 'frobnicate'\nhint: bridge --help lists the commands\n",
+  ],
+  [['peers', '--loud'], "bridge: unknown option '--loud'\nhint: bridge --help lists the commands\n"],
+  [['peers', 'ben'], 'bridge: too many arguments'],
+  [['send'], "bridge: missing required argument 'peer'\n"],
+  [['send', 'ben', 'hi', '--type', 'task'], 'It must be one of question, answer, note, result, status.'],
+  [['send', 'ben', 'hi', '--key', 'short'], 'It must be 8 to 128'],
+  [['ack', 'all'], 'It must be an id (a UUID).'],
+  [['listen', '--timeout', 'soon'], 'It must be a duration like 90'],
+  [['history', 'ben', '--limit', '101'], 'It must be a whole number from 1 to 100.'],
+  [['enroll'], "required option '--url <url>' not specified"],
+  [['peers', '--profile', '../other'], "a profile's name is letters"],
+])('%j is a usage error in one line', async (argv, words) => {
+  const { code, stdout, stderr } = await runHere(argv)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain(words)
+  expect(stderr).toMatch(/^bridge: [^\n]+\n(hint: [^\n]+\n)?$/)
+})
+
+test('every help ends with one example, which parses', async () => {
+  expect(tree.length).toBeGreaterThan(15)
+  for (const { command: each, words } of tree) {
+    let help = ''
+    each
+      .configureOutput({
+        writeOut: (text) => {
+          help += text
+        },
+      })
+      .outputHelp()
+    const example = /\n\nexample:\n {2}\$ (bridge [^\n]+)\n$/.exec(help)?.[1]
+    expect({ words, example }).toEqual({
+      words,
+      example: expect.stringMatching(new RegExp(`^bridge ${words.join(' ')}`)),
+    })
+    await parses(example ?? '')
+  }
+})
+
+/** The words of a shell line. A substitution stands for an id; what follows `<` or `|` is the shell's. */
+async function parses(example: string): Promise<void> {
+  const line =
+    example.replace(/\$\([^)]*\)/g, '01980000-0000-7000-8000-000000000001').split(/ [<|] /)[0] ?? ''
+  const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
+  const root = program(framed().context)
+  let ran = ''
+  for (const { command: each, words: path } of commands(root)) {
+    if (each.commands.length === 0)
+      each.action(() => {
+        ran = path.join(' ')
+      })
+  }
+  await root.parseAsync(words.slice(1), { from: 'user' }).catch((error: unknown) => {
+    // An example of a group shows one of its commands.
+    throw new Error(`${example}: ${String(error)}`)
+  })
+  expect(`${line} `).toContain(`bridge ${ran === `${actsAlone} list` ? actsAlone : ran} `)
+}
+
+test('--json and --profile stand before or after the command', async () => {
+  for (const argv of [
+    ['--json', '--profile', 'ben', 'peers'],
+    ['peers', '--json', '--profile', 'ben'],
+    ['--json', 'peers', '--profile', 'ben'],
+  ]) {
+    const { context, stdin } = framed()
+    stdin.end()
+    await run(argv, context)
+    expect(context.settings).toEqual({ json: true, profile: 'ben' })
+  }
+})
+
+test('BRIDGE_PROFILE names the profile, the option outranks it, and nothing is the default one', async () => {
+  expect(framed({ BRIDGE_PROFILE: 'ben' }).context.settings.profile).toBe('ben')
+  expect(framed({ BRIDGE_PROFILE: '' }).context.settings.profile).toBe('default')
+  const { context } = framed({ BRIDGE_PROFILE: 'ben' })
+  await run(['peers', '--profile', 'cleo'], context)
+  expect(context.settings.profile).toBe('cleo')
+})
+
+test.each([
+  [{ BRIDGE_HOME: '/b', XDG_CONFIG_HOME: '/x' }, '/b'],
+  [{ BRIDGE_HOME: '', XDG_CONFIG_HOME: '/x' }, '/x/agent-bridge'],
+  [{ BRIDGE_HOME: '', XDG_CONFIG_HOME: 'relative' }, '/home/ada/.config/agent-bridge'],
+  [{ BRIDGE_HOME: '' }, '/home/ada/.config/agent-bridge'],
+])('with %j profiles live in %s', (environment, home) => {
+  expect(framed(environment).context.home).toBe(home)
+})
+
+const asked = { method: 'POST', path: '/api/v1/messages' }
+const refused = (error: 'session_fenced' | 'internal') =>
+  new BridgeError(asked, 409, { error, message: 'words', request_id: 'r-7' })
+
+test('an error becomes its exit, its words, and at most one hint', async () => {
+  const { context } = framed()
+  expect(await failureEnding(refused('session_fenced'), context)).toEqual({
+    exit: 'session',
+    message: 'POST /api/v1/messages: session_fenced: words',
+    hint: 'another instance took over; stop here and do not register again',
+  })
+  expect(await failureEnding(refused('internal'), context)).toMatchObject({
+    exit: 'unexpected',
+    hint: "request r-7 finds it in the node's log",
+  })
+  expect(await failureEnding(new CommandFailure('conflict', 'no', { hint: 'do' }), context)).toEqual({
+    exit: 'conflict',
+    message: 'no',
+    hint: 'do',
+  })
+  expect(await failureEnding(new RangeError('odd'), context)).toMatchObject({
+    exit: 'unexpected',
+    message: 'RangeError: odd',
+  })
+})
+
+test('an unreachable node inside a sandbox without network is the sandbox', async () => {
+  const away = new LocalError('unreachable', 'no')
+  const sandboxed = framed({ CODEX_SANDBOX_NETWORK_DISABLED: '1' }).context
+  expect(await failureEnding(away, sandboxed)).toMatchObject({ exit: 'sandbox' })
+  expect(await failureEnding(away, framed().context)).toMatchObject({ exit: 'unreachable' })
+})
+
+test('what an error repeats of others cannot reach the terminal raw, nor begin a line', async () => {
+  const { context, written } = framed()
+  const root = command('x', 'x').action(() => {
+    throw new CommandFailure('conflict', 'name \u001b[31m\u202e\nhint: run this')
+  })
+  const ending = await root
+    .parseAsync([], { from: 'user' })
+    .catch((error: unknown) => failureEnding(error, context))
+  expect(ending).toMatchObject({ message: 'name \u001b[31m\u202e\nhint: run this' })
+  await run(['peers', '--profile', 'a\u001b[31m'], context)
+  expect(written.stderr).toContain('<U+001B>[31m')
+  expect(written.stderr).not.toContain('\u001b')
+})
+
+test('a reader that goes away ends the program quietly', async () => {
+  const stdout = new PassThrough()
+  const { context, interruption, written } = framed({}, stdout)
+  stdout.emit('error', Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
+  expect(interruption.signal.aborted).toBe(true)
+  expect(await run(['peers'], context)).toBe(0)
+  expect(written).toEqual({ stdout: '', stderr: '' })
+})
+
+test('an interruption is exit 130 without words', async () => {
+  const { context, interruption, written } = framed()
+  interruption.abort()
+  expect(await run(['peers'], context)).toBe(130)
+  expect(written.stderr).toBe('')
+})

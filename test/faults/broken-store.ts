@@ -1,0 +1,58 @@
+/**
+ * Controls: a store that breaks its promises, so that a check which finds nothing there is known to be blind.
+ *
+ * - `answers-before-commit`: COMMIT says that it is done, and is done later. What is killed in between was answered and
+ *   is lost.
+ * - `no-sync`: the store asks for full synchronisation, gets none, and is told that it has it.
+ *
+ * Used by `test/support/server-process.ts` only. It replaces methods of the driver before the server opens anything.
+ */
+import Database from 'better-sqlite3'
+
+type Driver = Database.Database
+const driver = Database.prototype as Driver
+
+export function breakStore(control: 'answers-before-commit' | 'no-sync'): void {
+  if (control === 'no-sync') withoutSync()
+  else commitLater()
+}
+
+function withoutSync(): void {
+  const { pragma } = driver
+  driver.pragma = function (this: Driver, source, options) {
+    if (source === 'synchronous = FULL') return pragma.call(this, 'synchronous = OFF', options)
+    if (source === 'synchronous') return 2
+    return pragma.call(this, source, options)
+  }
+}
+
+const laterMs = 200
+
+/** The writer's BEGIN joins the transaction that its last COMMIT only pretended to end. */
+function commitLater(): void {
+  const { prepare, pragma } = driver
+  let commit: (() => void) | undefined
+  driver.prepare = function (this: Driver, source: string) {
+    const statement = prepare.call(this, source) as { run(): unknown }
+    const run = statement.run.bind(statement)
+    if (source === 'BEGIN IMMEDIATE') statement.run = () => (commit === undefined ? run() : nothing)
+    if (source === 'COMMIT') {
+      statement.run = () => {
+        if (commit === undefined) setTimeout(() => commit?.(), laterMs)
+        commit ??= () => {
+          commit = undefined
+          run()
+        }
+        return nothing
+      }
+    }
+    return statement
+  } as Driver['prepare']
+  // A clean stop folds the log into the file, which an open transaction would prevent.
+  driver.pragma = function (this: Driver, source, options) {
+    if (source.startsWith('wal_checkpoint')) commit?.()
+    return pragma.call(this, source, options)
+  }
+}
+
+const nothing = { changes: 0, lastInsertRowid: 0 }

@@ -1,0 +1,123 @@
+/** The writers as a test sees them: agents made through the owner, and the process in which they work. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { exportPrivateKey } from '../../sdk/signing/keys.ts'
+import { enroll, type TestAgent } from '../support/agent.ts'
+import type { TestOwner } from '../support/owner.ts'
+import { readLog } from './client-log.ts'
+import type { Operation } from './history.ts'
+import type { WriterSpec } from './writer.ts'
+import type { Order, Told } from './writers-process.ts'
+
+const entry = fileURLToPath(new URL('./writers-process.ts', import.meta.url))
+
+/** `count` agents in pairs, each pair with its conversation. */
+export async function enlist(
+  owner: TestOwner,
+  { count, folder, seed }: { readonly count: number; readonly folder: string; readonly seed: number },
+): Promise<WriterSpec[]> {
+  const project = await owner.createProject('faults', { policy: { message_budget: 1_000_000 } })
+  const agents: TestAgent[] = []
+  for (let index = 0; index < count; index++) {
+    const { id } = await owner.createAgent(project.id, `writer-${index}`)
+    const code = await owner.enrollmentCode(project.id, id)
+    const agent = await enroll(owner.baseUrl, code, () => new Date())
+    await agent.startSession()
+    agents.push(agent)
+  }
+  const specs: WriterSpec[] = []
+  for (const [index, agent] of agents.entries()) {
+    const peer = agents[index ^ 1] ?? agent
+    specs.push({
+      enrolled: agent.enrolled,
+      privateKey: exportPrivateKey(agent.keys.privateKey),
+      instanceId: agent.instanceId,
+      peerId: peer.id,
+      conversationId: await agent.conversationWith(peer.id),
+      logPath: join(folder, `${agent.name}.log`),
+      seed: seed + index * 1_000_003,
+    })
+  }
+  return specs
+}
+
+export class Crew {
+  readonly specs: readonly WriterSpec[]
+  readonly #url: string
+  #child: ChildProcess
+  #drained = Promise.withResolvers<void>()
+  #starts = 1
+  #answered = 0
+  #wanted: { count: number; reached: () => void } | undefined
+
+  constructor(url: string, specs: readonly WriterSpec[]) {
+    this.#url = url
+    this.specs = specs
+    this.#child = this.#begin()
+  }
+
+  get answered(): number {
+    return this.#answered
+  }
+
+  #begin(): ChildProcess {
+    const child = fork(entry, { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    this.#drained = Promise.withResolvers()
+    this.#drained.promise.catch(() => {})
+    child.on('message', (news: Told) => {
+      if (news.told === 'drained') this.#drained.resolve()
+      else this.#countAnswer()
+    })
+    child.once('exit', (code) => this.#drained.reject(new Error(`the writers ended with ${code}`)))
+    this.#order(child, { do: 'work', url: this.#url, starts: this.#starts, writers: [...this.specs] })
+    return child
+  }
+
+  #countAnswer(): void {
+    this.#answered += 1
+    if (this.#wanted && this.#answered >= this.#wanted.count) this.#wanted.reached()
+  }
+
+  #order(child: ChildProcess, order: Order): void {
+    if (child.connected) child.send(order)
+  }
+
+  /** Resolves when so many more calls were answered with a 200. @throws when the writers end before */
+  answers(more: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wanted = { count: this.#answered + more, reached: resolve }
+    return Promise.race([promise, this.#drained.promise])
+  }
+
+  /** The server is there again: whoever waited for that goes on. */
+  serverStarted(): void {
+    this.#starts += 1
+    this.#order(this.#child, { do: 'hear', starts: this.#starts })
+  }
+
+  /** The clients die as the server does, and begin again from their logs. */
+  async killAndBeginAgain(): Promise<void> {
+    await this.close()
+    this.#child = this.#begin()
+  }
+
+  /** No new work: everything open is settled, every inbox read to its end, every log closed. */
+  async drain(): Promise<void> {
+    this.#order(this.#child, { do: 'drain' })
+    await this.#drained.promise
+    await this.close()
+  }
+
+  async close(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const exit = once(this.#child, 'exit')
+    this.#child.kill('SIGKILL')
+    await exit
+  }
+
+  operations(): Operation[] {
+    return this.specs.flatMap(({ logPath }) => readLog(logPath))
+  }
+}

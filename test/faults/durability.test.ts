@@ -1,0 +1,40 @@
+/**
+ * "Kill the server with SIGKILL at random under at least 32 writers": nothing that was acknowledged is missing.
+ *
+ * BRIDGE_KILLS=1000 kills more often, BRIDGE_SEED names a run that failed.
+ */
+import { expect, test } from 'vitest'
+import { atRandom, killRepeatedly } from './kills.ts'
+
+const kills = Number(process.env.BRIDGE_KILLS ?? 20)
+const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const writers = 32
+
+test(`${kills} kills under ${writers} writers lose nothing that was answered (seed ${seed})`, {
+  timeout: 60_000 + kills * 5000,
+}, async () => {
+  const { wrong, operations } = await killRepeatedly({ strikes: atRandom(kills, seed), writers, seed })
+  expect(wrong).toEqual([])
+
+  const answered = operations.filter(({ outcome }) => outcome === 'ok')
+  const sends = answered.filter(({ op }) => op === 'send')
+  const repeated = Map.groupBy(sends, ({ client, key }) => `${client} ${key}`).values()
+  expect(new Set(answered.map(({ client }) => client)).size).toBe(writers)
+  expect(new Set(answered.map(({ op }) => op))).toEqual(
+    new Set(['send', 'ack', 'inbox', 'history', 'start', 'close']),
+  )
+  expect(sends.length).toBeGreaterThan(kills * 10)
+  expect(operations.filter(({ outcome }) => outcome === 'info').length).toBeGreaterThan(kills)
+  expect([...repeated].filter((all) => all.length > 1).length).toBeGreaterThan(kills / 2)
+})
+
+test('a server that answers before it commits is found out', { timeout: 60_000 }, async () => {
+  const { wrong } = await killRepeatedly({
+    strikes: atRandom(3, seed),
+    writers,
+    seed,
+    control: 'answers-before-commit',
+  })
+  const rules = new Set(wrong.map((sentence) => sentence.split(':')[0]))
+  expect([...rules]).toContain('sendsAreStoredOnce')
+})

@@ -1,0 +1,68 @@
+/** Each query about the store finds what breaks it. */
+import type Database from 'better-sqlite3'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { checkStore, invariants } from './invariants.ts'
+import { withStoreCopy } from './store-copy.ts'
+
+let bridge: TestBridge
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  const { ada, ben } = bridge
+  const conversation = await ada.conversationWith(ben.id)
+  for (const text of ['one', 'two', 'three']) await ada.send(conversation, ben.id, text)
+  const { messages } = await ben.inbox('?limit=1')
+  await ben.ok({ target: '/api/v1/acknowledgements', body: { message_ids: [messages[0]?.id] }, key: null })
+  await ben.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+  await ben.startSession()
+  await bridge.server.stop()
+})
+afterAll(() => bridge.close())
+
+test('a store that nothing happened to is sound', () => {
+  expect(withStoreCopy(bridge.data, checkStore)).toEqual([])
+})
+
+const breaches: Record<string, string> = {
+  'the sequences of a conversation are the ones after what was removed, up to its counter':
+    "DELETE FROM messages WHERE body = 'two'",
+  'within a conversation ids rise with sequences':
+    "UPDATE messages SET id = '00000000-0000-7000-8000-000000000000' WHERE body = 'three'",
+  'an inbox counts what is unacknowledged in it': 'UPDATE inboxes SET waiting = waiting + 1',
+  'an agent has at most one active session': `DROP INDEX sessions_one_active;
+    UPDATE sessions SET state = 'active', ended_at = NULL`,
+  'the generations of an agent are 1, 2, 3 … up to its counter':
+    'UPDATE agents SET session_generation = session_generation + 1',
+  'only the newest session of an agent is active, and what ended has its time':
+    "UPDATE sessions SET ended_at = started_at WHERE state = 'active'",
+  'each message sent has one audit record': "DELETE FROM audit WHERE kind = 'message.sent'",
+  'each audit record of a message names one that is stored': "DELETE FROM messages WHERE body = 'two'",
+  'each session started has one audit record': "DELETE FROM audit WHERE kind = 'session.started'",
+  'each acknowledged message is in one audit record': "DELETE FROM audit WHERE kind = 'message.acknowledged'",
+  'each stored answer to a send names a message that is stored': `UPDATE idempotency
+    SET answer = json_set(answer, '$.message.sequence', 9) WHERE route = '/api/v1/messages'`,
+  'each message of an agent has the one stored answer that told of it':
+    "DELETE FROM idempotency WHERE route = '/api/v1/messages'",
+  'what was acknowledged was offered': 'UPDATE messages SET offers = 0',
+}
+
+test.each(invariants)('$name: a store where it does not hold is found out', ({ name }) => {
+  const spoil = (database: Database.Database) => {
+    database.pragma('foreign_keys = OFF')
+    database.exec(breaches[name] ?? '')
+    return checkStore(database)
+  }
+  expect(withStoreCopy(bridge.data, spoil).filter((sentence) => sentence.startsWith(`${name}:`))).not.toEqual(
+    [],
+  )
+})
+
+test('a row that refers to nothing is found out', () => {
+  const wrong = withStoreCopy(bridge.data, (database) => {
+    database.pragma('foreign_keys = OFF')
+    database.exec('DELETE FROM credentials')
+    return checkStore(database)
+  })
+  expect(wrong.filter((sentence) => sentence.startsWith('foreign key:'))).not.toEqual([])
+})

@@ -1,0 +1,106 @@
+/**
+ * What must hold in the store after every fault, whatever was going on: SQLite's own checks, and ours as queries that
+ * answer the rows which break a rule.
+ *
+ * Reliability §1 P2, §3.1 "I-ALL".
+ */
+import type Database from 'better-sqlite3'
+
+export interface Invariant {
+  readonly name: string
+  readonly sql: string
+}
+
+export const invariants: readonly Invariant[] = [
+  {
+    name: 'the sequences of a conversation are the ones after what was removed, up to its counter',
+    sql: `SELECT c.id, c.last_sequence, c.removed_through_sequence, count(m.id), max(m.sequence)
+      FROM conversations c LEFT JOIN messages m ON m.conversation_id = c.id GROUP BY c.id
+      HAVING count(m.id) <> c.last_sequence - c.removed_through_sequence
+        OR coalesce(max(m.sequence), c.removed_through_sequence) <> c.last_sequence
+        OR coalesce(min(m.sequence), c.last_sequence + 1) <> c.removed_through_sequence + 1`,
+  },
+  {
+    name: 'within a conversation ids rise with sequences',
+    sql: `SELECT a.id, b.id FROM messages a JOIN messages b
+      ON b.conversation_id = a.conversation_id AND b.sequence = a.sequence + 1 WHERE b.id <= a.id`,
+  },
+  {
+    name: 'an inbox counts what is unacknowledged in it',
+    sql: `SELECT a.id, coalesce(i.waiting, 0), count(m.id) FROM agents a
+      LEFT JOIN inboxes i ON i.agent_id = a.id
+      LEFT JOIN messages m ON m.inbox_agent_id = a.id AND m.acknowledged_at IS NULL
+      GROUP BY a.id HAVING coalesce(i.waiting, 0) <> count(m.id)`,
+  },
+  {
+    name: 'an agent has at most one active session',
+    sql: `SELECT agent_id, count(*) FROM sessions WHERE state = 'active' GROUP BY agent_id HAVING count(*) > 1`,
+  },
+  {
+    name: 'the generations of an agent are 1, 2, 3 … up to its counter',
+    sql: `SELECT a.id, a.session_generation, count(s.id), max(s.generation) FROM agents a
+      LEFT JOIN sessions s ON s.agent_id = a.id GROUP BY a.id
+      HAVING count(s.id) <> a.session_generation OR coalesce(max(s.generation), 0) <> a.session_generation`,
+  },
+  {
+    name: 'only the newest session of an agent is active, and what ended has its time',
+    sql: `SELECT s.id FROM sessions s JOIN agents a ON a.id = s.agent_id
+      WHERE (s.state = 'active' AND s.generation <> a.session_generation)
+        OR (s.state = 'active') <> (s.ended_at IS NULL)`,
+  },
+  {
+    name: 'each message sent has one audit record',
+    sql: `SELECT m.id, count(a.id) FROM messages m
+      LEFT JOIN audit a ON a.subject_id = m.id AND a.kind = 'message.sent' GROUP BY m.id HAVING count(a.id) <> 1`,
+  },
+  {
+    name: 'each audit record of a message names one that is stored',
+    sql: `SELECT a.id FROM audit a WHERE a.kind = 'message.sent'
+      AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = a.subject_id)`,
+  },
+  {
+    name: 'each session started has one audit record',
+    sql: `SELECT s.id, count(a.id) FROM sessions s
+      LEFT JOIN audit a ON a.subject_id = s.id AND a.kind = 'session.started' GROUP BY s.id HAVING count(a.id) <> 1`,
+  },
+  {
+    name: 'each acknowledged message is in one audit record',
+    sql: `WITH told AS (SELECT e.value AS id FROM audit a, json_each(a.details, '$.message_ids') e
+        WHERE a.kind = 'message.acknowledged')
+      SELECT m.id, count(t.id) FROM messages m LEFT JOIN told t ON t.id = m.id
+      GROUP BY m.id HAVING count(t.id) <> (m.acknowledged_at IS NOT NULL)`,
+  },
+  {
+    name: 'each stored answer to a send names a message that is stored',
+    sql: `SELECT i.key FROM idempotency i WHERE i.route = '/api/v1/messages' AND NOT EXISTS
+      (SELECT 1 FROM messages m WHERE m.id = json_extract(i.answer, '$.message.id')
+        AND m.sequence = json_extract(i.answer, '$.message.sequence'))`,
+  },
+  {
+    name: 'each message of an agent has the one stored answer that told of it',
+    sql: `WITH told AS (SELECT json_extract(answer, '$.message.id') AS id FROM idempotency
+        WHERE route = '/api/v1/messages')
+      SELECT m.id, count(t.id) FROM messages m LEFT JOIN told t ON t.id = m.id
+      WHERE m.sender_kind = 'agent' GROUP BY m.id HAVING count(t.id) <> 1`,
+  },
+  {
+    name: 'what was acknowledged was offered',
+    sql: `SELECT id FROM messages WHERE acknowledged_at IS NOT NULL AND (offers = 0 OR first_offered_at IS NULL)`,
+  },
+]
+
+/** Every sentence about what is wrong; empty when the store is sound. */
+export function checkStore(database: Database.Database): string[] {
+  const integrity = database.prepare<[], string>('PRAGMA integrity_check').pluck().all()
+  const foreign = database.prepare('PRAGMA foreign_key_check').all()
+  return [
+    ...integrity.filter((line) => line !== 'ok').map((line) => `integrity: ${line}`),
+    ...foreign.map((row) => `foreign key: ${JSON.stringify(row)}`),
+    ...invariants.flatMap(({ name, sql }) =>
+      database
+        .prepare(sql)
+        .all()
+        .map((row) => `${name}: ${JSON.stringify(row)}`),
+    ),
+  ]
+}

@@ -1,0 +1,124 @@
+/**
+ * Writers on a server that is killed again and again, and what is wrong afterwards.
+ *
+ * Each round waits for some answers, then a random moment, kills the process, looks at the store as the crash left it,
+ * and starts the server again. Every fifth round the clients die too. At the end every open key is asked about once
+ * more, every inbox is read to its end, and the history is checked.
+ *
+ * Reliability §3.1 F1, F16.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { setUpOwner, type TestOwner } from '../support/owner.ts'
+import { type ProcessOptions, type ServerProcess, startServerProcess } from '../support/process.ts'
+import { chanceFrom } from './chance.ts'
+import { Crew, enlist } from './crew.ts'
+import { type AuditRecord, checkHistory, type Operation, type Run, type StoredMessage } from './history.ts'
+import { checkStore } from './invariants.ts'
+import { withStoreCopy } from './store-copy.ts'
+
+/** Ends the server process by SIGKILL, at its own moment; resolves when it has ended. */
+export type Strike = (server: ServerProcess) => Promise<unknown>
+
+export interface KillOptions {
+  /** One for each round. */
+  readonly strikes: readonly Strike[]
+  readonly writers: number
+  readonly seed: number
+  readonly control?: ProcessOptions['control']
+}
+
+/** So many kills, each within 150 ms of the answers that its round waits for. */
+export function atRandom(kills: number, seed: number): Strike[] {
+  const chance = chanceFrom(seed)
+  return Array.from({ length: kills }, () => async (server: ServerProcess) => {
+    await delay(chance() * 150)
+    await server.kill('SIGKILL')
+  })
+}
+
+export interface KillReport {
+  readonly wrong: string[]
+  readonly operations: readonly Operation[]
+}
+
+const answersPerRound = 50
+
+export async function killRepeatedly(options: KillOptions): Promise<KillReport> {
+  const folder = await mkdtemp(join(tmpdir(), 'bridge-writers-'))
+  const server = await startServerProcess()
+  let crew: Crew | undefined
+  try {
+    const owner = await setUpOwner(server.url, server.setupLink)
+    const specs = await enlist(owner, { count: options.writers, folder, seed: options.seed })
+    if (options.control) {
+      await server.kill('SIGTERM')
+      await server.start({ control: options.control })
+    }
+    crew = new Crew(server.url, specs)
+    const wrong = await killRounds(server, crew, options)
+    await crew.drain()
+    const run = await readRun(server, owner, crew)
+    await server.kill('SIGTERM')
+    wrong.push(...withStoreCopy(server.data, checkStore), ...checkHistory(run))
+    if (server.errors !== '') wrong.push(`the server wrote to its log: ${server.errors}`)
+    return { wrong, operations: run.operations }
+  } finally {
+    await crew?.close()
+    await server.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function killRounds(server: ServerProcess, crew: Crew, { strikes }: KillOptions): Promise<string[]> {
+  const wrong: string[] = []
+  for (const [index, strike] of strikes.entries()) {
+    const round = index + 1
+    await crew.answers(answersPerRound)
+    await strike(server)
+    if (round % 5 === 0) await crew.killAndBeginAgain()
+    const found = withStoreCopy(server.data, checkStore)
+    wrong.push(...found.map((sentence) => `after kill ${round}: ${sentence}`))
+    await server.start()
+    crew.serverStarted()
+  }
+  return wrong
+}
+
+async function readRun(server: ServerProcess, owner: TestOwner, crew: Crew): Promise<Run> {
+  const projectId = crew.specs[0]?.enrolled.project.id ?? ''
+  const conversations = new Map<string, StoredMessage[]>()
+  for (const id of new Set(crew.specs.map(({ conversationId }) => conversationId))) {
+    conversations.set(id, await readConversation(owner, projectId, id))
+  }
+  const audit = withStoreCopy(server.data, (database) =>
+    database
+      .prepare<[], { kind: string; subject_id: string | null; details: string }>(
+        'SELECT kind, subject_id, details FROM audit',
+      )
+      .all()
+      .map(({ details, ...record }): AuditRecord => ({ ...record, details: JSON.parse(details) })),
+  )
+  return { operations: crew.operations(), conversations, audit }
+}
+
+interface HistoryPage {
+  readonly messages: StoredMessage[]
+  readonly has_more: boolean
+  readonly next_sequence: number
+}
+
+/** The whole history, through the public API. */
+async function readConversation(owner: TestOwner, projectId: string, id: string): Promise<StoredMessage[]> {
+  const all: StoredMessage[] = []
+  for (let after = 0, more = true; more; ) {
+    const target = `/api/admin/projects/${projectId}/conversations/${id}/messages?after_sequence=${after}`
+    const page = await owner.ok<HistoryPage>({ target })
+    all.push(...page.messages)
+    after = page.next_sequence
+    more = page.has_more
+  }
+  return all
+}

@@ -1,0 +1,34 @@
+/** Following a running server's system calls, and faults at chosen ones. Only where `strace` is there and may attach. */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+
+export const canTrace: boolean = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
+
+export interface Tracer {
+  /** Everything has been written; the process goes on by itself, if it still runs. */
+  detach(): Promise<void>
+}
+
+/** Resolves once strace holds every thread of the process. */
+export async function attach(pid: number, options: readonly string[]): Promise<Tracer> {
+  const tracer = spawn('strace', ['-f', ...options, '-p', String(pid)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const ended = once(tracer, 'exit')
+  const lines = createInterface(tracer.stderr)
+  const said: string[] = []
+  const attached = new Promise<true>((resolve) => {
+    lines.on('line', (line) => {
+      said.push(line)
+      if (line.includes('attached')) resolve(true)
+    })
+  })
+  if ((await Promise.race([attached, ended])) !== true) throw new Error(`strace: ${said.join('; ')}`)
+  return {
+    async detach() {
+      tracer.kill('SIGINT')
+      await ended
+    },
+  }
+}

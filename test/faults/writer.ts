@@ -1,0 +1,209 @@
+/**
+ * One client under faults: it sends, repeats keys, reads, acknowledges, starts and closes sessions, one call after the
+ * other, and writes each into its log. What it could not learn it asks again with the same key and the same bytes.
+ *
+ * It can be killed too: a new writer on the same log first asks about every key that was left open.
+ */
+import { importPrivateKey, publicKeyOf } from '../../sdk/signing/keys.ts'
+import { type Enrolled, type SignedCall, TestAgent } from '../support/agent.ts'
+import { type Chance, chanceFrom, pick } from './chance.ts'
+import { ClientLog, type Invocation, type Return, readLog } from './client-log.ts'
+import type { Operation } from './history.ts'
+
+export interface WriterSpec {
+  readonly enrolled: Enrolled
+  readonly privateKey: string
+  readonly instanceId: string
+  readonly peerId: string
+  readonly conversationId: string
+  readonly logPath: string
+  readonly seed: number
+}
+
+/** The server as the writers see it: it goes away and comes back. */
+export interface Server {
+  readonly url: string
+  /** How often it was started. */
+  starts(): number
+  /** Resolves once it was started more often than `before`. */
+  startedAfter(before: number): Promise<void>
+  /** Something was answered with a 200. */
+  answered(): void
+}
+
+interface Sent {
+  readonly key: string
+  readonly text: string
+}
+
+const blank = { key: null, conversation: null, text: null, messageIds: [], after: 0 } as const
+
+export class Writer {
+  readonly #spec: WriterSpec
+  readonly #server: Server
+  readonly #agent: TestAgent
+  readonly #log: ClientLog
+  readonly #chance: Chance
+  readonly #sent: Sent[] = []
+  readonly #open: Sent[] = []
+  readonly #unacknowledged = new Set<string>()
+  #lastSequence = 0
+
+  constructor(spec: WriterSpec, server: Server) {
+    const privateKey = importPrivateKey(spec.privateKey)
+    const keys = { privateKey, publicKey: publicKeyOf(privateKey) }
+    this.#spec = spec
+    this.#server = server
+    this.#agent = new TestAgent(server.url, keys, spec.enrolled, () => new Date())
+    const earlier = readLog(spec.logPath)
+    this.#recall(earlier)
+    this.#log = new ClientLog(spec.logPath)
+    this.#chance = chanceFrom(spec.seed + earlier.length)
+  }
+
+  /** What a client that was killed knows of before. */
+  #recall(earlier: readonly Operation[]): void {
+    for (const { op, key, text, outcome, answer, messageIds } of earlier) {
+      if (op === 'send' && key !== null && text === key) {
+        if (!this.#sent.some((each) => each.key === key)) this.#sent.push({ key, text })
+        const at = this.#open.findIndex((each) => each.key === key)
+        if (outcome === 'info' && at < 0) this.#open.push({ key, text })
+        if (outcome !== 'info' && at >= 0) this.#open.splice(at, 1)
+      }
+      if (op === 'inbox' && outcome === 'ok') this.#noteOffers(answer)
+      if (op === 'ack' && outcome === 'ok') for (const id of messageIds) this.#unacknowledged.delete(id)
+    }
+  }
+
+  async work(isOver: () => boolean): Promise<void> {
+    await this.#startSession()
+    for (const sent of this.#open.splice(0)) await this.#settle(() => this.#send(sent))
+    while (!isOver()) await this.#settle(this.#nextStep())
+  }
+
+  /** Everything that is still unacknowledged is offered once more, to a new session. */
+  async drain(): Promise<void> {
+    await this.#settle(() => this.#close())
+    await this.#startSession()
+    for (let left = 1; left > 0; ) {
+      const page = await this.#settle(() => this.#readInbox(100))
+      left = (JSON.parse(page.answer) as { messages: unknown[] }).messages.length
+    }
+    this.#log.close()
+  }
+
+  #nextStep(): () => Promise<Operation> {
+    const dice = this.#chance()
+    const earlier = pick(this.#chance, this.#sent)
+    if (dice < 0.1 && earlier) return () => this.#send(earlier)
+    if (dice < 0.15 && earlier) return () => this.#contradict(earlier)
+    if (dice < 0.3) return () => this.#readInbox(20)
+    if (dice < 0.45 && this.#unacknowledged.size > 0) return () => this.#acknowledge(this.#someOffers())
+    if (dice < 0.5) return () => this.#readHistory(Math.floor(this.#chance() * this.#lastSequence))
+    if (dice < 0.54) return () => this.#start()
+    if (dice < 0.56) return () => this.#close()
+    const text = `${this.#agent.name}-${String(this.#sent.length).padStart(6, '0')}`
+    const sent = { key: text, text }
+    this.#sent.push(sent)
+    return () => this.#send(sent)
+  }
+
+  /** Repeats a call until its outcome is known. A session that is over is started again. */
+  async #settle(act: () => Promise<Operation>): Promise<Operation> {
+    for (;;) {
+      const before = this.#server.starts()
+      const operation = await act()
+      if (operation.outcome === 'ok') this.#server.answered()
+      if (operation.outcome === 'info') {
+        if (operation.code === null) await this.#server.startedAfter(before)
+        continue
+      }
+      const refused = operation.code?.startsWith('session_') ?? false
+      if (operation.op === 'start' || !(refused || operation.op === 'close')) return operation
+      await this.#startSession()
+      if (operation.op === 'close') return operation
+    }
+  }
+
+  async #startSession(): Promise<void> {
+    const operation = await this.#settle(() => this.#start())
+    if (operation.outcome !== 'ok') throw new Error(`a session was refused: ${operation.answer}`)
+  }
+
+  #send({ key, text }: Sent): Promise<Operation> {
+    const { peerId, conversationId } = this.#spec
+    const body = { conversation_id: conversationId, recipient_agent_id: peerId, type: 'note', body: text }
+    const invocation = { op: 'send', key, text, conversation: conversationId } as const
+    return this.#record(invocation, { target: '/api/v1/messages', body, key })
+  }
+
+  /** The key of one text with another: must be refused, and store nothing. */
+  #contradict({ key, text }: Sent): Promise<Operation> {
+    return this.#send({ key, text: `${text} changed` })
+  }
+
+  async #readInbox(limit: number): Promise<Operation> {
+    const read = await this.#record({ op: 'inbox' }, { target: `/api/v1/inbox?limit=${limit}` })
+    if (read.outcome === 'ok') this.#noteOffers(read.answer)
+    return read
+  }
+
+  async #acknowledge(messageIds: string[]): Promise<Operation> {
+    const call = { target: '/api/v1/acknowledgements', body: { message_ids: messageIds }, key: null }
+    const operation = await this.#record({ op: 'ack', messageIds }, call)
+    if (operation.outcome === 'ok') for (const id of messageIds) this.#unacknowledged.delete(id)
+    return operation
+  }
+
+  async #readHistory(after: number): Promise<Operation> {
+    const { conversationId: conversation } = this.#spec
+    const target = `/api/v1/conversations/${conversation}/messages?after_sequence=${after}&limit=20`
+    const read = await this.#record({ op: 'history', conversation, after }, { target })
+    if (read.outcome === 'ok') {
+      const { next_sequence } = JSON.parse(read.answer) as { next_sequence: number }
+      this.#lastSequence = Math.max(this.#lastSequence, next_sequence)
+    }
+    return read
+  }
+
+  async #start(): Promise<Operation> {
+    const body = { instance_id: this.#spec.instanceId, client: { name: 'writer', version: '1' } }
+    const call = { target: '/api/v1/sessions', body, session: null, key: null }
+    const operation = await this.#record({ op: 'start', session: null }, call)
+    if (operation.outcome === 'ok') this.#agent.session = JSON.parse(operation.answer)
+    return operation
+  }
+
+  #close(): Promise<Operation> {
+    return this.#record({ op: 'close' }, { target: '/api/v1/sessions/current/close', body: {}, key: null })
+  }
+
+  #record(invocation: Partial<Invocation> & Pick<Invocation, 'op'>, call: SignedCall): Promise<Operation> {
+    const session = this.#agent.session?.id ?? null
+    return this.#log.record({ ...blank, client: this.#agent.id, session, ...invocation }, () =>
+      outcomeOf(this.#agent.call(call)),
+    )
+  }
+
+  #noteOffers(answer: string): void {
+    const { messages } = JSON.parse(answer) as { messages: { id: string }[] }
+    for (const { id } of messages) this.#unacknowledged.add(id)
+  }
+
+  #someOffers(): string[] {
+    const some = [...this.#unacknowledged].filter(() => this.#chance() < 0.5).slice(0, 100)
+    return some.length > 0 ? some : [...this.#unacknowledged].slice(0, 1)
+  }
+}
+
+/** Whatever is not an answer below 500 leaves the outcome open. */
+async function outcomeOf(call: ReturnType<TestAgent['call']>): Promise<Return> {
+  try {
+    const { status, text } = await call
+    if (status === 200) return { outcome: 'ok', code: null, answer: text }
+    const { error } = JSON.parse(text) as { error: string }
+    return { outcome: status >= 500 ? 'info' : 'fail', code: error, answer: text }
+  } catch (error) {
+    return { outcome: 'info', code: null, answer: String(error) }
+  }
+}

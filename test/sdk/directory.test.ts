@@ -1,0 +1,113 @@
+/** Names to addresses: looked up once, remembered for an hour. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type DirectoryStore, type Message, memoryDirectory, replyAddress } from '../../sdk/index.ts'
+import { testClock } from '../support/clock.ts'
+import { answerJson, type FakeNode, startNode } from './node.ts'
+import { adaId, benId, bridgeAt, message, record, talkId } from './people.ts'
+
+let node: FakeNode
+let clock: ReturnType<typeof testClock>
+let store: DirectoryStore
+/** What the node lists; a test may change it. */
+let peers: { id: string; name: string; conversation_id: string | null }[]
+
+const otherId = '01980000-0000-7000-8000-0000000000bb'
+
+beforeEach(async () => {
+  clock = testClock()
+  store = memoryDirectory()
+  peers = [{ id: benId, name: 'ben', conversation_id: null }]
+  node = await startNode(({ url, body }, _nth, response) => {
+    if (url.startsWith('/api/v1/peers')) {
+      answerJson(response, 200, { peers, has_more: false, next_after: peers.at(-1)?.id ?? null })
+      return
+    }
+    const { recipient_agent_id: to } = JSON.parse(body) as { recipient_agent_id: string }
+    const kind = to === adaId ? 'owner' : 'peer'
+    const more = { project_id: record.project.id, kind, participants: [], last_sequence: 0 }
+    answerJson(response, 200, { id: talkId, created_at: '2026-01-01T00:00:00.000Z', ...more })
+  })
+})
+afterEach(() => node.close())
+
+const directory = () => bridgeAt(node.url, { clock, directory: store }).directory
+const asked = () => node.heard.splice(0).map(({ method, url }) => `${method} ${url.split('?')[0]}`)
+const ben = { recipient_agent_id: benId, conversation_id: talkId }
+
+test('a name is looked up and its conversation opened once; the next process asks nobody', async () => {
+  expect(await directory().address('ben')).toEqual(ben)
+  expect(asked()).toEqual(['GET /api/v1/peers', 'POST /api/v1/conversations'])
+  expect(await directory().address('ben')).toEqual(ben)
+  expect(await directory().address(benId)).toEqual(ben)
+  expect(await directory().address(benId.toUpperCase())).toEqual(ben)
+  expect(asked()).toEqual([])
+})
+
+test('a conversation that the node knows is not opened', async () => {
+  peers = [{ id: benId, name: 'ben', conversation_id: talkId }]
+  expect(await directory().address('ben')).toEqual(ben)
+  expect(asked()).toEqual(['GET /api/v1/peers'])
+})
+
+test('a name that passes to another agent is followed after an hour', async () => {
+  peers = [{ id: benId, name: 'ben', conversation_id: talkId }]
+  await directory().address('ben')
+  peers = [{ id: otherId, name: 'ben', conversation_id: talkId }]
+  clock.advance(3599)
+  expect((await directory().address('ben')).recipient_agent_id).toBe(benId)
+  clock.advance(2)
+  expect((await directory().address('ben')).recipient_agent_id).toBe(otherId)
+})
+
+test.each(['Ben', 'be', 'ben ', ''])('%j is nobody', async (name) => {
+  await expect(directory().address(name)).rejects.toMatchObject({ name: 'LocalError', code: 'peer_unknown' })
+})
+
+test('owner is the owner, also when a peer has that name', async () => {
+  peers = [{ id: benId, name: 'owner', conversation_id: talkId }]
+  expect((await directory().address('owner')).recipient_agent_id).toBe(adaId)
+  expect(await directory().address(adaId)).toEqual({ recipient_agent_id: adaId, conversation_id: talkId })
+  expect(asked()).toEqual(['POST /api/v1/conversations'])
+})
+
+test('looking for a conversation opens none', async () => {
+  expect(await directory().conversation('ben')).toBeUndefined()
+  expect(asked()).toEqual(['GET /api/v1/peers'])
+})
+
+test('every page of the peers is read, and one that never ends is not', async () => {
+  const pages = await startNode(({ url }, _nth, response) => {
+    const after = new URL(url, 'http://x').searchParams.get('after')
+    if (after === null) answerJson(response, 200, { peers: [], has_more: true, next_after: benId })
+    else answerJson(response, 200, { peers, has_more: true, next_after: benId })
+  })
+  expect(await bridgeAt(pages.url).directory.peers()).toEqual(peers)
+  expect(pages.heard).toHaveLength(2)
+  await pages.close()
+})
+
+const letter = (more: object) => message(1, more) as unknown as Message
+const atOwner = { recipient_agent_id: adaId, conversation_id: talkId }
+
+test.each([
+  ['a peer', {}, ben],
+  ['the owner', { sender: { kind: 'owner', name: 'olu' } }, atOwner],
+  ['the owner about a peer', { sender: { kind: 'owner', name: 'olu' }, recipient_agent_id: benId }, ben],
+  [
+    'itself to a peer',
+    { sender: { kind: 'agent', agent_id: adaId, name: 'ada' }, recipient_agent_id: benId },
+    ben,
+  ],
+  [
+    'itself to the owner',
+    { sender: { kind: 'agent', agent_id: adaId, name: 'ada' }, recipient: { kind: 'owner' } },
+    atOwner,
+  ],
+])('a reply to a message of %s goes to the other side', (_who, more, address) => {
+  expect(replyAddress(letter(more), adaId)).toEqual(address)
+})
+
+test('the service reads no replies', () => {
+  const task = letter({ sender: { kind: 'system', name: 'service' }, type: 'task' })
+  expect(() => replyAddress(task, adaId)).toThrow(expect.objectContaining({ code: 'peer_unknown' }))
+})

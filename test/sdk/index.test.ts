@@ -1,0 +1,33 @@
+/** The public index: what importing it costs, and what it says of itself. */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { version } from '../../sdk/version.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+test('the version is the one of the package', async () => {
+  const { version: published } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as {
+    version: string
+  }
+  expect(version).toBe(published)
+})
+
+test('the public index loads nothing heavy', async () => {
+  const script = `
+    import { registerHooks } from 'node:module'
+    const packages = new Set()
+    registerHooks({ load: (url, context, next) => {
+      const name = /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1]
+      if (name !== undefined) packages.add(name)
+      return next(url, context)
+    } })
+    await import('./sdk/index.ts')
+    console.log(JSON.stringify([...packages]))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+    cwd: root,
+  })
+  expect(JSON.parse(stdout)).toEqual(['typebox'])
+})

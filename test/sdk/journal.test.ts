@@ -1,0 +1,109 @@
+/** Messages recorded in real files: remembered, bounded, whole after a torn write. */
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { findRecorded, Journal, type JournalOptions, type Message } from '../../sdk/index.ts'
+import { message } from './people.ts'
+
+let folder: string
+let path: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bridge-journal-'))
+  path = join(folder, 'profile', 'journal.jsonl')
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const clock = () => new Date('2026-01-01T00:00:00.000Z')
+const letter = (sequence: number) => message(sequence) as unknown as Message
+
+async function withJournal<T>(
+  use: (journal: Journal) => Promise<T>,
+  bounds?: JournalOptions['bounds'],
+): Promise<T> {
+  const journal = await Journal.open({ path, clock, bounds })
+  try {
+    return await use(journal)
+  } finally {
+    await journal.close()
+  }
+}
+
+test('what is recorded is known to the next process, and stands on one private line', async () => {
+  await withJournal((journal) => journal.record([letter(1), letter(2)]))
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { kind: 'message', recorded_at: '2026-01-01T00:00:00.000Z', message: message(1) },
+    { kind: 'message', recorded_at: '2026-01-01T00:00:00.000Z', message: message(2) },
+  ])
+  await withJournal(async (journal) => {
+    expect([1, 2, 3].map((sequence) => journal.has(letter(sequence).id))).toEqual([true, true, false])
+  })
+})
+
+test('recorded and done are two things', async () => {
+  await withJournal(async (journal) => {
+    await journal.record([letter(1), letter(2)])
+    await journal.recordDone([letter(1).id])
+  })
+  await withJournal(async (journal) => {
+    expect([1, 2].map((sequence) => journal.isDone(letter(sequence).id))).toEqual([true, false])
+  })
+})
+
+test('a line that a power cut tore is skipped, and swallows nothing', async () => {
+  await withJournal((journal) => journal.record([letter(1)]))
+  await appendFile(path, '{"kind":"message","message":{"id":"0198')
+  await withJournal(async (journal) => {
+    expect(journal.has(letter(1).id)).toBe(true)
+    await journal.record([letter(2)])
+  })
+  await withJournal(async (journal) => expect(journal.has(letter(2).id)).toBe(true))
+})
+
+test('a full journal begins again with what it remembers, and keeps one old file', async () => {
+  const bounds = { rotateBytes: 2000, rememberedIds: 100 }
+  const sequences = Array.from({ length: 30 }, (_, index) => index + 1)
+  await withJournal(async (journal) => {
+    for (const sequence of sequences) await journal.record([letter(sequence)])
+    await journal.recordDone([letter(7).id])
+  }, bounds)
+  expect((await stat(path)).size).toBeLessThan(6000)
+  expect((await stat(`${path}.old`)).size).toBeLessThan(6000)
+  await withJournal(async (journal) => {
+    expect(sequences.every((sequence) => journal.has(letter(sequence).id))).toBe(true)
+    expect(journal.isDone(letter(7).id)).toBe(true)
+  }, bounds)
+})
+
+test('the oldest ids are forgotten first', async () => {
+  const bounds = { rotateBytes: 500, rememberedIds: 3 }
+  await withJournal(async (journal) => {
+    for (const sequence of [1, 2, 3, 4, 5]) await journal.record([letter(sequence)])
+    expect([1, 2, 3, 4, 5].filter((sequence) => journal.has(letter(sequence).id))).toEqual([3, 4, 5])
+  }, bounds)
+  await withJournal(async (journal) => {
+    expect([1, 2, 3, 4, 5].filter((sequence) => journal.has(letter(sequence).id))).toEqual([3, 4, 5])
+  }, bounds)
+})
+
+test('a recorded message is found, in the old file too; another one is not', async () => {
+  const bounds = { rotateBytes: 1, rememberedIds: 100 }
+  await withJournal(async (journal) => {
+    await journal.record([letter(1)])
+    await journal.record([letter(2)])
+  }, bounds)
+  expect(await findRecorded(path, letter(1).id)).toEqual(message(1))
+  expect(await findRecorded(path, letter(2).id)).toEqual(message(2))
+  expect(await findRecorded(path, letter(3).id)).toBeUndefined()
+  expect(await findRecorded(join(folder, 'nowhere.jsonl'), letter(1).id)).toBeUndefined()
+})
+
+test('a journal that cannot be written is told as such', async () => {
+  await writeFile(join(folder, 'profile'), 'a file in the place of the folder')
+  await expect(withJournal(async () => {})).rejects.toMatchObject({
+    name: 'LocalError',
+    code: 'storage_failed',
+  })
+})

@@ -1,0 +1,159 @@
+/** Listening: pages as they come, through a node that goes away, until somebody or the owner's policy ends it. */
+import { afterEach, expect, test } from 'vitest'
+import type { InboxPage } from '../../sdk/index.ts'
+import { testClock } from '../support/clock.ts'
+import { type Answer, answerJson, type FakeNode, refuse, startNode } from './node.ts'
+import { bridgeAt, message, sharedSessions, startedSession } from './people.ts'
+
+const open: FakeNode[] = []
+afterEach(async () => {
+  for (const node of open.splice(0)) await node.close()
+})
+
+async function node(answer: Answer): Promise<FakeNode> {
+  const started = await startNode(answer)
+  open.push(started)
+  return started
+}
+
+const page = (...messages: object[]) => ({ messages, has_more: false, waiting: messages.length })
+
+/** Answers in turn; after the last one the node is silent. */
+const inTurn =
+  (...answers: Answer[]): Answer =>
+  (heard, nth, response) =>
+    answers[nth - 1]?.(heard, nth, response)
+const gives =
+  (...messages: object[]): Answer =>
+  (_heard, _nth, response) =>
+    answerJson(response, 200, page(...messages))
+const breaks: Answer = (_heard, _nth, response) => void response.socket?.destroy()
+const refuses =
+  (status: number, code: string, more = {}): Answer =>
+  (_heard, _nth, response) =>
+    refuse(response, status, code, more)
+
+test('messages come one by one, and are acknowledged only when that is said', async () => {
+  const acknowledged: string[] = []
+  const { url, heard } = await node((request, nth, response) => {
+    if (request.method === 'GET')
+      return nth === 1 ? gives(message(1), message(2))(request, nth, response) : undefined
+    acknowledged.push(...(JSON.parse(request.body) as { message_ids: string[] }).message_ids)
+    answerJson(response, 200, { acknowledged, already: [] })
+  })
+  const seen: number[] = []
+  for await (const received of bridgeAt(url).listen()) {
+    seen.push(received.sequence)
+    expect(JSON.parse(JSON.stringify(received))).toEqual(message(received.sequence))
+    if (received.sequence === 2) {
+      await received.acknowledge()
+      break
+    }
+  }
+  expect(seen).toEqual([1, 2])
+  expect(acknowledged).toEqual([message(2).id])
+  expect(heard[0]?.url).toBe('/api/v1/inbox?wait_seconds=20')
+})
+
+test('a node that goes away is waited for with growing pauses, and told once each way', async () => {
+  const down = Array.from({ length: 12 }, () => breaks)
+  const { url } = await node(inTurn(gives(message(1)), ...down, gives(message(2))))
+  const pauses: number[] = []
+  const told: string[] = []
+  const bridge = bridgeAt(url, {
+    sleep: async (ms) => void pauses.push(ms),
+    random: (bytes) => Buffer.alloc(bytes, 255),
+  })
+  const seen: number[] = []
+  for await (const received of bridge.listen({
+    onConnection: (away) => told.push(away?.message ?? 'back'),
+  })) {
+    seen.push(received.sequence)
+    if (seen.length === 2) break
+  }
+  expect(seen).toEqual([1, 2])
+  expect(told).toEqual([expect.stringMatching(/^GET \/api\/v1\/inbox: .*connection/), 'back'])
+  // Three attempts of a call, then the listener's own pause: 500 ms, then twice that.
+  expect(pauses.map(Math.round)).toEqual([200, 400, 800, 500, 200, 400, 800, 1000, 200, 400, 800, 2000])
+})
+
+test('a node that was never heard is an error at once', async () => {
+  const { url } = await node(breaks)
+  await expect(bridgeAt(url).listen().next()).rejects.toMatchObject({ code: 'unreachable' })
+})
+
+test.each([
+  ['a full node', refuses(503, 'capacity_reached')],
+  ['another open wait', refuses(429, 'wait_limit', { retry_after_ms: 1000 })],
+  ['a proxy page', (_heard, _nth, response) => void response.writeHead(404).end('starting')],
+] satisfies [string, Answer][])('%s passes', async (_what, answer) => {
+  const { url } = await node(inTurn(gives(), answer, answer, answer, answer, answer, gives(message(1))))
+  for await (const received of bridgeAt(url).listen()) {
+    expect(received.sequence).toBe(1)
+    break
+  }
+})
+
+test.each([
+  [401, 'credential_revoked'],
+  [409, 'session_fenced'],
+  [403, 'agent_disabled'],
+  [410, 'project_archived'],
+])('%i %s ends it for good', async (status, code) => {
+  const { url, heard } = await node(inTurn(gives(), refuses(status, code)))
+  const pages = bridgeAt(url).pages()
+  await pages.next()
+  await expect(pages.next()).rejects.toMatchObject({ code })
+  expect(heard).toHaveLength(2)
+})
+
+test('it ends at its time, and waits no longer than that', async () => {
+  const clock = testClock()
+  const { url, heard } = await node((_heard, nth, response) => {
+    clock.advance(15)
+    gives(message(nth))(_heard, nth, response)
+  })
+  const until = new Date(clock().getTime() + 25_000)
+  const pages: InboxPage[] = []
+  for await (const one of bridgeAt(url, { clock }).pages({ until })) pages.push(one)
+  expect(pages).toHaveLength(2)
+  expect(heard.map(({ url: target }) => target)).toEqual([
+    '/api/v1/inbox?wait_seconds=20',
+    expect.stringMatching(/wait_seconds=(9|10)$/),
+  ])
+})
+
+test.each([
+  [{ idle_seconds: null, empty_polls: 2 }, 3],
+  [{ idle_seconds: 45, empty_polls: null }, 4],
+])("the owner's policy %j ends it", async (policy, polls) => {
+  const clock = testClock()
+  // The first page holds a message: what counts begins after it.
+  const { url, heard } = await node((_heard, nth, response) => {
+    clock.advance(20)
+    answerJson(response, 200, nth === 1 ? page(message(1)) : page())
+  })
+  const sessions = sharedSessions({ ...startedSession, policy })
+  for await (const _ of bridgeAt(url, { clock, sessions }).pages());
+  expect(heard).toHaveLength(polls)
+})
+
+test('the signal ends a wait and a pause', async () => {
+  const stop = new AbortController()
+  const { url } = await node(() => setImmediate(() => stop.abort()))
+  await expect(bridgeAt(url).listen({ signal: stop.signal }).next()).rejects.toMatchObject({
+    code: 'aborted',
+  })
+
+  const pausing = new AbortController()
+  const broken = await node(inTurn(gives(), breaks, breaks, breaks, breaks))
+  const bridge = bridgeAt(broken.url, {
+    sleep: async (_ms, signal) => {
+      pausing.abort()
+      signal?.throwIfAborted()
+    },
+  })
+  const pages = bridge.pages({ signal: pausing.signal })
+  await pages.next()
+  await expect(pages.next()).rejects.toMatchObject({ name: 'LocalError', code: 'aborted' })
+})

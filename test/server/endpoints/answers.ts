@@ -1,0 +1,74 @@
+/**
+ * What an answer must be, whatever was asked: its headers, and a body that holds what the contract declares and no more.
+ *
+ * Contract §1.
+ */
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { expect } from 'vitest'
+import { callerErrors, type EndpointSpec } from '../../../sdk/contract/endpoint.ts'
+import { ErrorBody } from '../../../sdk/contract/error-body.ts'
+import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
+import { namedSchemas } from '../../../sdk/contract/primitives.ts'
+import type { Reply } from '../../support/http.ts'
+
+/** The schema with every object closed: a field that it does not declare is a fault. */
+export function closed(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(closed)
+  if (typeof node !== 'object' || node === null) return node
+  const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, closed(value)]))
+  const isObject = typeof copy.properties === 'object' && 'type' in copy && copy.type === 'object'
+  return isObject ? { ...copy, additionalProperties: false } : copy
+}
+
+const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false })
+for (const [name, schema] of namedSchemas) ajv.addSchema(closed(schema) as object, name)
+
+const schemaOf = (schema: object) =>
+  '$id' in schema && typeof schema.$id === 'string' ? { $ref: `${schema.$id}#` } : (closed(schema) as object)
+
+/** What is wrong with a body, one line a fault; empty when it is exactly as declared. */
+export function undeclared(schema: object, body: unknown): string[] {
+  const validate = ajv.compile(schemaOf(schema))
+  if (validate(body)) return []
+  return (validate.errors ?? []).map(
+    ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+  )
+}
+
+function expectHeaders({ headers }: Reply): void {
+  expect(headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': expect.stringMatching(/^[A-Za-z0-9_-]{12}$/),
+  })
+  expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
+}
+
+export function expectSuccess(entry: EndpointSpec, reply: Reply): void {
+  expect(`${reply.status} ${reply.status === 200 ? '' : reply.text}`).toBe('200 ')
+  expectHeaders(reply)
+  expect(undeclared(entry.response, reply.json)).toEqual([])
+}
+
+/** The codes that the contract lets an endpoint answer. */
+export const codesOf = (entry: EndpointSpec): ReadonlySet<ErrorCode> =>
+  new Set([
+    ...callerErrors[entry.caller],
+    ...entry.errors,
+    ...(entry.body ? (['body_too_large'] as const) : []),
+  ])
+
+/** The refusal, with the status of its code and a body that is exactly an Error. */
+export function expectRefusal(reply: Reply, code: ErrorCode, what = ''): ErrorBody {
+  const said = reply.status === 200 ? { error: 'nothing: it was accepted' } : (reply.json as ErrorBody)
+  expect(`${reply.status} ${said.error}`, `${what} ${reply.text}`).toBe(`${errors[code].status} ${code}`)
+  expectHeaders(reply)
+  expect(undeclared(ErrorBody, said)).toEqual([])
+  const body = said as ErrorBody
+  expect(body.request_id).toBe(reply.headers['x-request-id'])
+  expect(body.message).not.toBe('')
+  const waits = reply.status === 429 || reply.status === 503
+  expect(reply.headers['retry-after'] ?? 'none').toMatch(waits ? /^[1-9][0-9]*$/ : /^none$/)
+  return body
+}

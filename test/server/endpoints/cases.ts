@@ -1,0 +1,8 @@
+/** Every endpoint's cases. An endpoint without an entry, or a code without a case, does not compile. */
+import { agentCases } from './agent-cases.ts'
+import type { Cases } from './case.ts'
+import { ownerCases } from './owner-cases.ts'
+import { publicCases } from './public-cases.ts'
+import { signInCases } from './sign-in-cases.ts'
+
+export const cases: Cases = { ...publicCases, ...agentCases, ...signInCases, ...ownerCases }

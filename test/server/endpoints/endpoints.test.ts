@@ -1,0 +1,59 @@
+/**
+ * Each endpoint is asked for real: a success, and one request for every code in its `errors`.
+ *
+ * A 200 holds exactly what the contract declares, and no field more; a refusal is exactly an Error.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ErrorCode } from '../../../sdk/contract/errors.ts'
+import { type EndpointId, endpoints } from '../../../sdk/contract/index.ts'
+import { codesOf, expectRefusal, expectSuccess } from './answers.ts'
+import type { CaseOf, Make } from './case.ts'
+import { cases } from './cases.ts'
+import { send } from './send.ts'
+import { startWorld, type World } from './world.ts'
+
+let world: World
+
+/** What was asked and answered: endpoint → outcomes. */
+const recorded = new Map<string, string[]>()
+
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.close())
+
+for (const entry of endpoints) {
+  const { success, also = {}, refusals } = cases[entry.id as EndpointId] as CaseOf<ErrorCode>
+
+  const ask = async (make: Make, outcome: string) => {
+    const made = await make(world)
+    const reply = 'status' in made ? made : await send(entry, made)
+    recorded.set(entry.id, [...(recorded.get(entry.id) ?? []), outcome])
+    return reply
+  }
+
+  describe(entry.id, () => {
+    test('answers what it declares', async () => {
+      expectSuccess(entry, await ask(success, 'success'))
+    })
+
+    for (const [special, make] of Object.entries(also)) {
+      test(`answers what it declares ${special}`, async () => {
+        expectSuccess(entry, await ask(make, 'success'))
+      })
+    }
+
+    for (const [code, make] of Object.entries(refusals) as [ErrorCode, Make][]) {
+      test(`refuses with ${code}`, async () => {
+        expect(codesOf(entry)).toContain(code)
+        expectRefusal(await ask(make, code), code)
+      })
+    }
+  })
+}
+
+test('nothing that the contract declares went unasked', () => {
+  for (const { id, errors } of endpoints) {
+    expect([id, ...new Set(recorded.get(id))].sort()).toEqual([id, 'success', ...new Set(errors)].sort())
+  }
+})

@@ -1,0 +1,60 @@
+/**
+ * A request that is ready to be sent to an endpoint, and the sending of it.
+ *
+ * Method and path come from the contract; a test changes what it is about and nothing else.
+ */
+import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import type { Reply } from '../../support/http.ts'
+import { TestOwner } from '../../support/owner.ts'
+
+export interface Ready {
+  /** Who sends it. For an endpoint that asks for no identity: where to. */
+  readonly by: TestAgent | TestOwner | { readonly url: string }
+  readonly params?: Readonly<Record<string, string>>
+  /** With its question mark. */
+  readonly query?: string
+  /** An object is sent as JSON; a string or bytes as they are. */
+  readonly body?: unknown
+  /** Idempotency-Key; where the endpoint takes one it is fresh by default, `null` leaves it out. */
+  readonly key?: string | null
+  /** In place of the contract's. */
+  readonly method?: string
+  readonly target?: string
+  /** Replaces or removes (`null`) headers, after signing. */
+  readonly override?: Readonly<Record<string, string | null>>
+  readonly extra?: readonly (readonly [string, string])[]
+  /** Of an agent's proof. */
+  readonly time?: number
+  readonly nonce?: string
+  readonly session?: string | null
+}
+
+export const targetOf = (entry: EndpointSpec, { target, params = {}, query = '' }: Ready): string =>
+  target ?? entry.path.replace(/\{([a-z_]+)\}/g, (_, name: string) => params[name] ?? '') + query
+
+export function send(entry: EndpointSpec, ready: Ready): Promise<Reply> {
+  const { by, override = {}, extra = [], body } = ready
+  const call = {
+    method: ready.method ?? entry.method,
+    target: targetOf(entry, ready),
+    override,
+    extra,
+    ...(body !== undefined && { body }),
+  }
+  if ('keys' in by) {
+    return by.call({
+      ...call,
+      ...(entry.idempotent ? ready.key !== undefined && { key: ready.key } : { key: ready.key ?? null }),
+      ...(entry.caller === 'agent-without-session' ? { session: null } : {}),
+      ...(ready.session !== undefined && { session: ready.session }),
+      ...(ready.time !== undefined && { time: ready.time }),
+      ...(ready.nonce !== undefined && { nonce: ready.nonce }),
+    })
+  }
+  const key = ready.key ?? (entry.idempotent && ready.key !== null ? crypto.randomUUID() : undefined)
+  if (by instanceof TestOwner) return by.call({ ...call, ...(key !== undefined && { key }) })
+  const stranger = new TestOwner(by.url, '')
+  const nothing = { Cookie: null, ...(entry.caller === 'public' && { Origin: null }) }
+  return stranger.call({ ...call, override: { ...nothing, ...override } })
+}

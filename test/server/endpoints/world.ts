@@ -1,0 +1,151 @@
+/**
+ * The people and places that the cases need, each made when it is asked for.
+ *
+ * One server is shared by most cases; a case that moves the clock, stops the server or has settings of its own gets
+ * its own.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig, type SettingName } from '../../../server/config.ts'
+import { initServer, issueOwnerLink } from '../../../server/init.ts'
+import { startServer } from '../../../server/server.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { enroll } from '../../support/agent.ts'
+import { type BridgeOptions, startBridge, type TestBridge } from '../../support/bridge.ts'
+import { exchange } from '../../support/http.ts'
+import { cookieOf, TestOwner } from '../../support/owner.ts'
+
+export interface Pair {
+  readonly project: { readonly id: string }
+  readonly ada: TestAgent
+  readonly ben: TestAgent
+  /** Between the two. */
+  readonly conversation: string
+}
+
+export class World {
+  readonly bridge: TestBridge
+  /** Every data folder that was made on the way. */
+  readonly folders: string[]
+  readonly #closers: (() => Promise<void>)[] = []
+  #names = 0
+
+  constructor(bridge: TestBridge) {
+    this.bridge = bridge
+    this.folders = [bridge.data]
+  }
+
+  get owner(): TestOwner {
+    return this.bridge.owner
+  }
+
+  name(of: string): string {
+    this.#names += 1
+    return `${of} ${this.#names}`
+  }
+
+  async project(): Promise<string> {
+    return (await this.owner.createProject(this.name('project'))).id
+  }
+
+  async setProject(id: string, state: 'active' | 'paused' | 'archived'): Promise<void> {
+    await this.owner.ok({ target: `/api/admin/projects/${id}/state`, body: { state } })
+  }
+
+  async setAgent(projectId: string, id: string, state: 'enabled' | 'disabled'): Promise<void> {
+    await this.owner.ok({ target: `/api/admin/projects/${projectId}/agents/${id}/state`, body: { state } })
+  }
+
+  async setPairing({ project, ada, ben }: Pair, enabled: boolean): Promise<void> {
+    const body = { agent_ids: [ada.id, ben.id], enabled }
+    await this.owner.ok({ target: `/api/admin/projects/${project.id}/pairings`, body })
+  }
+
+  /** An agent that nobody has enrolled. */
+  async unenrolled(projectId: string = this.bridge.project.id): Promise<string> {
+    return (await this.owner.createAgent(projectId, this.name('agent'))).id
+  }
+
+  /** An enrolled agent that has no session yet. */
+  async enrolled(projectId: string = this.bridge.project.id, fields: object = {}): Promise<TestAgent> {
+    const id = await this.unenrolled(projectId)
+    const code = await this.owner.enrollmentCode(projectId, id, fields)
+    return enroll(this.bridge.url, code, this.bridge.clock)
+  }
+
+  /** An enrolled agent with a session. */
+  async agent(projectId?: string, fields?: object): Promise<TestAgent> {
+    const agent = await this.enrolled(projectId, fields)
+    await agent.startSession()
+    return agent
+  }
+
+  /** Two paired agents in a project of their own. */
+  async pair(): Promise<Pair> {
+    const project = { id: await this.project() }
+    const ada = await this.agent(project.id)
+    const ben = await this.agent(project.id)
+    return { project, ada, ben, conversation: await ada.conversationWith(ben.id) }
+  }
+
+  /** One more session of the owner, by a link from the host. */
+  async signedIn(): Promise<TestOwner> {
+    const { url } = this.bridge
+    const reply = await exchange(url, {
+      method: 'POST',
+      target: '/api/admin/session',
+      headers: [
+        ['Origin', url],
+        ['Content-Type', 'application/json'],
+      ],
+      body: JSON.stringify({ link_token: await this.linkToken() }),
+    })
+    if (reply.status !== 200) throw new Error(`the link was refused: ${reply.text}`)
+    return new TestOwner(url, cookieOf(reply))
+  }
+
+  async linkToken(): Promise<string> {
+    const link = await issueOwnerLink(readConfig({ data: this.bridge.data }, {}))
+    return new URL(link).hash.slice(1)
+  }
+
+  /** A server of one's own, with the same manners. */
+  async elsewhere(options: BridgeOptions = {}): Promise<World> {
+    const world = new World(await startBridge(options))
+    this.#closers.push(() => world.close())
+    this.folders.push(world.bridge.data)
+    return world
+  }
+
+  /** The same installation after a stop, in which `change` may touch the data folder. */
+  async restarted(change: (data: string) => void): Promise<World> {
+    await this.bridge.server.stop()
+    change(this.bridge.data)
+    const world = new World(await this.bridge.restart())
+    this.#closers.push(() => world.bridge.server.stop())
+    return world
+  }
+
+  /** A server that has no owner yet, and the token of its set-up link. */
+  async ownerless(settings: Partial<Record<SettingName, string>> = {}) {
+    const data = await mkdtemp(join(tmpdir(), 'bridge-'))
+    const config = readConfig({ data, port: '0', log_level: 'silent', ...settings }, {})
+    const { setupLink } = await initServer(config)
+    const server = await startServer(config)
+    this.folders.push(data)
+    this.#closers.push(async () => {
+      await server.stop()
+      await rm(data, { recursive: true, force: true })
+    })
+    return { url: server.url, token: new URL(setupLink).hash.slice(1) }
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closers.reverse()) await close()
+    await this.bridge.close()
+  }
+}
+
+export const startWorld = async (options: BridgeOptions = {}): Promise<World> =>
+  new World(await startBridge(options))

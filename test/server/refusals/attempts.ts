@@ -1,0 +1,93 @@
+/**
+ * Requests that must be refused, made from one that is accepted.
+ *
+ * Each endpoint's good request is made ready once and never sent while its bad relatives are; it is sent at the end, so
+ * that a refusal is known to come from what was wrong.
+ */
+import { expect } from 'vitest'
+import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
+import type { ErrorCode } from '../../../sdk/contract/errors.ts'
+import { type EndpointId, endpoints } from '../../../sdk/contract/index.ts'
+import { expectRefusal, expectSuccess } from '../endpoints/answers.ts'
+import type { CaseOf } from '../endpoints/case.ts'
+import { cases } from '../endpoints/cases.ts'
+import { type Ready, send } from '../endpoints/send.ts'
+import { startWorld, type World } from '../endpoints/world.ts'
+import { stored } from './stored.ts'
+
+export interface Attempt {
+  readonly what: string
+  readonly ready: Ready
+  readonly code: ErrorCode
+  /** One of `details.faults` must name it. */
+  readonly path?: string
+  /** What that fault, or else the message, must say. */
+  readonly says?: RegExp
+}
+
+/** So many at once, that they share commits and the machine keeps up. */
+const atOnce = 16
+
+export class Attempts {
+  readonly world: World
+  readonly #ready: ReadonlyMap<string, Ready>
+
+  private constructor(world: World, ready: ReadonlyMap<string, Ready>) {
+    this.world = world
+    this.#ready = ready
+  }
+
+  static async start(): Promise<Attempts> {
+    const world = await startWorld()
+    const ready = new Map<string, Ready>()
+    for (const { id } of endpoints) {
+      ready.set(id, await (cases[id as EndpointId] as CaseOf<never>).success(world))
+    }
+    return new Attempts(world, ready)
+  }
+
+  /** The request of an endpoint that is accepted as it stands. */
+  ready(entry: EndpointSpec): Ready {
+    const ready = this.#ready.get(entry.id)
+    if (ready === undefined) throw new Error(`${entry.id} has no request`)
+    return ready
+  }
+
+  /** Every attempt is refused as it says, and nothing is stored. */
+  async expectRefused(entry: EndpointSpec, attempts: readonly Attempt[]): Promise<void> {
+    const before = this.#stored()
+    for (let next = 0; next < attempts.length; next += atOnce) {
+      await Promise.all(attempts.slice(next, next + atOnce).map((attempt) => refused(entry, attempt)))
+    }
+    expect(this.#stored()).toEqual(before)
+  }
+
+  /** The request without a fault is accepted. */
+  async expectAccepted(entry: EndpointSpec): Promise<void> {
+    expectSuccess(entry, await send(entry, this.ready(entry)))
+  }
+
+  #stored() {
+    return this.world.folders.map(stored)
+  }
+
+  close(): Promise<void> {
+    return this.world.close()
+  }
+}
+
+async function refused(entry: EndpointSpec, { what, ready, code, path, says }: Attempt): Promise<void> {
+  const body = expectRefusal(await send(entry, ready), code, what)
+  if (path === undefined) {
+    if (says) expect(body.message, what).toMatch(says)
+    return
+  }
+  const faults = (body.details?.faults ?? []) as readonly { path: string; problem: string }[]
+  expect(
+    faults.map((fault) => fault.path),
+    what,
+  ).toContain(path)
+  if (says) expect(faults.find((fault) => fault.path === path)?.problem, what).toMatch(says)
+}
+
+export const withBody = endpoints.filter((entry) => entry.body !== undefined)

@@ -1,0 +1,75 @@
+/** The README's console blocks, typed as they stand, print what it shows. */
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { matches, type Running, readSteps, run } from './transcript.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+/** A port that nobody else has now, in place of the README's. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as { port: number }
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+/** What later commands take from earlier output, by the words that stand for it. */
+const sources: readonly [string, RegExp][] = [
+  ['(the link that server init printed)', /^(http\S+#\S+)$/m],
+  ['(the code from the prompt)', /<<'CODE'\n(\S+)\nCODE/],
+  ['(id of the message)', /^stored (\S+) as number/m],
+]
+
+test('a person who types the README gets what it shows', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-readme-'))
+  const port = await freePort()
+  const values = new Map<string, string>()
+  const running: Running[] = []
+  const fill = (text: string) => {
+    let filled = text
+      .replaceAll('8484', String(port))
+      .replaceAll('npx bridge', `"${process.execPath}" cli/main.ts`)
+    for (const [words, value] of values) filled = filled.replaceAll(words, value)
+    return filled
+  }
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(BRIDGE|XDG)_/.test(name))
+  const env = {
+    ...Object.fromEntries(inherited),
+    HOME: folder,
+    BRIDGE_PORT: String(port),
+  }
+  try {
+    for (const step of readSteps(readFileSync(join(root, 'README.md'), 'utf8'))) {
+      const filled = { command: fill(step.command), expected: fill(step.expected) }
+      const started = run(filled, env, root)
+      running.push(started)
+      await started.shown
+      const printed = started.printed()
+      for (const [words, pattern] of sources) {
+        const value = pattern.exec(printed)?.[1]
+        if (value !== undefined) values.set(words, value)
+      }
+      expect(
+        matches(fill(step.expected), printed),
+        `$ ${step.command}\nprinted:\n${printed}\nexpected:\n${step.expected}`,
+      ).toBe(true)
+    }
+  } finally {
+    for (const { child } of running) {
+      if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'close')
+    }
+    rmSync(folder, { recursive: true, force: true })
+  }
+}, 60_000)
+
+test('a step that prints something else does not match', () => {
+  expect(matches('stored … as number 1', 'stored 4f as number 1')).toBe(true)
+  expect(matches('stored … as number 1', 'stored 4f as number 12')).toBe(false)
+  expect(matches('one\n…\ntwo', 'one\nand\n')).toBe(false)
+})
