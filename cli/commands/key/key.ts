@@ -19,6 +19,6 @@ export function registerKeyCommand(context: CliContext, run = registerKey): Comm
 }
 
 export async function registerKey({ bridge, output, signal }: CliContext, recipient: string): Promise<void> {
-  const key = await (await bridge()).recipientKeys.register({ recipient }, { signal })
+  const key = await (await bridge()).recipientKeys.register(recipient, { signal })
   output.result(key, `registered ${key.fingerprint}`)
 }

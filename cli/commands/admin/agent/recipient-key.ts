@@ -28,7 +28,7 @@ export const setRecipientKey = (
     const project = await findProject(owner, options.project, context)
     const agentId = await findAgent(owner, project, agent, context)
     const key = await confirmed(context, owner, options, () =>
-      owner.recipientKeys.set(project.id, agentId, { recipient }, { signal: context.signal }),
+      owner.recipientKeys.set(project.id, agentId, recipient, { signal: context.signal }),
     )
     context.output.result(key, `recipient key of ${agent}: ${key.fingerprint}`)
   })
