@@ -114,6 +114,7 @@ const observedOwner = (lastContact: Date | undefined): Observed => ({
   lastContact,
   waits: 0,
   lastWaitEnded: undefined,
+  renewed: undefined,
 })
 
 const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
