@@ -7,6 +7,7 @@ import { bootstrapRoutes } from './bootstrap/routes.ts'
 import type { Context } from './context.ts'
 import { conversationRoutes } from './conversations/routes.ts'
 import { credentialOwnerRoutes } from './credentials/owner-routes.ts'
+import { socketRoute } from './delivery/socket.ts'
 import { enrollmentOwnerRoutes, enrollmentRoutes } from './enrollments/routes.ts'
 import { environmentOwnerRoutes } from './environments/owner-routes.ts'
 import { Fault } from './fault.ts'
@@ -86,6 +87,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     conversationRoutes(api, context)
     messageRoutes(api, context)
     inboxRoutes(api, context)
+    socketRoute(api, context)
     acknowledgementRoutes(api, context)
 
     ownerRoutes(api, context)

@@ -26,9 +26,20 @@ export async function openEventStream(
     seconds: limits.streamSeconds,
     outlet: () => outletOf(reply),
   })
-  request.raw.socket.once('close', () => stream.closed())
-  if (request.raw.socket.destroyed) stream.closed()
+  const { socket } = request.raw
+  const gone = () => stream.closed()
+  // The connection outlives the stream where the client keeps it for the next one, and carries none of this one over.
+  socket.once('close', gone)
+  reply.raw.once('close', () => {
+    socket.off('close', gone)
+    stream.closed()
+  })
+  if (socket.destroyed) stream.closed()
 }
+
+/** How long an ended stream may take to be flushed before its connection is cut. */
+const overMs = 10_000
+const forcedMs = 1000
 
 function outletOf(reply: FastifyReply): Outlet {
   reply.hijack()
@@ -52,9 +63,12 @@ function outletOf(reply: FastifyReply): Outlet {
       response.write(frame(type, data), (error) => flushed(!error))
     },
     end(why: StreamEnd) {
-      if (why === 'slow') response.destroy()
-      else if (why instanceof Fault) response.end(frame('session', { code: why.code }))
+      if (why === 'slow') return void response.destroy()
+      if (why instanceof Fault) response.end(frame('session', { code: why.code }))
       else response.end()
+      const timer = setTimeout(() => response.destroy(), why === 'over' ? overMs : forcedMs)
+      timer.unref()
+      response.once('close', () => clearTimeout(timer))
     },
   }
 }

@@ -30,11 +30,15 @@ export interface StoredContact {
 export interface Presence {
   /** Authorized contact of an agent. Returns true when the stored time of its session should be renewed. */
   touch(agentId: string, sessionId: string, now: Date): boolean
+  /** Observed activity of an agent whose right to it stands: a listener that answered. */
+  seen(agentId: string, now: Date): void
   /** Open a wait; the returned function ends it. @throws wait_limit, capacity_reached */
   openWait(agentId: string, sessionId: string): () => void
   hasOpenWait(agentId: string): boolean
   /** The sessions that hold a wait. */
   waitingSessions(): string[]
+  /** Of those, the ones of whose contact the database has heard nothing for a minute; they count as told from now on. */
+  overdueRenewals(now: Date): string[]
   /** The connection words; `stored` is what the database knows of the agent's newest session. */
   connection(agentId: string, now: Date, stored: StoredContact | undefined): Connection
   /** A person at the owner's API. */
@@ -45,10 +49,12 @@ export interface Presence {
 
 /** The database hears of contact at most this often per session: enough to judge 90 seconds after a restart. */
 const renewalMs = 10_000
+/** And at least this often while a wait is open: one that signs nothing for hours is alive after a restart too. */
+const renewedWithinMs = 60_000
 
 export function createPresence(clock: () => Date, waitsPerNode: number): Presence {
   const agents = new Map<string, Observed>()
-  const sessionWaits = new Map<string, number>()
+  const sessionWaits = new Map<string, { readonly agentId: string; held: number }>()
   let openWaits = 0
   let ownerContact: Date | undefined
 
@@ -65,9 +71,10 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
     agent.waits -= 1
     agent.lastWaitEnded = clock()
     openWaits -= 1
-    const left = (sessionWaits.get(sessionId) ?? 1) - 1
-    if (left === 0) sessionWaits.delete(sessionId)
-    else sessionWaits.set(sessionId, left)
+    const session = sessionWaits.get(sessionId)
+    if (session === undefined) return
+    session.held -= 1
+    if (session.held === 0) sessionWaits.delete(sessionId)
   }
 
   return {
@@ -83,15 +90,19 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       agent.renewed = { sessionId, atMs }
       return true
     },
+    seen(agentId, now) {
+      observe(agentId).lastContact = now
+    },
     openWait(agentId, sessionId) {
-      const held = sessionWaits.get(sessionId) ?? 0
-      if (held >= limits.waitsPerSession) {
+      const session = sessionWaits.get(sessionId) ?? { agentId, held: 0 }
+      if (session.held >= limits.waitsPerSession) {
         throw new Fault('wait_limit', { details: { limit: limits.waitsPerSession }, retryAfterMs: 1000 })
       }
       if (openWaits >= waitsPerNode) {
         throw new Fault('capacity_reached', { details: { limit: 'waits' }, retryAfterMs: 5000 })
       }
-      sessionWaits.set(sessionId, held + 1)
+      session.held += 1
+      sessionWaits.set(sessionId, session)
       observe(agentId).waits += 1
       openWaits += 1
       let open = true
@@ -101,6 +112,15 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       }
     },
     waitingSessions: () => [...sessionWaits.keys()],
+    overdueRenewals(now) {
+      const atMs = now.getTime()
+      const overdue = [...sessionWaits].filter(([sessionId, { agentId }]) => {
+        const { renewed } = observe(agentId)
+        return renewed?.sessionId !== sessionId || Math.abs(atMs - renewed.atMs) >= renewedWithinMs
+      })
+      for (const [sessionId, { agentId }] of overdue) observe(agentId).renewed = { sessionId, atMs }
+      return overdue.map(([sessionId]) => sessionId)
+    },
     hasOpenWait: (agentId) => (agents.get(agentId)?.waits ?? 0) > 0,
     touchOwner(now) {
       ownerContact = now

@@ -79,7 +79,24 @@ export function startAccessRecheck(context: Context): () => void {
       const ended = await context.read((db) => findEnded(db, some, context.clock().toISOString()))
       for (const agentId of new Set(ended)) context.wakeups.notify(agentId)
     }
+    await renewContact(context)
   })
+}
+
+/** What an open wait proves is written down once a minute, so that its session is alive after a restart as well. */
+async function renewContact(context: Context): Promise<void> {
+  const overdue = context.presence.overdueRenewals(context.clock())
+  for (let start = 0; start < overdue.length; start += batch) {
+    const some = overdue.slice(start, start + batch)
+    await context.write((tx) =>
+      tx.db
+        .updateTable('sessions')
+        .set({ last_contact_at: tx.nowIso })
+        .where('id', 'in', some)
+        .where('state', '=', 'active')
+        .execute(),
+    )
+  }
 }
 
 function repeat(context: Context, everyMs: number, check: () => Promise<void>): () => void {

@@ -7,7 +7,6 @@
  *
  * Spec §5 "WebSocket", §6; contract §6.
  */
-import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
@@ -20,14 +19,17 @@ import { Fault } from '../fault.ts'
 import { errorBody, toFault } from '../http/faults.ts'
 import { checkFraming } from '../http/framing.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
+import { spendNonce } from '../identity/admission.ts'
 import { proveBody, proveHead } from '../identity/proof.ts'
+import { stream } from '../route.ts'
 import { readFrame } from './frames.ts'
 import { InboxStream, type Outlet, type StreamEnd } from './inbox-stream.ts'
 
 const { path } = contract.streams.socket
 /** Connections that have not said who they are: each costs memory for up to five seconds. */
 const unauthenticatedAtOnce = 512
-const pongWithinMs = 20_000
+/** Pings go out every ten seconds, so an answer that is older than this means that the connection is dead. */
+const pongWithinMs = 18_000
 
 export function useSocket(app: FastifyInstance, context: Context): void {
   const sockets = new WebSocketServer({
@@ -36,48 +38,69 @@ export function useSocket(app: FastifyInstance, context: Context): void {
     perMessageDeflate: false,
     maxPayload: limits.socketFrameBytes,
   })
-  let unauthenticated = 0
+  const strangers = new Set<WebSocket>()
   app.server.on('upgrade', (request: IncomingMessage, connection: Duplex, head: Buffer) => {
     connection.on('error', () => connection.destroy())
-    const refusal = refuse(context, request, unauthenticated)
-    if (refusal !== undefined) return endUpgrade(connection, refusal)
+    const requestId = context.random(9).toString('base64url')
+    const refusal = refuse(context, request, strangers.size)
+    if (refusal !== undefined) return endUpgrade(connection, refusal, requestId)
+    const peer = { address: request.socket.remoteAddress ?? '', requestId }
+    sockets.once('headers', (lines) => lines.push(...commonHeaders(requestId)))
     sockets.handleUpgrade(request, connection, head, (socket) => {
-      unauthenticated += 1
-      const done = () => {
-        unauthenticated -= 1
-      }
-      serve(context, socket, { address: request.socket.remoteAddress ?? '', requestId: requestId() }).finally(
-        done,
-      )
+      strangers.add(socket)
+      void serve(context, socket, peer).finally(() => strangers.delete(socket))
+    })
+    // A handshake that was refused has sent no headers of ours.
+    sockets.removeAllListeners('headers')
+  })
+  context.stopping.addEventListener('abort', () => {
+    for (const socket of strangers) endSocket(socket, 'restart', '')
+  })
+}
+
+/** A request of the socket's path that is no upgrade. */
+export function socketRoute(app: FastifyInstance, context: Context): void {
+  stream(app, context, contract.streams.socket, async () => {
+    const problem = 'must be websocket: this path is opened as a WebSocket'
+    throw new Fault('invalid_request', {
+      message: `header upgrade ${problem}.`,
+      details: { faults: [{ path: 'header upgrade', problem }] },
     })
   })
 }
 
-const requestId = () => randomBytes(9).toString('base64url')
-
-function refuse(context: Context, request: IncomingMessage, unauthenticated: number): Fault | undefined {
+function refuse(context: Context, request: IncomingMessage, strangers: number): Fault | undefined {
   try {
     checkFraming(request)
   } catch (error) {
     return toFault(error)
   }
   if (request.url !== path) return new Fault('not_found')
-  if (request.method !== 'GET') return new Fault('method_not_allowed')
+  if (request.method !== 'GET') return new Fault('method_not_allowed', { details: { allow: ['GET'] } })
   const { origin } = request.headers
   if (origin !== undefined && origin !== context.portalOrigin()) return new Fault('origin_mismatch')
   if (context.stopping.aborted) return new Fault('unavailable', { retryAfterMs: 1000 })
-  if (unauthenticated < unauthenticatedAtOnce) return undefined
+  if (strangers < unauthenticatedAtOnce) return undefined
   return new Fault('capacity_reached', { details: { limit: 'sockets' }, retryAfterMs: 5000 })
 }
 
-function endUpgrade(connection: Duplex, fault: Fault): void {
-  const body = JSON.stringify(errorBody(fault, requestId()))
+const commonHeaders = (requestId: string) => [
+  `x-request-id: ${requestId}`,
+  'cache-control: no-store',
+  'x-content-type-options: nosniff',
+]
+
+/** Answered and let go of: no time limit of the HTTP server holds for a connection that asked for an upgrade. */
+function endUpgrade(connection: Duplex, fault: Fault, requestId: string): void {
+  const body = JSON.stringify(errorBody(fault, requestId))
+  connection.once('finish', () => connection.destroy())
   connection.end(
     [
       `HTTP/1.1 ${fault.status} ${fault.code}`,
       'connection: close',
       'content-type: application/json; charset=utf-8',
-      'cache-control: no-store',
+      ...commonHeaders(requestId),
+      ...(fault.status === 405 ? ['allow: GET'] : []),
       ...(fault.retryAfterMs === undefined ? [] : [`retry-after: ${Math.ceil(fault.retryAfterMs / 1000)}`]),
       `content-length: ${Buffer.byteLength(body)}`,
       '',
@@ -95,11 +118,10 @@ interface Peer {
 async function serve(context: Context, socket: WebSocket, peer: Peer): Promise<void> {
   socket.on('error', () => socket.terminate())
   try {
-    const headers = await firstFrame(socket)
-    const stream = await authenticate(context, socket, peer, headers)
-    socket.once('close', () => stream.closed())
-    if (socket.readyState !== socket.OPEN) return stream.closed()
-    socket.on('message', (data: Buffer, isBinary: boolean) => answer(context, socket, data, isBinary))
+    const headers = await firstFrame(context, socket)
+    const opened = await authenticate(context, socket, peer, headers)
+    socket.once('close', () => opened.closed())
+    if (socket.readyState !== socket.OPEN) opened.closed()
   } catch (error) {
     const fault = error instanceof Fault ? error : toFault(error)
     if (fault.code === 'internal') context.log.error({ err: error, request_id: peer.requestId }, 'bug')
@@ -107,8 +129,12 @@ async function serve(context: Context, socket: WebSocket, peer: Peer): Promise<v
   }
 }
 
-/** @throws unauthenticated when none came in time, or it was something else */
-async function firstFrame(socket: WebSocket): Promise<Readonly<Record<string, string>>> {
+/**
+ * From then on every frame is answered as a later one, also while the first is still being judged.
+ *
+ * @throws unauthenticated when none came in time, or it was something else
+ */
+async function firstFrame(context: Context, socket: WebSocket): Promise<Readonly<Record<string, string>>> {
   const late = new Fault('unauthenticated', {
     message: `The first frame must authenticate within ${limits.socketAuthSeconds} seconds.`,
   })
@@ -120,6 +146,7 @@ async function firstFrame(socket: WebSocket): Promise<Readonly<Record<string, st
     })
     socket.once('message', (data: Buffer, isBinary: boolean) => {
       clearTimeout(timer)
+      socket.on('message', (later: Buffer, binary: boolean) => answer(context, socket, later, binary))
       try {
         resolve(readFrame(isBinary ? undefined : parseStrictJson(data)))
       } catch (error) {
@@ -144,19 +171,29 @@ async function authenticate(
   }
   const head = await proveHead(context, incoming, endpoint)
   const caller = await proveBody(context, incoming, head, { bytes: Buffer.alloc(0), endpoint })
-  context.throttle.takeAgent(caller.agent_id)
-  return InboxStream.open(context, caller, {
-    seconds: Number.POSITIVE_INFINITY,
-    outlet: (sessionId) => outletOf(context, socket, peer, sessionId),
-  })
+  try {
+    context.throttle.takeAgent(caller.agent_id)
+    return await InboxStream.open(context, caller, {
+      seconds: Number.POSITIVE_INFINITY,
+      outlet: (sessionId) => outletOf(context, socket, { ...peer, sessionId, agentId: caller.agent_id }),
+    })
+  } finally {
+    await spendNonce(context, caller)
+  }
 }
 
-function outletOf(context: Context, socket: WebSocket, peer: Peer, sessionId: string): Outlet {
+interface Listener extends Peer {
+  readonly agentId: string
+  readonly sessionId: string
+}
+
+function outletOf(context: Context, socket: WebSocket, { agentId, sessionId, requestId }: Listener): Outlet {
   const now = context.clock().toISOString()
   let lastPongMs = context.monotonicMs()
   let lastPingMs = lastPongMs
   socket.on('pong', () => {
     lastPongMs = context.monotonicMs()
+    context.presence.seen(agentId, context.clock())
   })
   socket.send(text({ type: 'ready', session_id: sessionId, server_time: now }))
   return {
@@ -166,7 +203,7 @@ function outletOf(context: Context, socket: WebSocket, peer: Peer, sessionId: st
     send({ type, data }, flushed) {
       socket.send(JSON.stringify({ type, ...data }), (error) => flushed(!error))
     },
-    end: (why) => endSocket(socket, why, peer.requestId),
+    end: (why) => endSocket(socket, why, requestId),
     /** A half-open connection answers no ping. */
     isAlive(nowMs) {
       if (nowMs - lastPingMs >= limits.heartbeatSeconds * 1000) {
@@ -183,18 +220,22 @@ const text = (frame: ServerFrame): string => JSON.stringify(frame)
 function endSocket(socket: WebSocket, why: StreamEnd, id: string): void {
   if (why instanceof Fault) closeWith(socket, why, id)
   else if (why === 'slow') socket.terminate()
-  else socket.close(closeCodes.restart)
+  else close(socket, closeCodes.restart)
 }
 
 /** After the server's close frame a client has a moment to answer; then the connection is cut. */
-const closeGraceMs = 2000
+const closeGraceMs = 1000
 
-function closeWith(socket: WebSocket, fault: Fault, id: string): void {
-  if (socket.readyState === socket.OPEN) socket.send(text({ type: 'error', error: errorBody(fault, id) }))
-  socket.close(closeCode(fault))
+function close(socket: WebSocket, code: number): void {
+  socket.close(code)
   const timer = setTimeout(() => socket.terminate(), closeGraceMs)
   timer.unref()
   socket.once('close', () => clearTimeout(timer))
+}
+
+function closeWith(socket: WebSocket, fault: Fault, id: string): void {
+  if (socket.readyState === socket.OPEN) socket.send(text({ type: 'error', error: errorBody(fault, id) }))
+  close(socket, closeCode(fault))
 }
 
 function closeCode(fault: Fault): number {
@@ -208,9 +249,13 @@ function closeCode(fault: Fault): number {
 
 /** "Later client frames are limited to ping; anything else closes with 1008." */
 function answer(context: Context, socket: WebSocket, data: Buffer, isBinary: boolean): void {
-  if (!isBinary && data.length < 100 && /^\s*\{\s*"type"\s*:\s*"ping"\s*\}\s*$/.test(data.toString())) {
-    socket.send(text({ type: 'pong', server_time: context.clock().toISOString() }))
+  if (socket.readyState !== socket.OPEN) return
+  if (isBinary || data.length > 100 || !/^\s*\{\s*"type"\s*:\s*"ping"\s*\}\s*$/.test(data.toString())) {
+    close(socket, closeCodes.policy)
+  } else if (socket.bufferedAmount > limits.streamBufferBytes) {
+    // Pings without end and no reading: the answers must not pile up.
+    socket.terminate()
   } else {
-    socket.close(closeCodes.policy)
+    socket.send(text({ type: 'pong', server_time: context.clock().toISOString() }))
   }
 }

@@ -59,6 +59,7 @@ const due = prepared<{
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
     .where('last_offered_at', '<=', p('before'))
+    .where(pairIsOpen)
     .where(
       sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
     )
@@ -66,13 +67,23 @@ const due = prepared<{
     .limit(p('limit')),
 )
 
-const earliestOffer = prepared<{ agent_id: string; generation: number }>()((db, p) =>
+const earliestOffer = prepared<{
+  agent_id: string
+  generation: number
+  task: number
+  transfer: number
+  talk: number
+}>()((db, p) =>
   db
     .selectFrom('messages')
     .select('last_offered_at')
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
+    .where(pairIsOpen)
+    .where(
+      sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
+    )
     .orderBy('last_offered_at')
     .limit(1),
 )
@@ -103,7 +114,11 @@ export const listDue = (db: Db, view: InboxView, before: string, limit: number):
 
 /** When the longest unacknowledged offer of this session was made. */
 export async function findEarliestOffer(db: Db, view: InboxView): Promise<string | null> {
-  const found = await earliestOffer.first(db, { agent_id: view.agentId, generation: view.generation })
+  const found = await earliestOffer.first(db, {
+    agent_id: view.agentId,
+    generation: view.generation,
+    ...typesOf(view.scopes),
+  })
   return found?.last_offered_at ?? null
 }
 

@@ -107,8 +107,7 @@ export class TestAgent {
   #identify(parts: Parameters<typeof requestV1>[0]): [string, string][] {
     const { credentialId, time, nonce } = parts
     if (this.secret !== undefined) return [['Authorization', `AgentKey ${credentialId}.${this.secret}`]]
-    const text =
-      this.device === undefined ? requestV1(parts) : requestV2({ ...parts, device: this.device })
+    const text = this.device === undefined ? requestV1(parts) : requestV2({ ...parts, device: this.device })
     const headers: [string, string][] = [
       ['Authorization', `AgentKey ${credentialId}`],
       ['X-Bridge-Time', time],
@@ -150,7 +149,12 @@ export class TestAgent {
     const challenge = this.device === undefined ? {} : { challenge: await this.challenge() }
     const reply = await this.requestSession(instanceId, { ...challenge, ...fields })
     if (reply.status !== 200) throw new Error(`a session start answered ${reply.status}: ${reply.text}`)
-    const session = reply.json as { id: string; generation: number; resumed: boolean; replaced_session_id: null }
+    const session = reply.json as {
+      id: string
+      generation: number
+      resumed: boolean
+      replaced_session_id: null
+    }
     this.session = session
     return session
   }

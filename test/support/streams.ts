@@ -192,9 +192,7 @@ export function openSocket(agent: TestAgent, first?: unknown): OpenSocket {
 /** The first frame of a socket. */
 export const authenticate = (agent: TestAgent) => ({
   type: 'authenticate',
-  headers: Object.fromEntries(
-    agent.sign(eventsCall, '').map(([name, value]) => [name.toLowerCase(), value]),
-  ),
+  headers: Object.fromEntries(agent.sign(eventsCall, '').map(([name, value]) => [name.toLowerCase(), value])),
 })
 
 /** Long-polls one after the other, until one is refused. It ends with that status, or 0 when the connection broke. */
