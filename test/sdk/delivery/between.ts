@@ -31,6 +31,8 @@ export interface Between {
   readonly open: number
   /** First lines of requests, in order. */
   readonly asked: readonly string[]
+  /** Chunks that came late, and that were cut, so far. */
+  readonly lost: { late: number; cut: number }
   /** Reset every connection. */
   cut(): void
   /** From now on nothing passes, and nothing is closed; both sides think that they are connected. */
@@ -43,6 +45,7 @@ export interface Between {
 export async function startBetween(port: number, harm: Harm = {}): Promise<Between> {
   const passages = new Set<Passage>()
   const asked: string[] = []
+  const lost = { late: 0, cut: 0 }
   let count = 0
   let frozen = false
   const server = createServer({ noDelay: true }, (agent) => {
@@ -52,6 +55,7 @@ export async function startBetween(port: number, harm: Harm = {}): Promise<Betwe
       harm: () => between.harm,
       isFrozen: () => frozen,
       asked: (line) => asked.push(line),
+      lost,
     })
     passages.add(passage)
     agent.once('close', () => passages.delete(passage))
@@ -68,6 +72,7 @@ export async function startBetween(port: number, harm: Harm = {}): Promise<Betwe
       return passages.size
     },
     asked,
+    lost,
     cut,
     freeze: () => {
       frozen = true
@@ -89,6 +94,7 @@ interface Surroundings {
   readonly harm: () => Harm
   readonly isFrozen: () => boolean
   readonly asked: (line: string) => void
+  readonly lost: { late: number; cut: number }
 }
 
 /** One connection of the agent and its continuation to the node. */
@@ -162,8 +168,10 @@ class Passage {
     if (loss === undefined || drawn >= loss.late + loss.cut) {
       to.write(bytes)
     } else if (drawn < loss.cut) {
+      this.#surroundings.lost.cut += 1
       to.write(bytes.subarray(0, bytes.length / 2), () => this.cut())
     } else {
+      this.#surroundings.lost.late += 1
       // In order, as a retransmitted segment is: what follows waits behind it.
       from.pause()
       setTimeout(() => {
