@@ -6,12 +6,15 @@ import { adminCommand } from './commands/admin/admin.ts'
 import { askCommand } from './commands/ask.ts'
 import { conversationsCommand } from './commands/conversations.ts'
 import { enrollCommand } from './commands/enroll.ts'
+import { guideCommand } from './commands/guide.ts'
 import { historyCommand } from './commands/history.ts'
 import { inboxCommand } from './commands/inbox.ts'
+import { keyCommand } from './commands/key/key.ts'
 import { listenCommand } from './commands/listen.ts'
 import { outboxCommand } from './commands/outbox/outbox.ts'
 import { peersCommand } from './commands/peers.ts'
 import { replyCommand } from './commands/reply.ts'
+import { scheduleCommand } from './commands/schedule.ts'
 import { sendCommand } from './commands/send.ts'
 import { serverCommand } from './commands/server/server.ts'
 import { sessionCommand } from './commands/session/session.ts'
@@ -36,6 +39,9 @@ export function program(context: CliContext): Command {
     .addCommand(ackCommand(context))
     .addCommand(historyCommand(context))
     .addCommand(statusCommand(context))
+    .addCommand(guideCommand(context))
+    .addCommand(scheduleCommand(context))
+    .addCommand(keyCommand(context))
     .addCommand(sessionCommand(context))
     .addCommand(outboxCommand(context))
     .addCommand(adminCommand(context))

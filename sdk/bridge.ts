@@ -12,10 +12,15 @@ import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import { agentAuthority } from './agent-authority.ts'
 import type { Client } from './contract/agent/enrollments.ts'
-import type { InboxPage, MessageSent, messages } from './contract/agent/messages.ts'
+import type { MessageSent, messages } from './contract/agent/messages.ts'
 import type { EndpointSpec, ResponseOf } from './contract/endpoint.ts'
+import { type ConnectionModeSet, type ContactSchedule, connectionMode } from './contract/presence.ts'
 import { Courier, type CourierOptions, type Flushed } from './courier.ts'
-import { inboxPages, type Listening, type ListenOptions, type ReceivedMessage } from './delivery/listener.ts'
+import type { ListenTransport } from './delivery/choice.ts'
+import { Listener, type Listening } from './delivery/listener.ts'
+import { AcknowledgedIds } from './delivery/offers.ts'
+import type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'
+import { Streaming } from './delivery/streaming.ts'
 import { Directory, type DirectoryStore, memoryDirectory, replyAddress } from './directory.ts'
 import type { Identity } from './identity.ts'
 import type { MessageDraft, Outbox, OutboxEntry } from './outbox.ts'
@@ -23,9 +28,11 @@ import { Acknowledgements } from './resources/acknowledgements.ts'
 import { BootstrapReader } from './resources/bootstrap.ts'
 import type { Call } from './resources/call.ts'
 import { Conversations } from './resources/conversations.ts'
+import { Guides } from './resources/guides.ts'
 import { Inbox } from './resources/inbox.ts'
 import { Messages } from './resources/messages.ts'
 import { Peers } from './resources/peers.ts'
+import { RecipientKeys } from './resources/recipient-keys.ts'
 import { Sessions } from './resources/sessions.ts'
 import { memorySessions, SessionKeeper, type SessionStore } from './session.ts'
 import { parseBaseUrl } from './transport/address.ts'
@@ -44,9 +51,13 @@ export interface BridgeOptions {
   readonly outbox?: Outbox | undefined
   /** What is remembered of peers; in memory when absent. */
   readonly directory?: DirectoryStore | undefined
-  /** undici's, over a pool of its own, when absent. */
+  /** undici's, over a pool of its own, when absent. An event stream is read from its answers' `body`. */
   readonly fetch?: Fetch | undefined
+  /** How this agent may listen; every way that the node offers when absent. */
+  readonly transports?: readonly ListenTransport[] | undefined
   readonly clock?: (() => Date) | undefined
+  /** For durations: never set back or forward. */
+  readonly monotonicMs?: (() => number) | undefined
   readonly random?: ((bytes: number) => Buffer) | undefined
   readonly client?: Client | undefined
   /** Plain http beyond this machine: proofs hold, but every body travels in the clear. */
@@ -67,12 +78,15 @@ export class Bridge {
   readonly sessions: Sessions
   readonly bootstrap: BootstrapReader
   readonly acknowledgements: Acknowledgements
+  readonly recipientKeys: RecipientKeys
+  readonly guides: Guides
   /** Who is who, looked up once and remembered. */
   readonly directory: Directory
   readonly #pool: Pool | undefined
-  readonly #keeper: SessionKeeper
   readonly #courier: Courier
-  readonly #listening: Pick<Listening, 'clock' | 'random' | 'sleep'>
+  readonly #listening: Listening
+  readonly #acknowledged = new AcknowledgedIds()
+  readonly #closing = new AbortController()
 
   /** @throws LocalError `invalid_url`, `insecure_url` */
   constructor(options: BridgeOptions) {
@@ -80,9 +94,9 @@ export class Bridge {
     const pool = pooledFetch()
     this.identity = identity
     this.#pool = options.fetch === undefined ? pool : undefined
-    this.#listening = { clock, random, sleep: options.sleep }
-    const sessions = options.sessions ?? memorySessions(uuidFrom(random))
-    const keeper = new SessionKeeper(sessions, () => transport, client)
+    const store = options.sessions ?? memorySessions(uuidFrom(random))
+    const needsChallenge = identity.record.binding === 'device'
+    const keeper = new SessionKeeper({ store, transport: () => transport, client, needsChallenge })
     const transport: Transport = new Transport({
       address: parseBaseUrl(options.baseUrl, options),
       authority: agentAuthority({ identity, keeper, clock, random }),
@@ -92,7 +106,6 @@ export class Bridge {
       timeoutMs: options.timeoutMs,
       sleep: options.sleep,
     })
-    this.#keeper = keeper
     const { outbox, onFlushed, onKept } = options
     const resolve: CourierOptions['resolve'] = (draft, call) => this.#resolve(draft, call)
     this.#courier = new Courier({ transport, keeper, outbox, random, resolve, onFlushed, onKept })
@@ -103,13 +116,27 @@ export class Bridge {
     this.inbox = new Inbox(call)
     this.sessions = new Sessions(call, keeper)
     this.bootstrap = new BootstrapReader(call)
-    this.acknowledgements = new Acknowledgements(call)
-    const store = options.directory ?? memoryDirectory()
+    this.acknowledgements = new Acknowledgements(call, (ids) => this.#acknowledged.add(ids))
+    this.recipientKeys = new RecipientKeys(call)
+    this.guides = new Guides(call)
+    this.#listening = {
+      inbox: this.inbox,
+      bootstrap: this.bootstrap,
+      streaming: new Streaming(transport, keeper),
+      transports: options.transports,
+      policy: async () => (await keeper.stored()).policy,
+      isAcknowledged: (id) => this.#acknowledged.has(id),
+      clock,
+      monotonicMs: options.monotonicMs ?? (() => performance.now()),
+      random,
+      sleep: options.sleep,
+    }
     // Looking up is no mutation that anybody must not lose.
     const direct: Call = async (entry, input, callOptions) =>
       (await this.#courier.direct(entry, input, callOptions)) as never
     const lookUps = { peers: new Peers(direct), conversations: new Conversations(direct) }
-    this.directory = new Directory({ store, agentId: identity.agentId, clock, ...lookUps })
+    const known = options.directory ?? memoryDirectory()
+    this.directory = new Directory({ store: known, agentId: identity.agentId, clock, ...lookUps })
   }
 
   /**
@@ -128,22 +155,36 @@ export class Bridge {
   /**
    * Messages as they come, until the signal is aborted. Reading never acknowledges: `message.acknowledge()` does.
    *
-   * A message that is not acknowledged comes again after a minute, with a higher `delivery.attempt`. The node may go
-   * away and come back. @throws what ends it for good: a revoked credential, a fenced or closed session.
+   * Over a socket, an event stream or long-polls, whichever gets through; the node may go away and come back. A message
+   * that is not acknowledged comes again after a minute, with a higher `delivery.attempt`; the same attempt never comes
+   * twice. Who takes the first messages and goes asks for `transports: ['long-poll']`: what a stream had already pushed
+   * would wait for that minute.
+   *
+   * @throws what ends it for good: a revoked credential, a fenced or closed session, a disabled agent, an archived project.
    */
   async *listen(options: ListenOptions = {}): AsyncGenerator<ReceivedMessage, void, undefined> {
     for await (const page of this.pages(options)) {
       for (const message of page.messages) {
+        // Acknowledged along with one before it.
+        if (this.#acknowledged.has(message.id)) continue
         yield { ...message, acknowledge: () => this.acknowledgements.create([message.id], options) }
       }
     }
   }
 
-  /** {@link listen} by pages of the inbox, empty ones included, each with how many messages are unacknowledged. */
-  async *pages(options: ListenOptions = {}): AsyncGenerator<InboxPage, void, undefined> {
-    const { inbox } = this
-    const policy = async () => (await this.#keeper.stored()).policy
-    yield* inboxPages({ inbox, policy, ...this.#listening }, options)
+  /** {@link listen} by pages, an empty one for every twenty seconds without news. */
+  pages(options: ListenOptions = {}): AsyncGenerator<ReceivedPage, void, undefined> {
+    const { signal: closing } = this.#closing
+    const signal = options.signal === undefined ? closing : AbortSignal.any([closing, options.signal])
+    return new Listener(this.#listening, { ...options, signal }).pages()
+  }
+
+  /**
+   * Say when this agent comes back, when it does not listen: every so many seconds, or after its current work step.
+   * It belongs to the session; while the agent listens, that is what others see.
+   */
+  schedule(schedule: ContactSchedule, options: CallOptions = {}): Promise<ConnectionModeSet> {
+    return this.call(connectionMode.report, { body: schedule }, options)
   }
 
   /** Send what the outbox kept: what is due, or exactly these entries whatever their age. */
@@ -151,8 +192,9 @@ export class Bridge {
     return this.#courier.flush(ids, options)
   }
 
-  /** End the connections of the default `fetch`. */
+  /** End listening, and the connections of the default `fetch`. */
   async close(): Promise<void> {
+    this.#closing.abort()
     await this.#pool?.close()
   }
 

@@ -7,6 +7,7 @@ export { Bridge, type BridgeOptions, uuidFrom } from './bridge.ts'
 export type { Bootstrap } from './contract/agent/bootstrap.ts'
 export type { Conversation, MessagePage } from './contract/agent/conversations.ts'
 export type { Client, EnrollmentClaimed } from './contract/agent/enrollments.ts'
+export { type Guide, type GuideTopic, guideTopics } from './contract/agent/guides.ts'
 export {
   type Acknowledged,
   agentMessageTypes,
@@ -16,21 +17,29 @@ export {
   type MessageSent,
   type OfferedMessage,
 } from './contract/agent/messages.ts'
-export type { Peer } from './contract/agent/peers.ts'
-export type { Session, SessionClosed, SessionPolicy } from './contract/agent/sessions.ts'
+export type { Peer, RecipientKey } from './contract/agent/peers.ts'
+export type { Challenge, Session, SessionClosed, SessionPolicy } from './contract/agent/sessions.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
+export type { Receipt } from './contract/events.ts'
 export { limits } from './contract/limits.ts'
 export type { Agent, AgentInput } from './contract/owner/agents.ts'
-export type { Credential } from './contract/owner/credentials.ts'
+export type {
+  Credential,
+  CredentialInput,
+  CredentialIssued,
+  TakeoverInput,
+  TakeoverIssued,
+} from './contract/owner/credentials.ts'
 export type { EnrollmentInput, EnrollmentIssued } from './contract/owner/enrollments.ts'
 export type { Environment, EnvironmentInput } from './contract/owner/environments.ts'
 export type { OwnerMessageInput } from './contract/owner/messages.ts'
 export type { PairingResult } from './contract/owner/pairings.ts'
 export type { Project, ProjectInput, ProjectPolicy, ProjectState } from './contract/owner/projects.ts'
 export type { OwnerSession } from './contract/owner/sign-in.ts'
-export type { Connection } from './contract/presence.ts'
+export type { Connection, ConnectionModeSet, ContactSchedule } from './contract/presence.ts'
 export type { Flushed } from './courier.ts'
-export type { ListenOptions, ReceivedMessage } from './delivery/listener.ts'
+export { type ListenTransport, listenTransports } from './delivery/choice.ts'
+export type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'
 export {
   type DirectoryStore,
   type KnownPeers,

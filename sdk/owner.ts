@@ -21,7 +21,9 @@ import { OwnerEnvironments } from './resources/owner/environments.ts'
 import { OwnerMessages } from './resources/owner/messages.ts'
 import { OwnerPairings } from './resources/owner/pairings.ts'
 import { OwnerProjects } from './resources/owner/projects.ts'
+import { OwnerRecipientKeys } from './resources/owner/recipient-keys.ts'
 import { OwnerSignIn } from './resources/owner/sign-in.ts'
+import { OwnerTakeovers } from './resources/owner/takeovers.ts'
 import { type Address, parseBaseUrl } from './transport/address.ts'
 import { LocalError } from './transport/failures.ts'
 import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
@@ -71,6 +73,8 @@ export class Owner {
   readonly pairings: OwnerPairings
   readonly enrollments: OwnerEnrollments
   readonly credentials: OwnerCredentials
+  readonly takeovers: OwnerTakeovers
+  readonly recipientKeys: OwnerRecipientKeys
   readonly messages: OwnerMessages
   readonly conversations: OwnerConversations
   /** As the node answered at sign-in; undefined after {@link Owner.resume}, where `signIn.current()` asks. */
@@ -88,6 +92,8 @@ export class Owner {
     this.pairings = new OwnerPairings(call)
     this.enrollments = new OwnerEnrollments(call)
     this.credentials = new OwnerCredentials(call)
+    this.takeovers = new OwnerTakeovers(call)
+    this.recipientKeys = new OwnerRecipientKeys(call)
     this.messages = new OwnerMessages(call)
     this.conversations = new OwnerConversations(call)
   }

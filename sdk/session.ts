@@ -50,8 +50,18 @@ export const blankSession = (instanceId: string): StoredSession => ({
 })
 
 export interface StartOptions extends CallOptions {
+  /** Fetched when absent, where the identity needs one. */
   readonly challenge?: string | undefined
+  /** What the owner's takeover handed out: it ends the old session's hold, and only its holder starts the next one. */
   readonly takeoverGrant?: string | undefined
+}
+
+export interface SessionKeeperOptions {
+  readonly store: SessionStore
+  readonly transport: () => Transport
+  readonly client: Client
+  /** A device-bound identity proves at every start or resume that it signs now. */
+  readonly needsChallenge: boolean
 }
 
 /** Holds the session for a Bridge. */
@@ -59,13 +69,15 @@ export class SessionKeeper {
   readonly #store: SessionStore
   readonly #transport: () => Transport
   readonly #client: Client
+  readonly #needsChallenge: boolean
   #held: StoredSession | undefined
   #starting: Promise<Session> | undefined
 
-  constructor(store: SessionStore, transport: () => Transport, client: Client) {
+  constructor({ store, transport, client, needsChallenge }: SessionKeeperOptions) {
     this.#store = store
     this.#transport = transport
     this.#client = client
+    this.#needsChallenge = needsChallenge
   }
 
   /** The id for the header; only after {@link ready}. */
@@ -88,20 +100,23 @@ export class SessionKeeper {
     if ((await this.stored()).session_id === null) await this.start(options)
   }
 
-  /** Start a session, or resume the active one. Calls at the same time share one start. */
+  /** Start a session, or resume the active one. Calls at the same time share one start, unless one brings a grant. */
   start(options: StartOptions = {}): Promise<Session> {
-    this.#starting ??= this.#start(options).finally(() => {
-      this.#starting = undefined
+    if (options.takeoverGrant === undefined && this.#starting !== undefined) return this.#starting
+    const starting = this.#start(options).finally(() => {
+      if (this.#starting === starting) this.#starting = undefined
     })
-    return this.#starting
+    this.#starting = starting
+    return starting
   }
 
   async #start({ challenge, takeoverGrant, ...options }: StartOptions): Promise<Session> {
     const before = await this.stored()
+    const answer = challenge ?? (await this.#challenge(options))
     const body: SessionInput = {
       instance_id: before.instance_id,
       client: this.#client,
-      ...(challenge === undefined ? {} : { challenge }),
+      ...(answer === undefined ? {} : { challenge: answer }),
       ...(takeoverGrant === undefined ? {} : { takeover_grant: takeoverGrant }),
     }
     const session = await this.#transport().call(sessions.start, { body }, options)
@@ -109,6 +124,12 @@ export class SessionKeeper {
     const { clockOffsetMs: clock_offset_ms } = this
     await this.#keep({ ...before, session_id: id, generation, policy, clock_offset_ms })
     return session
+  }
+
+  /** A fresh one for each start: it is used once, within a minute. */
+  async #challenge(options: CallOptions): Promise<string | undefined> {
+    if (!this.#needsChallenge) return undefined
+    return (await this.#transport().call(sessions.challenge, { body: {} }, options)).challenge
   }
 
   /**

@@ -8,9 +8,11 @@ import { bootstrapRoutes } from './bootstrap/routes.ts'
 import type { Context } from './context.ts'
 import { conversationRoutes } from './conversations/routes.ts'
 import { credentialOwnerRoutes } from './credentials/owner-routes.ts'
+import { socketRoute } from './delivery/socket.ts'
 import { enrollmentOwnerRoutes, enrollmentRoutes } from './enrollments/routes.ts'
 import { environmentOwnerRoutes } from './environments/owner-routes.ts'
 import { Fault } from './fault.ts'
+import { guideRoutes } from './guides/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { refuseTarget, useFaults } from './http/faults.ts'
 import { useFraming } from './http/framing.ts'
@@ -26,7 +28,8 @@ import { ownerRoutes } from './owners/owner-routes.ts'
 import { pairingOwnerRoutes } from './pairings/owner-routes.ts'
 import { peerRoutes } from './peers/routes.ts'
 import { projectOwnerRoutes } from './projects/owner-routes.ts'
-import { sessionRoutes } from './sessions/routes.ts'
+import { recipientKeyOwnerRoutes, recipientKeyRoutes } from './recipient-keys/routes.ts'
+import { sessionOwnerRoutes, sessionRoutes } from './sessions/routes.ts'
 
 const maxHeaderBytes = 16 * 1024
 
@@ -93,11 +96,14 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
 
     enrollmentRoutes(api, context)
     bootstrapRoutes(api, context)
+    guideRoutes(api, context)
     sessionRoutes(api, context)
     peerRoutes(api, context)
+    recipientKeyRoutes(api, context)
     conversationRoutes(api, context)
     messageRoutes(api, context)
     inboxRoutes(api, context)
+    socketRoute(api, context)
     acknowledgementRoutes(api, context)
 
     ownerRoutes(api, context)
@@ -107,6 +113,8 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     pairingOwnerRoutes(api, context)
     enrollmentOwnerRoutes(api, context)
     credentialOwnerRoutes(api, context)
+    sessionOwnerRoutes(api, context)
+    recipientKeyOwnerRoutes(api, context)
     messageOwnerRoutes(api, context)
   })
 }

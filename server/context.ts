@@ -5,6 +5,8 @@ import type { Reader } from './database/reader.ts'
 import type { Writer } from './database/transaction.ts'
 import type { Offers } from './delivery/offers.ts'
 import type { Presence } from './delivery/presence.ts'
+import type { Receipts } from './delivery/receipts.ts'
+import type { Streams } from './delivery/streams.ts'
 import type { Wakeups } from './delivery/wakeups.ts'
 import type { Identities } from './identity/identities.ts'
 import type { Throttle } from './identity/throttle.ts'
@@ -31,6 +33,8 @@ export interface Context {
   readonly replayFloor: () => number
   readonly log: FastifyBaseLogger
   readonly wakeups: Wakeups
+  readonly receipts: Receipts
+  readonly streams: Streams
   readonly presence: Presence
   readonly offers: Offers
   readonly identities: Identities

@@ -13,7 +13,7 @@ import { refuseGetBody, refuseSecondOrigin } from './http/framing.ts'
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
 import { parseBody, rawBody } from './http/raw-body.ts'
-import { proveBody, proveHead } from './identity/agent.ts'
+import { proveRequestBody, proveRequestHead } from './identity/agent.ts'
 import type { CallerOf } from './identity/callers.ts'
 import { proveOwner } from './identity/owner.ts'
 import { requireIdempotencyKey } from './identity/raw-headers.ts'
@@ -39,11 +39,7 @@ export function route<E extends EndpointSpec>(
   handler: (call: Call<E>) => Result<E>,
 ): void {
   app.route({
-    method: entry.method,
-    url: entry.path.replace(/\{([a-z_]+)\}/g, ':$1'),
-    schema: describeRoute(entry),
-    onRequest: (request) => before(context, entry, request),
-    preValidation: (request) => afterBody(entry, request),
+    ...hooks(context, entry),
     handler: async (request, reply) => {
       const result = await handler({
         params: request.params as ParamsOf<E>,
@@ -61,6 +57,30 @@ export function route<E extends EndpointSpec>(
   })
 }
 
+/** An entry whose answer is not JSON: the handler takes the connection over. */
+export function stream<E extends EndpointSpec & { readonly stream: true }>(
+  app: FastifyInstance,
+  context: Context,
+  entry: E,
+  handler: (call: Pick<Call<E>, 'caller' | 'request' | 'reply'>) => Promise<void>,
+): void {
+  app.route({
+    ...hooks(context, entry),
+    handler: async (request, reply) => {
+      await handler({ caller: request.caller as CallerOf<E['caller']>, request, reply })
+    },
+  })
+}
+
+/** What runs before the handler of any entry. */
+const hooks = (context: Context, entry: EndpointSpec) => ({
+  method: entry.method,
+  url: entry.path.replace(/\{([a-z_]+)\}/g, ':$1'),
+  schema: describeRoute(entry),
+  onRequest: (request: FastifyRequest) => before(context, entry, request),
+  preValidation: (request: FastifyRequest) => afterBody(entry, request),
+})
+
 const noKey: Keyed = { method: '', route: '', key: '', fingerprint: Buffer.alloc(0) }
 const keyedBodies = new WeakMap<FastifyRequest, Keyed>()
 
@@ -72,7 +92,8 @@ async function before(context: Context, entry: EndpointSpec, request: FastifyReq
   else refuseSecondOrigin(raw)
   if (isOwners) refuseCrossSite(raw)
   refuseGetBody(raw)
-  if (entry.caller === 'agent' || entry.caller === 'agent-without-session') return proveHead(context, request)
+  if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
+    return proveRequestHead(context, request)
   if (entry.idempotent) requireIdempotencyKey(raw.rawHeaders)
   if (entry.caller === 'owner') await proveOwner(context, request, entry)
 }
@@ -80,7 +101,8 @@ async function before(context: Context, entry: EndpointSpec, request: FastifyReq
 /** Between the body and its schema. */
 async function afterBody(entry: EndpointSpec, request: FastifyRequest): Promise<void> {
   const bytes = rawBody(request)
-  if (entry.caller === 'agent' || entry.caller === 'agent-without-session') await proveBody(request, entry)
+  if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
+    await proveRequestBody(request, entry)
   if (request.caller === null) {
     const { ip: address, id: request_id } = request
     const user_agent = request.headers['user-agent'] ?? ''

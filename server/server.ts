@@ -14,7 +14,10 @@ import type { Context } from './context.ts'
 import { lockDataFolder } from './database/lock.ts'
 import { createOffers } from './delivery/offers.ts'
 import { createPresence } from './delivery/presence.ts'
-import { startRecheck } from './delivery/recheck.ts'
+import { createReceipts } from './delivery/receipts.ts'
+import { startAccessRecheck, startRecheck } from './delivery/recheck.ts'
+import { useSocket } from './delivery/socket.ts'
+import { createStreams } from './delivery/streams.ts'
 import { createWakeups } from './delivery/wakeups.ts'
 import { isEnvelopeKey } from './health/readiness.ts'
 import { createIdentities } from './identity/identities.ts'
@@ -75,6 +78,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       )
     }
     await useRoutes(app, context)
+    useSocket(app, context)
     await app.listen({ host: config.host, port: config.port })
     return await running({ config, app, context, store, lock, end, stopping })
   } catch (error) {
@@ -110,6 +114,8 @@ function createContext({ config, clock, random, app, store, stopping }: Parts): 
     replayFloor: store.nonces.floor,
     log: app.log,
     wakeups: createWakeups(),
+    receipts: createReceipts(),
+    streams: createStreams(monotonicMs),
     presence: createPresence(clock, config.maxWaits),
     offers: createOffers(),
     identities: createIdentities(store.reader.read),
@@ -145,13 +151,18 @@ async function running({
 }: Running): Promise<RunningServer> {
   const { url, port } = addressOf(app, config)
   writeFileSync(addressPath(config.data), `${JSON.stringify({ url, pid: process.pid })}\n`, { mode: 0o600 })
-  const stopTimers = [startRecheck(context), startNoncePurge(context, store.nonces)]
+  const stopTimers = [
+    startRecheck(context),
+    startAccessRecheck(context),
+    startNoncePurge(context, store.nonces),
+  ]
   const setupLink = await offerSetup(context)
 
   let stopped: Promise<void> | undefined
   const shutDown = async () => {
     stopping.abort()
     for (const stopTimer of stopTimers) stopTimer()
+    context.streams.stop()
     rmSync(addressPath(config.data), { force: true })
     const cut = setTimeout(() => app.server.closeAllConnections(), graceMs)
     await app.close()

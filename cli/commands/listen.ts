@@ -7,7 +7,7 @@
  *
  * Contract §12.
  */
-import type { InboxPage } from '../../sdk/index.ts'
+import type { ReceivedPage } from '../../sdk/index.ts'
 import type { Agent } from '../agent.ts'
 import { type Command, command, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
@@ -101,13 +101,14 @@ async function receive(
   return heard
 }
 
-/** Tells of redeliveries: how many messages are unacknowledged, when that number is another one. */
-function unacknowledgedTeller({ output }: CliContext): (page: InboxPage) => void {
-  let told = 0
+/** Tells of redeliveries, once while nothing changes: by their number where the node told it. */
+function unacknowledgedTeller({ output }: CliContext): (page: ReceivedPage) => void {
+  let told = ''
   return ({ messages, waiting }) => {
-    const isRedelivery = messages.some(({ delivery }) => delivery.attempt > 1)
-    if (waiting === told || !isRedelivery) return
-    told = waiting
-    output.note(`${waiting} unacknowledged: bridge inbox shows them, bridge ack acknowledges`)
+    const again = messages.filter(({ delivery }) => delivery.attempt > 1).length
+    const count = `${waiting ?? `${again} or more`}`
+    if (again === 0 || count === told) return
+    told = count
+    output.note(`${count} unacknowledged: bridge inbox shows them, bridge ack acknowledges`)
   }
 }

@@ -1,21 +1,25 @@
 /** The connection words as a table: what presence answers after each thing that it can have observed. */
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
-import { createPresence } from '../../server/delivery/presence.ts'
+import { createPresence, type StoredContact } from '../../server/delivery/presence.ts'
 import { table } from './markdown.ts'
 
 const start = Date.parse('2026-01-01T00:00:00.000Z')
+
+type Schedule = Pick<StoredContact, 'contact_mode'> & Partial<StoredContact>
 
 /** What presence says `after` seconds once `happened` took place at the start. */
 function observed(
   after: number,
   happened: (presence: ReturnType<typeof createPresence>, at: Date) => void,
+  schedule?: Schedule,
 ): Connection {
   let now = new Date(start)
   const presence = createPresence(() => now, limits.waitsPerNode)
   happened(presence, now)
   now = new Date(start + after * 1000)
-  return presence.connection('agent', now, null)
+  const stored = { last_contact_at: null, session_state: 'active' as const, contact_interval_seconds: null }
+  return presence.connection('agent', now, schedule && { ...stored, ...schedule })
 }
 
 export function connectionTable(): string {
@@ -35,14 +39,20 @@ export function connectionTable(): string {
         presence.openWait('agent', 'session')()
       }),
     ]),
+    ...[30, 90, 91].map((seconds): [string, Connection] => [
+      `a schedule of 60 seconds, contact ${seconds} seconds ago`,
+      observed(seconds, contact, { contact_mode: 'short_poll', contact_interval_seconds: 60 }),
+    ]),
+    ['checkpoints, contact just now', observed(0, contact, { contact_mode: 'checkpoint' })],
   ]
   return table(
-    ['observed', '`connected`', '`listening_now`', '`next_contact.kind`'],
+    ['observed', '`connected`', '`listening_now`', '`next_contact.kind`', '`overdue`'],
     cases.map(([words, { connected, listening_now, next_contact }]) => [
       words,
       String(connected),
       String(listening_now),
       `\`${next_contact.kind}\``,
+      String(next_contact.overdue),
     ]),
   )
 }

@@ -151,13 +151,16 @@ function startTable(): string {
     client_name: 'client',
     last_contact_at: now.toISOString(),
   }
-  const lately = { lastContactAt: ago(limits.sessionAliveSeconds - 1).toISOString(), hasOpenWait: false }
-  const longAgo = { lastContactAt: ago(limits.sessionAliveSeconds).toISOString(), hasOpenWait: false }
+  const unscheduled = { hasOpenWait: false, mode: null, intervalSeconds: null }
+  const lately = { lastContactAt: ago(limits.sessionAliveSeconds - 1).toISOString(), ...unscheduled }
+  const longAgo = { lastContactAt: ago(limits.sessionAliveSeconds).toISOString(), ...unscheduled }
   const waiting = { ...longAgo, hasOpenWait: true }
+  const scheduled = { ...longAgo, mode: 'short_poll' as const, intervalSeconds: 60 }
   const standings = [
     ['none', undefined, longAgo],
     [`alive: contact ${limits.sessionAliveSeconds - 1} seconds ago`, active, lately],
     ['alive: an open wait', active, waiting],
+    ['alive: a declared schedule that has not run out twice', active, scheduled],
     [`not alive: contact ${limits.sessionAliveSeconds} seconds ago, no wait`, active, longAgo],
   ] as const
   const newcomers = [

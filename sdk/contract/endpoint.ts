@@ -35,6 +35,8 @@ export interface EndpointSpec {
   readonly idempotent?: true
   /** The owner's session must be signed in or confirmed within the last ten minutes. */
   readonly fresh?: true
+  /** Not a JSON answer: an event stream, or an upgrade to a socket. */
+  readonly stream?: true
   /** Only the owner, not a project administrator. */
   readonly ownerOnly?: true
   readonly summary: string

@@ -20,30 +20,38 @@
 import { bootstrap } from './agent/bootstrap.ts'
 import { conversations } from './agent/conversations.ts'
 import { enrollments } from './agent/enrollments.ts'
+import { guides } from './agent/guides.ts'
 import { acknowledgements, inbox, messages } from './agent/messages.ts'
 import { peers } from './agent/peers.ts'
+import { recipientKeys } from './agent/recipient-keys.ts'
 import { sessions } from './agent/sessions.ts'
+import { streams } from './agent/streams.ts'
 import type { EndpointSpec } from './endpoint.ts'
 import { health } from './health.ts'
-import { agents } from './owner/agents.ts'
-import { credentials } from './owner/credentials.ts'
+import { agents, recipientKeys as ownerRecipientKeys } from './owner/agents.ts'
+import { credentials, takeovers } from './owner/credentials.ts'
 import { enrollments as ownerEnrollments } from './owner/enrollments.ts'
 import { environments } from './owner/environments.ts'
 import { conversations as ownerConversations, messages as ownerMessages } from './owner/messages.ts'
 import { pairings } from './owner/pairings.ts'
 import { projects } from './owner/projects.ts'
 import { signIn } from './owner/sign-in.ts'
+import { connectionMode } from './presence.ts'
 
 export const contract = {
   health,
   enrollments,
   bootstrap,
+  guides,
   sessions,
+  connectionMode,
+  recipientKeys,
   peers,
   conversations,
   messages,
   inbox,
   acknowledgements,
+  streams,
   owner: {
     signIn,
     projects,
@@ -52,6 +60,8 @@ export const contract = {
     pairings,
     enrollments: ownerEnrollments,
     credentials,
+    takeovers,
+    recipientKeys: ownerRecipientKeys,
     messages: ownerMessages,
     conversations: ownerConversations,
   },

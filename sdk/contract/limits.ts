@@ -19,6 +19,13 @@ export const limits = {
   sequenceMax: 9_007_199_254_740_991,
 
   inboxWaitSeconds: 20,
+  streamSeconds: 20,
+  heartbeatSeconds: 10,
+  streamRetryMs: 250,
+  streamBufferBytes: 1024 * 1024,
+  socketAuthSeconds: 5,
+  socketFrameBytes: 64 * 1024,
+  recheckSeconds: 2,
   redeliverySeconds: 60,
   /** Of a page of this many messages, one place is kept for a redelivery that is due. */
   redeliveryShare: 10,
@@ -30,6 +37,12 @@ export const limits = {
   connectedSeconds: 60,
   listeningGraceSeconds: 5,
   sessionAliveSeconds: 90,
+  sessionAliveCheckpointSeconds: 3600,
+  sessionAliveScheduleMargin: 30,
+  scheduleSeconds: { min: 5, max: 86_400 },
+  overdueSeconds: 30,
+  challengeSeconds: 60,
+  takeoverTtlSeconds: { min: 60, max: 3600, default: 600 },
   sessionReplacements: 3,
   sessionReplacementWindowSeconds: 600,
 

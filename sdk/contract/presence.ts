@@ -4,7 +4,9 @@
  * Spec §1; contract §6.
  */
 import { type Static, Type } from 'typebox'
-import { Nullable, named, Timestamp } from './primitives.ts'
+import { endpoint } from './endpoint.ts'
+import { limits } from './limits.ts'
+import { Nullable, named, ref, Strict, Timestamp } from './primitives.ts'
 
 export const Connection = named(
   'Connection',
@@ -26,3 +28,38 @@ export const Connection = named(
   }),
 )
 export type Connection = Static<typeof Connection>
+
+/** When the agent means to come back: by a schedule, or after its current work step. Streams are observed, not declared. */
+export const ContactSchedule = named(
+  'ContactSchedule',
+  Type.Union([
+    Strict({
+      mode: Type.Literal('short_poll'),
+      interval_seconds: Type.Integer({
+        minimum: limits.scheduleSeconds.min,
+        maximum: limits.scheduleSeconds.max,
+      }),
+    }),
+    Strict({ mode: Type.Literal('checkpoint') }),
+  ]),
+)
+export type ContactSchedule = Static<typeof ContactSchedule>
+
+export const ConnectionModeSet = named(
+  'ConnectionModeSet',
+  Type.Object({ schedule: ref(ContactSchedule), connection: ref(Connection) }),
+)
+export type ConnectionModeSet = Static<typeof ConnectionModeSet>
+
+export const connectionMode = {
+  report: endpoint({
+    id: 'connectionMode.report',
+    method: 'POST',
+    path: '/api/v1/connection-mode',
+    caller: 'agent',
+    summary: 'Report scheduled short polling or work-checkpoint polling.',
+    body: ContactSchedule,
+    response: ConnectionModeSet,
+    errors: [],
+  }),
+}

@@ -1,128 +1,195 @@
 /**
- * Hearing about new messages: one stream of inbox pages, whichever way they come.
+ * Hearing about new messages: one stream of pages, whichever way they come.
  *
- * - Once heard, the node may go away and come back: the listener asks again, with growing pauses up to 15 seconds.
+ * - Socket, then event stream, then long-poll, of those that the node offers. One that does not get through is left for
+ *   the next, and tried again later; see choice.ts. Transports change between two connections, never in the middle of
+ *   one, so that nothing on its way is cut off.
+ * - Once heard, the node may go away and come back: the listener opens again, with growing pauses up to 15 seconds.
  *   A node that was never heard is an error, since its address may be wrong.
- * - It ends by itself when the owner's policy says so: so long without a message, or so many empty answers.
- * - Reading never acknowledges.
+ * - What only a person can mend is thrown: a fenced session, a revoked credential, a disabled agent, an archived project.
+ * - It ends by itself when the owner's policy says so: so long without a message, or so many empty pages.
+ * - Reading never acknowledges. An offer counts once its bytes left the node: what a stream had pushed to a reader that
+ *   went away comes again after the redelivery interval. So who takes one page and goes uses long-poll alone, which is
+ *   given no more than it takes.
  *
- * Contract §5 (policy), §6.
+ * Contract §5 (policy), §6, §12 `listen`, §13.
  */
 import { setTimeout as timer } from 'node:timers/promises'
-import type { Acknowledged, InboxPage, OfferedMessage } from '../contract/agent/messages.ts'
 import type { SessionPolicy } from '../contract/agent/sessions.ts'
+import { limits } from '../contract/limits.ts'
+import type { BootstrapReader } from '../resources/bootstrap.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import type { CallOptions } from '../transport/http.ts'
+import { Attempt } from './attempt.ts'
+import { Choice, type ListenTransport, listenTransports } from './choice.ts'
+import { eventStream } from './event-stream.ts'
+import type { Heard } from './line.ts'
 import { longPoll } from './long-poll.ts'
-
-export interface ReceivedMessage extends OfferedMessage {
-  /** Say that it is durably recorded. */
-  acknowledge(): Promise<Acknowledged>
-}
-
-export interface ListenOptions extends Pick<CallOptions, 'signal'> {
-  /** The most messages of a page. */
-  readonly limit?: number | undefined
-  /** When to stop by itself. */
-  readonly until?: Date | undefined
-  /** The node went away (with the reason), or is back. */
-  readonly onConnection?: ((away: Error | undefined) => void) | undefined
-}
+import { HandedOver } from './offers.ts'
+import { Patience } from './patience.ts'
+import type { ListenOptions, ReceivedPage } from './received.ts'
+import { socketStream } from './socket.ts'
+import type { Streaming } from './streaming.ts'
+import { judge } from './verdict.ts'
 
 export interface Listening {
   readonly inbox: Inbox
+  readonly bootstrap: BootstrapReader
+  readonly streaming: Streaming
+  readonly transports: readonly ListenTransport[] | undefined
   /** The owner's, as the session was told. */
   readonly policy: () => Promise<SessionPolicy | null>
+  readonly isAcknowledged: (messageId: string) => boolean
   readonly clock: () => Date
+  readonly monotonicMs: () => number
   readonly random: (bytes: number) => Buffer
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
 }
 
 const pauses = { firstMs: 500, longestMs: 15_000 } as const
+/** A connection that lasted so long was a good one: what broke it later is another matter. */
+const steadyMs = 30_000
+/** Failures in a row before the caller hears that the node is away: a connection that is replaced at once is no news. */
+const failuresUntilTold = 2
 
-/** Every page until `until`, the policy's end, or the abort, which throws. */
-export async function* inboxPages(
-  listening: Listening,
-  options: ListenOptions,
-): AsyncGenerator<InboxPage, void, undefined> {
-  const leftMs = () => (options.until?.getTime() ?? Number.POSITIVE_INFINITY) - listening.clock().getTime()
-  const patience = new Patience(listening)
-  let failures = 0
-  let heard = false
-  while (leftMs() > 0) {
-    try {
-      for await (const page of longPoll(listening.inbox, { ...options, leftMs })) {
-        if (failures > 0) options.onConnection?.(undefined)
-        failures = 0
-        heard = true
-        yield page
-        if (await patience.isOver(page)) return
-      }
-    } catch (error) {
-      if (!heard || !mayPass(error)) throw error
-      if (failures === 0) options.onConnection?.(error)
-      failures += 1
-      await pause(listening, pauseMs(failures, error, listening.random), leftMs(), options.signal)
-    }
-  }
-}
-
-/** The owner's limits to listening without news. */
-class Patience {
+export class Listener {
   readonly #listening: Listening
-  #since: number
-  #empty = 0
+  readonly #options: ListenOptions
+  readonly #patience: Patience
+  readonly #handedOver: HandedOver
+  #transport: ListenTransport | undefined
+  #isHeard = false
+  #failures = 0
+  #isToldAway = false
 
-  constructor(listening: Listening) {
+  constructor(listening: Listening, options: ListenOptions) {
     this.#listening = listening
-    this.#since = listening.clock().getTime()
+    this.#options = options
+    this.#patience = new Patience(listening.policy, listening.clock)
+    this.#handedOver = new HandedOver(listening.isAcknowledged)
   }
 
-  async isOver(page: InboxPage): Promise<boolean> {
-    const now = this.#listening.clock().getTime()
-    if (page.messages.length > 0) {
-      this.#since = now
-      this.#empty = 0
-      return false
+  /** Every page until `until`, the policy's end, or the abort, which throws. */
+  async *pages(): AsyncGenerator<ReceivedPage, void, undefined> {
+    const order = await this.#usable()
+    const choice = new Choice(order, this.#listening.monotonicMs)
+    while (this.#leftMs() > 0) {
+      const transport = choice.pick()
+      const attempt = this.#attempt()
+      try {
+        for await (const heard of this.#open(transport, attempt, choice)) {
+          if (heard === 'open') this.#opened(transport)
+          else {
+            yield* this.#handOver(heard)
+            if (await this.#patience.isOver(heard)) return
+          }
+        }
+        choice.proved(transport)
+        this.#failures = 0
+        if (transport === 'sse') await this.#pause(limits.streamRetryMs)
+      } catch (error) {
+        await this.#failed(error, transport, attempt, choice)
+      } finally {
+        attempt.close()
+      }
     }
-    this.#empty += 1
-    const { idle_seconds: idle, empty_polls: polls } = (await this.#listening.policy()) ?? unlimited
-    return (idle !== null && now - this.#since >= idle * 1000) || (polls !== null && this.#empty >= polls)
   }
-}
 
-const unlimited: SessionPolicy = { idle_seconds: null, empty_polls: null }
-
-/** What time mends: the node is away or full, or another wait of this session is still open. */
-function mayPass(error: unknown): error is Error {
-  if (error instanceof BridgeError) {
-    return error.status === 503 || error.code === 'wait_limit' || error.code === 'rate_limited'
+  /** What the node offers of what is allowed; what is allowed when it offers none of it, so that it says why. */
+  async #usable(): Promise<readonly ListenTransport[]> {
+    const allowed = this.#options.transports ?? this.#listening.transports ?? listenTransports
+    if (allowed.every((transport) => transport === 'long-poll')) return allowed
+    const { capabilities } = await this.#listening.bootstrap.get({ signal: this.#options.signal })
+    this.#isHeard = true
+    const { inbox, sse, socket } = capabilities
+    const offers: Record<ListenTransport, boolean> = { socket, sse, 'long-poll': inbox }
+    const usable = allowed.filter((transport) => offers[transport])
+    return usable.length > 0 ? usable : allowed
   }
-  return error instanceof LocalError && passing.has(error.code)
-}
 
-/** A proxy before a restarting node may answer anything for a while. */
-const passing: ReadonlySet<LocalError['code']> = new Set(['unreachable', 'timeout', 'bad_response'])
+  #attempt(): Attempt {
+    const { clock, monotonicMs } = this.#listening
+    const { signal, onReceipts } = this.#options
+    return new Attempt({ clock, monotonicMs, signal, onReceipts, leftMs: () => this.#leftMs() })
+  }
 
-function pauseMs(failures: number, error: Error, random: (bytes: number) => Buffer): number {
-  const grown = Math.min(pauses.longestMs, pauses.firstMs * 2 ** (failures - 1))
-  const jitter = random(4).readUInt32BE() / 2 ** 32
-  const named = error instanceof BridgeError ? (error.retryAfterMs ?? 0) : 0
-  return Math.max(named, grown * (0.5 + jitter / 2))
-}
+  #open(
+    transport: ListenTransport,
+    attempt: Attempt,
+    choice: Choice,
+  ): AsyncGenerator<Heard, void, undefined> {
+    const { inbox, streaming } = this.#listening
+    if (transport === 'socket') return socketStream(streaming, attempt)
+    if (transport === 'sse') return eventStream(streaming, attempt)
+    const goesOn = () => choice.pick() === 'long-poll'
+    return longPoll(inbox, attempt, { limit: this.#options.limit, goesOn })
+  }
 
-async function pause(
-  { sleep }: Listening,
-  ms: number,
-  leftMs: number,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const bounded = Math.max(0, Math.min(ms, leftMs))
-  try {
-    if (sleep !== undefined) await sleep(bounded, signal)
-    else await timer(bounded, undefined, signal === undefined ? {} : { signal })
-  } catch (cause) {
-    throw new LocalError('aborted', 'listening was given up by the caller', { cause })
+  #opened(transport: ListenTransport): void {
+    this.#isHeard = true
+    if (this.#isToldAway) this.#options.onConnection?.(undefined)
+    this.#isToldAway = false
+    if (this.#transport !== transport) this.#options.onTransport?.(transport)
+    this.#transport = transport
+  }
+
+  /** A page less what was handed over before; one that holds nothing else is no page. */
+  *#handOver(page: ReceivedPage): Generator<ReceivedPage, void, undefined> {
+    if (page.messages.length === 0) yield page
+    const { limit = page.messages.length } = this.#options
+    for (let from = 0; from < page.messages.length; from += limit) {
+      const messages = this.#handedOver.take(page.messages.slice(from, from + limit))
+      const has_more = page.has_more || from + limit < page.messages.length
+      if (messages.length > 0) yield { ...page, messages, has_more }
+    }
+  }
+
+  /** Decide, and wait where that helps. @throws what nothing here mends. */
+  async #failed(error: unknown, transport: ListenTransport, attempt: Attempt, choice: Choice): Promise<void> {
+    if (attempt.slept) return
+    if (attempt.signal.aborted) throw attempt.signal.reason
+    const wasOpen = attempt.openedMs !== undefined
+    const verdict = judge(error, transport, wasOpen)
+    if (verdict === 'final' || !this.#isHeard || !(error instanceof Error)) throw error
+    const wasSteady = attempt.livedMs >= steadyMs
+    if (wasSteady) choice.proved(transport)
+    else if (verdict === 'suspect') choice.suspect(transport)
+    else if (verdict === 'barred') choice.bar(transport)
+    if (choice.isExhausted && this.#transport === undefined) throw error
+    const isFirst = wasSteady || (transport === 'long-poll' && wasOpen)
+    this.#failures = isFirst ? 1 : this.#failures + 1
+    if (choice.pick() !== transport) return
+    this.#tellAway(error)
+    await this.#pause(this.#pauseMs(error))
+  }
+
+  #tellAway(error: Error): void {
+    if (this.#isToldAway || this.#failures < failuresUntilTold) return
+    this.#isToldAway = true
+    this.#options.onConnection?.(error)
+  }
+
+  #pauseMs(error: Error): number {
+    const grown = Math.min(pauses.longestMs, pauses.firstMs * 2 ** (this.#failures - 1))
+    const jitter = this.#listening.random(4).readUInt32BE() / 2 ** 32
+    const named = error instanceof BridgeError ? (error.retryAfterMs ?? 0) : 0
+    return Math.max(named, grown * (0.5 + jitter / 2))
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const { sleep } = this.#listening
+    const { signal } = this.#options
+    const bounded = Math.max(0, Math.min(ms, this.#leftMs()))
+    try {
+      if (sleep !== undefined) await sleep(bounded, signal)
+      else await timer(bounded, undefined, signal === undefined ? {} : { signal })
+    } catch (cause) {
+      throw new LocalError('aborted', 'listening was given up by the caller', { cause })
+    }
+  }
+
+  #leftMs(): number {
+    const { until } = this.#options
+    return (until?.getTime() ?? Number.POSITIVE_INFINITY) - this.#listening.clock().getTime()
   }
 }

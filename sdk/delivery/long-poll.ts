@@ -1,22 +1,29 @@
 /** The inbox as a stream of pages: one long-poll after another. Contract §6. */
-import type { InboxPage } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
 import type { Inbox } from '../resources/inbox.ts'
-import type { CallOptions } from '../transport/http.ts'
+import type { Attempt } from './attempt.ts'
+import type { Heard } from './line.ts'
 
-export interface LongPollOptions extends CallOptions {
-  readonly limit?: number | undefined
-  /** Milliseconds until the stream ends; it waits no longer than that. */
-  readonly leftMs: () => number
+export interface LongPollOptions {
+  readonly limit: number | undefined
+  /** Asked between two polls. */
+  readonly goesOn: () => boolean
 }
 
-/** Every page, empty ones included. Ends when no time is left. @throws what the inbox refuses. */
+/** Every page, empty ones included. Ends when no time is left, or when it is not to go on. @throws what the inbox refuses. */
 export async function* longPoll(
   inbox: Inbox,
-  { leftMs, ...options }: LongPollOptions,
-): AsyncGenerator<InboxPage, void, undefined> {
-  for (let left = leftMs(); left > 0; left = leftMs()) {
-    const waitSeconds = Math.min(limits.inboxWaitSeconds, Math.ceil(left / 1000))
-    yield await inbox.read({ ...options, waitSeconds })
-  }
+  attempt: Attempt,
+  { limit, goesOn }: LongPollOptions,
+): AsyncGenerator<Heard, void, undefined> {
+  const { leftMs, monotonicMs } = attempt.options
+  do {
+    const waitSeconds = Math.min(limits.inboxWaitSeconds, Math.ceil(leftMs() / 1000))
+    const page = await inbox.read({ limit, waitSeconds, signal: attempt.signal })
+    if (attempt.openedMs === undefined) {
+      attempt.openedMs = monotonicMs()
+      yield 'open'
+    }
+    yield page
+  } while (leftMs() > 0 && goesOn())
 }

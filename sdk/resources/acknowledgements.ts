@@ -6,9 +6,11 @@ import type { Call } from './call.ts'
 
 export class Acknowledgements {
   readonly #call: Call
+  readonly #onAcknowledged: ((messageIds: readonly string[]) => void) | undefined
 
-  constructor(call: Call) {
+  constructor(call: Call, onAcknowledged?: (messageIds: readonly string[]) => void) {
     this.#call = call
+    this.#onAcknowledged = onAcknowledged
   }
 
   /**
@@ -23,6 +25,7 @@ export class Acknowledgements {
     for (let from = 0; from < ids.length; from += limits.acknowledgeIds) {
       const message_ids = ids.slice(from, from + limits.acknowledgeIds)
       const answer = await this.#call(entries.create, { body: { message_ids } }, options)
+      this.#onAcknowledged?.(message_ids)
       acknowledged.push(...answer.acknowledged)
       already.push(...answer.already)
     }

@@ -1,5 +1,10 @@
 /** Starting and closing the session on purpose. Calls start one by themselves when there is none. Contract §5. */
-import { sessions as entries, type Session, type SessionClosed } from '../contract/agent/sessions.ts'
+import {
+  type Challenge,
+  sessions as entries,
+  type Session,
+  type SessionClosed,
+} from '../contract/agent/sessions.ts'
 import type { SessionKeeper, StartOptions } from '../session.ts'
 import { BridgeError, type RefusalCode } from '../transport/failures.ts'
 import type { CallOptions } from '../transport/http.ts'
@@ -18,9 +23,19 @@ export class Sessions {
   }
 
   /**
-   * Start a session, or resume the active one of this instance.
+   * The single-use challenge of a device-bound start. {@link start} fetches one by itself.
    *
-   * @throws session_active while another instance is alive; takeover_pending while a grant is open.
+   * @throws state_conflict for an identity that needs none.
+   */
+  challenge(options: CallOptions = {}): Promise<Challenge> {
+    return this.#call(entries.challenge, { body: {} }, options)
+  }
+
+  /**
+   * Start a session, or resume the active one of this instance; after a takeover with its grant.
+   *
+   * @throws session_active while another instance is alive; takeover_pending while a grant is open and this is not it;
+   *   challenge_invalid, device_mismatch on another machine than the enrolled one.
    */
   start(options: StartOptions = {}): Promise<Session> {
     return this.#keeper.start(options)

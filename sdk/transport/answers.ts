@@ -7,6 +7,7 @@
  * Contract §1.
  */
 import type { ErrorBody } from '../contract/error-body.ts'
+import { errors } from '../contract/errors.ts'
 import { type Asked, BridgeError, LocalError, type LocalErrorCode } from './failures.ts'
 import type { FetchResponse } from './fetch.ts'
 
@@ -33,6 +34,32 @@ export async function readAnswer(
   }
   throw local('bad_response', asked, `what answered (status ${status}) does not speak the bridge protocol`)
 }
+
+/** The refusal that came in a frame or an event, without a status of its own. */
+export function refusalOf(asked: Asked, value: unknown): BridgeError | LocalError {
+  const body = typeof value === 'object' && value !== null ? { ...value } : undefined
+  if (!isErrorBody(body))
+    return local('bad_response', asked, 'what refused does not speak the bridge protocol')
+  const entry = Object.hasOwn(errors, body.error) ? errors[body.error] : undefined
+  // A code of a newer node; what it means is told by a request, which has a status.
+  return new BridgeError(asked, entry?.status ?? 400, body)
+}
+
+/** Whether there was no connection to the node at all, whatever it was to carry; a proxy may say so in its place. */
+export const isAway = ({ code, cause }: LocalError): boolean =>
+  code === 'unreachable' && (cause === undefined || away.has(platformCode(cause) ?? ''))
+
+const away: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
 
 /** Who ended an attempt, when it was not the network. */
 export type Ended = 'by-caller' | 'by-time' | undefined
@@ -73,7 +100,8 @@ function platformCode(error: unknown): string | undefined {
   return name === 'HTTPParserError' ? 'HPE_UNNAMED' : undefined
 }
 
-function parseObject(text: string): Record<string, unknown> | undefined {
+/** The object that a JSON text holds; undefined for everything else. */
+export function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined

@@ -16,6 +16,8 @@ export interface FetchInit {
 export interface FetchResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }
+  /** What an event stream is read from; without it there is none. */
+  readonly body?: AsyncIterable<Uint8Array> | null | undefined
   text(): Promise<string>
 }
 
@@ -24,20 +26,22 @@ export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>
 
 export interface Pool {
   readonly fetch: Fetch
-  /** Ends the pool's connections. */
+  /** Ends the pool's connections; a second time does nothing. */
   close(): Promise<void>
 }
 
 /** undici's `fetch` over a pool, both made at the first request. */
 export function pooledFetch(): Pool {
   let opened: ReturnType<typeof openPool> | undefined
+  let closed: Promise<void> | undefined
   return {
     fetch: async (url, init) => {
       opened ??= openPool()
       return (await opened).fetch(url, init)
     },
     close: async () => {
-      if (opened !== undefined) await (await opened).close()
+      closed ??= opened?.then((pool) => pool.close())
+      await closed
     },
   }
 }

@@ -118,6 +118,15 @@ export class Transport {
     this.#options = options
   }
 
+  /** Where requests go. */
+  get address(): Address {
+    return this.#options.address
+  }
+
+  get userAgent(): string {
+    return this.#options.userAgent
+  }
+
   /** @throws BridgeError when the service refuses; LocalError when no answer of it came. */
   async call<const E extends EndpointSpec>(
     entry: E,
@@ -128,6 +137,39 @@ export class Transport {
     return (await this.send(prepare(entry, input, key), options)) as ResponseOf<E>
   }
 
+  /** What authorizes one attempt of a request without a body, for what carries it in another way. */
+  async authorize(request: PreparedRequest): Promise<Record<string, string>> {
+    return this.#options.authority.headers(request, Buffer.alloc(0))
+  }
+
+  /**
+   * One attempt of a GET whose answer is read as it comes. It neither mends nor tries again, and has no time limit: see
+   * {@link mend} and the caller's signal.
+   *
+   * @throws as {@link call}, for every answer but a 200.
+   */
+  async open(
+    request: PreparedRequest,
+    accept: string,
+    { signal }: { readonly signal?: AbortSignal | undefined },
+  ): Promise<FetchResponse> {
+    const { address, authority, fetch } = this.#options
+    const asked = askedOf(request)
+    try {
+      const response = await fetch(urlOf(address, request.target), {
+        method: request.method,
+        headers: { ...this.#plainHeaders(request), accept, ...(await this.authorize(request)) },
+        signal: signal ?? new AbortController().signal,
+        redirect: 'manual',
+      })
+      authority.answered?.(response)
+      if (response.status !== 200) await readAnswer(asked, [], response)
+      return response
+    } catch (error) {
+      throw failureOf(error, asked, signal?.aborted ? 'by-caller' : undefined)
+    }
+  }
+
   /** Send a request as often as the retry policy allows. @throws as {@link call}. */
   async send(request: PreparedRequest, options: CallOptions = {}): Promise<unknown> {
     const body = Buffer.from(request.body ?? '')
@@ -136,13 +178,25 @@ export class Transport {
       try {
         return await this.#attempt(request, body, options)
       } catch (failure) {
-        if (await this.#mend(failure, request, mended, options)) continue
+        if (await this.mend(failure, request, mended, options)) continue
         const { repeatable } = request
         const delay = retryDelay({ attempt, repeatable, failure, jitter: this.#jitter() })
         if (delay === undefined) throw failure
         await this.#sleep(delay, options.signal, request)
       }
     }
+  }
+
+  /** True when the failure was mended, so that the request may go again now; each remedy once for one `mended`. */
+  async mend(
+    failure: unknown,
+    request: PreparedRequest,
+    mended: Set<string>,
+    options: CallOptions,
+  ): Promise<boolean> {
+    const { authority } = this.#options
+    if (!(failure instanceof BridgeError) || authority.mend === undefined) return false
+    return authority.mend(failure, request, mended, options)
   }
 
   async #attempt(
@@ -177,17 +231,6 @@ export class Transport {
       ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(request.idempotencyKey === undefined ? {} : { [headers.idempotencyKey]: request.idempotencyKey }),
     }
-  }
-
-  async #mend(
-    failure: unknown,
-    request: PreparedRequest,
-    mended: Set<string>,
-    options: CallOptions,
-  ): Promise<boolean> {
-    const { authority } = this.#options
-    if (!(failure instanceof BridgeError) || authority.mend === undefined) return false
-    return authority.mend(failure, request, mended, options)
   }
 
   #jitter(): number {

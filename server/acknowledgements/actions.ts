@@ -23,7 +23,7 @@ export function acknowledge(
 ): Promise<Acknowledged> {
   return writeAs(context, caller, async (tx, agent) => {
     const actor = { actor: agentActor(agent), project_id: agent.project_id }
-    const result = await acknowledgeFor(tx, { agentId: agent.agent_id }, ids, actor)
+    const result = await acknowledgeFor(context, tx, { agentId: agent.agent_id }, ids, actor)
     if (result.acknowledged.length > 0) await store.countOut(tx, agent.agent_id, result.acknowledged.length)
     return result
   })
@@ -38,11 +38,12 @@ export function acknowledgeAsOwner(
   return writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, projectId)
     const actor = { actor: ownerActor(caller), project_id: project.id }
-    return acknowledgeFor(tx, { ownerOf: project.id }, ids, actor)
+    return acknowledgeFor(context, tx, { ownerOf: project.id }, ids, actor)
   })
 }
 
 async function acknowledgeFor(
+  context: Context,
   tx: Tx,
   recipient: store.Recipient,
   ids: readonly string[],
@@ -61,5 +62,20 @@ async function acknowledgeFor(
     subject: { type: 'message', id: acknowledged[0] ?? null },
     details: { message_ids: acknowledged },
   })
+  tellSenders(
+    context,
+    tx,
+    found.filter((each) => open.has(each.id)),
+  )
   return { acknowledged, already }
+}
+
+/** Each sender that has a stream open hears of its own messages. */
+function tellSenders(context: Context, tx: Tx, found: readonly store.Found[]): void {
+  const acknowledged_at = tx.nowIso
+  for (const [sender, messages] of Map.groupBy(found, (each) => each.sender_agent_id)) {
+    if (sender === null) continue
+    const receipts = messages.map(({ id }) => ({ message_id: id, acknowledged_at }))
+    tx.afterCommit(() => context.receipts.publish(sender, receipts))
+  }
 }

@@ -46,7 +46,7 @@ export function createAgent(
 }
 
 const view = (context: Context, row: store.AgentView, now: Date): Agent =>
-  store.toAgent(row, context.presence.connection(row.id, now, row.last_contact_at))
+  store.toAgent(row, context.presence.connection(row.id, now, row))
 
 export function listAgents(context: Context, caller: OwnerCaller, projectId: string, query: PageQuery) {
   return readAsOwner(context, caller, async (db, now) => {

@@ -7,24 +7,30 @@ import type { Connection } from '../../sdk/contract/presence.ts'
 import { beforeAll, type PageQuery } from '../database/page.ts'
 import type { AgentRow, RecipientKeyRow, Tables } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
+import type { StoredContact } from '../delivery/presence.ts'
 import { Fault } from '../fault.ts'
 
 type Db = Kysely<Tables>
 
 /** An agent with what else is shown of it. */
-export type AgentView = AgentRow & {
-  readonly recipient: string | null
-  readonly key_fingerprint: string | null
-  readonly registered_at: string | null
-  readonly registered_by: RecipientKeyRow['registered_by'] | null
-  readonly last_contact_at: string | null
-}
+export type AgentView = AgentRow &
+  StoredContact & {
+    readonly recipient: string | null
+    readonly key_fingerprint: string | null
+    readonly registered_at: string | null
+    readonly registered_by: RecipientKeyRow['registered_by'] | null
+  }
 
 /** One query for an agent, its key and its last stored contact; the newest session is found by index. */
 export const agentViews = (db: Db) =>
   db
     .selectFrom('agents')
     .leftJoin('recipient_keys', 'recipient_keys.agent_id', 'agents.id')
+    .leftJoin('sessions as newest', (join) =>
+      join
+        .onRef('newest.agent_id', '=', 'agents.id')
+        .onRef('newest.generation', '=', 'agents.session_generation'),
+    )
     .selectAll('agents')
     .select([
       'recipient_keys.recipient',
@@ -32,15 +38,12 @@ export const agentViews = (db: Db) =>
       'recipient_keys.registered_at',
       'recipient_keys.registered_by',
     ])
-    .select((eb) =>
-      eb
-        .selectFrom('sessions')
-        .select('sessions.last_contact_at')
-        .whereRef('sessions.agent_id', '=', 'agents.id')
-        .orderBy('sessions.generation', 'desc')
-        .limit(1)
-        .as('last_contact_at'),
-    )
+    .select([
+      'newest.last_contact_at',
+      'newest.state as session_state',
+      'newest.contact_mode',
+      'newest.contact_interval_seconds',
+    ])
 
 /** @throws not_found */
 export async function getAgent(db: Db, projectId: string, id: string): Promise<AgentView> {

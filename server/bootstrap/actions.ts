@@ -35,7 +35,7 @@ export function readBootstrap(context: Context, caller: AgentCaller): Promise<Bo
       instructions: renderInstructions(row),
       owner_conversation_id: (await findOwnerConversation(db, agent.agent_id))?.id ?? null,
       policy: await getPolicy(db, agent.project_id),
-      capabilities: { inbox: true, sse: false, socket: false, packages: false, direct: false },
+      capabilities: { inbox: true, sse: true, socket: true, packages: false, direct: false },
       limits: { ...advertised },
     }
   })

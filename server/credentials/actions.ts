@@ -1,5 +1,7 @@
 /** Revoking credentials: sessions are fenced and waits end at once. Contract §3. */
-import type { RevokeResult } from '../../sdk/contract/owner/credentials.ts'
+import { scopes as allScopes } from '../../sdk/contract/endpoint.ts'
+import type { CredentialInput, CredentialIssued, RevokeResult } from '../../sdk/contract/owner/credentials.ts'
+import { getAgent } from '../agents/store.ts'
 import { type Actor, ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { PageQuery } from '../database/page.ts'
@@ -7,6 +9,7 @@ import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
+import { secretDigest } from '../identity/verifier.ts'
 import { getProject } from '../projects/store.ts'
 import { fence } from '../sessions/fencing.ts'
 import * as store from './store.ts'
@@ -46,6 +49,60 @@ export function revokeCredential(
     await revoke(context, tx, credential.id, why)
     return { credential_id: credential.id, revoked_at: tx.nowIso, already: false }
   })
+}
+
+/** A legacy credential: for clients that cannot sign. The secret is shown once; its hash is stored. */
+export function issueLegacy(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly agent_id: string },
+  input: CredentialInput,
+): Promise<CredentialIssued> {
+  const secret = context.random(32).toString('base64url')
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, ids.id)
+    if (project.state === 'archived') throw new Fault('project_archived')
+    const agent = await getAgent(tx.db, project.id, ids.agent_id)
+    if (agent.state === 'disabled') throw new Fault('agent_disabled')
+    const why = { actor: ownerActor(caller), project_id: project.id, reason: 'replaced' }
+    if (input.replaces !== undefined) await replaceOne(context, tx, agent.id, input.replaces, why)
+    const secretSha256 = secretDigest(secret)
+    const id = await store.insertCredential(tx, {
+      project_id: project.id,
+      agent_id: agent.id,
+      binding: 'legacy',
+      public_key: null,
+      device: null,
+      secret_sha256: secretSha256,
+      scopes: JSON.stringify(input.scopes ?? allScopes),
+      // Of the stored hash, so that a list can be compared with a credential file without either showing the secret.
+      fingerprint: `SHA256:${secretSha256.toString('base64').replace(/=+$/, '')}`,
+      expires_at: input.expires_at ?? null,
+    })
+    await recordAudit(tx, {
+      kind: 'credential.issued',
+      ...why,
+      subject: { type: 'credential', id },
+      details: { agent_id: agent.id, binding: 'legacy', expires_at: input.expires_at ?? null },
+    })
+    const row = await store.findCredential(tx.db, project.id, id)
+    if (row === undefined) throw new Error('a credential that was just written is missing')
+    return { credential: store.toCredential(row), secret }
+  })
+}
+
+async function replaceOne(
+  context: Context,
+  tx: Tx,
+  agentId: string,
+  id: string,
+  why: { readonly actor: Actor; readonly project_id: string; readonly reason: string },
+): Promise<void> {
+  const replaced = await store.findCredential(tx.db, why.project_id, id)
+  if (replaced === undefined || replaced.agent_id !== agentId) {
+    throw new Fault('not_found', { message: 'replaces names no credential of this agent.' })
+  }
+  if (replaced.revoked_at === null) await revoke(context, tx, replaced.id, why)
 }
 
 export function listCredentials(context: Context, caller: OwnerCaller, projectId: string, query: PageQuery) {

@@ -14,17 +14,18 @@ export async function insertCredential(
   credential: Pick<
     CredentialRow,
     'project_id' | 'agent_id' | 'binding' | 'public_key' | 'device' | 'scopes' | 'fingerprint'
-  >,
+  > &
+    Partial<Pick<CredentialRow, 'secret_sha256' | 'expires_at'>>,
 ): Promise<string> {
   const id = tx.id()
   await tx.db
     .insertInto('credentials')
     .values({
+      secret_sha256: null,
+      expires_at: null,
       ...credential,
       id,
-      secret_sha256: null,
       created_at: tx.nowIso,
-      expires_at: null,
       revoked_at: null,
       last_used_at: null,
     })

@@ -128,6 +128,21 @@ export interface SessionRow {
   last_contact_at: string
   ended_at: string | null
   replaced_session_id: string | null
+  contact_mode: 'short_poll' | 'checkpoint' | null
+  contact_interval_seconds: number | null
+}
+
+export interface ChallengeRow {
+  challenge_sha256: Buffer
+  credential_id: string
+  device: string
+  expires_at: string
+}
+
+export interface TakeoverRow {
+  agent_id: string
+  grant_sha256: Buffer
+  expires_at: string
 }
 
 export interface ConversationRow {
@@ -244,5 +259,7 @@ export interface Tables {
   idempotency: IdempotencyRow
   audit: AuditRow
   recipient_keys: RecipientKeyRow
+  challenges: ChallengeRow
+  takeovers: TakeoverRow
   schema_migrations: MigrationRow
 }

@@ -11,7 +11,7 @@ import type { InboxPage } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import type { AgentCaller } from '../identity/callers.ts'
-import { type InboxRead, offerOf, readInbox } from '../inbox/actions.ts'
+import { type InboxRead, readInbox } from '../inbox/actions.ts'
 
 interface Poll {
   readonly caller: AgentCaller
@@ -25,15 +25,16 @@ export async function longPoll(
   { caller, query, request, reply }: Poll,
 ): Promise<InboxPage> {
   const limit = query.limit ?? limits.pageDefault
-  const first = await readInbox(context, caller, limit)
+  const first = await readInbox(context, caller, { messages: limit })
   const seconds = query.wait_seconds ?? 0
   const read =
     first.page.messages.length > 0 || seconds === 0
       ? first
       : await waitFor(context, { caller, limit, seconds, request }, first)
-  const settle = offerOf(context, read)
   onFlushed(reply, (flushed) => {
-    settle(flushed).catch((error: unknown) => request.log.error({ err: error }, 'an offer was not recorded'))
+    read
+      .settle(flushed)
+      .catch((error: unknown) => request.log.error({ err: error }, 'an offer was not recorded'))
   })
   return read.page
 }
@@ -56,7 +57,13 @@ async function waitFor(context: Context, wait: Wait, first: InboxRead): Promise<
       const left = deadline - context.monotonicMs()
       if (left <= 0) break
       await bell.ring(Math.min(left, untilDue(read, context.clock())))
-      read = await readInbox(context, wait.caller, wait.limit)
+      read = await readInbox(context, wait.caller, { messages: wait.limit })
+      // What was read before a notice may be over: nothing leaves that an answer to the owner already denies.
+      while (bell.isRung() && read.page.messages.length > 0) {
+        read.drop()
+        bell.hush()
+        read = await readInbox(context, wait.caller, { messages: wait.limit })
+      }
     }
     return read
   } finally {
@@ -86,6 +93,10 @@ function ringable(context: Context, agentId: string, request: FastifyRequest) {
   context.stopping.addEventListener('abort', end)
   return {
     isOver: () => over,
+    isRung: () => rung,
+    hush() {
+      rung = false
+    },
     async ring(ms: number) {
       if (!rung && !over) {
         await new Promise<void>((resolve) => {

@@ -19,16 +19,28 @@ interface Observed {
   renewed: { readonly sessionId: string; readonly atMs: number } | undefined
 }
 
+/** Of the newest session, as the database has it: the last contact may lie ten seconds back. */
+export interface StoredContact {
+  readonly last_contact_at: string | null
+  readonly session_state: 'active' | 'fenced' | 'closed' | null
+  readonly contact_mode: 'short_poll' | 'checkpoint' | null
+  readonly contact_interval_seconds: number | null
+}
+
 export interface Presence {
   /** Authorized contact of an agent. Returns true when the stored time of its session should be renewed. */
   touch(agentId: string, sessionId: string, now: Date): boolean
+  /** Observed activity of an agent whose right to it stands: a listener that answered. */
+  seen(agentId: string, now: Date): void
   /** Open a wait; the returned function ends it. @throws wait_limit, capacity_reached */
   openWait(agentId: string, sessionId: string): () => void
   hasOpenWait(agentId: string): boolean
-  /** The sessions that have an open wait. */
-  waitingSessions(): readonly string[]
-  /** The connection words; `stored` is the last contact that the database knows, from before a restart. */
-  connection(agentId: string, now: Date, stored: string | null): Connection
+  /** The sessions that hold a wait. */
+  waitingSessions(): string[]
+  /** Of those, the ones of whose contact the database has heard nothing for a minute; they count as told from now on. */
+  overdueRenewals(now: Date): string[]
+  /** The connection words; `stored` is what the database knows of the agent's newest session. */
+  connection(agentId: string, now: Date, stored: StoredContact | undefined): Connection
   /** A person at the owner's API. */
   touchOwner(now: Date): void
   ownerConnection(now: Date): Connection
@@ -37,10 +49,12 @@ export interface Presence {
 
 /** The database hears of contact at most this often per session: enough to judge 90 seconds after a restart. */
 const renewalMs = 10_000
+/** And at least this often while a wait is open: one that signs nothing for hours is alive after a restart too. */
+const renewedWithinMs = 60_000
 
 export function createPresence(clock: () => Date, waitsPerNode: number): Presence {
   const agents = new Map<string, Observed>()
-  const sessionWaits = new Map<string, number>()
+  const sessionWaits = new Map<string, { readonly agentId: string; held: number }>()
   let openWaits = 0
   let ownerContact: Date | undefined
 
@@ -57,9 +71,10 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
     agent.waits -= 1
     agent.lastWaitEnded = clock()
     openWaits -= 1
-    const left = (sessionWaits.get(sessionId) ?? 1) - 1
-    if (left === 0) sessionWaits.delete(sessionId)
-    else sessionWaits.set(sessionId, left)
+    const session = sessionWaits.get(sessionId)
+    if (session === undefined) return
+    session.held -= 1
+    if (session.held === 0) sessionWaits.delete(sessionId)
   }
 
   return {
@@ -75,15 +90,19 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       agent.renewed = { sessionId, atMs }
       return true
     },
+    seen(agentId, now) {
+      observe(agentId).lastContact = now
+    },
     openWait(agentId, sessionId) {
-      const held = sessionWaits.get(sessionId) ?? 0
-      if (held >= limits.waitsPerSession) {
+      const session = sessionWaits.get(sessionId) ?? { agentId, held: 0 }
+      if (session.held >= limits.waitsPerSession) {
         throw new Fault('wait_limit', { details: { limit: limits.waitsPerSession }, retryAfterMs: 1000 })
       }
       if (openWaits >= waitsPerNode) {
         throw new Fault('capacity_reached', { details: { limit: 'waits' }, retryAfterMs: 5000 })
       }
-      sessionWaits.set(sessionId, held + 1)
+      session.held += 1
+      sessionWaits.set(sessionId, session)
       observe(agentId).waits += 1
       openWaits += 1
       let open = true
@@ -93,29 +112,64 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       }
     },
     waitingSessions: () => [...sessionWaits.keys()],
+    overdueRenewals(now) {
+      const atMs = now.getTime()
+      const overdue = [...sessionWaits].filter(([sessionId, { agentId }]) => {
+        const { renewed } = observe(agentId)
+        return renewed?.sessionId !== sessionId || Math.abs(atMs - renewed.atMs) >= renewedWithinMs
+      })
+      for (const [sessionId, { agentId }] of overdue) observe(agentId).renewed = { sessionId, atMs }
+      return overdue.map(([sessionId]) => sessionId)
+    },
     hasOpenWait: (agentId) => (agents.get(agentId)?.waits ?? 0) > 0,
     touchOwner(now) {
       ownerContact = now
     },
-    ownerConnection: (now) => describe(undefined, now, ownerContact?.toISOString() ?? null),
-    connection(agentId, now, stored) {
-      const agent = agents.get(agentId)
-      return describe(agent, now, agent?.lastContact?.toISOString() ?? stored)
-    },
+    ownerConnection: (now) => describe(observedOwner(ownerContact), undefined, now),
+    connection: (agentId, now, stored) => describe(agents.get(agentId), stored, now),
   }
 }
 
+const observedOwner = (lastContact: Date | undefined): Observed => ({
+  lastContact,
+  waits: 0,
+  lastWaitEnded: undefined,
+  renewed: undefined,
+})
+
 const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
 
-function describe(agent: Observed | undefined, now: Date, lastContact: string | null): Connection {
+function describe(agent: Observed | undefined, stored: StoredContact | undefined, now: Date): Connection {
   const open = (agent?.waits ?? 0) > 0
   const ended = agent?.lastWaitEnded
   const listening = open || (ended !== undefined && within(limits.listeningGraceSeconds, ended, now))
+  const last = agent?.lastContact?.toISOString() ?? stored?.last_contact_at ?? null
   return {
-    connected: open || (lastContact !== null && within(limits.connectedSeconds, new Date(lastContact), now)),
+    connected: open || (last !== null && within(limits.connectedSeconds, new Date(last), now)),
     listening_now: listening,
-    last_contact_at: lastContact,
-    next_contact: { kind: listening ? 'listening' : 'unknown', expected_at: null, overdue: false },
+    last_contact_at: last,
+    next_contact: listening
+      ? { kind: 'listening', expected_at: null, overdue: false }
+      : expected(last, stored, now),
     observed_at: now.toISOString(),
   }
+}
+
+/** A schedule belongs to its session; an open wait overrides it. Contract §6 "Presence". */
+function expected(
+  last: string | null,
+  stored: StoredContact | undefined,
+  now: Date,
+): Connection['next_contact'] {
+  if (stored?.session_state !== 'active' || stored.contact_mode === null || last === null) {
+    return { kind: 'unknown', expected_at: null, overdue: false }
+  }
+  if (stored.contact_mode === 'checkpoint') {
+    return { kind: 'after_current_work_step', expected_at: null, overdue: false }
+  }
+  const interval = stored.contact_interval_seconds ?? 0
+  const at = new Date(Date.parse(last) + interval * 1000)
+  const grace = Math.max(limits.overdueSeconds, interval / 10)
+  const overdue = now.getTime() - at.getTime() > grace * 1000
+  return { kind: 'scheduled', expected_at: at.toISOString(), overdue }
 }

@@ -8,7 +8,6 @@
 export interface Wakeups {
   /** Wake whoever waits for this agent. */
   notify(agentId: string): void
-  notifyAll(): void
   /** Calls `listener` at each notice until the returned function is called. */
   subscribe(agentId: string, listener: () => void): () => void
 }
@@ -16,14 +15,9 @@ export interface Wakeups {
 export function createWakeups(): Wakeups {
   const listeners = new Map<string, Set<() => void>>()
 
-  const notify = (agentId: string) => {
-    for (const listener of [...(listeners.get(agentId) ?? [])]) listener()
-  }
-
   return {
-    notify,
-    notifyAll() {
-      for (const agentId of [...listeners.keys()]) notify(agentId)
+    notify(agentId) {
+      for (const listener of [...(listeners.get(agentId) ?? [])]) listener()
     },
     subscribe(agentId, listener) {
       const set = listeners.get(agentId) ?? new Set()

@@ -10,6 +10,8 @@ export interface AgentCaller {
   readonly credential_id: string
   /** Undefined only where the endpoint needs no session. */
   readonly session_id: string | undefined
+  /** The X-Bridge-Device header, whose machine and installation were matched. */
+  readonly device: string | undefined
   readonly endpoint: EndpointSpec
   readonly request_id: string
   /** The proof's nonce, until it is spent in a transaction; undefined for a legacy credential. */

@@ -6,67 +6,86 @@
  *
  * Contract §6.
  */
-import type { Kysely } from 'kysely'
 import type { InboxPage, OfferedMessage } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
-import type { MessageRow, Tables } from '../database/tables.ts'
+import type { MessageRow } from '../database/tables.ts'
 import { type Admitted, readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { toMessage } from '../messages/store.ts'
 import * as store from './store.ts'
 
-type Db = Kysely<Tables>
-
-/** What one read found: the page, and when a redelivery falls due if nothing was there. */
+/** What one read found. Its messages are held for whoever read them, until they are settled or dropped. */
 export interface InboxRead {
   readonly page: InboxPage
   readonly agent: Admitted
   readonly at: Date
+  /** When a redelivery falls due, if the page is empty. */
   readonly nextDueAt: Date | undefined
+  /**
+   * To be called once, with whether the bytes of the page were flushed: then the offer is recorded, else the messages
+   * are free again and the agent's other waits hear of it.
+   */
+  settle(flushed: boolean): Promise<void>
+  /** In place of `settle`, when the same reader reads again at once. */
+  drop(): void
+}
+
+export interface PageSize {
+  readonly messages: number
+  /** Of the bodies as they travel. At least one message is read whatever its size. */
+  readonly bytes?: number
 }
 
 const redeliveryMs = limits.redeliverySeconds * 1000
+/** What falls due but is held by another wait, or is due in the same instant, is looked at again no sooner. */
+const soonestMs = 1000
 
-/**
- * The messages of the page are held while their bytes travel: no other read of the session gets them. Whoever reads
- * calls `offerOf` and tells it how that ended.
- */
-export function readInbox(context: Context, caller: AgentCaller, limit: number): Promise<InboxRead> {
+export function readInbox(context: Context, caller: AgentCaller, size: PageSize): Promise<InboxRead> {
+  const limit = size.messages
   return readAs(context, caller, async (db, agent, at) => {
     const { id: session, generation } = agent.session
     const view = { agentId: agent.agent_id, generation, scopes: agent.scopes }
-    const notHeld = (row: MessageRow) => !context.offers.isHeld(session, row.id)
     const held = context.offers.heldBy(session)
     const dueBefore = new Date(at.getTime() - redeliveryMs).toISOString()
-
-    const allDue = await store.listDue(db, view, dueBefore, limit + held)
-    const allFresh = await store.listFresh(db, view, limit + 1 + held)
+    const dueRows = await store.listDue(db, view, dueBefore, limit + held)
+    const freshRows = await store.listFresh(db, view, limit + 1 + held)
     const waiting = await store.countWaiting(db, agent.agent_id)
+    const earliest = freshRows.length > 0 ? null : await store.findEarliestOffer(db, view)
 
-    // Nothing is awaited until the page is held: what is not held now is held by nobody else before.
-    const due = allDue.filter(notHeld)
-    const fresh = allFresh.filter(notHeld)
+    // From here on nothing is awaited: what is chosen is held before another wait of the session can choose it too.
+    const notHeld = (row: MessageRow) => !context.offers.isHeld(session, row.id)
+    const due = dueRows.filter(notHeld)
+    const fresh = freshRows.filter(notHeld)
     const kept = Math.min(due.length, context.offers.kept(session, limit))
     const newOnes = fresh.slice(0, limit - kept)
-    const rows = [...newOnes, ...due.slice(0, limit - newOnes.length)]
-    context.offers.hold(
-      session,
-      rows.map(({ id }) => id),
-    )
-    const has_more = fresh.length + due.length > rows.length
-    const page = { messages: rows.map((row) => offered(row, at)), has_more, waiting }
-    const nextDueAt = rows.length > 0 ? undefined : await nextDue(context, db, view, session)
-    return { page, agent, at, nextDueAt }
+    const rows = fitting([...newOnes, ...due.slice(0, limit - newOnes.length)], size.bytes)
+    const page = {
+      messages: rows.map((row) => offered(row, at)),
+      has_more: fresh.length + due.length > rows.length,
+      waiting,
+    }
+    return { page, agent, at, nextDueAt: dueAfter(earliest, at), ...hold(context, agent, rows, at) }
   })
 }
 
-/** A message that is on its way is no reason to look again: its reader's end is, and that wakes. */
-async function nextDue(context: Context, db: Db, view: store.InboxView, session: string) {
-  const offers = await store.listEarliestOffers(db, view, 1 + context.offers.heldBy(session))
-  const next = offers.find(({ id }) => !context.offers.isHeld(session, id))
-  return next === undefined ? undefined : new Date(Date.parse(next.last_offered_at) + redeliveryMs)
+function dueAfter(earliest: string | null, at: Date): Date | undefined {
+  if (earliest === null) return undefined
+  return new Date(Math.max(Date.parse(earliest) + redeliveryMs, at.getTime() + soonestMs))
 }
+
+/** As many of the first rows as stay within the bytes; at least one. */
+function fitting(rows: readonly MessageRow[], bytes = Number.POSITIVE_INFINITY): MessageRow[] {
+  let sum = 0
+  const end = rows.findIndex((row, index) => {
+    sum += travelling(row.body) + 1024
+    return index > 0 && sum > bytes
+  })
+  return rows.slice(0, end < 0 ? rows.length : end)
+}
+
+/** A control character takes six bytes in JSON, so a body may travel as several times what it is. */
+const travelling = (body: string): number => Buffer.byteLength(JSON.stringify(body))
 
 function offered(row: MessageRow, at: Date): OfferedMessage {
   const message = toMessage(row)
@@ -81,24 +100,33 @@ function offered(row: MessageRow, at: Date): OfferedMessage {
   }
 }
 
-/**
- * The offer that a read made. The returned function is called once with whether the bytes were flushed: then the offer
- * is recorded, else the messages are free again and another read of the agent is woken for them.
- */
-export function offerOf(
+/** Hold the messages of a page while their bytes travel. */
+function hold(
   context: Context,
-  { page, agent, at }: InboxRead,
-): (flushed: boolean) => Promise<void> {
-  const ids = page.messages.map((message) => message.id)
-  context.offers.used(agent.session.id, ids.length)
-  return async (flushed) => {
-    if (ids.length === 0) return
-    try {
-      const offer = { generation: agent.session.generation, at: at.toISOString() }
-      if (flushed) await context.write((tx) => store.markOffered(tx, ids, offer))
-    } finally {
-      context.offers.release(agent.session.id, ids)
-      if (!flushed) context.wakeups.notify(agent.agent_id)
-    }
+  agent: Admitted,
+  rows: readonly MessageRow[],
+  at: Date,
+): Pick<InboxRead, 'settle' | 'drop'> {
+  const ids = rows.map(({ id }) => id)
+  const { id: session, generation } = agent.session
+  if (ids.length > 0) context.offers.hold(session, ids)
+  const release = () => context.offers.release(session, ids)
+  return {
+    drop: release,
+    async settle(flushed) {
+      if (ids.length === 0) return
+      if (!flushed) {
+        release()
+        context.wakeups.notify(agent.agent_id)
+        return
+      }
+      context.offers.used(session, ids.length)
+      try {
+        await context.write((tx) => store.markOffered(tx, ids, { generation, at: at.toISOString() }))
+      } finally {
+        // A read whose snapshot is older than the commit ends within this turn of the event loop.
+        setImmediate(release)
+      }
+    },
   }
 }

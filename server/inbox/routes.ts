@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
+import { openEventStream } from '../delivery/event-stream.ts'
 import { longPoll } from '../delivery/long-poll.ts'
-import { route } from '../route.ts'
+import { route, stream } from '../route.ts'
 
 export function inboxRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, contract.inbox.read, (call) => longPoll(context, call))
+  stream(app, context, contract.streams.events, (call) => openEventStream(context, call))
 }

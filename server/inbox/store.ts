@@ -59,6 +59,7 @@ const due = prepared<{
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
     .where('last_offered_at', '<=', p('before'))
+    .where(pairIsOpen)
     .where(
       sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
     )
@@ -66,17 +67,25 @@ const due = prepared<{
     .limit(p('limit')),
 )
 
-const earliestOffers = prepared<{ agent_id: string; generation: number; limit: number }>()((db, p) =>
+const earliestOffer = prepared<{
+  agent_id: string
+  generation: number
+  task: number
+  transfer: number
+  talk: number
+}>()((db, p) =>
   db
     .selectFrom('messages')
-    .select(['id', 'last_offered_at'])
+    .select('last_offered_at')
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
-    .where('last_offered_at', 'is not', null)
+    .where(pairIsOpen)
+    .where(
+      sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
+    )
     .orderBy('last_offered_at')
-    .limit(p('limit'))
-    .$narrowType<{ last_offered_at: string }>(),
+    .limit(1),
 )
 
 const waitingIn = prepared<{ agent_id: string }>()((db, p) =>
@@ -103,9 +112,15 @@ export const listFresh = (db: Db, view: InboxView, limit: number): Promise<Messa
 export const listDue = (db: Db, view: InboxView, before: string, limit: number): Promise<MessageRow[]> =>
   due.all(db, { agent_id: view.agentId, generation: view.generation, before, ...typesOf(view.scopes), limit })
 
-/** The longest unacknowledged offers of this session. */
-export const listEarliestOffers = (db: Db, view: InboxView, limit: number) =>
-  earliestOffers.all(db, { agent_id: view.agentId, generation: view.generation, limit })
+/** When the longest unacknowledged offer of this session was made. */
+export async function findEarliestOffer(db: Db, view: InboxView): Promise<string | null> {
+  const found = await earliestOffer.first(db, {
+    agent_id: view.agentId,
+    generation: view.generation,
+    ...typesOf(view.scopes),
+  })
+  return found?.last_offered_at ?? null
+}
 
 export async function countWaiting(db: Db, agentId: string): Promise<number> {
   return (await waitingIn.first(db, { agent_id: agentId }))?.waiting ?? 0

@@ -29,7 +29,7 @@ export function sendMessage(
   input: MessageInput,
   keyed: Keyed,
 ): Promise<Answer> {
-  return writeAs(context, caller, (tx, agent) =>
+  const sent = writeAs(context, caller, (tx, agent) =>
     once(tx, agent.agent_id, keyed, async () => {
       const found = await findConversation(tx.db, agent.project_id, agent.agent_id, input.conversation_id)
       const standing = requireParticipant(found)
@@ -49,6 +49,29 @@ export function sendMessage(
       return answer(context, tx, message)
     }),
   )
+  return sent.catch((error: unknown) => recordGuard(context, caller, input, error))
+}
+
+/** A refusal undoes its transaction, so the guard that tripped is recorded in one of its own. */
+async function recordGuard(
+  context: Context,
+  caller: AgentCaller,
+  input: MessageInput,
+  error: unknown,
+): Promise<never> {
+  if (error instanceof Fault && error.code === 'conversation_budget') {
+    const actor = { kind: 'agent', id: caller.agent_id, name: caller.agent_name } as const
+    await context.write((tx) =>
+      recordAudit(tx, {
+        kind: 'conversation.guard_tripped',
+        actor: { ...actor, request_id: caller.request_id },
+        project_id: caller.project_id,
+        subject: { type: 'conversation', id: input.conversation_id },
+        details: { ...error.details },
+      }),
+    )
+  }
+  throw error
 }
 
 /** "For an owner reply recipient_agent_id is the caller's own agent ID and no pairing is needed." Spec §4.2. */

@@ -27,7 +27,7 @@ function toPeer(context: Context, row: PeerView, now: Date): Peer {
     description: row.description,
     prompt_template: row.prompt_template,
     recipient_keys: key === null ? [] : [key],
-    connection: context.presence.connection(row.id, now, row.last_contact_at),
+    connection: context.presence.connection(row.id, now, row),
     conversation_id: row.conversation_id,
   }
 }

@@ -58,7 +58,10 @@ export function setProjectState(
       subject: { type: 'project', id },
       details: { from: project.state, to: state },
     })
-    tx.afterCommit(() => context.wakeups.notifyAll())
+    const agentIds = await store.listAgentIds(tx.db, id)
+    tx.afterCommit(() => {
+      for (const agentId of agentIds) context.wakeups.notify(agentId)
+    })
     return { state }
   })
 }

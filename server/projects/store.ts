@@ -87,3 +87,9 @@ export const toProject = (row: ProjectRow): Project => ({
   created_at: row.created_at,
   updated_at: row.updated_at,
 })
+
+/** Everybody whose waits hear of what happens to the project. */
+export async function listAgentIds(db: Kysely<Tables>, projectId: string): Promise<string[]> {
+  const rows = await db.selectFrom('agents').select('id').where('project_id', '=', projectId).execute()
+  return rows.map(({ id }) => id)
+}

@@ -9,12 +9,16 @@ import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { insertPairing } from '../pairings/store.ts'
 import { getPolicy } from '../projects/store.ts'
+import { requireChallenge } from './challenges.ts'
 import { fence } from './fencing.ts'
-import { decideStart, requireReplacementRoom } from './rules.ts'
+import { decideStart, type Liveness, requireReplacementRoom } from './rules.ts'
 import * as store from './store.ts'
+import { redeemTakeover } from './takeovers.ts'
 
 export function startSession(context: Context, caller: AgentCaller, input: SessionInput): Promise<Session> {
   return writeAs(context, caller, async (tx, agent) => {
+    await requireChallenge(tx, caller, agent, input.challenge)
+    await redeemTakeover(tx, agent.agent_id, input.takeover_grant)
     const active = await store.findActive(tx.db, agent.agent_id)
     const newcomer = {
       credential_id: agent.credential_id,
@@ -41,12 +45,14 @@ export function startSession(context: Context, caller: AgentCaller, input: Sessi
   })
 }
 
-function livenessOf(context: Context, agent: Admitted, active: SessionRow | undefined, now: Date) {
+function livenessOf(context: Context, agent: Admitted, active: SessionRow | undefined, now: Date): Liveness {
+  const observed = context.presence.connection(agent.agent_id, now, undefined).last_contact_at ?? ''
   const stored = active?.last_contact_at ?? ''
-  const observed = context.presence.connection(agent.agent_id, now, stored).last_contact_at ?? stored
   return {
     lastContactAt: observed > stored ? observed : stored,
     hasOpenWait: context.presence.hasOpenWait(agent.agent_id),
+    mode: active?.contact_mode ?? null,
+    intervalSeconds: active?.contact_interval_seconds ?? null,
   }
 }
 

@@ -2,8 +2,8 @@
  * May a new instance take the place of the active session?
  *
  * - The same instance with the same credential resumes.
- * - Another instance waits while the active one is alive: contact within 90 seconds, or an open wait. So two
- *   processes never displace each other in turns.
+ * - Another instance waits while the active one is alive: contact within 90 seconds, or as long as its declared
+ *   schedule says, or an open wait. So two processes never displace each other in turns.
  * - A legacy credential always replaces.
  * - More than three replacements in ten minutes are refused.
  *
@@ -31,6 +31,8 @@ export type Start = 'fresh' | 'resume' | 'replace'
 export interface Liveness {
   readonly lastContactAt: string
   readonly hasOpenWait: boolean
+  readonly mode: 'short_poll' | 'checkpoint' | null
+  readonly intervalSeconds: number | null
 }
 
 /** @throws session_active */
@@ -53,8 +55,15 @@ export function decideStart(
   return 'replace'
 }
 
-const isAlive = ({ lastContactAt, hasOpenWait }: Liveness, now: Date): boolean =>
-  hasOpenWait || now.getTime() - Date.parse(lastContactAt) < limits.sessionAliveSeconds * 1000
+const isAlive = ({ lastContactAt, hasOpenWait, ...schedule }: Liveness, now: Date): boolean =>
+  hasOpenWait || now.getTime() - Date.parse(lastContactAt) < aliveSeconds(schedule) * 1000
+
+/** How long after its last contact a session counts as alive: a declared schedule stretches it. */
+function aliveSeconds({ mode, intervalSeconds }: Pick<Liveness, 'mode' | 'intervalSeconds'>): number {
+  if (mode === 'checkpoint') return limits.sessionAliveCheckpointSeconds
+  if (mode === null || intervalSeconds === null) return limits.sessionAliveSeconds
+  return 2 * intervalSeconds + limits.sessionAliveScheduleMargin
+}
 
 /** @throws rate_limited */
 export function requireReplacementRoom(recent: number): void {

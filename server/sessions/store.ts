@@ -15,11 +15,11 @@ const active = prepared<{ agent_id: string }>()((db, p) =>
 export const findActive = (db: Db, agentId: string): Promise<SessionRow | undefined> =>
   active.first(db, { agent_id: agentId })
 
-/** The latest contact that the database knows: of the newest session, whatever its state. */
+/** What the database knows of the agent's contact: of its newest session, whatever its state. */
 const newest = prepared<{ agent_id: string }>()((db, p) =>
   db
     .selectFrom('sessions')
-    .select('last_contact_at')
+    .select(['last_contact_at', 'state as session_state', 'contact_mode', 'contact_interval_seconds'])
     .where('agent_id', '=', p('agent_id'))
     .orderBy('generation', 'desc')
     .limit(1),
@@ -32,7 +32,7 @@ export async function connectionOf(
   now: Date,
 ): Promise<Connection> {
   const stored = await newest.first(db, { agent_id: agentId })
-  return context.presence.connection(agentId, now, stored?.last_contact_at ?? null)
+  return context.presence.connection(agentId, now, stored)
 }
 
 /** The next generation of an agent: it only rises, whatever happens to sessions. */
@@ -48,7 +48,17 @@ export async function nextGeneration(tx: Tx, agentId: string): Promise<number> {
 
 export async function insertSession(
   tx: Tx,
-  session: Omit<SessionRow, 'id' | 'state' | 'started_at' | 'last_contact_at' | 'ended_at'>,
+  session: Pick<
+    SessionRow,
+    | 'project_id'
+    | 'agent_id'
+    | 'credential_id'
+    | 'instance_id'
+    | 'generation'
+    | 'client_name'
+    | 'client_version'
+    | 'replaced_session_id'
+  >,
 ): Promise<SessionRow> {
   return tx.db
     .insertInto('sessions')
@@ -59,6 +69,8 @@ export async function insertSession(
       started_at: tx.nowIso,
       last_contact_at: tx.nowIso,
       ended_at: null,
+      contact_mode: null,
+      contact_interval_seconds: null,
     })
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -1,6 +1,6 @@
 /** Listening: pages as they come, through a node that goes away, until somebody or the owner's policy ends it. */
 import { afterEach, expect, test } from 'vitest'
-import type { InboxPage } from '../../sdk/index.ts'
+import type { ReceivedPage } from '../../sdk/index.ts'
 import { testClock } from '../support/clock.ts'
 import { type Answer, answerJson, type FakeNode, refuse, startNode } from './node.ts'
 import { bridgeAt, message, sharedSessions, startedSession } from './people.ts'
@@ -114,7 +114,7 @@ test('it ends at its time, and waits no longer than that', async () => {
     gives(message(nth))(_heard, nth, response)
   })
   const until = new Date(clock().getTime() + 25_000)
-  const pages: InboxPage[] = []
+  const pages: ReceivedPage[] = []
   for await (const one of bridgeAt(url, { clock }).pages({ until })) pages.push(one)
   expect(pages).toHaveLength(2)
   expect(heard.map(({ url: target }) => target)).toEqual([

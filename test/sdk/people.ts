@@ -49,9 +49,16 @@ export function sharedSessions(
   return store
 }
 
-/** A Bridge that waits for nothing between attempts. */
+/** A Bridge that waits for nothing between attempts, and listens by long-polls: a small node offers nothing else. */
 export const bridgeAt = (baseUrl: string, options: Partial<BridgeOptions> = {}): Bridge =>
-  new Bridge({ baseUrl, identity: ada(), sessions: sharedSessions(), sleep: async () => {}, ...options })
+  new Bridge({
+    baseUrl,
+    identity: ada(),
+    sessions: sharedSessions(),
+    transports: ['long-poll'],
+    sleep: async () => {},
+    ...options,
+  })
 
 /** An answer of the session start. */
 export const session = (id = nextSessionId, generation = 2) => ({

@@ -66,5 +66,5 @@ test('every setting has a name, a variable and a meaning of its own', () => {
   expect(new Set(settings.map(({ name }) => name)).size).toBe(settings.length)
   expect(new Set(settings.map(({ env }) => env)).size).toBe(settings.length)
   for (const { env, meaning } of settings)
-    expect([env.startsWith('BRIDGE_'), meaning !== '']).toEqual([true, true])
+    expect([env.startsWith('BRIDGE_'), meaning.length > 0]).toEqual([true, true])
 })

@@ -1,9 +1,9 @@
 /**
- * An agent as the wire sees it: a key pair, a credential, signed requests. It is not the SDK, so that the server is
- * tested against the contract and not against our client.
+ * An agent as the wire sees it: a key pair, a credential, signed requests; or a device beside the key, or a secret in
+ * its place. It is not the SDK, so that the server is tested against the contract and not against our client.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { enrollV1, requestV1, sha256Hex } from '../../sdk/signing/canonical.ts'
+import { enrollV1, requestV1, requestV2, sha256Hex } from '../../sdk/signing/canonical.ts'
 import { generateKeyPair, type KeyPair } from '../../sdk/signing/keys.ts'
 import { sign } from '../../sdk/signing/proof.ts'
 import { exchange, type Reply } from './http.ts'
@@ -32,15 +32,27 @@ export interface Enrolled {
   readonly project: { id: string }
 }
 
+/** How else an identity proves itself than by its key alone. */
+export interface Bound {
+  /** The X-Bridge-Device header of a device-bound identity. */
+  readonly device?: string
+  /** The secret of a legacy credential, which signs nothing. */
+  readonly secret?: string
+}
+
 export class TestAgent {
   readonly baseUrl: string
   readonly keys: KeyPair
   readonly enrolled: Enrolled
   readonly instanceId = randomUUID()
   readonly #clock: () => Date
+  readonly secret: string | undefined
+  device: string | undefined
   session: { id: string; generation: number } | undefined
 
-  constructor(baseUrl: string, keys: KeyPair, enrolled: Enrolled, clock: () => Date) {
+  constructor(baseUrl: string, keys: KeyPair, enrolled: Enrolled, clock: () => Date, bound: Bound = {}) {
+    this.device = bound.device
+    this.secret = bound.secret
     this.baseUrl = baseUrl
     this.keys = keys
     this.enrolled = enrolled
@@ -63,7 +75,7 @@ export class TestAgent {
     const session = call.session === undefined ? this.session?.id : (call.session ?? undefined)
     const key =
       call.key === undefined ? (method === 'POST' ? randomUUID() : undefined) : (call.key ?? undefined)
-    const text = requestV1({
+    const parts = {
       serverId: this.enrolled.server_id,
       credentialId: this.enrolled.credential_id,
       method,
@@ -73,13 +85,8 @@ export class TestAgent {
       nonce,
       ...(session !== undefined && { session }),
       ...(key !== undefined && { idempotencyKey: key }),
-    })
-    const headers: [string, string][] = [
-      ['Authorization', `AgentKey ${this.enrolled.credential_id}`],
-      ['X-Bridge-Time', time],
-      ['X-Bridge-Nonce', nonce],
-      ['X-Bridge-Proof', sign(this.keys.privateKey, text)],
-    ]
+    }
+    const headers = this.#identify(parts)
     if (session !== undefined) headers.push(['X-Bridge-Session', session])
     if (key !== undefined) headers.push(['Idempotency-Key', key])
     if (call.body !== undefined) headers.push(['Content-Type', 'application/json'])
@@ -95,6 +102,20 @@ export class TestAgent {
       ...replaced,
       ...(call.extra ?? []).map(([name, value]): [string, string] => [name, value]),
     ]
+  }
+
+  #identify(parts: Parameters<typeof requestV1>[0]): [string, string][] {
+    const { credentialId, time, nonce } = parts
+    if (this.secret !== undefined) return [['Authorization', `AgentKey ${credentialId}.${this.secret}`]]
+    const text = this.device === undefined ? requestV1(parts) : requestV2({ ...parts, device: this.device })
+    const headers: [string, string][] = [
+      ['Authorization', `AgentKey ${credentialId}`],
+      ['X-Bridge-Time', time],
+      ['X-Bridge-Nonce', nonce],
+      ['X-Bridge-Proof', sign(this.keys.privateKey, text)],
+    ]
+    if (this.device !== undefined) headers.push(['X-Bridge-Device', this.device])
+    return headers
   }
 
   call(call: SignedCall): Promise<Reply> {
@@ -120,16 +141,37 @@ export class TestAgent {
     return reply.json as T
   }
 
-  async startSession(instanceId: string = this.instanceId): Promise<{ id: string; generation: number }> {
-    const body = { instance_id: instanceId, client: { name: 'test', version: '1' } }
-    const session = await this.ok<{ id: string; generation: number }>({
-      target: '/api/v1/sessions',
-      body,
-      session: null,
-      key: null,
-    })
+  /** A device-bound identity gets its challenge first. */
+  async startSession(
+    instanceId: string = this.instanceId,
+    fields: object = {},
+  ): Promise<{ id: string; generation: number; resumed: boolean; replaced_session_id: string | null }> {
+    const challenge = this.device === undefined ? {} : { challenge: await this.challenge() }
+    const reply = await this.requestSession(instanceId, { ...challenge, ...fields })
+    if (reply.status !== 200) throw new Error(`a session start answered ${reply.status}: ${reply.text}`)
+    const session = reply.json as {
+      id: string
+      generation: number
+      resumed: boolean
+      replaced_session_id: null
+    }
     this.session = session
     return session
+  }
+
+  /** The answer as it is; the agent goes on with the session that it has. */
+  requestSession(instanceId: string = this.instanceId, fields: object = {}): Promise<Reply> {
+    const body = { instance_id: instanceId, client: { name: 'test', version: '1' }, ...fields }
+    return this.call({ target: '/api/v1/sessions', body, session: null, key: null })
+  }
+
+  async challenge(): Promise<string> {
+    const target = '/api/v1/sessions/challenge'
+    return (await this.ok<{ challenge: string }>({ target, body: {}, session: null, key: null })).challenge
+  }
+
+  async acknowledge(...messageIds: string[]): Promise<void> {
+    await this.ok({ target: '/api/v1/acknowledgements', body: { message_ids: messageIds }, key: null })
   }
 
   async conversationWith(peerId: string): Promise<string> {
@@ -159,25 +201,43 @@ export class TestAgent {
   }
 }
 
-/** Claim the code of an enrolment prompt with a fresh key pair. */
-export async function enroll(baseUrl: string, code: string, clock: () => Date): Promise<TestAgent> {
+/** Claim the code of an enrolment prompt with a fresh key pair, bound to a device when there is one. */
+export async function enroll(
+  baseUrl: string,
+  code: string,
+  clock: () => Date,
+  device?: string,
+): Promise<TestAgent> {
   const keys = generateKeyPair()
   const reply = await exchange(baseUrl, {
     method: 'POST',
     target: '/api/v1/enrollments/claim',
-    headers: [['Content-Type', 'application/json']],
-    body: JSON.stringify(claimBody(code, keys)),
+    headers: [
+      ['Content-Type', 'application/json'],
+      ...(device === undefined ? [] : [['X-Bridge-Device', device] as const]),
+    ],
+    body: JSON.stringify(claimBody(code, keys, device)),
   })
   if (reply.status !== 200) throw new Error(`enrolment answered ${reply.status}: ${reply.text}`)
-  return new TestAgent(baseUrl, keys, reply.json as Enrolled, clock)
+  const bound = device === undefined ? {} : { device }
+  return new TestAgent(baseUrl, keys, reply.json as Enrolled, clock, bound)
 }
 
-export function claimBody(code: string, keys: KeyPair) {
-  const text = enrollV1({ codeSha256: sha256Hex(code), publicKey: keys.publicKey })
+export function claimBody(code: string, keys: KeyPair, device?: string) {
+  const text = enrollV1({ codeSha256: sha256Hex(code), publicKey: keys.publicKey, device })
   return {
     code,
     public_key: keys.publicKey,
     proof: sign(keys.privateKey, text),
     client: { name: 'test', version: '1' },
+    ...(device !== undefined && { device }),
   }
 }
+
+/** The holder of a legacy credential: it has the secret and nothing to sign with. */
+export const legacyAgent = (
+  baseUrl: string,
+  enrolled: Enrolled,
+  secret: string,
+  clock: () => Date,
+): TestAgent => new TestAgent(baseUrl, generateKeyPair(), enrolled, clock, { secret })

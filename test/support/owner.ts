@@ -74,6 +74,46 @@ export class TestOwner {
     return codeOf(issued.prompt)
   }
 
+  /** A legacy credential and its secret, which is shown this once. */
+  issueLegacy(
+    projectId: string,
+    agentId: string,
+    fields: object = {},
+  ): Promise<{ credential: { id: string; scopes: string[]; expires_at: string | null }; secret: string }> {
+    return this.ok({
+      target: `/api/admin/projects/${projectId}/agents/${agentId}/credentials`,
+      body: { kind: 'legacy', ...fields },
+    })
+  }
+
+  revoke(projectId: string, credentialId: string): Promise<unknown> {
+    return this.ok({
+      target: `/api/admin/projects/${projectId}/credentials/${credentialId}/revoke`,
+      body: {},
+    })
+  }
+
+  takeover(
+    projectId: string,
+    agentId: string,
+    fields: object = {},
+  ): Promise<{ grant: string; expires_at: string; fenced_session_id: string | null; generation: number }> {
+    return this.ok({ target: `/api/admin/projects/${projectId}/agents/${agentId}/takeover`, body: fields })
+  }
+
+  setAgent(projectId: string, agentId: string, state: 'enabled' | 'disabled'): Promise<unknown> {
+    return this.ok({ target: `/api/admin/projects/${projectId}/agents/${agentId}/state`, body: { state } })
+  }
+
+  setProject(projectId: string, state: 'active' | 'paused' | 'archived'): Promise<unknown> {
+    return this.ok({ target: `/api/admin/projects/${projectId}/state`, body: { state } })
+  }
+
+  setPairing(projectId: string, agentIds: readonly [string, string], enabled: boolean): Promise<unknown> {
+    const target = `/api/admin/projects/${projectId}/pairings`
+    return this.ok({ target, body: { agent_ids: agentIds, enabled } })
+  }
+
   async message(
     projectId: string,
     agentId: string,

@@ -4,9 +4,11 @@ import type { CliContext } from '../../context.ts'
 import { ackCommand } from './ack.ts'
 import { createAgentCommand } from './agent/create.ts'
 import { listAgentsCommand } from './agent/list.ts'
+import { recipientKeyCommand } from './agent/recipient-key.ts'
 import { showAgentCommand } from './agent/show.ts'
 import { agentStateCommand } from './agent/state.ts'
 import { conversationsCommand } from './conversations.ts'
+import { issueCredentialCommand } from './credential/issue.ts'
 import { listCredentialsCommand } from './credential/list.ts'
 import { revokeCredentialCommand } from './credential/revoke.ts'
 import { createEnrollmentCommand } from './enrollment/create.ts'
@@ -26,6 +28,7 @@ import { projectStateCommand } from './project/state.ts'
 import { listSessionsCommand } from './sessions/list.ts'
 import { revokeSessionCommand } from './sessions/revoke.ts'
 import { setupCommand } from './setup.ts'
+import { takeoverCommand } from './takeover.ts'
 import { whoamiCommand } from './whoami.ts'
 
 export function adminCommand(context: CliContext): Command {
@@ -43,6 +46,7 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(pairingGroup(context))
     .addCommand(enrollmentGroup(context))
     .addCommand(credentialGroup(context))
+    .addCommand(takeoverCommand(context))
     .addCommand(messageCommand(context))
     .addCommand(conversationsCommand(context))
     .addCommand(historyCommand(context))
@@ -75,6 +79,7 @@ const agentGroup = (context: CliContext): Command =>
     .addCommand(listAgentsCommand(context))
     .addCommand(showAgentCommand(context))
     .addCommand(agentStateCommand(context))
+    .addCommand(recipientKeyCommand(context))
 
 const pairingGroup = (context: CliContext): Command =>
   group('pairing', 'bridge admin pairing list')
@@ -92,5 +97,6 @@ const enrollmentGroup = (context: CliContext): Command =>
 const credentialGroup = (context: CliContext): Command =>
   group('credential', 'bridge admin credential list')
     .description('Credentials of agents.')
+    .addCommand(issueCredentialCommand(context))
     .addCommand(listCredentialsCommand(context))
     .addCommand(revokeCredentialCommand(context))

@@ -42,7 +42,20 @@ export type Session = Static<typeof Session>
 export const SessionClosed = named('SessionClosed', Type.Object({ id: Uuid, closed_at: Timestamp }))
 export type SessionClosed = Static<typeof SessionClosed>
 
+export const Challenge = named('Challenge', Type.Object({ challenge: Type.String(), expires_at: Timestamp }))
+export type Challenge = Static<typeof Challenge>
+
 export const sessions = {
+  challenge: endpoint({
+    id: 'sessions.challenge',
+    method: 'POST',
+    path: '/api/v1/sessions/challenge',
+    caller: 'agent-without-session',
+    summary: 'Get the single-use challenge that a device-bound session start needs.',
+    body: Empty,
+    response: Challenge,
+    errors: ['state_conflict'],
+  }),
   start: endpoint({
     id: 'sessions.start',
     method: 'POST',
@@ -51,7 +64,7 @@ export const sessions = {
     summary: 'Start a session, or resume the active one of the same instance.',
     body: SessionInput,
     response: Session,
-    errors: ['session_active'],
+    errors: ['session_active', 'challenge_invalid', 'takeover_pending'],
   }),
   close: endpoint({
     id: 'sessions.close',

@@ -1,6 +1,7 @@
 /** Agents, as their owner sees them. Spec §2; contract §10. */
 import { type Static, Type } from 'typebox'
 import { RecipientKey } from '../agent/peers.ts'
+import { RecipientKeyInput } from '../agent/recipient-keys.ts'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
 import { Connection } from '../presence.ts'
@@ -102,6 +103,21 @@ export const agents = {
     params: AgentParams,
     body: AgentStateInput,
     response: AgentStateInput,
+    errors: ['not_found'],
+  }),
+}
+
+export const recipientKeys = {
+  set: endpoint({
+    id: 'owner.recipientKeys.set',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/agents/{agent_id}/recipient-key',
+    caller: 'owner',
+    fresh: true,
+    summary: "Set an agent's trusted age public key; the private key stays on the agent's machine.",
+    params: AgentParams,
+    body: RecipientKeyInput,
+    response: RecipientKey,
     errors: ['not_found'],
   }),
 }

@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { Binding, Scope } from '../agent/enrollments.ts'
 import { endpoint } from '../endpoint.ts'
+import { limits } from '../limits.ts'
 import {
   Empty,
   IdParams,
@@ -11,9 +12,11 @@ import {
   pageOf,
   ref,
   Strict,
+  Text,
   Timestamp,
   Uuid,
 } from '../primitives.ts'
+import { AgentParams } from './agents.ts'
 
 export const Credential = named(
   'Credential',
@@ -39,7 +42,62 @@ export const RevokeResult = named(
 )
 export type RevokeResult = Static<typeof RevokeResult>
 
+/** Legacy credentials exist for compatibility; prefer an enrolment. */
+export const CredentialInput = named(
+  'CredentialInput',
+  Strict({
+    kind: Type.Literal('legacy'),
+    scopes: Type.Optional(Type.Array(ref(Scope), { minItems: 1, maxItems: 6, uniqueItems: true })),
+    expires_at: Type.Optional(Timestamp),
+    replaces: Type.Optional(Uuid),
+  }),
+)
+export type CredentialInput = Static<typeof CredentialInput>
+
+export const CredentialIssued = named(
+  'CredentialIssued',
+  Type.Object({
+    credential: ref(Credential),
+    secret: Type.String({ description: 'Shown once; only its hash is stored.' }),
+  }),
+)
+export type CredentialIssued = Static<typeof CredentialIssued>
+
+export const TakeoverInput = named(
+  'TakeoverInput',
+  Strict({
+    ttl_seconds: Type.Optional(
+      Type.Integer({ minimum: limits.takeoverTtlSeconds.min, maximum: limits.takeoverTtlSeconds.max }),
+    ),
+    reason: Type.Optional(Text(limits.descriptionBytes)),
+  }),
+)
+export type TakeoverInput = Static<typeof TakeoverInput>
+
+export const TakeoverIssued = named(
+  'TakeoverIssued',
+  Type.Object({
+    grant: Type.String({ description: 'Shown once; used up by the start of the new session.' }),
+    expires_at: Timestamp,
+    fenced_session_id: Nullable(Uuid),
+    generation: Type.Integer({ minimum: 0 }),
+  }),
+)
+export type TakeoverIssued = Static<typeof TakeoverIssued>
+
 export const credentials = {
+  issue: endpoint({
+    id: 'owner.credentials.issue',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/agents/{agent_id}/credentials',
+    caller: 'owner',
+    fresh: true,
+    summary: 'Issue a legacy credential; its secret is shown once.',
+    params: AgentParams,
+    body: CredentialInput,
+    response: CredentialIssued,
+    errors: ['not_found', 'agent_disabled', 'project_archived'],
+  }),
   list: endpoint({
     id: 'owner.credentials.list',
     method: 'GET',
@@ -61,5 +119,20 @@ export const credentials = {
     body: Empty,
     response: RevokeResult,
     errors: ['not_found'],
+  }),
+}
+
+export const takeovers = {
+  issue: endpoint({
+    id: 'owner.takeovers.issue',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/agents/{agent_id}/takeover',
+    caller: 'owner',
+    fresh: true,
+    summary: 'Fence the current session and issue a single-use grant for the next one.',
+    params: AgentParams,
+    body: TakeoverInput,
+    response: TakeoverIssued,
+    errors: ['not_found', 'agent_disabled', 'project_archived'],
   }),
 }

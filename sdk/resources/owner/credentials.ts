@@ -1,8 +1,10 @@
-/** Credentials, as their owner sees them: never a secret. Contract §3. */
+/** Credentials, as their owner sees them: a secret is shown once, when it is issued. Contract §3. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
 import {
   type Credential,
+  type CredentialInput,
+  type CredentialIssued,
   credentials as entries,
   type RevokeResult,
 } from '../../contract/owner/credentials.ts'
@@ -14,6 +16,21 @@ export class OwnerCredentials {
 
   constructor(call: Call) {
     this.#call = call
+  }
+
+  /**
+   * Issue a legacy credential, whose secret is in this answer and nowhere else; `replaces` revokes another one at once.
+   * Prefer `owner.enrollments.create`: a secret that travels can be taken on its way.
+   *
+   * @throws reauth_required (see `owner.signIn.confirm`), agent_disabled, project_archived, not_found.
+   */
+  issue(
+    projectId: string,
+    agentId: string,
+    input: CredentialInput,
+    options: CallOptions = {},
+  ): Promise<CredentialIssued> {
+    return this.#call(entries.issue, { params: { id: projectId, agent_id: agentId }, body: input }, options)
   }
 
   /** One page of a project's credentials, revoked ones included. @throws not_found */

@@ -26,6 +26,9 @@ import { sql as m019 } from './019_idempotency.ts'
 import { sql as m020 } from './020_audit.ts'
 import { sql as m021 } from './021_audit_by_project.ts'
 import { sql as m022 } from './022_recipient_keys.ts'
+import { sql as m023 } from './023_contact_schedule.ts'
+import { sql as m024 } from './024_challenges.ts'
+import { sql as m025 } from './025_takeovers.ts'
 
 export interface Migration {
   readonly number: number
@@ -56,6 +59,9 @@ export const migrations: readonly Migration[] = [
   { number: 20, name: 'audit', sql: m020 },
   { number: 21, name: 'audit_by_project', sql: m021 },
   { number: 22, name: 'recipient_keys', sql: m022 },
+  { number: 23, name: 'contact_schedule', sql: m023 },
+  { number: 24, name: 'challenges', sql: m024 },
+  { number: 25, name: 'takeovers', sql: m025 },
 ]
 
 /** Readiness is refused until these are recorded. */

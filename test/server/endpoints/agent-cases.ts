@@ -1,10 +1,10 @@
-/** The agents' endpoints: bootstrap, sessions, peers, conversations, messages, inbox, acknowledgements. */
-import { contract } from '../../../sdk/contract/index.ts'
-import type { TestAgent } from '../../support/agent.ts'
+/** The agents' endpoints: bootstrap, guides, sessions, peers, keys, conversations, messages, inbox, acknowledgements. */
+import { contract, type EndpointId } from '../../../sdk/contract/index.ts'
+import { enroll, type TestAgent } from '../../support/agent.ts'
 import { type SomeCases, unknownId } from './case.ts'
 import { fillInbox } from './full-inbox.ts'
 import { type Ready, send } from './send.ts'
-import type { Pair } from './world.ts'
+import type { Pair, World } from './world.ts'
 
 const client = { name: 'test', version: '1' }
 
@@ -12,6 +12,17 @@ const note = ({ ada, ben, conversation }: Pair, text = 'hello'): Ready => ({
   by: ada,
   body: { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: text },
 })
+
+export const recipient = 'age1j4pr7fve4yw94r9zt3ddqehkz24ctpfmw5wkx6sc5j24yunuf4rqzq82q2'
+export const otherRecipient = 'age17xek8zgv3znh9r9j8znr064sn520ylfxxymas6f248fddqf7gvaq4a9vg3'
+
+const guide = { success: async (world: World): Promise<Ready> => ({ by: await world.agent() }), refusals: {} }
+
+async function deviceBound(world: World): Promise<TestAgent> {
+  const { project, clock, url } = world.bridge
+  const code = await world.owner.enrollmentCode(project.id, await world.unenrolled(), { binding: 'device' })
+  return enroll(url, code, clock, '{"os":"linux","machine":"m-1","install":"i-1"}')
+}
 
 const toOwner = async (by: TestAgent): Promise<Ready> => ({
   by,
@@ -25,6 +36,11 @@ const toOwner = async (by: TestAgent): Promise<Ready> => ({
 
 export const agentCases: SomeCases<
   | 'bootstrap.get'
+  | Extract<EndpointId, `guides.${string}`>
+  | 'sessions.challenge'
+  | 'connectionMode.report'
+  | 'recipientKeys.register'
+  | 'recipientKeys.ofConversation'
   | 'sessions.start'
   | 'sessions.close'
   | 'peers.list'
@@ -40,6 +56,18 @@ export const agentCases: SomeCases<
   'bootstrap.get': {
     success: async (world) => ({ by: await world.agent() }),
     refusals: {},
+  },
+
+  'guides.messaging': guide,
+  'guides.tasks': guide,
+  'guides.transfers': guide,
+  'guides.packages': guide,
+
+  'sessions.challenge': {
+    success: async (world) => ({ by: await deviceBound(world), body: {} }),
+    refusals: {
+      state_conflict: async (world) => ({ by: await world.enrolled(), body: {} }),
+    },
   },
 
   'sessions.start': {
@@ -58,12 +86,64 @@ export const agentCases: SomeCases<
         by: await world.agent(),
         body: { instance_id: crypto.randomUUID(), client },
       }),
+      challenge_invalid: async (world) => ({
+        by: await deviceBound(world),
+        body: { instance_id: crypto.randomUUID(), client },
+      }),
+      takeover_pending: async (world) => {
+        const by = await world.agent()
+        await world.owner.takeover(by.enrolled.project.id, by.id)
+        return { by, body: { instance_id: by.instanceId, client } }
+      },
     },
   },
 
   'sessions.close': {
     success: async (world) => ({ by: await world.agent(), body: {} }),
     refusals: {},
+  },
+
+  'connectionMode.report': {
+    success: async (world) => ({
+      by: await world.agent(),
+      body: { mode: 'short_poll', interval_seconds: 60 },
+    }),
+    also: {
+      'at checkpoints': async (world) => ({ by: await world.agent(), body: { mode: 'checkpoint' } }),
+    },
+    refusals: {},
+  },
+
+  'recipientKeys.register': {
+    success: async (world) => ({ by: await world.agent(), body: { recipient } }),
+    also: {
+      again: async (world) => {
+        const by = await world.agent()
+        await by.ok({ target: '/api/v1/recipient-key', body: { recipient } })
+        return { by, body: { recipient } }
+      },
+    },
+    refusals: {
+      recipient_key_conflict: async (world) => {
+        const by = await world.agent()
+        await by.ok({ target: '/api/v1/recipient-key', body: { recipient } })
+        return { by, body: { recipient: otherRecipient } }
+      },
+    },
+  },
+
+  'recipientKeys.ofConversation': {
+    success: async (world) => {
+      const { ada, ben, conversation } = await world.pair()
+      await ben.ok({ target: '/api/v1/recipient-key', body: { recipient } })
+      return { by: ada, params: { id: conversation } }
+    },
+    refusals: {
+      not_found: async (world) => {
+        const { ada, conversation } = await world.pair()
+        return { by: ada, params: { id: conversation } }
+      },
+    },
   },
 
   'peers.list': {

@@ -16,7 +16,12 @@ export interface CaseOf<Code extends string> {
   readonly refusals: Readonly<Record<Code, Make>>
 }
 
-type CaseFor<E extends EndpointSpec> = CaseOf<E['errors'][number]>
+/** What a stream sends when it is accepted is the tests' of delivery; only its refusals are answers. */
+export type StreamCaseOf<Code extends string> = Pick<CaseOf<Code>, 'refusals'>
+
+type CaseFor<E extends EndpointSpec> = E extends { readonly stream: true }
+  ? StreamCaseOf<E['errors'][number]>
+  : CaseOf<E['errors'][number]>
 
 /** Does not compile while an endpoint or a code of one is missing. */
 export type Cases = { readonly [E in ContractEntry as E['id']]: CaseFor<E> }

@@ -4,5 +4,6 @@ import type { Cases } from './case.ts'
 import { ownerCases } from './owner-cases.ts'
 import { publicCases } from './public-cases.ts'
 import { signInCases } from './sign-in-cases.ts'
+import { streamCases } from './stream-cases.ts'
 
-export const cases: Cases = { ...publicCases, ...agentCases, ...signInCases, ...ownerCases }
+export const cases: Cases = { ...publicCases, ...agentCases, ...signInCases, ...ownerCases, ...streamCases }

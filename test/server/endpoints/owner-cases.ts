@@ -1,5 +1,6 @@
 /** What an owner does: projects, environments, agents, pairings, enrolments, credentials, messages. */
 import type { EndpointId } from '../../../sdk/contract/index.ts'
+import { otherRecipient, recipient } from './agent-cases.ts'
 import { type Make, type SomeCases, unknownId } from './case.ts'
 import { fillInbox } from './full-inbox.ts'
 import type { Ready } from './send.ts'
@@ -33,6 +34,25 @@ async function placed(world: World) {
   const id = await world.project()
   return { id, agent_id: await world.unenrolled(id) }
 }
+
+/** An agent that is gone, disabled, or in an archived project. */
+const agentIsThere = (body: object) => ({
+  not_found: async (world: World): Promise<Ready> => ({
+    by: world.owner,
+    params: { ...(await placed(world)), agent_id: unknownId },
+    body,
+  }),
+  project_archived: async (world: World): Promise<Ready> => {
+    const params = await placed(world)
+    await world.setProject(params.id, 'archived')
+    return { by: world.owner, params, body }
+  },
+  agent_disabled: async (world: World): Promise<Ready> => {
+    const params = await placed(world)
+    await world.setAgent(params.id, params.agent_id, 'disabled')
+    return { by: world.owner, params, body }
+  },
+})
 
 /** What an agent wrote to its owner. */
 async function written(world: World) {
@@ -191,6 +211,22 @@ export const ownerCases: SomeCases<
     },
   },
 
+  'owner.credentials.issue': {
+    success: async (world) => {
+      const { project, ada } = await world.pair()
+      return {
+        by: world.owner,
+        params: { id: project.id, agent_id: ada.id },
+        body: {
+          kind: 'legacy',
+          scopes: ['messages', 'tasks:read'],
+          expires_at: '2030-01-01T00:00:00.000Z',
+          replaces: ada.enrolled.credential_id,
+        },
+      }
+    },
+    refusals: agentIsThere({ kind: 'legacy' }),
+  },
   'owner.credentials.list': { success: listed, refusals: listedNowhere },
   'owner.credentials.revoke': {
     success: async (world) => {
@@ -203,6 +239,30 @@ export const ownerCases: SomeCases<
         by: world.owner,
         params: { id: await world.project(), credential_id: unknownId },
         body: {},
+      }),
+    },
+  },
+
+  'owner.takeovers.issue': {
+    success: async (world) => {
+      const { project, ada } = await world.pair()
+      const params = { id: project.id, agent_id: ada.id }
+      return { by: world.owner, params, body: { ttl_seconds: 60, reason: 'stuck' } }
+    },
+    refusals: agentIsThere({}),
+  },
+  'owner.recipientKeys.set': {
+    success: async (world) => {
+      const { project, ada } = await world.pair()
+      await ada.ok({ target: '/api/v1/recipient-key', body: { recipient } })
+      const params = { id: project.id, agent_id: ada.id }
+      return { by: world.owner, params, body: { recipient: otherRecipient } }
+    },
+    refusals: {
+      not_found: async (world) => ({
+        by: world.owner,
+        params: { ...(await placed(world)), agent_id: unknownId },
+        body: { recipient },
       }),
     },
   },

@@ -40,7 +40,8 @@ export class Attempts {
   static async start(): Promise<Attempts> {
     const world = await startWorld()
     const ready = new Map<string, Ready>()
-    for (const { id } of endpoints) {
+    for (const { id, stream } of endpoints) {
+      if (stream) continue
       ready.set(id, await (cases[id as EndpointId] as CaseOf<never>).success(world))
     }
     return new Attempts(world, ready)

@@ -1,0 +1,24 @@
+/** `bridge key`: the recipient key of this agent, to which others seal. Contract §9 "Recipient key". */
+import { type Command, command, group } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+
+export function keyCommand(context: CliContext): Command {
+  return group('key', 'bridge key register age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj')
+    .description('The age key to which others seal what only this agent may read.')
+    .addCommand(registerKeyCommand(context))
+}
+
+export function registerKeyCommand(context: CliContext, run = registerKey): Command {
+  return command(
+    'register',
+    'bridge key register age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj',
+  )
+    .description('Register the public key once; the same again succeeds, another needs the owner.')
+    .argument('<recipient>', 'an age X25519 recipient: age1 and 58 characters')
+    .action((recipient: string) => run(context, recipient))
+}
+
+export async function registerKey({ bridge, output, signal }: CliContext, recipient: string): Promise<void> {
+  const key = await (await bridge()).recipientKeys.register(recipient, { signal })
+  output.result(key, `registered ${key.fingerprint}`)
+}

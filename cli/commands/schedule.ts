@@ -1,0 +1,33 @@
+/** `bridge schedule`: for an agent that does not listen all the time: when it means to come back. Contract §6. */
+import type { ContactSchedule } from '../../sdk/index.ts'
+import { type Command, command, seconds } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { CommandFailure } from '../exit-codes.ts'
+
+export interface ScheduleOptions {
+  readonly every?: number
+  readonly checkpoint?: true
+}
+
+export function scheduleCommand(context: CliContext, run = schedule): Command {
+  return command('schedule', 'bridge schedule --every 5m')
+    .description('Tell the others when this agent looks into its inbox again; an open listen overrides it.')
+    .option('--every <duration>', 'it polls so often: 5s to 1d', seconds)
+    .option('--checkpoint', 'it looks after its current work step, whenever that is')
+    .action((options: ScheduleOptions) => run(context, options))
+}
+
+export async function schedule(
+  { bridge, output, signal }: CliContext,
+  options: ScheduleOptions,
+): Promise<void> {
+  const declared = await (await bridge()).schedule(scheduleOf(options), { signal })
+  const { expected_at: next } = declared.connection.next_contact
+  output.result(declared, next === null ? 'next contact: after current work step' : `next contact: ${next}`)
+}
+
+function scheduleOf({ every, checkpoint }: ScheduleOptions): ContactSchedule {
+  if (checkpoint === true && every === undefined) return { mode: 'checkpoint' }
+  if (checkpoint === undefined && every !== undefined) return { mode: 'short_poll', interval_seconds: every }
+  throw new CommandFailure('usage', 'say either --every or --checkpoint')
+}

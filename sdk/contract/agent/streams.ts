@@ -1,0 +1,27 @@
+/** The event stream and the socket: the inbox pushed. Spec §6; contract §6. */
+import { Type } from 'typebox'
+import { endpoint } from '../endpoint.ts'
+
+export const streams = {
+  events: endpoint({
+    id: 'streams.events',
+    method: 'GET',
+    path: '/api/v1/events',
+    caller: 'agent',
+    stream: true,
+    summary: 'Server-sent events of up to 20 seconds: messages, receipts, heartbeat, session.',
+    response: Type.String(),
+    errors: ['wait_limit', 'capacity_reached'],
+  }),
+  socket: endpoint({
+    id: 'streams.socket',
+    method: 'GET',
+    path: '/api/v1/socket',
+    caller: 'public',
+    stream: true,
+    summary:
+      'WebSocket upgrade; the first frame authenticates with the signed headers of GET /api/v1/events.',
+    response: Type.String(),
+    errors: ['origin_mismatch', 'capacity_reached'],
+  }),
+}

@@ -1,0 +1,30 @@
+/** The owner's limits to listening without news. Contract §5 "policy". */
+import type { SessionPolicy } from '../contract/agent/sessions.ts'
+
+export class Patience {
+  readonly #policy: () => Promise<SessionPolicy | null>
+  readonly #clock: () => Date
+  #since: number
+  #empty = 0
+
+  constructor(policy: () => Promise<SessionPolicy | null>, clock: () => Date) {
+    this.#policy = policy
+    this.#clock = clock
+    this.#since = clock().getTime()
+  }
+
+  /** Whether listening ends with this page: so long without a message, or so many empty pages. */
+  async isOver(page: { readonly messages: readonly unknown[] }): Promise<boolean> {
+    const now = this.#clock().getTime()
+    if (page.messages.length > 0) {
+      this.#since = now
+      this.#empty = 0
+      return false
+    }
+    this.#empty += 1
+    const { idle_seconds: idle, empty_polls: polls } = (await this.#policy()) ?? unlimited
+    return (idle !== null && now - this.#since >= idle * 1000) || (polls !== null && this.#empty >= polls)
+  }
+}
+
+const unlimited: SessionPolicy = { idle_seconds: null, empty_polls: null }

@@ -1,0 +1,31 @@
+/** Takeovers: the owner ends an agent's session and says who starts the next one. Contract §5. */
+import {
+  takeovers as entries,
+  type TakeoverInput,
+  type TakeoverIssued,
+} from '../../contract/owner/credentials.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import type { Call } from '../call.ts'
+
+export class OwnerTakeovers {
+  readonly #call: Call
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  /**
+   * Fence the agent's session at once, and issue the grant without which none starts while it is open. The grant is shown
+   * once; a new takeover voids the last.
+   *
+   * @throws reauth_required (see `owner.signIn.confirm`), agent_disabled, project_archived, not_found.
+   */
+  issue(
+    projectId: string,
+    agentId: string,
+    input: TakeoverInput = {},
+    options: CallOptions = {},
+  ): Promise<TakeoverIssued> {
+    return this.#call(entries.issue, { params: { id: projectId, agent_id: agentId }, body: input }, options)
+  }
+}

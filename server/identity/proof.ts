@@ -1,0 +1,102 @@
+/**
+ * Proving that a call comes from an agent, whatever carried it: a request, or the first frame of a socket.
+ *
+ * Two steps in the contract's order. Before the body is read: header shape, credential, time. After it: the proof.
+ *
+ * Contract §2 "Order", §3.
+ */
+import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
+import { sha256Hex } from '../../sdk/signing/canonical.ts'
+import type { Context } from '../context.ts'
+import { Fault } from '../fault.ts'
+import type { AgentCaller } from './callers.ts'
+import type { Identity } from './identities.ts'
+import { type Presented, presented } from './raw-headers.ts'
+import { checkHead, checkProof } from './verifier.ts'
+
+/** A call as it arrived. */
+export interface Incoming {
+  readonly method: string
+  readonly target: string
+  readonly rawHeaders: readonly string[]
+  readonly address: string
+  readonly requestId: string
+}
+
+export interface Head {
+  readonly presented: Presented
+  readonly identity: Identity
+}
+
+/** Header shape, credential and time; nothing of the body has been read. */
+export async function proveHead(context: Context, incoming: Incoming): Promise<Head> {
+  try {
+    const headers = presented(incoming.rawHeaders)
+    const now = context.clock()
+    const identity = await context.identities.find(headers.credentialId, now)
+    const input = { presented: headers, identity, now, floor: context.replayFloor() }
+    checkHead(input)
+    return { presented: headers, identity: input.identity as Identity }
+  } catch (error) {
+    throw counted(context, incoming, error)
+  }
+}
+
+/** A wrong clock is no attempt at another's identity; everything else that fails is counted. */
+function counted(context: Context, incoming: Incoming, error: unknown): unknown {
+  if (error instanceof Fault && error.status === 401 && error.code !== 'clock_skew') {
+    context.throttle.countFailure(incoming.address)
+  }
+  return error
+}
+
+/** After the proof: whether one was there is part of what was signed, so a removed one is a wrong proof. */
+export function requireHeaders(headers: Presented, endpoint: EndpointSpec): void {
+  if (endpoint.caller === 'agent' && headers.session === undefined) {
+    throw missing('X-Bridge-Session', 'must name the session; start one first')
+  }
+  if (endpoint.idempotent && headers.idempotencyKey === undefined) {
+    throw missing('Idempotency-Key', 'is required: 8 to 128 characters of A-Z a-z 0-9 _ . : -')
+  }
+}
+
+const missing = (name: string, problem: string) =>
+  new Fault('invalid_request', {
+    message: `${name} ${problem}.`,
+    details: { faults: [{ path: `header ${name}`, problem }] },
+  })
+
+/** The proof over the bytes of the body. The caller's nonce is not spent yet. @throws signature_invalid, rate_limited */
+export async function proveBody(
+  context: Context,
+  incoming: Incoming,
+  { presented: headers, identity }: Head,
+  body: { readonly bytes: Buffer; readonly endpoint: EndpointSpec },
+): Promise<AgentCaller> {
+  const { method, target } = incoming
+  try {
+    const request = { serverId: context.serverId, method, target, bodySha256: sha256Hex(body.bytes) }
+    await checkProof({ presented: headers, identity, ...request })
+  } catch (error) {
+    throw counted(context, incoming, error)
+  }
+  return {
+    kind: 'agent',
+    agent_id: identity.agentId,
+    agent_name: identity.agentName,
+    project_id: identity.projectId,
+    credential_id: identity.credentialId,
+    session_id: body.endpoint.caller === 'agent' ? headers.session : undefined,
+    device: headers.device,
+    endpoint: body.endpoint,
+    request_id: incoming.requestId,
+    nonce:
+      headers.nonce === undefined || identity.binding === 'legacy'
+        ? undefined
+        : {
+            credentialId: identity.credentialId,
+            nonce: headers.nonce,
+            signedAt: Number(headers.time),
+          },
+  }
+}

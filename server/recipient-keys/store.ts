@@ -1,0 +1,17 @@
+/** The SQL of recipient keys: one trusted key per agent. */
+import type { Kysely } from 'kysely'
+import type { RecipientKey } from '../../sdk/contract/agent/peers.ts'
+import type { Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+export const findRecipientKey = (db: Kysely<Tables>, agentId: string): Promise<RecipientKey | undefined> =>
+  db.selectFrom('recipient_keys').selectAll().where('agent_id', '=', agentId).executeTakeFirst()
+
+export async function putRecipientKey(tx: Tx, key: RecipientKey): Promise<void> {
+  const { agent_id: _, ...changed } = key
+  await tx.db
+    .insertInto('recipient_keys')
+    .values(key)
+    .onConflict((conflict) => conflict.column('agent_id').doUpdateSet(changed))
+    .execute()
+}

@@ -1,0 +1,122 @@
+/** A node that restarts, or is killed, in the middle of listening: nothing is lost, and no offer comes twice. */
+import { randomUUID } from 'node:crypto'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Bridge, ListenTransport, ReceivedMessage } from '../../../sdk/index.ts'
+import { LocalError } from '../../../sdk/index.ts'
+import { enroll, type TestAgent } from '../../support/agent.ts'
+import { startBridge } from '../../support/bridge.ts'
+import { setUpOwner, type TestOwner } from '../../support/owner.ts'
+import { startServerProcess } from '../../support/process.ts'
+import { bridgeOf, Ear, sessionsOf } from './listening.ts'
+
+const undo: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const each of undo.splice(0).reverse()) await each()
+})
+
+const every: readonly ListenTransport[] = ['socket', 'sse', 'long-poll']
+const offersOf = (messages: readonly ReceivedMessage[]) =>
+  messages.map(({ id, delivery }) => `${id} ${delivery.attempt}`)
+const texts = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, nth) => `text ${from + nth}`)
+
+describe.each(every)('over %s', (transport) => {
+  test('a node that restarts loses nothing, and no offer comes twice', async () => {
+    let bridge = await startBridge()
+    undo.push(() => bridge.close())
+    const { ada, owner, project } = bridge
+    const client = bridgeOf(ada, { transports: [transport] })
+    const ear = new Ear(client)
+    undo.push(
+      () => client.close(),
+      () => ear.stop(),
+    )
+    const tell = (text: string) => owner.message(project.id, ada.id, text)
+    for (let round = 0; round < 3; round += 1) {
+      const first = round * 10 + 1
+      for (const text of texts(first, first + 9)) await tell(text)
+      bridge = await bridge.restart()
+    }
+    await tell('the last')
+    await ear.heard('the last')
+    expect(ear.bodies).toEqual([...texts(1, 30), 'the last'])
+    expect(new Set(offersOf(ear.messages)).size).toBe(31)
+    expect(ear.transports[0]).toBe(transport)
+  })
+})
+
+/** A node as a process, an owner who writes to one agent until it is stored, and that agent. */
+async function killable() {
+  const server = await startServerProcess()
+  undo.push(() => server.close())
+  const owner = await setUpOwner(server.url, server.setupLink)
+  const project = await owner.createProject('demo')
+  const { id } = await owner.createAgent(project.id, 'ada')
+  const clock = () => new Date()
+  const ada = await enroll(server.url, await owner.enrollmentCode(project.id, id), clock)
+  await ada.startSession()
+  return { server, ada, tell: (text: string) => tellFor(owner, project.id, ada, text) }
+}
+
+/** The same message under the same key until the node says that it is stored. */
+async function tellFor(owner: TestOwner, projectId: string, agent: TestAgent, text: string): Promise<void> {
+  const call = {
+    target: `/api/admin/projects/${projectId}/messages`,
+    body: { recipient_agent_id: agent.id, body: text },
+    key: randomUUID(),
+  }
+  for (;;) {
+    const status = await owner.call(call).then(
+      (reply) => reply.status,
+      () => 0,
+    )
+    if (status === 200) return
+    if (status !== 0 && status !== 503) throw new Error(`the owner's message was answered ${status}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** Hears until `last` came, and acknowledges each message; one that cannot be told now comes again. */
+async function hearAll(client: Bridge, last: string, onHeard: () => void): Promise<ReceivedMessage[]> {
+  const heard: ReceivedMessage[] = []
+  const done = new Set<string>()
+  for await (const message of client.listen()) {
+    heard.push(message)
+    onHeard()
+    await message.acknowledge().then(
+      () => done.add(message.body),
+      (error: unknown) => {
+        if (!(error instanceof LocalError)) throw error
+      },
+    )
+    if (done.has(last) && heard.every(({ body }) => done.has(body))) break
+  }
+  return heard
+}
+
+describe.each(['socket', 'sse', 'long-poll'] as const)('a killed node, over %s', (transport) => {
+  test('loses nothing that was stored, and no offer comes twice', async () => {
+    const { server, ada, tell } = await killable()
+    const client = bridgeOf(ada, { transports: [transport], sessions: sessionsOf(ada) })
+    undo.push(() => client.close())
+    const begun = Promise.withResolvers<void>()
+    const hearing = hearAll(client, 'the last', begun.resolve)
+    await tell('the first')
+    await begun.promise
+    for (let round = 1; round <= 3; round += 1) {
+      const sending = (async () => {
+        for (const text of texts(round * 10 - 9, round * 10)) await tell(text)
+      })()
+      await tell(`round ${round}`)
+      await server.kill('SIGKILL')
+      // What was offered to a connection that is gone is due again.
+      await server.start({ clockFrom: new Date(Date.now() + round * 61_000) })
+      await sending
+    }
+    await tell('the last')
+    const heard = await hearing
+    const expected = ['the first', ...texts(1, 30), 'round 1', 'round 2', 'round 3', 'the last']
+    expect(new Set(heard.map(({ body }) => body))).toEqual(new Set(expected))
+    expect(new Set(offersOf(heard)).size).toBe(heard.length)
+  })
+})

@@ -1,0 +1,189 @@
+/**
+ * Losing the right to listen: on every transport an open wait ends within two seconds, says why, and nothing that was
+ * stored before or after leaks once the owner was answered.
+ *
+ * Threats T5, T8; contract §6.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { messagesOf, type OpenStream, transports } from '../../support/streams.ts'
+import { behindItsBack, listen, storeBehindItsBack } from './listeners.ts'
+
+let bridge: TestBridge
+let names = 0
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+interface Scene {
+  readonly project: { id: string }
+  readonly sender: TestAgent
+  readonly lost: TestAgent
+  readonly conversation: string
+}
+
+/** A project of its own with a sender and the agent that will lose its right. */
+async function scene(): Promise<Scene> {
+  names += 1
+  const project = await bridge.owner.createProject(`project ${names}`, { policy: { message_budget: 10_000 } })
+  const sender = await bridge.agent('sender', project.id)
+  const lost = await bridge.agent('lost', project.id)
+  return { project, sender, lost, conversation: await sender.conversationWith(lost.id) }
+}
+
+/** Messages without pause, until it is told to stop or the service refuses. */
+function talk({ sender, lost, conversation }: Scene) {
+  let talking = true
+  const body = { conversation_id: conversation, recipient_agent_id: lost.id, type: 'note', body: 'psst' }
+  const done = (async () => {
+    while (talking) {
+      const replies = await Promise.all(
+        [1, 2, 3, 4].map(() => sender.call({ target: '/api/v1/messages', body })),
+      )
+      if (replies.some((reply) => reply.status >= 500)) throw new Error('a send failed')
+    }
+  })()
+  return {
+    async stop() {
+      talking = false
+      await done
+    },
+  }
+}
+
+interface Ending {
+  readonly by: string
+  readonly reason: string
+  readonly happens: (scene: Scene) => Promise<unknown>
+}
+
+const endings: readonly Ending[] = [
+  {
+    by: 'its credential is revoked',
+    reason: 'credential_revoked',
+    happens: ({ project, lost }) => bridge.owner.revoke(project.id, lost.enrolled.credential_id),
+  },
+  {
+    by: 'the agent is disabled',
+    reason: 'agent_disabled',
+    happens: ({ project, lost }) => bridge.owner.setAgent(project.id, lost.id, 'disabled'),
+  },
+  {
+    by: 'the owner takes the session over',
+    reason: 'session_fenced',
+    happens: ({ project, lost }) => bridge.owner.takeover(project.id, lost.id),
+  },
+  {
+    by: 'another instance replaces it',
+    reason: 'session_fenced',
+    happens: async ({ project, lost }) => {
+      const { credential, secret } = await bridge.owner.issueLegacy(project.id, lost.id)
+      const enrolled = { ...lost.enrolled, credential_id: credential.id }
+      await legacyAgent(bridge.url, enrolled, secret, bridge.clock).startSession()
+    },
+  },
+  {
+    by: 'it is enrolled again',
+    reason: 'credential_revoked',
+    happens: async ({ project, lost }) => {
+      await enroll(bridge.url, await bridge.owner.enrollmentCode(project.id, lost.id), bridge.clock)
+    },
+  },
+  {
+    by: 'it closes its session',
+    reason: 'session_closed',
+    happens: ({ lost }) => lost.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null }),
+  },
+  {
+    by: 'the project is archived',
+    reason: 'project_archived',
+    happens: ({ project }) => bridge.owner.setProject(project.id, 'archived'),
+  },
+]
+
+/** Messages that came after a moment. */
+const after = (stream: OpenStream, atMs: number) =>
+  stream.events.filter((event) => event.type === 'messages' && event.atMs > atMs).flatMap(messagesOf)
+
+describe.each(transports)('a wait over the %s', (name, open) => {
+  test.concurrent.each(endings)('ends when $by', async ({ reason, happens }) => {
+    const its = await scene()
+    const stream = await listen(bridge, its.lost, open)
+    const talking = talk(its)
+    await stream.messages(20)
+    await happens(its)
+    const answeredMs = performance.now()
+    expect(await stream.reason()).toBe(reason)
+    const tookMs = performance.now() - answeredMs
+    await talking.stop()
+    expect(tookMs).toBeLessThan(2000)
+    // What left the server before the owner was answered may still be on its way through this process's own queue.
+    expect(after(stream, answeredMs + 50)).toEqual([])
+    if (name === 'socket') expect([4401, 4409]).toContain(await stream.ended)
+  })
+})
+
+interface QuietEnding extends Omit<Ending, 'happens'> {
+  readonly sql: string
+  readonly value: (scene: Scene) => string
+}
+
+const quiet: readonly QuietEnding[] = [
+  {
+    by: 'its credential is revoked',
+    reason: 'credential_revoked',
+    sql: "UPDATE credentials SET revoked_at = '2020-01-01T00:00:00.000Z' WHERE id = ?",
+    value: ({ lost }) => lost.enrolled.credential_id,
+  },
+  {
+    by: 'its credential expires',
+    reason: 'credential_expired',
+    sql: "UPDATE credentials SET expires_at = '2020-01-01T00:00:00.000Z' WHERE id = ?",
+    value: ({ lost }) => lost.enrolled.credential_id,
+  },
+  {
+    by: 'the agent is disabled',
+    reason: 'agent_disabled',
+    sql: "UPDATE agents SET state = 'disabled' WHERE id = ?",
+    value: ({ lost }) => lost.id,
+  },
+  {
+    by: 'its session is fenced',
+    reason: 'session_fenced',
+    sql: "UPDATE sessions SET state = 'fenced' WHERE id = ?",
+    value: ({ lost }) => lost.session?.id ?? '',
+  },
+  {
+    by: 'the project is archived',
+    reason: 'project_archived',
+    sql: "UPDATE projects SET state = 'archived' WHERE id = ?",
+    value: ({ project }) => project.id,
+  },
+]
+
+describe.each(transports)('without a notice the recheck ends a wait over the %s', (_name, open) => {
+  test.concurrent.each(quiet)('when $by', async ({ reason, sql, value }) => {
+    const its = await scene()
+    const stream = await listen(bridge, its.lost, open)
+    behindItsBack(bridge, sql, value(its))
+    const changedMs = performance.now()
+    expect(await stream.reason()).toBe(reason)
+    // The recheck comes every two seconds; the rest is the machine's.
+    expect(performance.now() - changedMs).toBeLessThan(2500)
+    expect(stream.events.filter((event) => event.type === 'messages')).toEqual([])
+  })
+
+  test('a message that another process stored is delivered', async () => {
+    const its = await scene()
+    const stream = await listen(bridge, its.lost, open)
+    await its.sender.send(its.conversation, its.lost.id, 'first')
+    await stream.messages(1)
+    storeBehindItsBack(bridge, its.conversation)
+    const [, second] = await stream.messages(2)
+    expect(second?.body).toBe('first')
+    stream.close()
+  })
+})

@@ -1,0 +1,82 @@
+/** What tests of delivery share: an agent that listens for certain, and the data file behind the server's back. */
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import type { TestAgent } from '../../support/agent.ts'
+import type { TestBridge } from '../../support/bridge.ts'
+import type { OpenStream } from '../../support/streams.ts'
+
+export interface ConnectionWords {
+  readonly connected: boolean
+  readonly listening_now: boolean
+  readonly last_contact_at: string | null
+  readonly next_contact: { kind: string; expected_at: string | null; overdue: boolean }
+}
+
+/** The connection words of an agent, as its owner reads them. */
+export async function connectionOf({ owner }: TestBridge, agent: TestAgent): Promise<ConnectionWords> {
+  const target = `/api/admin/projects/${agent.enrolled.project.id}/agents/${agent.id}`
+  return (await owner.ok<{ connection: ConnectionWords }>({ target })).connection
+}
+
+/** Asks until the answer is the one; fails by the test's own time limit. */
+export async function until<T>(ask: () => Promise<T> | T, is: (answer: T) => boolean): Promise<T> {
+  for (;;) {
+    const answer = await ask()
+    if (is(answer)) return answer
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** Opens a wait and answers once the server holds it. */
+export async function listen(
+  bridge: TestBridge,
+  agent: TestAgent,
+  open: (agent: TestAgent) => OpenStream,
+): Promise<OpenStream> {
+  const stream = open(agent)
+  await until(
+    () => connectionOf(bridge, agent),
+    (words) => words.listening_now,
+  )
+  return stream
+}
+
+/** Changes the data file as another process would: the server is told nothing. */
+export function behindItsBack(bridge: TestBridge, sql: string, ...values: readonly unknown[]): void {
+  const database = new Database(join(bridge.data, 'bridge.db'), { fileMustExist: true, timeout: 5000 })
+  try {
+    const { changes } = database.prepare(sql).run(...values)
+    if (changes === 0) throw new Error('nothing was changed')
+  } finally {
+    database.close()
+  }
+}
+
+/** One more message like the conversation's last, newer and not offered yet. */
+export function storeBehindItsBack(bridge: TestBridge, conversationId: string): void {
+  const database = new Database(join(bridge.data, 'bridge.db'), { fileMustExist: true, timeout: 5000 })
+  try {
+    const columns = (database.pragma('table_info(messages)') as { name: string }[]).map(({ name }) => name)
+    const time = bridge.clock().getTime().toString(16).padStart(12, '0')
+    const changed: Record<string, string> = {
+      id: `'${time.slice(0, 8)}-${time.slice(8)}-7fff-bfff-ffffffffffff'`,
+      sequence: 'sequence + 1',
+      offers: '0',
+      offered_generation: '0',
+      first_offered_at: 'NULL',
+      last_offered_at: 'NULL',
+      acknowledged_at: 'NULL',
+    }
+    database
+      .prepare(
+        `INSERT INTO messages (${columns.join(', ')}) SELECT ${columns.map((name) => changed[name] ?? name).join(', ')}
+         FROM messages WHERE conversation_id = ? ORDER BY sequence DESC LIMIT 1`,
+      )
+      .run(conversationId)
+    database
+      .prepare('UPDATE conversations SET last_sequence = last_sequence + 1 WHERE id = ?')
+      .run(conversationId)
+  } finally {
+    database.close()
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * What is offered, in which order, how often, and what counts as an offer. The same on every transport.
+ *
+ * Contract §6.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { messagesOf, openSocket, transports } from '../../support/streams.ts'
+import { connectionOf, listen, until } from './listeners.ts'
+
+let bridge: TestBridge
+let names = 0
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+async function pair(of: TestBridge = bridge) {
+  names += 1
+  const project = await of.owner.createProject(`project ${names}`, { policy: { message_budget: 100_000 } })
+  const sender = await of.agent('sender', project.id)
+  const reader = await of.agent('reader', project.id)
+  return { project, sender, reader, conversation: await sender.conversationWith(reader.id) }
+}
+
+const bodies = (messages: readonly { body: string }[]) => messages.map(({ body }) => body)
+const numbered = (count: number, from = 1) => Array.from({ length: count }, (_, n) => String(n + from))
+
+async function sendAll(from: TestAgent, conversation: string, to: TestAgent, texts: readonly string[]) {
+  const sent: { id: string }[] = []
+  for (const text of texts) sent.push(await from.send(conversation, to.id, text))
+  return sent
+}
+
+describe.each(transports)('over the %s', (name, open) => {
+  test('first offers come in order, what lay there and what is stored meanwhile', async () => {
+    const { sender, reader, conversation } = await pair()
+    await sendAll(sender, conversation, reader, numbered(130))
+    const stream = open(reader)
+    await sendAll(sender, conversation, reader, numbered(30, 131))
+    const came = await stream.messages(160)
+    expect(bodies(came)).toEqual(numbered(160))
+    expect(came.every(({ delivery }) => delivery.attempt === 1)).toBe(true)
+    stream.close()
+  })
+
+  test('two waits of one session share its mail: each message comes once', async () => {
+    const { sender, reader, conversation } = await pair()
+    const one = await listen(bridge, reader, open)
+    const two = open(reader)
+    await Promise.all([one.opened, two.opened])
+    const texts = numbered(40)
+    for (const text of texts) await sender.send(conversation, reader.id, text)
+    const last = await sender.send(conversation, reader.id, 'last')
+    const all = () =>
+      [...one.events, ...two.events].filter(({ type }) => type === 'messages').flatMap(messagesOf)
+    await until(all, (came) => came.some(({ id }) => id === last.id) && came.length >= 41)
+    expect(bodies(all()).sort()).toEqual([...texts, 'last'].sort())
+    one.close()
+    two.close()
+  })
+
+  test('a message that is not acknowledged comes again after sixty seconds, an acknowledged one never', async () => {
+    const own = await startBridge()
+    const { sender, reader, conversation } = await pair(own)
+    const stream = await listen(own, reader, open)
+    await sendAll(sender, conversation, reader, ['kept', 'done'])
+    const [kept, done] = await stream.messages(2)
+    await reader.acknowledge(done?.id ?? '')
+    own.clock.advance(58)
+    await sender.send(conversation, reader.id, 'meanwhile')
+    expect(bodies(await stream.messages(3))).toEqual(['kept', 'done', 'meanwhile'])
+    own.clock.advance(3)
+    // A long-poll that waits measures its time by the steady clock, which no test moves: it learns at its next turn.
+    if (name === 'long-poll') await sender.send(conversation, reader.id, 'turn')
+    const came = await stream.messages(name === 'long-poll' ? 5 : 4)
+    const again = came.filter(({ id }) => id === kept?.id)
+    expect(again.map(({ delivery }) => delivery.attempt)).toEqual([1, 2])
+    expect(again[1]?.delivery.first_offered_at).toBe(again[0]?.delivery.first_offered_at)
+    expect(came.filter(({ id }) => id === done?.id)).toHaveLength(1)
+    stream.close()
+    await own.close()
+  })
+
+  test('a new session is offered everything that is not acknowledged', async () => {
+    const { project, sender, reader, conversation } = await pair()
+    const first = await listen(bridge, reader, open)
+    await sendAll(sender, conversation, reader, ['one', 'two'])
+    const [one] = await first.messages(2)
+    await reader.acknowledge(one?.id ?? '')
+    const { grant } = await bridge.owner.takeover(project.id, reader.id)
+    await first.ended
+    await reader.startSession(crypto.randomUUID(), { takeover_grant: grant })
+    const second = open(reader)
+    const [again] = await second.messages(1)
+    expect(again).toMatchObject({ body: 'two', delivery: { attempt: 2 } })
+    second.close()
+  })
+
+  test('a pair that the owner disabled is withheld without ending the wait, and comes when it is enabled', async () => {
+    const { project, sender, reader, conversation } = await pair()
+    const other = await bridge.agent('other', project.id)
+    await sender.send(conversation, reader.id, 'withheld')
+    await bridge.owner.setPairing(project.id, [sender.id, reader.id], false)
+    const stream = open(reader)
+    await stream.opened
+    const aside = await other.conversationWith(reader.id)
+    await other.send(aside, reader.id, 'from another')
+    expect(bodies(await stream.messages(1))).toEqual(['from another'])
+    await bridge.owner.setPairing(project.id, [sender.id, reader.id], true)
+    expect(bodies(await stream.messages(2))).toEqual(['from another', 'withheld'])
+    stream.close()
+  })
+
+  test('a paused project keeps its waits, and the owner can still write', async () => {
+    const { project, reader } = await pair()
+    const stream = await listen(bridge, reader, open)
+    await bridge.owner.setProject(project.id, 'paused')
+    await bridge.owner.message(project.id, reader.id, 'stay')
+    expect(bodies(await stream.messages(1))).toEqual(['stay'])
+    stream.close()
+  })
+})
+
+test('an offer that was withheld meanwhile is not made again until the pair is enabled', async () => {
+  const own = await startBridge()
+  const { project, sender, reader, conversation } = await pair(own)
+  await sender.send(conversation, reader.id, 'once')
+  expect((await reader.inbox()).messages).toHaveLength(1)
+  await own.owner.setPairing(project.id, [sender.id, reader.id], false)
+  own.clock.advance(61)
+  expect((await reader.inbox()).messages).toHaveLength(0)
+  await own.owner.setPairing(project.id, [sender.id, reader.id], true)
+  expect((await reader.inbox()).messages).toHaveLength(1)
+  await own.close()
+})
+
+test("another project's traffic neither wakes nor delays a wait", async () => {
+  const { reader } = await pair()
+  const busy = await pair()
+  const began = performance.now()
+  const poll = reader.call({ target: '/api/v1/inbox?wait_seconds=3' })
+  await until(
+    () => connectionOf(bridge, reader),
+    (words) => words.listening_now,
+  )
+  await sendAll(busy.sender, busy.conversation, busy.reader, numbered(300))
+  const reply = await poll
+  const took = performance.now() - began
+  expect(reply.json).toEqual({ messages: [], has_more: false, waiting: 0 })
+  expect(took).toBeGreaterThan(2990)
+  expect(took).toBeLessThan(4500)
+})
+
+test('receipts reach the sender on its stream, and only the sender', async () => {
+  const { sender, reader, conversation } = await pair()
+  const hears = openSocket(sender)
+  const others = openSocket(reader)
+  await Promise.all([hears.opened, others.opened])
+  const { id } = await sender.send(conversation, reader.id, 'well?')
+  await others.take('messages')
+  await reader.acknowledge(id)
+  const { receipts } = await hears.take('receipts')
+  expect(receipts).toMatchObject([{ message_id: id }])
+  const message = await sender.ok<{ delivery: { acknowledged_at: string } }>({
+    target: `/api/v1/messages/${id}`,
+  })
+  expect((receipts as { acknowledged_at: string }[])[0]?.acknowledged_at).toBe(
+    message.delivery.acknowledged_at,
+  )
+  expect(others.events.map(({ type }) => type)).not.toContain('receipts')
+  hears.close()
+  others.close()
+})
+
+test('after a restart of the server everything that is not acknowledged comes again, in order', async () => {
+  const own = await startBridge()
+  const { sender, reader, conversation } = await pair(own)
+  const stream = await listen(own, reader, openSocket)
+  await sendAll(sender, conversation, reader, numbered(5))
+  const before = await stream.messages(5)
+  await reader.acknowledge(before[1]?.id ?? '')
+  const again = await own.restart()
+  expect(await stream.ended).toBe(1012)
+  const session = reader.session?.id
+  await reader.startSession()
+  expect(reader.session?.id).toBe(session)
+  own.clock.advance(61)
+  const second = openSocket(reader)
+  expect(bodies(await second.messages(4))).toEqual(['1', '3', '4', '5'])
+  // What lay there when the wait was opened falls due as well, though nothing is stored that would wake it.
+  await until(
+    () => connectionOf(again, reader),
+    (words) => words.listening_now,
+  )
+  own.clock.advance(61)
+  expect(bodies((await second.messages(8)).slice(4)).sort()).toEqual(['1', '3', '4', '5'])
+  second.close()
+  await again.close()
+})

@@ -1,0 +1,128 @@
+/**
+ * A reader that stops reading is cut, costs bounded memory, and loses nothing.
+ *
+ * Limits of reliability §2.6; contract §6 "slow reader".
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { messagesOf, openEvents, openSocket } from '../../support/streams.ts'
+import { connectionOf, listen, until } from './listeners.ts'
+
+let bridge: TestBridge
+let names = 0
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+async function pair() {
+  names += 1
+  const project = await bridge.owner.createProject(`project ${names}`, {
+    policy: { message_budget: 100_000 },
+  })
+  const sender = await bridge.agent('sender', project.id)
+  const reader = await bridge.agent('reader', project.id)
+  return { project, sender, reader, conversation: await sender.conversationWith(reader.id) }
+}
+
+const pushed = [
+  ['event stream', openEvents],
+  ['socket', openSocket],
+] as const
+const large = 'x'.repeat(60_000)
+const count = 300
+
+describe.each(pushed)('over the %s', (_name, open) => {
+  test.concurrent('a reader that stops reading is cut, and what it did not get is offered to its next wait', async () => {
+    const { sender, reader, conversation } = await pair()
+    const slow = await listen(bridge, reader, open)
+    await sender.send(conversation, reader.id, 'begin')
+    await slow.messages(1)
+    slow.pause()
+    for (let n = 0; n < count; n += 20) {
+      await Promise.all(
+        Array.from({ length: 20 }, (_, i) => sender.send(conversation, reader.id, `${n + i} ${large}`)),
+      )
+    }
+    await until(
+      () => connectionOf(bridge, reader),
+      (words) => !words.listening_now,
+    )
+    const next = open(reader)
+    slow.resume()
+    await slow.ended
+    const got = () => {
+      const all = [...slow.events, ...next.events].filter(({ type }) => type === 'messages')
+      return new Set(all.flatMap(messagesOf).map(({ id }) => id))
+    }
+    await until(got, (ids) => ids.size === count + 1)
+    // 18 MB were stored: it was cut with what fits into the buffers of two sockets, and one page.
+    const stuck = slow.events.filter(({ type }) => type === 'messages').flatMap(messagesOf).length
+    expect(stuck).toBeLessThan(count)
+    next.close()
+  })
+
+  test.concurrent('a page of the costliest characters does not cut a reader that keeps up', async () => {
+    const { sender, reader, conversation } = await pair()
+    // Each takes six bytes in JSON, so that 40 kB travel as 240 kB: as much as one request can carry.
+    const costly = '\u0001'.repeat(40_000)
+    for (let n = 0; n < 8; n += 1) await sender.send(conversation, reader.id, costly)
+    const stream = open(reader)
+    const came = await stream.messages(8)
+    expect(came.map(({ delivery }) => delivery.attempt)).toEqual(Array(8).fill(1))
+    const largest = Math.max(...stream.events.map(({ data }) => Buffer.byteLength(JSON.stringify(data))))
+    expect(largest).toBeLessThan(1024 * 1024)
+    stream.close()
+  })
+
+  test.concurrent('a reader that stopped gets nothing more once it lost its right', async () => {
+    const { project, sender, reader, conversation } = await pair()
+    const slow = await listen(bridge, reader, open)
+    await sender.send(conversation, reader.id, 'begin')
+    await slow.messages(1)
+    slow.pause()
+    for (let n = 0; n < count; n += 20) {
+      await Promise.all(
+        Array.from({ length: 20 }, (_, i) => sender.send(conversation, reader.id, `${n + i} ${large}`)),
+      )
+    }
+    await bridge.owner.revoke(project.id, reader.enrolled.credential_id)
+    const revokedMs = performance.now()
+    await until(
+      () => connectionOf(bridge, reader),
+      (words) => words.next_contact.kind !== 'listening',
+    )
+    slow.resume()
+    await slow.ended
+    expect(performance.now() - revokedMs).toBeLessThan(8000)
+    // What lay in the kernel cannot be taken back; what lay in the server was dropped.
+    const whole = await bridge.owner.ok<{ messages: { delivery: { offers: number } }[] }>({
+      target: `/api/admin/projects/${project.id}/conversations/${conversation}/messages?after_sequence=0`,
+    })
+    const offered = whole.messages.filter(({ delivery }) => delivery.offers > 0).length
+    const got = slow.events.filter(({ type }) => type === 'messages').flatMap(messagesOf).length
+    expect(got).toBe(offered)
+  })
+})
+
+test('a client that only sends pings and reads no answer is cut', async () => {
+  const { reader } = await pair()
+  const socket = openSocket(reader)
+  await socket.opened
+  socket.pause()
+  let flooding = true
+  const flood = (async () => {
+    while (flooding && socket.socket.readyState === socket.socket.OPEN) {
+      for (let n = 0; n < 2000; n += 1) socket.send('{"type":"ping"}')
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  })()
+  await until(
+    () => connectionOf(bridge, reader),
+    (words) => !words.listening_now,
+  )
+  flooding = false
+  await flood
+  socket.close()
+})

@@ -1,0 +1,125 @@
+/**
+ * Takeover grants: the owner ends a session, and who holds the grant starts the next.
+ *
+ * Threats T8, T10; contract §5.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+
+let bridge: TestBridge
+let names = 0
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+const codeOf = ({ json }: { json: unknown }) => (json as { error?: string }).error
+const fresh = () => {
+  names += 1
+  return bridge.agent(`agent ${names}`)
+}
+const pending = [409, 'takeover_pending']
+
+test('fences at once, and the next session begins with the grant only', async () => {
+  const agent = await fresh()
+  const old = agent.session
+  const issued = await bridge.owner.takeover(bridge.project.id, agent.id, { reason: 'stuck' })
+  expect(issued).toMatchObject({ fenced_session_id: old?.id, generation: old?.generation })
+  expect(codeOf(await agent.call({ target: '/api/v1/inbox' }))).toBe('session_fenced')
+  for (const fields of [{}, { takeover_grant: 'A'.repeat(43) }]) {
+    const reply = await agent.requestSession(undefined, fields)
+    expect([reply.status, codeOf(reply)]).toEqual(pending)
+  }
+  const started = await agent.startSession(crypto.randomUUID(), { takeover_grant: issued.grant })
+  expect(started).toMatchObject({ generation: (old?.generation ?? 0) + 1, resumed: false })
+  for (const file of ['bridge.db', 'bridge.db-wal']) {
+    expect(readFileSync(join(bridge.data, file)).includes(issued.grant)).toBe(false)
+  }
+})
+
+test('of twenty requests on their way none succeeds after the owner was answered', async () => {
+  const agent = await fresh()
+  const conversation = await agent.conversationWith(agent.id)
+  const body = { conversation_id: conversation, recipient_agent_id: agent.id, type: 'note', body: 'work' }
+  const before = Array.from({ length: 10 }, () => agent.call({ target: '/api/v1/messages', body }))
+  const taking = bridge.owner.takeover(bridge.project.id, agent.id)
+  const during = Array.from({ length: 10 }, () => agent.call({ target: '/api/v1/messages', body }))
+  await taking
+  const target = `/api/admin/projects/${bridge.project.id}/conversations/${conversation}/messages?after_sequence=0`
+  const stored = async () => (await bridge.owner.ok<{ messages: unknown[] }>({ target })).messages.length
+  const atAnswer = await stored()
+  const later = await Promise.all(
+    Array.from({ length: 20 }, () => agent.call({ target: '/api/v1/messages', body })),
+  )
+  expect(new Set(later.map(codeOf))).toEqual(new Set(['session_fenced']))
+  const all = await Promise.all([...before, ...during])
+  expect(all.filter(({ status }) => status === 200)).toHaveLength(atAnswer)
+  expect(await stored()).toBe(atAnswer)
+})
+
+test('is redeemed by one of fifty that come at once', async () => {
+  const agent = await fresh()
+  const { grant } = await bridge.owner.takeover(bridge.project.id, agent.id)
+  const replies = await Promise.all(
+    Array.from({ length: 50 }, () => agent.requestSession(crypto.randomUUID(), { takeover_grant: grant })),
+  )
+  expect(replies.filter(({ status }) => status === 200)).toHaveLength(1)
+  expect(new Set(replies.filter(({ status }) => status !== 200).map(codeOf))).toEqual(
+    new Set(['takeover_pending']),
+  )
+  const again = await agent.requestSession(undefined, { takeover_grant: grant })
+  expect([again.status, codeOf(again)]).toEqual(pending)
+})
+
+test('does not serve another agent, whether or not that one waits for a grant of its own', async () => {
+  const [one, two] = [await fresh(), await fresh()]
+  const { grant } = await bridge.owner.takeover(bridge.project.id, one.id)
+  expect(codeOf(await two.requestSession(undefined, { takeover_grant: grant }))).toBe('takeover_pending')
+  const own = await bridge.owner.takeover(bridge.project.id, two.id)
+  expect(codeOf(await two.requestSession(undefined, { takeover_grant: grant }))).toBe('takeover_pending')
+  expect((await two.requestSession(undefined, { takeover_grant: own.grant })).status).toBe(200)
+  expect((await one.requestSession(undefined, { takeover_grant: grant })).status).toBe(200)
+})
+
+test('is void once there is a newer one', async () => {
+  const agent = await fresh()
+  const first = await bridge.owner.takeover(bridge.project.id, agent.id)
+  const second = await bridge.owner.takeover(bridge.project.id, agent.id)
+  expect(second.fenced_session_id).toBeNull()
+  expect(codeOf(await agent.requestSession(undefined, { takeover_grant: first.grant }))).toBe(
+    'takeover_pending',
+  )
+  expect((await agent.requestSession(undefined, { takeover_grant: second.grant })).status).toBe(200)
+})
+
+test('expires, and then anybody with a credential of the agent may start', async () => {
+  const own = await startBridge()
+  const { grant, expires_at } = await own.owner.takeover(own.project.id, own.ada.id, { ttl_seconds: 60 })
+  expect(Date.parse(expires_at) - own.clock().getTime()).toBeLessThanOrEqual(60_000)
+  own.clock.advance(58)
+  expect(codeOf(await own.ada.requestSession())).toBe('takeover_pending')
+  own.clock.advance(3)
+  expect(codeOf(await own.ada.requestSession(undefined, { takeover_grant: grant }))).toBe('takeover_pending')
+  expect((await own.ada.requestSession()).status).toBe(200)
+  await own.close()
+})
+
+test('lasts sixty seconds to an hour', async () => {
+  for (const ttl_seconds of [59, 3601]) {
+    const target = `/api/admin/projects/${bridge.project.id}/agents/${bridge.ben.id}/takeover`
+    const reply = await bridge.owner.call({ target, body: { ttl_seconds } })
+    expect(codeOf(reply)).toBe('invalid_request')
+  }
+})
+
+test('survives a restart of the server, once', async () => {
+  const own = await startBridge()
+  const { grant } = await own.owner.takeover(own.project.id, own.ada.id)
+  const again = await own.restart()
+  expect(codeOf(await own.ada.requestSession())).toBe('takeover_pending')
+  expect((await own.ada.requestSession(undefined, { takeover_grant: grant })).status).toBe(200)
+  await again.close()
+})
