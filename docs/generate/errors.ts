@@ -12,11 +12,8 @@ import { describe } from './schemas.ts'
  * page takes a code off the list as soon as the server throws it.
  */
 export const reserved: Partial<Record<ErrorCode, string>> = {
-  challenge_invalid: 'sessions of device-bound identities',
-  takeover_pending: 'takeover of a session',
   claim_held: 'tasks',
   claim_lost: 'tasks',
-  recipient_key_conflict: 'recipient keys',
   offer_expired: 'transfers',
   package_removed: 'packages',
   receipt_mismatch: 'transfers',

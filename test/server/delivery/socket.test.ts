@@ -149,9 +149,10 @@ describe('the first frame', () => {
 
   test('without a session ends it with 1008', async () => {
     const agent = await fresh()
-    const { type, headers } = authenticate(agent)
-    const { 'x-bridge-session': _, ...rest } = headers
-    const socket = openSocket(agent, { type, headers: rest })
+    const headers = agent
+      .sign({ target: '/api/v1/events', session: null }, '')
+      .map(([name, value]) => [name.toLowerCase(), value])
+    const socket = openSocket(agent, { type: 'authenticate', headers: Object.fromEntries(headers) })
     expect(await socket.ended).toBe(1008)
     expect(await socket.reason()).toBe('invalid_request')
   })

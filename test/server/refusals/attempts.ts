@@ -40,8 +40,7 @@ export class Attempts {
   static async start(): Promise<Attempts> {
     const world = await startWorld()
     const ready = new Map<string, Ready>()
-    for (const { id, stream } of endpoints) {
-      if (stream) continue
+    for (const { id } of answering) {
       ready.set(id, await (cases[id as EndpointId] as CaseOf<never>).success(world))
     }
     return new Attempts(world, ready)
@@ -91,4 +90,7 @@ async function refused(entry: EndpointSpec, { what, ready, code, path, says }: A
   if (says) expect(faults.find((fault) => fault.path === path)?.problem, what).toMatch(says)
 }
 
-export const withBody = endpoints.filter((entry) => entry.body !== undefined)
+/** The endpoints that answer once, in JSON; streams and sockets have tests of their own. */
+export const answering = endpoints.filter(({ stream }) => !stream)
+
+export const withBody = answering.filter((entry) => entry.body !== undefined)

@@ -5,13 +5,12 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EndpointSpec, Scope } from '../../../sdk/contract/endpoint.ts'
-import { endpoints } from '../../../sdk/contract/index.ts'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { ownerPassword, TestOwner } from '../../support/owner.ts'
 import { expectRefusal } from '../endpoints/answers.ts'
 import { send } from '../endpoints/send.ts'
-import { type Attempt, Attempts } from './attempts.ts'
+import { type Attempt, Attempts, answering } from './attempts.ts'
 import { type Standing, withoutSession, withoutStanding } from './standing.ts'
 
 let attempts: Attempts
@@ -34,7 +33,7 @@ afterAll(() => attempts.close())
 
 const asksForAgent = ({ caller }: EndpointSpec) => caller === 'agent' || caller === 'agent-without-session'
 
-describe.each(endpoints.filter(asksForAgent).map((entry) => ({ id: entry.id, entry })))(
+describe.each(answering.filter(asksForAgent).map((entry) => ({ id: entry.id, entry })))(
   '$id',
   ({ entry }) => {
     const by = ({ code, by }: Standing): Attempt => ({
@@ -102,7 +101,7 @@ describe.each(endpoints.filter(asksForAgent).map((entry) => ({ id: entry.id, ent
   },
 )
 
-const owners = endpoints.filter(({ caller }) => caller === 'owner')
+const owners = answering.filter(({ caller }) => caller === 'owner')
 
 describe('an owner', () => {
   test('is asked to confirm where an action is dangerous, ten minutes after signing in, and nowhere else', async () => {
@@ -145,7 +144,7 @@ describe('an owner', () => {
 
   test('is not an agent, and an agent is no owner', async () => {
     const { owner, bridge } = attempts.world
-    for (const entry of endpoints) {
+    for (const entry of answering) {
       const ready = attempts.ready(entry)
       if (asksForAgent(entry)) {
         const by = new TestOwner(bridge.url, owner.cookie)
@@ -167,7 +166,7 @@ describe('an owner', () => {
 describe('too many requests', () => {
   test('are refused at every endpoint that an agent may call', async () => {
     const other = await attempts.world.elsewhere({ settings: { rate_per_second: '1', rate_burst: '1' } })
-    for (const entry of endpoints.filter(asksForAgent)) {
+    for (const entry of answering.filter(asksForAgent)) {
       const ready = { ...attempts.ready(entry), by: other.bridge.ada }
       const replies = await Promise.all(Array.from({ length: 6 }, () => send(entry, ready)))
       const refused = replies.filter(({ status }) => status === 429)

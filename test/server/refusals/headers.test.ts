@@ -6,11 +6,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorCode } from '../../../sdk/contract/errors.ts'
 import { errors } from '../../../sdk/contract/errors.ts'
-import { endpoints } from '../../../sdk/contract/index.ts'
 import { TestOwner } from '../../support/owner.ts'
 import { unknownId } from '../endpoints/case.ts'
 import { type Ready, targetOf } from '../endpoints/send.ts'
-import { type Attempt, Attempts } from './attempts.ts'
+import { type Attempt, Attempts, answering } from './attempts.ts'
 import { overSocket, requestText } from './raw-socket.ts'
 
 let attempts: Attempts
@@ -50,7 +49,7 @@ const identityRows: readonly Row[] = [
   ['a proof with stray bits', { override: { 'X-Bridge-Proof': `${'A'.repeat(85)}B` } }, 'signature_required'],
   ['the proof of nothing', { override: { 'X-Bridge-Proof': 'A'.repeat(86) } }, 'signature_invalid'],
   ['the proof twice', { extra: [['X-Bridge-Proof', 'A'.repeat(86)]] }, 'unauthenticated'],
-  ['a device nobody enrolled', { extra: [['X-Bridge-Device', '{}']] }, 'device_mismatch'],
+  ['a device nobody enrolled', { override: { 'X-Bridge-Device': '{}' } }, 'device_mismatch'],
   [
     'Origin twice',
     {
@@ -104,7 +103,7 @@ const ownerRows = (own: string): readonly Row[] => [
   ['from another site', { extra: [['Sec-Fetch-Site', 'cross-site']] }, 'origin_mismatch'],
 ]
 
-describe.each(endpoints.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
+describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
   const attempt = ([what, changed, code, path]: Row): Attempt => {
     const good = attempts.ready(entry)
     const ready = { ...good, ...changed, extra: [...(good.extra ?? []), ...(changed.extra ?? [])] }

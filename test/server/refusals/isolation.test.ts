@@ -6,7 +6,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
-import { type EndpointId, endpoints } from '../../../sdk/contract/index.ts'
+import type { EndpointId } from '../../../sdk/contract/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import type { Reply } from '../../support/http.ts'
 import { TestOwner } from '../../support/owner.ts'
@@ -14,6 +14,7 @@ import type { CaseOf } from '../endpoints/case.ts'
 import { cases } from '../endpoints/cases.ts'
 import { type Ready, send } from '../endpoints/send.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
+import { answering } from './attempts.ts'
 import type { Schema } from './fields.ts'
 
 let world: World
@@ -100,8 +101,8 @@ function listWith({ body }: Ready, name: string, id: string): string[] {
   return [...list.slice(0, -1), id]
 }
 
-const forAgents = endpoints.filter(({ caller }) => caller === 'agent' || caller === 'agent-without-session')
-const forOwners = endpoints.filter(({ path }) => path.startsWith('/api/admin/projects/{id}'))
+const forAgents = answering.filter(({ caller }) => caller === 'agent' || caller === 'agent-without-session')
+const forOwners = answering.filter(({ path }) => path.startsWith('/api/admin/projects/{id}'))
 const named = (entries: readonly EndpointSpec[]) => entries.map((entry) => ({ id: entry.id, entry }))
 
 const ready = (entry: EndpointSpec) => (cases[entry.id as EndpointId] as CaseOf<never>).success(world)

@@ -10,7 +10,7 @@ import { limits } from '../../../sdk/contract/limits.ts'
 import { expectRefusal } from '../endpoints/answers.ts'
 import { unknownId } from '../endpoints/case.ts'
 import { send, targetOf } from '../endpoints/send.ts'
-import { type Attempt, Attempts } from './attempts.ts'
+import { type Attempt, Attempts, answering } from './attempts.ts'
 import type { Schema } from './fields.ts'
 
 let attempts: Attempts
@@ -48,7 +48,7 @@ const otherNumbers = [
   '%EF%BC%91',
 ]
 
-describe.each(endpoints.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
+describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
   const invalid = (what: string, changed: object, path: string): Attempt => ({
     what,
     ready: { ...attempts.ready(entry), ...changed },
