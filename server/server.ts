@@ -103,7 +103,7 @@ function createContext({ config, clock, random, app, store, stopping }: Parts): 
   return {
     serverId: store.serverId,
     config,
-    portalOrigin: () => config.portalOrigin || addressOf(app, config).url,
+    portalOrigin: originOf(app, config),
     clock,
     monotonicMs,
     stopping,
@@ -122,6 +122,19 @@ function createContext({ config, clock, random, app, store, stopping }: Parts): 
     throttle: createThrottle(monotonicMs, config),
     signInDelays: createSignInDelays(monotonicMs),
   }
+}
+
+/** The configured origin, else the address: known once the server listens, and kept when it no longer does. */
+function originOf(app: FastifyInstance, config: Config): () => string {
+  let origin = config.portalOrigin
+  const read = () => {
+    origin ||= addressOf(app, config).url
+    return origin
+  }
+  app.addHook('onListen', async () => {
+    read()
+  })
+  return read
 }
 
 function addressOf(app: FastifyInstance, config: Config) {

@@ -3,7 +3,8 @@
  *
  * Contract §1, §2; design: reliability T27, T39.
  */
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../../sdk/contract/index.ts'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { Ready } from '../endpoints/send.ts'
 import { type Attempt, Attempts, withBody } from './attempts.ts'
@@ -132,8 +133,22 @@ describe.each(withBody.map((entry) => ({ id: entry.id, entry })))('$id', ({ entr
       ),
     ])
   })
+})
 
-  test('takes the body that was left as it is', async () => {
-    await attempts.expectAccepted(entry)
+describe('a body of a hundred thousand faults', () => {
+  const bodies = {
+    'of a wrong type': `{"message_ids":[${'1,'.repeat(100_000)}1]}`,
+    'that are no ids': `{"message_ids":[${'"a",'.repeat(60_000)}"b"]}`,
+    'that nobody knows': `{${Array.from({ length: 20_000 }, (_, index) => `"k${index}":1`).join()}}`,
+    'in one text': JSON.stringify({ message_ids: [`a${' '.repeat(250_000)}`] }),
+  }
+
+  test.each(Object.entries(bodies))('%s is refused as quickly as any other', async (_what, body) => {
+    const entry = contract.acknowledgements.create
+    const started = performance.now()
+    await attempts.expectRefused(entry, [
+      { what: 'many', ready: { ...attempts.ready(entry), body }, code: 'invalid_request' },
+    ])
+    expect(performance.now() - started).toBeLessThan(5000)
   })
 })

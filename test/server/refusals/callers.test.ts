@@ -42,23 +42,20 @@ describe.each(answering.filter(asksForAgent).map((entry) => ({ id: entry.id, ent
       code,
     })
 
-    test('refuses an agent without standing', async () => {
-      await attempts.expectRefused(entry, standing.map(by))
+    const all = () => (entry.caller === 'agent' ? [...standing, ...sessionless] : standing).map(by)
+
+    test('refuses an agent without standing or session', async () => {
+      await attempts.expectRefused(entry, all())
     })
 
     test('refuses it whatever its body says', async () => {
-      const all = [...standing, ...(entry.caller === 'agent' ? sessionless : [])].map(by)
-      const broken = all.map(
+      const broken = all().map(
         (each): Attempt => ({
           ...each,
           ready: { ...each.ready, ...(entry.body ? { body: '{' } : { query: '?surplus=1' }) },
         }),
       )
       await attempts.expectRefused(entry, broken)
-    })
-
-    test.runIf(entry.caller === 'agent')('refuses an agent without its session', async () => {
-      await attempts.expectRefused(entry, sessionless.map(by))
     })
 
     test('takes a proof for five minutes back and half a minute ahead', async () => {

@@ -44,6 +44,7 @@ describe.each(withBody.map((entry) => ({ id: entry.id, entry })))('$id', ({ entr
     await attempts.expectRefused(entry, [says('body/surplus'), says('body/another')])
   })
 
+  // Made by the same code as the bodies of every other file here.
   test('takes the body that was left as it is', async () => {
     await attempts.expectAccepted(entry)
   })

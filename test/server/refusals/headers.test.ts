@@ -3,9 +3,9 @@
  *
  * "Each at most once in the raw header list." Contract §3; interface §4.1; design: reliability T13, T29.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ErrorCode } from '../../../sdk/contract/errors.ts'
-import { errors } from '../../../sdk/contract/errors.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
+import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
 import { TestOwner } from '../../support/owner.ts'
 import { unknownId } from '../endpoints/case.ts'
 import { type Ready, targetOf } from '../endpoints/send.ts'
@@ -103,51 +103,65 @@ const ownerRows = (own: string): readonly Row[] => [
   ['from another site', { extra: [['Sec-Fetch-Site', 'cross-site']] }, 'origin_mismatch'],
 ]
 
-describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
-  const attempt = ([what, changed, code, path]: Row): Attempt => {
-    const good = attempts.ready(entry)
-    const ready = { ...good, ...changed, extra: [...(good.extra ?? []), ...(changed.extra ?? [])] }
-    return { what, ready, code, ...(path !== undefined && { path }) }
-  }
-  const isAgent = entry.caller === 'agent' || entry.caller === 'agent-without-session'
+function attempt(entry: EndpointSpec, [what, changed, code, path]: Row): Attempt {
+  const good = attempts.ready(entry)
+  const ready = { ...good, ...changed, extra: [...(good.extra ?? []), ...(changed.extra ?? [])] }
+  return { what, ready, code, ...(path !== undefined && { path }) }
+}
 
-  test.runIf(isAgent)('asks for one identity and one proof', async () => {
-    await attempts.expectRefused(entry, identityRows.map(attempt))
-  })
+const those = (which: (entry: EndpointSpec) => boolean | undefined) =>
+  answering.filter(which).map((entry) => ({ id: entry.id, entry }))
 
-  test.runIf(entry.caller === 'agent')('asks for one session', async () => {
-    await attempts.expectRefused(entry, sessionRows.map(attempt))
-  })
+const agents = those(({ caller }) => caller === 'agent' || caller === 'agent-without-session')
+const owners = those(({ caller }) => caller === 'owner')
 
-  test.runIf(entry.idempotent)('asks for one Idempotency-Key', async () => {
-    await attempts.expectRefused(entry, keyRows.map(attempt))
-  })
+test.each(agents)('$id asks for one identity and one proof', async ({ entry }) => {
+  await attempts.expectRefused(
+    entry,
+    identityRows.map((row) => attempt(entry, row)),
+  )
+})
 
-  test.runIf(entry.caller === 'owner')('asks for one cookie', async () => {
-    const { by } = attempts.ready(entry)
-    if (!(by instanceof TestOwner)) throw new Error('an owner endpoint is asked by an owner')
-    await attempts.expectRefused(entry, ownerRows(by.cookie).map(attempt))
-  })
+test.each(those(({ caller }) => caller === 'agent'))('$id asks for one session', async ({ entry }) => {
+  await attempts.expectRefused(
+    entry,
+    sessionRows.map((row) => attempt(entry, row)),
+  )
+})
 
-  test.runIf(entry.caller === 'owner')('takes no second Cookie line', async () => {
-    const ready = attempts.ready(entry)
-    const by = ready.by as TestOwner
-    const replies = await overSocket(
-      by.baseUrl,
-      requestText({
-        method: entry.method,
-        target: targetOf(entry, ready),
-        headers: [
-          ['Cookie', by.cookie],
-          ['Cookie', 'theme=dark'],
-          ['Origin', by.baseUrl],
-        ],
-      }),
-    )
-    expect(replies).toMatchObject([{ status: errors.invalid_request.status }])
-    expect(JSON.parse(replies[0]?.body ?? '')).toMatchObject({
-      error: 'invalid_request',
-      details: { faults: [{ path: 'header cookie' }] },
-    })
+test.each(those(({ idempotent }) => idempotent))('$id asks for one Idempotency-Key', async ({ entry }) => {
+  await attempts.expectRefused(
+    entry,
+    keyRows.map((row) => attempt(entry, row)),
+  )
+})
+
+test.each(owners)('$id asks for one cookie', async ({ entry }) => {
+  const rows = ownerRows(ownerOf(entry).cookie)
+  await attempts.expectRefused(
+    entry,
+    rows.map((row) => attempt(entry, row)),
+  )
+})
+
+test.each(owners)('$id takes no second Cookie line', async ({ entry }) => {
+  const { baseUrl, cookie } = ownerOf(entry)
+  const headers = [
+    ['Cookie', cookie],
+    ['Cookie', 'theme=dark'],
+    ['Origin', baseUrl],
+  ] as const
+  const target = targetOf(entry, attempts.ready(entry))
+  const replies = await overSocket(baseUrl, requestText({ method: entry.method, target, headers }))
+  expect(replies).toMatchObject([{ status: errors.invalid_request.status }])
+  expect(JSON.parse(replies[0]?.body ?? '')).toMatchObject({
+    error: 'invalid_request',
+    details: { faults: [{ path: 'header cookie' }] },
   })
 })
+
+function ownerOf(entry: EndpointSpec): TestOwner {
+  const { by } = attempts.ready(entry)
+  if (by instanceof TestOwner) return by
+  throw new Error('an owner endpoint is asked by an owner')
+}

@@ -62,7 +62,7 @@ export function overSocket(
   })
 }
 
-function repliesIn(text: string): RawReply[] {
+export function repliesIn(text: string): RawReply[] {
   const replies: RawReply[] = []
   let rest = text
   while (rest !== '') {

@@ -1,0 +1,62 @@
+/**
+ * No pattern of the contract takes longer over a hostile text than over an honest one.
+ *
+ * A pattern with nested quantifiers blocks the process for seconds on thirty characters; these are asked with as many
+ * as a body may hold. Design: reliability T41.
+ */
+import { expect, test } from 'vitest'
+import { headerRules } from '../../../sdk/contract/headers.ts'
+import { endpoints } from '../../../sdk/contract/index.ts'
+import { limits } from '../../../sdk/contract/limits.ts'
+import { namedSchemas } from '../../../sdk/contract/primitives.ts'
+
+function patternsIn(node: unknown): string[] {
+  if (typeof node !== 'object' || node === null) return []
+  return Object.entries(node).flatMap(([key, value]) =>
+    key === 'pattern' && typeof value === 'string' ? [value] : patternsIn(value),
+  )
+}
+
+const schemas = [
+  ...namedSchemas.values(),
+  ...endpoints.flatMap(({ params, query, body }) => [params, query, body]),
+]
+const patterns = [
+  ...new Set([...patternsIn(schemas), ...Object.values(headerRules).map(({ source }) => source)]),
+]
+
+const units = [
+  'a',
+  'A',
+  '0',
+  '-',
+  '_',
+  ' ',
+  '.',
+  'a ',
+  'a-',
+  '0a',
+  '\u0000',
+  'ä',
+  '😀',
+  'AgentKey ',
+  '2026-01-01',
+]
+const ends = ['', '!', ' ', '\n', '\u0000', '\ud800']
+const budgetMs = 200
+
+test('there are patterns to ask', () => {
+  expect(patterns.length).toBeGreaterThan(5)
+})
+
+test.each(patterns)('%s is quick', (source) => {
+  const pattern = new RegExp(source, 'u')
+  for (const unit of units) {
+    const text = unit.repeat(limits.jsonBodyBytes / unit.length)
+    for (const end of ends) {
+      const started = performance.now()
+      pattern.test(`${text}${end}`)
+      expect(performance.now() - started, JSON.stringify(unit + end)).toBeLessThan(budgetMs)
+    }
+  }
+})
