@@ -11,6 +11,7 @@ import { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
 import { headers } from '../../sdk/contract/headers.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
+import { limits } from '../../sdk/contract/limits.ts'
 import { namedSchemas, ref, Strict } from '../../sdk/contract/primitives.ts'
 
 export const apiTitle = 'An agent bridge API'
@@ -93,12 +94,16 @@ function securityOf(caller: Caller) {
 /** "Header requirements marked optional in the contract are kept optional for compatibility." Spec §9. */
 function headersOf(entry: EndpointSpec): TSchema | undefined {
   const properties: Record<string, TSchema> = {}
-  if (entry.caller === 'agent' || entry.caller === 'agent-without-session') {
+  const isAgents = entry.caller === 'agent' || entry.caller === 'agent-without-session'
+  if (isAgents) {
     for (const name of [headers.time, headers.nonce, headers.proof]) {
       properties[name] = Type.Optional(Type.String({ description: 'Required for key-bound identities.' }))
     }
+  }
+  // A claim names the device in its body, and byte for byte in the header.
+  if (isAgents || 'device' in fieldsOf(entry.body)) {
     properties[headers.device] = Type.Optional(
-      Type.String({ maxLength: 300, description: 'Required for device-bound identities.' }),
+      Type.String({ maxLength: limits.deviceChars, description: 'Required for device-bound identities.' }),
     )
   }
   if (entry.caller === 'agent') properties[headers.session] = Type.String({ format: 'uuid' })
@@ -111,6 +116,9 @@ function headersOf(entry: EndpointSpec): TSchema | undefined {
   }
   return Object.keys(properties).length === 0 ? undefined : Type.Object(properties)
 }
+
+const fieldsOf = (schema: TSchema | undefined): object =>
+  schema !== undefined && 'properties' in schema ? (schema.properties as object) : {}
 
 function responsesOf(entry: EndpointSpec): Record<number, object> {
   const json = (description: string, schema: TSchema) => ({

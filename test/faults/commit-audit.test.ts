@@ -1,7 +1,5 @@
 /** Where strace exists, an audit shows a sync of the log before every answer, and finds a server that does without. */
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { setUpOwner } from '../support/owner.ts'
@@ -14,8 +12,8 @@ const answers = 10 * Number(process.env.BRIDGE_KILLS ?? 20)
 const answersOfControl = 60
 
 async function auditUnderLoad(answers: number, control?: ProcessOptions['control']): Promise<CommitAudit> {
-  const folder = await mkdtemp(join(tmpdir(), 'bridge-audit-'))
   const server = await startServerProcess()
+  const { folder } = server
   let crew: Crew | undefined
   try {
     const owner = await setUpOwner(server.url, server.setupLink)
@@ -30,7 +28,6 @@ async function auditUnderLoad(answers: number, control?: ProcessOptions['control
   } finally {
     await crew?.close()
     await server.close()
-    await rm(folder, { recursive: true, force: true })
   }
 }
 

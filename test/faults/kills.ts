@@ -7,9 +7,6 @@
  *
  * Reliability §3.1 F1, F16.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setUpOwner, type TestOwner } from '../support/owner.ts'
 import { type ProcessOptions, type ServerProcess, startServerProcess } from '../support/process.ts'
@@ -47,12 +44,11 @@ export interface KillReport {
 const answersPerRound = 50
 
 export async function killRepeatedly(options: KillOptions): Promise<KillReport> {
-  const folder = await mkdtemp(join(tmpdir(), 'bridge-writers-'))
   const server = await startServerProcess()
   let crew: Crew | undefined
   try {
     const owner = await setUpOwner(server.url, server.setupLink)
-    const specs = await enlist(owner, { count: options.writers, folder, seed: options.seed })
+    const specs = await enlist(owner, { count: options.writers, folder: server.folder, seed: options.seed })
     if (options.control) {
       await server.kill('SIGTERM')
       await server.start({ control: options.control })
@@ -68,7 +64,6 @@ export async function killRepeatedly(options: KillOptions): Promise<KillReport> 
   } finally {
     await crew?.close()
     await server.close()
-    await rm(folder, { recursive: true, force: true })
   }
 }
 

@@ -5,7 +5,7 @@ import { endpoints } from '../../sdk/contract/index.ts'
 import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import type { Reply } from '../support/http.ts'
-import { isListening, openWait } from '../support/waits.ts'
+import { openWait, soon, untilListening } from '../support/waits.ts'
 
 let bridge: TestBridge
 
@@ -144,11 +144,11 @@ describe('who may take the place of the active session', () => {
   test('nobody while a wait of it is open, however long ago it called', async () => {
     const jo = await bridge.agent('jo')
     const wait = openWait(jo)
-    await expect.poll(() => isListening(bridge, jo)).toBe(true)
+    await untilListening(bridge, jo)
     bridge.clock.advance(200)
     expect(errorOf(await start(jo, randomUUID()))).toBe('session_active')
     await wait.leave()
-    await expect.poll(async () => (await start(jo, randomUUID())).status).toBe(200)
+    await expect.poll(async () => (await start(jo, randomUUID())).status, soon).toBe(200)
     expect(await isIn(jo, jo.session?.id ?? '')).toBe('session_fenced')
   })
 })

@@ -32,6 +32,8 @@ export interface Ending {
 export interface ServerProcess {
   readonly url: string
   readonly port: number
+  /** Temporary, and gone after `close`: for whatever else belongs to this server. */
+  readonly folder: string
   readonly data: string
   readonly setupLink: string
   /** Of the process that runs now. */
@@ -66,12 +68,12 @@ export async function startServerProcess(options: ProcessOptions = {}): Promise<
 class Supervised implements ServerProcess {
   readonly url: string
   readonly port: number
-  readonly #folder = mkdtempSync(join(tmpdir(), 'bridge-process-'))
-  readonly data = join(this.#folder, 'data')
+  readonly folder = mkdtempSync(join(tmpdir(), 'bridge-process-'))
+  readonly data = join(this.folder, 'data')
   #options: ProcessOptions
   readonly #remove = () => {
     this.#child?.kill('SIGKILL')
-    rmSync(this.#folder, { recursive: true, force: true })
+    rmSync(this.folder, { recursive: true, force: true })
   }
   #child: ChildProcess | undefined
   setupLink = ''
@@ -130,8 +132,8 @@ class Supervised implements ServerProcess {
     return {
       ...process.env,
       // Compiled once: a server that is killed twenty times starts again in half the time.
-      NODE_COMPILE_CACHE: join(this.#folder, 'compiled'),
-      BRIDGE_TEST_FOLDER: this.#folder,
+      NODE_COMPILE_CACHE: join(this.folder, 'compiled'),
+      BRIDGE_TEST_FOLDER: this.folder,
       ...(control && { BRIDGE_TEST_CONTROL: control }),
     }
   }

@@ -1,5 +1,6 @@
 /** A long-poll that is open: its answer, and the client's way to leave before it comes. */
 import { request } from 'node:http'
+import { expect } from 'vitest'
 import type { TestAgent } from './agent.ts'
 import type { TestBridge } from './bridge.ts'
 
@@ -16,7 +17,7 @@ export interface WaitBody {
   readonly waiting?: number
 }
 
-/** Sends the request; it is open once the bridge shows the agent as listening, see {@link isListening}. */
+/** Sends the request; when it is open is told by {@link untilListening}. */
 export function openWait(agent: TestAgent, query = 'wait_seconds=20'): OpenWait {
   const target = `/api/v1/inbox?${query}`
   const { hostname, port } = new URL(agent.baseUrl)
@@ -42,9 +43,17 @@ export function openWait(agent: TestAgent, query = 'wait_seconds=20'): OpenWait 
   }
 }
 
-/** As the owner sees it: a wait of the agent is open, or was a moment ago. */
-export async function isListening({ owner, project }: TestBridge, agent: TestAgent): Promise<boolean> {
+/** Resolves once a wait of the agent is open, as the owner sees it. */
+export async function untilListening({ owner, project }: Where, agent: TestAgent): Promise<void> {
   const target = `/api/admin/projects/${project.id}/agents/${agent.id}`
-  const { connection } = await owner.ok<{ connection: { listening_now: boolean } }>({ target })
-  return connection.listening_now
+  const isListening = async () => {
+    const { connection } = await owner.ok<{ connection: { listening_now: boolean } }>({ target })
+    return connection.listening_now
+  }
+  await expect.poll(isListening, soon).toBe(true)
 }
+
+type Where = Pick<TestBridge, 'owner' | 'project'>
+
+/** For `expect.poll`, on a machine that has other things to do as well. */
+export const soon = { timeout: 15_000 } as const

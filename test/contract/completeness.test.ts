@@ -1,0 +1,136 @@
+/**
+ * Nothing of the contract is missing on the way from the wire to a person: route, SDK method, command.
+ *
+ * Each table is a `Record<EndpointId, …>`, so it does not compile while an endpoint is missing.
+ */
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { CliContext } from '../../cli/context.ts'
+import { program } from '../../cli/program.ts'
+import { type EndpointId, endpoints } from '../../sdk/contract/index.ts'
+import { createApp, useRoutes } from '../../server/app.ts'
+import type { Context } from '../../server/context.ts'
+import { listeningNode, peopleOf, sdkMethods } from './reaches.ts'
+
+/** Building routes and commands does nothing yet, so it may ask its context for nothing. */
+function untouched<T extends object>(): T {
+  return new Proxy({} as T, {
+    get(_, name) {
+      throw new Error(`${String(name)} was asked for while nothing was asked yet`)
+    },
+  })
+}
+
+/** The command by which a person reaches each endpoint. */
+const commands: Record<EndpointId, string | { readonly none: string }> = {
+  'health.get': 'server status',
+  'health.ready': 'server status',
+  'health.openapi': { none: 'for programs that are made from the description' },
+
+  'enrollments.claim': 'enroll',
+  'bootstrap.get': 'whoami',
+  'sessions.start': 'session start',
+  'sessions.close': 'session close',
+  'peers.list': 'peers',
+  'conversations.open': 'send',
+  'conversations.list': 'conversations',
+  'conversations.get': 'history',
+  'conversations.history': 'history',
+  'messages.send': 'send',
+  'messages.get': 'status',
+  'inbox.read': 'inbox',
+  'acknowledgements.create': 'ack',
+
+  'owner.signIn.setup': 'admin setup',
+  'owner.signIn.start': 'admin login',
+  'owner.signIn.current': 'admin whoami',
+  'owner.signIn.close': 'admin logout',
+  'owner.signIn.confirm': 'admin enrollment create',
+  'owner.signIn.password': 'admin password',
+  'owner.signIn.list': 'admin sessions list',
+  'owner.signIn.revoke': 'admin sessions revoke',
+  'owner.projects.list': 'admin project list',
+  'owner.projects.create': 'admin project create',
+  'owner.projects.setState': 'admin project state',
+  'owner.environments.create': 'admin environment create',
+  'owner.environments.list': 'admin environment list',
+  'owner.agents.create': 'admin agent create',
+  'owner.agents.list': 'admin agent list',
+  'owner.agents.get': 'admin agent show',
+  'owner.agents.setState': 'admin agent state',
+  'owner.pairings.set': 'admin pairing disable',
+  'owner.pairings.list': 'admin pairing list',
+  'owner.enrollments.create': 'admin enrollment create',
+  'owner.enrollments.get': 'admin enrollment show',
+  'owner.credentials.list': 'admin credential list',
+  'owner.credentials.revoke': 'admin credential revoke',
+  'owner.messages.send': 'admin message',
+  'owner.messages.acknowledge': 'admin ack',
+  'owner.conversations.list': 'admin conversations',
+  'owner.conversations.history': 'admin history',
+}
+
+const ids = endpoints.map(({ id }) => id as EndpointId)
+const routeOf = (path: string) => path.replace(/\{([a-z_]+)\}/g, ':$1')
+
+async function builtRoutes() {
+  const app = createApp({ logLevel: 'silent', random: randomBytes })
+  const built: string[] = []
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) built.push(`${each} ${url}`)
+  })
+  await useRoutes(app, untouched<Context>())
+  await app.ready()
+  return { app, built }
+}
+
+test('ids are unique and no two endpoints share a method and path', () => {
+  expect(ids).toEqual([...new Set(ids)])
+  const places = endpoints.map(({ method, path }) => `${method} ${path.replace(/\{[a-z_]+\}/g, '{}')}`)
+  expect(places).toEqual([...new Set(places)])
+})
+
+test('the tables hold the endpoints of the contract and no others', () => {
+  expect(Object.keys(sdkMethods).sort()).toEqual([...ids].sort())
+  expect(Object.keys(commands).sort()).toEqual([...ids].sort())
+})
+
+test('the server has a route for every endpoint, and no route beside them', async () => {
+  const { app, built } = await builtRoutes()
+  for (const { id, method, path } of endpoints) {
+    expect([id, app.hasRoute({ method, url: routeOf(path) })]).toEqual([id, true])
+  }
+  expect(built.sort()).toEqual(endpoints.map(({ method, path }) => `${method} ${routeOf(path)}`).sort())
+  await app.close()
+})
+
+test.each(endpoints.map((entry) => ({ id: entry.id, entry })))(
+  'the SDK reaches $id',
+  async ({ id, entry }) => {
+    const reach = sdkMethods[id as EndpointId]
+    if (typeof reach !== 'function') {
+      expect(reach.none).not.toBe('')
+      return
+    }
+    const { asked, fetch } = listeningNode()
+    await reach(peopleOf(fetch)).catch(() => 'refused, as everything is')
+    const place = new RegExp(`^${entry.method} ${entry.path.replace(/\{[a-z_]+\}/g, '[^/]+')}$`)
+    expect(asked.filter((each) => place.test(each))).toHaveLength(1)
+  },
+)
+
+test.each(ids)('a command reaches %s', (id) => {
+  const words = commands[id]
+  if (typeof words !== 'string') {
+    expect(words.none).not.toBe('')
+    return
+  }
+  const root = program(untouched<CliContext>())
+  const found = words
+    .split(' ')
+    .reduce<typeof root | undefined>(
+      (command, word) => command?.commands.find((child) => child.name() === word),
+      root,
+    )
+  expect(found?.name()).toBe(words.split(' ').at(-1))
+})

@@ -1,0 +1,75 @@
+/**
+ * The wire does not change by accident.
+ *
+ * The fingerprint covers what a client can observe: endpoints, schemas, codes and header rules. Words for people are left
+ * out, so that a better sentence is no change of the contract.
+ */
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { errors } from '../../sdk/contract/errors.ts'
+import { headerRules, headers } from '../../sdk/contract/headers.ts'
+import { endpoints } from '../../sdk/contract/index.ts'
+import { namedSchemas } from '../../sdk/contract/primitives.ts'
+import { apiVersion } from '../../server/http/openapi.ts'
+
+/** The fingerprint of each published version of the description. */
+const fingerprints: Record<string, string> = {
+  '1.2.0': '2750a74509233496236568c5c48e00fc711539d4cb5aafe13ebd19e8b9aff150',
+}
+
+const prose = ['summary', 'description', 'meaning']
+
+/** Keys in order, words left out, so that only what is on the wire makes a difference. */
+function canonical(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(canonical)
+  if (node instanceof RegExp) return node.source
+  if (typeof node !== 'object' || node === null) return node
+  const kept = Object.entries(node).filter(
+    ([key, value]) => !(prose.includes(key) && typeof value === 'string'),
+  )
+  return Object.fromEntries(
+    kept.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, value]) => [key, canonical(value)]),
+  )
+}
+
+const byId = <T>(items: readonly T[], id: (item: T) => string) =>
+  Object.fromEntries(items.map((item) => [id(item), item]))
+
+const wire = {
+  endpoints: byId(
+    endpoints.map((entry) => ({ ...entry, errors: [...entry.errors].sort() })),
+    ({ id }) => id,
+  ),
+  schemas: Object.fromEntries(namedSchemas),
+  errors,
+  headers,
+  headerRules,
+}
+
+const hashOf = (value: unknown) =>
+  createHash('sha256')
+    .update(JSON.stringify(canonical(value)))
+    .digest('hex')
+
+const changed = `The contract changed. If that is meant, say in CHANGELOG.md, under Unreleased, what clients will see. Then:
+- after a release: raise apiVersion in server/http/openapi.ts and give the new version its fingerprint here;
+- before the first one: ${apiVersion} is what the contract grows into, so replace its fingerprint.`
+
+test('the contract is the one that its version names', () => {
+  const now = hashOf(wire)
+  expect(now, changed).toBe(fingerprints[apiVersion])
+})
+
+test('a field, a code or a limit more is another contract, a sentence more is not', () => {
+  const hashWith = (change: object) => hashOf({ ...wire, ...change })
+  const [first] = endpoints
+  expect(hashWith({ errors: { ...errors, teapot: { status: 418 } } })).not.toBe(hashOf(wire))
+  expect(hashWith({ endpoints: { ...wire.endpoints, more: first } })).not.toBe(hashOf(wire))
+  const schemas = { ...wire.schemas, Name: { type: 'string', maxLength: 81 } }
+  expect(hashWith({ schemas })).not.toBe(hashOf(wire))
+  const endpointsReworded = byId(
+    Object.values(wire.endpoints).map((entry) => ({ ...entry, summary: 'Better.' })),
+    ({ id }) => id,
+  )
+  expect(hashWith({ endpoints: endpointsReworded })).toBe(hashOf(wire))
+})

@@ -1,0 +1,124 @@
+/**
+ * The SDK method that reaches each endpoint, called as a person would call it, against a node that only listens.
+ *
+ * The types hold the arguments, `Record<EndpointId, …>` holds the list, and what was asked is compared with the contract.
+ */
+import { generateKeyPairSync } from 'node:crypto'
+import type { EndpointId } from '../../sdk/contract/index.ts'
+import { Bridge, enroll, Identity, nodeStatus, Owner } from '../../sdk/index.ts'
+import { blankSession } from '../../sdk/session.ts'
+import type { Fetch } from '../../sdk/transport/fetch.ts'
+
+const baseUrl = 'http://127.0.0.1:1'
+const id = '01890000-0000-7000-8000-000000000000'
+const password = 'correct horse battery staple'
+const page = { limit: 1 }
+
+export interface People {
+  readonly bridge: Bridge
+  readonly owner: Owner
+  readonly fetch: Fetch
+}
+
+type Reach = ((people: People) => Promise<unknown>) | { readonly none: string }
+
+export const sdkMethods: Record<EndpointId, Reach> = {
+  'health.get': ({ fetch }) => nodeStatus({ baseUrl, fetch }),
+  'health.ready': ({ fetch }) => nodeStatus({ baseUrl, fetch }),
+  'health.openapi': {
+    none: 'for programs that are made from the description; the SDK is made from the contract',
+  },
+
+  'enrollments.claim': ({ fetch }) => {
+    const { privateKey } = generateKeyPairSync('ed25519')
+    return enroll({ baseUrl, fetch, privateKey, code: 'A'.repeat(24) })
+  },
+  'bootstrap.get': ({ bridge }) => bridge.bootstrap.get(),
+  'sessions.start': ({ bridge }) => bridge.sessions.start(),
+  'sessions.close': ({ bridge }) => bridge.sessions.close(),
+  'peers.list': ({ bridge }) => bridge.peers.list(page),
+  'conversations.open': ({ bridge }) => bridge.conversations.open(id),
+  'conversations.list': ({ bridge }) => bridge.conversations.list(page),
+  'conversations.get': ({ bridge }) => bridge.conversations.get(id),
+  'conversations.history': ({ bridge }) => bridge.conversations.history(id, { afterSequence: 1 }),
+  'messages.send': ({ bridge }) =>
+    bridge.messages.send({ conversation_id: id, recipient_agent_id: id, type: 'note', body: 'hello' }),
+  'messages.get': ({ bridge }) => bridge.messages.get(id),
+  'inbox.read': ({ bridge }) => bridge.inbox.read({ waitSeconds: 0 }),
+  'acknowledgements.create': ({ bridge }) => bridge.acknowledgements.create([id]),
+
+  'owner.signIn.setup': ({ fetch }) =>
+    Owner.setup({ baseUrl, fetch, token: 'A'.repeat(24), name: 'olu', password }),
+  'owner.signIn.start': ({ fetch }) => Owner.signIn({ baseUrl, fetch, name: 'olu', password }),
+  'owner.signIn.current': ({ owner }) => owner.signIn.current(),
+  'owner.signIn.close': ({ owner }) => owner.signIn.close(),
+  'owner.signIn.confirm': ({ owner }) => owner.signIn.confirm(password),
+  'owner.signIn.password': ({ owner }) => owner.signIn.changePassword(password),
+  'owner.signIn.list': ({ owner }) => owner.signIn.list(page),
+  'owner.signIn.revoke': ({ owner }) => owner.signIn.revoke(id),
+  'owner.projects.list': ({ owner }) => owner.projects.list(page),
+  'owner.projects.create': ({ owner }) => owner.projects.create({ name: 'demo' }),
+  'owner.projects.setState': ({ owner }) => owner.projects.setState(id, 'paused'),
+  'owner.environments.create': ({ owner }) => owner.environments.create(id, { name: 'lab', kind: 'server' }),
+  'owner.environments.list': ({ owner }) => owner.environments.list(id, page),
+  'owner.agents.create': ({ owner }) => owner.agents.create(id, { name: 'ada' }),
+  'owner.agents.list': ({ owner }) => owner.agents.list(id, page),
+  'owner.agents.get': ({ owner }) => owner.agents.get(id, id),
+  'owner.agents.setState': ({ owner }) => owner.agents.setState(id, id, 'disabled'),
+  'owner.pairings.set': ({ owner }) => owner.pairings.set(id, [id, id], true),
+  'owner.pairings.list': ({ owner }) => owner.pairings.list(id, page),
+  'owner.enrollments.create': ({ owner }) => owner.enrollments.create(id, id, {}),
+  'owner.enrollments.get': ({ owner }) => owner.enrollments.get(id, id, id),
+  'owner.credentials.list': ({ owner }) => owner.credentials.list(id, page),
+  'owner.credentials.revoke': ({ owner }) => owner.credentials.revoke(id, id),
+  'owner.messages.send': ({ owner }) => owner.messages.send(id, { recipient_agent_id: id, body: 'hello' }),
+  'owner.messages.acknowledge': ({ owner }) => owner.messages.acknowledge(id, [id]),
+  'owner.conversations.list': ({ owner }) => owner.conversations.list(id, page),
+  'owner.conversations.history': ({ owner }) => owner.conversations.history(id, id),
+}
+
+/** A node that notes what it is asked, says that it is a bridge, and refuses everything else for good. */
+export function listeningNode() {
+  const asked: string[] = []
+  const health = {
+    status: 'ok',
+    service: 'agent-bridge',
+    stage: 'test',
+    build: { version: '0', commit: 'x', built_at: null },
+    server_id: id,
+    portal_origin: baseUrl,
+  }
+  const refusal = { error: 'setup_done', message: 'no more', request_id: 'x' }
+  const fetch: Fetch = async (url, { method }) => {
+    const { pathname } = new URL(url)
+    asked.push(`${method} ${pathname}`)
+    const [status, body] = pathname === '/api/health' ? [200, health] : [410, refusal]
+    return Response.json(body, { status })
+  }
+  return { asked, fetch }
+}
+
+export function peopleOf(fetch: Fetch): People {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const identity = new Identity(
+    {
+      server_id: id,
+      agent: { id, name: 'ada', role_name: '' },
+      project: { id, name: 'demo', state: 'active' },
+      credential_id: id,
+      binding: 'key',
+      scopes: ['messages'],
+    },
+    { privateKey },
+  )
+  const session = { ...blankSession(id), session_id: id, generation: 1 }
+  const sessions = { load: async () => session, save: async () => {} }
+  return {
+    bridge: new Bridge({ baseUrl, identity, fetch, sessions }),
+    owner: Owner.resume(
+      { base_url: baseUrl, portal_origin: baseUrl, cookie: `bridge_owner_dev=${'x'.repeat(43)}` },
+      { fetch },
+    ),
+    fetch,
+  }
+}
