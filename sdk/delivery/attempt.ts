@@ -16,6 +16,8 @@ export interface AttemptOptions {
   /** Milliseconds until listening ends by itself. */
   readonly leftMs: () => number
   readonly onReceipts: ((receipts: readonly Receipt[]) => void) | undefined
+  /** Since when no page came; it goes on from one connection to the next. */
+  readonly quiet: { sinceMs: number }
 }
 
 const pulseMs = 1000

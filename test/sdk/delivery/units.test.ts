@@ -10,6 +10,7 @@ import { type ErrorCode, errors } from '../../../sdk/index.ts'
 import { failureOf } from '../../../sdk/transport/answers.ts'
 import { BridgeError, LocalError, localErrors } from '../../../sdk/transport/failures.ts'
 import { message } from '../people.ts'
+import { movableMs } from './listening.ts'
 
 const asked = { method: 'GET', path: '/api/v1/socket' }
 
@@ -173,13 +174,14 @@ describe('offers that were handed over', () => {
 describe('a line', () => {
   const page = (sequence: number) => ({ messages: [message(sequence)] })
 
-  function line() {
+  function line(quiet = { sinceMs: performance.now() }, monotonicMs = () => performance.now()) {
     const attempt = new Attempt({
-      clock: () => new Date(),
-      monotonicMs: () => performance.now(),
+      clock: () => new Date(monotonicMs()),
+      monotonicMs,
       signal: undefined,
       leftMs: () => Number.POSITIVE_INFINITY,
       onReceipts: undefined,
+      quiet,
     })
     const flow: string[] = []
     const made = new Line(attempt, asked)
@@ -229,6 +231,21 @@ describe('a line', () => {
     made.hear('messages', page(1))
     made.fail(new BridgeError(asked, 409, { error: 'session_fenced', message: '', request_id: '' }))
     await expect(heard.next()).rejects.toMatchObject({ code: 'session_fenced' })
+  })
+
+  test('tells an empty page after twenty seconds without messages, counted on from the line before', async () => {
+    const started = performance.now()
+    const quiet = { sinceMs: started - 12_000 }
+    const monotonicMs = movableMs()
+    using reading = line(quiet, monotonicMs)
+    const { made, heard } = reading
+    await heard.next()
+    const next = heard.next()
+    monotonicMs.advance(9000)
+    expect((await next).value).toEqual({ messages: [], has_more: false, waiting: null })
+    expect(quiet.sinceMs).toBeGreaterThan(started)
+    made.hear('messages', page(1))
+    expect((await heard.next()).value).toMatchObject({ messages: [{ sequence: 1 }] })
   })
 
   test('leaves alone what a newer node tells, and what is of another shape', async () => {
