@@ -139,6 +139,18 @@ async function offers(agent: TestAgent): Promise<number> {
   return messages.at(-1)?.delivery.offers ?? 0
 }
 
+test('an event stream is opened again with a fresh proof when its twenty seconds are over', async () => {
+  const proxy = await between()
+  const agent = someone()
+  const { ear } = listen(agent, { baseUrl: proxy.url, clock: bridge.clock, transports: ['sse'] })
+  await tell(agent, 'in the first')
+  await ear.heard('in the first')
+  await expect.poll(() => times(proxy, 'events'), { timeout: 30_000, interval: 200 }).toBe(2)
+  await tell(agent, 'in the second')
+  await ear.heard('in the second')
+  expect([times(proxy, 'events'), ear.transports, ear.connection]).toEqual([2, ['sse'], []])
+}, 60_000)
+
 test('it comes back to the socket by itself, with growing intervals while that does not help', async () => {
   const proxy = await between({ upgrades: 'answered' })
   const agent = someone()
