@@ -43,6 +43,7 @@ function exchange(request: Request, agent: HttpAgent, url: string, init: FetchIn
       resolve({
         status: message.statusCode ?? 0,
         headers: { get: (name) => headerOf(message, name) },
+        body: message,
         text: () => textOf(message),
       })
     })

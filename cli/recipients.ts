@@ -1,12 +1,12 @@
 /** What `listen` does with a page: show its new messages, or run a command for each. Contract §12. */
-import type { InboxPage, Journal, OfferedMessage } from '../sdk/index.ts'
+import type { Journal, OfferedMessage, ReceivedPage } from '../sdk/index.ts'
 import type { Agent } from './agent.ts'
 import type { CliContext } from './context.ts'
 import { messageText } from './message-text.ts'
 import { type CommandEnd, runForMessage } from './run-for-message.ts'
 
 /** True when the page held something new. */
-export type Recipient = (page: InboxPage) => Promise<boolean>
+export type Recipient = (page: ReceivedPage) => Promise<boolean>
 
 export interface Receiving {
   readonly context: CliContext
