@@ -12,7 +12,7 @@ import type { TestAgent } from '../../support/agent.ts'
 import { exchange } from '../../support/http.ts'
 import { asTestAgent, populate } from '../../support/population.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
-import { type OpenStream, type Transport, transports } from '../../support/streams.ts'
+import { type OpenStream, openEvents, type Transport, transports } from '../../support/streams.ts'
 
 const listeners = Number(process.env.BRIDGE_LISTENERS ?? 500)
 const senders = 50
@@ -58,7 +58,7 @@ test(`${listeners} listeners of each transport each receive a message within thr
 interface Wait {
   readonly name: Transport
   readonly agent: TestAgent
-  readonly stream: OpenStream
+  stream: OpenStream
   sentMs?: number
 }
 
@@ -71,11 +71,21 @@ async function openAll(
 ): Promise<Wait[]> {
   const waits: Wait[] = []
   await inParallel(100, agents, async (agent) => {
-    const wait = { name, agent, stream: open(agent) }
+    const wait: Wait = { name, agent, stream: open(agent) }
     waits.push(wait)
     await wait.stream.opened
+    if (name === 'event stream') void comeBack(wait)
   })
   return waits.sort((a, b) => agents.indexOf(a.agent) - agents.indexOf(b.agent))
+}
+
+/** An event stream lasts twenty seconds; its client comes back as it was told, until it has heard what it waits for. */
+async function comeBack(wait: Wait): Promise<void> {
+  while (arrivedMs(wait) === undefined && (await wait.stream.ended) === 200) {
+    if (arrivedMs(wait) !== undefined) return
+    await new Promise((resolve) => setTimeout(resolve, 250))
+    wait.stream = openEvents(wait.agent)
+  }
 }
 
 /** A long-poll does not say that it is held; the last of them is by the time that a later request was answered. */
@@ -163,6 +173,9 @@ function report({ waits, began, sendingMs, before, waiting, after }: Figures): v
     const at = (share: number) => Math.round(took[Math.floor((took.length - 1) * share)] ?? Number.NaN)
     return `${name}: wake-up p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms`
   })
+  const lost = waits.filter((wait) => arrivedMs(wait) === undefined)
+  const why = lost.map(({ name, stream }) => `${name}: ${stream.events.at(-1)?.type ?? 'silent'}`)
+  for (const [reason, all] of Map.groupBy(why, (each) => each)) lines.push(`missing ${all.length} ${reason}`)
   const last = Math.max(...waits.map((wait) => arrivedMs(wait) ?? Number.NaN)) - began
   const each = Math.round((waiting.residentKb - before.residentKb) / waits.length)
   process.stdout.write(
