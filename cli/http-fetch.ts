@@ -52,6 +52,7 @@ function exchange(
       resolve({
         status: message.statusCode ?? 0,
         headers: { get: (name) => headerOf(message, name) },
+        body: message,
         text: () => textOf(message, maxAnswerBytes),
       })
     })

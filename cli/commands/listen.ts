@@ -7,7 +7,7 @@
  *
  * Contract §12.
  */
-import type { ReceivedPage } from '../../sdk/index.ts'
+import type { ListenTransport, ReceivedPage } from '../../sdk/index.ts'
 import type { Agent } from '../agent.ts'
 import { type Command, command, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
@@ -90,8 +90,10 @@ async function receive(
   const onConnection = (away: Error | undefined) =>
     output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${away.message}`)
   const tell = unacknowledgedTeller(context)
+  // What a stream pushes behind the first page would wait for its redelivery; a poll is given no more than it takes.
+  const transports: readonly ListenTransport[] | undefined = once === true ? ['long-poll'] : undefined
   let heard = false
-  for await (const page of bridge.pages({ signal, until, onConnection })) {
+  for await (const page of bridge.pages({ signal, until, onConnection, transports })) {
     heard = (await recipient(page)) || heard
     if (heard && once === true) return true
     tell(page)
@@ -101,13 +103,16 @@ async function receive(
   return heard
 }
 
-/** Tells of redeliveries, once while nothing changes: by their number where the node told it. */
+/**
+ * Tells of redeliveries: how many messages are unacknowledged, when that number is another one. Over a stream, which
+ * doesn't tell it, how many came again.
+ */
 function unacknowledgedTeller({ output }: CliContext): (page: ReceivedPage) => void {
-  let told = ''
+  let told = 0
   return ({ messages, waiting }) => {
     const again = messages.filter(({ delivery }) => delivery.attempt > 1).length
-    const count = `${waiting ?? `${again} or more`}`
-    if (again === 0 || count === told) return
+    const count = waiting ?? again
+    if (count === told || again === 0) return
     told = count
     output.note(`${count} unacknowledged: bridge inbox shows them, bridge ack acknowledges`)
   }

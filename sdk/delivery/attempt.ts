@@ -16,6 +16,8 @@ export interface AttemptOptions {
   /** Milliseconds until listening ends by itself. */
   readonly leftMs: () => number
   readonly onReceipts: ((receipts: readonly Receipt[]) => void) | undefined
+  /** Since when no page came; it goes on from one connection to the next. */
+  readonly quiet: { sinceMs: number }
 }
 
 const pulseMs = 1000
@@ -30,11 +32,13 @@ export class Attempt {
   readonly #giveUp = () => this.#over.abort(new LocalError('aborted', 'listening was given up by the caller'))
   #timer: NodeJS.Timeout | undefined
   #apartMs: number
+  #beatMs: number
   #slept = false
 
   constructor(options: AttemptOptions) {
     this.options = options
     this.#apartMs = this.#clocksApartMs()
+    this.#beatMs = options.monotonicMs()
     options.signal?.addEventListener('abort', this.#giveUp, { once: true })
     if (options.signal?.aborted) this.#giveUp()
     this.#beatLater()
@@ -72,11 +76,14 @@ export class Attempt {
   }
 
   #beat(): void {
-    const before = this.#apartMs
+    const before = { apartMs: this.#apartMs, beatMs: this.#beatMs }
     this.#apartMs = this.#clocksApartMs()
+    this.#beatMs = this.options.monotonicMs()
     this.#beatLater()
-    if (Math.abs(this.#apartMs - before) <= sleptMs) {
-      for (const check of this.#checks) check()
+    if (Math.abs(this.#apartMs - before.apartMs) <= sleptMs) {
+      // This process was held up: what arrived meanwhile is read before anything is called silent.
+      const isLate = this.#beatMs - before.beatMs > sleptMs
+      if (!isLate) for (const check of this.#checks) check()
       return
     }
     this.#slept = true

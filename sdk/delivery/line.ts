@@ -40,7 +40,6 @@ export class Line {
   readonly #over = new AbortController()
   readonly #unread: Heard[] = []
   #heardMs: number
-  #toldMs: number
   #carrier: Carrier | undefined
   #failure: unknown
   #isPaused = false
@@ -50,7 +49,7 @@ export class Line {
   constructor(attempt: Attempt, asked: Asked) {
     this.asked = asked
     this.#attempt = attempt
-    this.#startedMs = this.#heardMs = this.#toldMs = attempt.options.monotonicMs()
+    this.#startedMs = this.#heardMs = attempt.options.monotonicMs()
     attempt.onPulse(() => this.#check())
     attempt.signal.addEventListener('abort', () => this.fail(attempt.signal.reason), { once: true })
     if (attempt.signal.aborted) this.fail(attempt.signal.reason)
@@ -70,7 +69,7 @@ export class Line {
   /** The node answered and listens. */
   opened(): void {
     this.heard()
-    this.#attempt.openedMs ??= this.#toldMs = this.#heardMs
+    this.#attempt.openedMs ??= this.#heardMs
     this.#tell('open')
   }
 
@@ -82,7 +81,9 @@ export class Line {
   /** What the streams tell under the same names. A name of a newer node is left alone. */
   hear(type: string, data: Readonly<Record<string, unknown>>): void {
     if (this.#over.signal.aborted) return
-    if (type === 'messages' && Array.isArray(data.messages)) this.#messages(data.messages)
+    if (type === 'messages' && Array.isArray(data.messages) && data.messages.length > 0) {
+      this.#messages(data.messages)
+    }
     if (type === 'receipts' && Array.isArray(data.receipts)) this.#receipts(data.receipts)
   }
 
@@ -124,13 +125,14 @@ export class Line {
         await new Promise<void>((resolve) => {
           this.#wake = resolve
         })
+        this.#wake = undefined
       }
     }
   }
 
   #messages(messages: OfferedMessage[]): void {
-    this.#toldMs = this.#attempt.options.monotonicMs()
-    if (messages.length > 0) this.#tell({ messages, has_more: false, waiting: null })
+    this.#attempt.options.quiet.sinceMs = this.#attempt.options.monotonicMs()
+    this.#tell({ messages, has_more: false, waiting: null })
   }
 
   /** Told at once, not when the reader asks for more: it may be waiting for exactly this. */
@@ -168,12 +170,9 @@ export class Line {
     else if (this.#attempt.openedMs === undefined) {
       if (now - this.#startedMs > openingMs) this.fail(this.#late(openingMs))
     } else if (now - this.#heardMs > silenceMs) this.fail(this.#late(silenceMs))
-    else if (now - this.#toldMs >= quietMs) this.#messagesMissing(now)
-  }
-
-  #messagesMissing(now: number): void {
-    this.#toldMs = now
-    if (this.#unread.length === 0) this.#tell({ messages: [], has_more: false, waiting: null })
+    // A reader that is busy is not without news.
+    else if (this.#wake !== undefined && now - this.#attempt.options.quiet.sinceMs >= quietMs)
+      this.#messages([])
   }
 
   #late(ms: number): LocalError {

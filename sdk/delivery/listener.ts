@@ -57,6 +57,7 @@ export class Listener {
   readonly #options: ListenOptions
   readonly #patience: Patience
   readonly #handedOver: HandedOver
+  readonly #quiet: { sinceMs: number }
   #transport: ListenTransport | undefined
   #isHeard = false
   #failures = 0
@@ -67,6 +68,7 @@ export class Listener {
     this.#options = options
     this.#patience = new Patience(listening.policy, listening.clock)
     this.#handedOver = new HandedOver(listening.isAcknowledged)
+    this.#quiet = { sinceMs: listening.monotonicMs() }
   }
 
   /** Every page until `until`, the policy's end, or the abort, which throws. */
@@ -81,6 +83,7 @@ export class Listener {
           if (heard === 'open') this.#opened(transport)
           else {
             yield* this.#handOver(heard)
+            this.#quiet.sinceMs = this.#listening.monotonicMs()
             if (await this.#patience.isOver(heard)) return
           }
         }
@@ -89,6 +92,8 @@ export class Listener {
         if (transport === 'sse') await this.#pause(limits.streamRetryMs)
       } catch (error) {
         await this.#failed(error, transport, attempt, choice)
+        // To wait for a node that is away is not to be without news from it.
+        this.#quiet.sinceMs = this.#listening.monotonicMs()
       } finally {
         attempt.close()
       }
@@ -110,7 +115,8 @@ export class Listener {
   #attempt(): Attempt {
     const { clock, monotonicMs } = this.#listening
     const { signal, onReceipts } = this.#options
-    return new Attempt({ clock, monotonicMs, signal, onReceipts, leftMs: () => this.#leftMs() })
+    const leftMs = () => this.#leftMs()
+    return new Attempt({ clock, monotonicMs, signal, onReceipts, leftMs, quiet: this.#quiet })
   }
 
   #open(

@@ -10,6 +10,7 @@ import { prepared } from '../database/prepared.ts'
 import type { Tables } from '../database/tables.ts'
 
 const everyMs = 1000
+const atOnce = 1000
 
 const storedSince = prepared<{ id: string }>()((db, p) =>
   db
@@ -17,19 +18,23 @@ const storedSince = prepared<{ id: string }>()((db, p) =>
     .select(['id', 'inbox_agent_id'])
     .where('id', '>', p('id'))
     .orderBy('id')
-    .limit(1000),
+    .limit(atOnce),
 )
 
 /** Runs until the returned function is called. */
 export function startRecheck(context: Context): () => void {
   let last = ''
   return repeat(context, everyMs, async () => {
-    const since = last || newest(context.clock())
-    const rows = await context.read((db) => storedSince.all(db, { id: since }))
-    for (const agentId of new Set(rows.map((row) => row.inbox_agent_id))) {
-      if (agentId !== null) context.wakeups.notify(agentId)
-    }
-    last = rows.at(-1)?.id ?? since
+    let found: number
+    do {
+      const since = last || newest(context.clock())
+      const rows = await context.read((db) => storedSince.all(db, { id: since }))
+      for (const agentId of new Set(rows.map((row) => row.inbox_agent_id))) {
+        if (agentId !== null) context.wakeups.notify(agentId)
+      }
+      last = rows.at(-1)?.id ?? since
+      found = rows.length
+    } while (found === atOnce)
   })
 }
 

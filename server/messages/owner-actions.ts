@@ -55,6 +55,8 @@ export function sendAsOwner(
         in_reply_to: input.in_reply_to ?? null,
         expects_reply_by: input.expects_reply_by ?? null,
         ...thread,
+        // The owner's word in a thread that had come to its end lets it go on.
+        hops: 0,
       })
       await store.openBudget(tx, conversationId)
       await deliver(context, tx, message)

@@ -13,6 +13,7 @@ const baseUrl = 'http://127.0.0.1:1'
 const id = '01890000-0000-7000-8000-000000000000'
 const password = 'correct horse battery staple'
 const page = { limit: 1 }
+const recipient = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
 
 export interface People {
   readonly bridge: Bridge
@@ -34,8 +35,16 @@ export const sdkMethods: Record<EndpointId, Reach> = {
     return enroll({ baseUrl, fetch, privateKey, code: 'A'.repeat(24) })
   },
   'bootstrap.get': ({ bridge }) => bridge.bootstrap.get(),
+  'guides.messaging': ({ bridge }) => bridge.guides.get('messaging'),
+  'guides.tasks': ({ bridge }) => bridge.guides.get('tasks'),
+  'guides.transfers': ({ bridge }) => bridge.guides.get('transfers'),
+  'guides.packages': ({ bridge }) => bridge.guides.get('packages'),
+  'sessions.challenge': ({ bridge }) => bridge.sessions.challenge(),
   'sessions.start': ({ bridge }) => bridge.sessions.start(),
   'sessions.close': ({ bridge }) => bridge.sessions.close(),
+  'connectionMode.report': ({ bridge }) => bridge.schedule({ mode: 'checkpoint' }),
+  'recipientKeys.register': ({ bridge }) => bridge.recipientKeys.register(recipient),
+  'recipientKeys.ofConversation': ({ bridge }) => bridge.recipientKeys.ofConversation(id),
   'peers.list': ({ bridge }) => bridge.peers.list(page),
   'conversations.open': ({ bridge }) => bridge.conversations.open(id),
   'conversations.list': ({ bridge }) => bridge.conversations.list(page),
@@ -46,6 +55,8 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'messages.get': ({ bridge }) => bridge.messages.get(id),
   'inbox.read': ({ bridge }) => bridge.inbox.read({ waitSeconds: 0 }),
   'acknowledgements.create': ({ bridge }) => bridge.acknowledgements.create([id]),
+  'streams.events': { none: 'bridge.listen() opens it by itself: test/sdk/delivery' },
+  'streams.socket': { none: 'bridge.listen() opens it by itself: test/sdk/delivery' },
 
   'owner.signIn.setup': ({ fetch }) =>
     Owner.setup({ baseUrl, fetch, token: 'A'.repeat(24), name: 'olu', password }),
@@ -69,6 +80,9 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'owner.pairings.list': ({ owner }) => owner.pairings.list(id, page),
   'owner.enrollments.create': ({ owner }) => owner.enrollments.create(id, id, {}),
   'owner.enrollments.get': ({ owner }) => owner.enrollments.get(id, id, id),
+  'owner.credentials.issue': ({ owner }) => owner.credentials.issue(id, id, { kind: 'legacy' }),
+  'owner.takeovers.issue': ({ owner }) => owner.takeovers.issue(id, id, {}),
+  'owner.recipientKeys.set': ({ owner }) => owner.recipientKeys.set(id, id, recipient),
   'owner.credentials.list': ({ owner }) => owner.credentials.list(id, page),
   'owner.credentials.revoke': ({ owner }) => owner.credentials.revoke(id, id),
   'owner.messages.send': ({ owner }) => owner.messages.send(id, { recipient_agent_id: id, body: 'hello' }),

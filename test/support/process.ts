@@ -22,6 +22,8 @@ export interface ProcessOptions {
   readonly settings?: Partial<Record<SettingName, string>>
   /** Break the store on purpose. */
   readonly control?: Control
+  /** What time the program believes that it starts at. */
+  readonly clockFrom?: Date
 }
 
 export interface Ending {
@@ -128,13 +130,14 @@ class Supervised implements ServerProcess {
   }
 
   #environment(): NodeJS.ProcessEnv {
-    const { control } = this.#options
+    const { control, clockFrom } = this.#options
     return {
       ...process.env,
       // Compiled once: a server that is killed twenty times starts again in half the time.
       NODE_COMPILE_CACHE: join(this.folder, 'compiled'),
       BRIDGE_TEST_FOLDER: this.folder,
       ...(control && { BRIDGE_TEST_CONTROL: control }),
+      ...(clockFrom && { BRIDGE_TEST_CLOCK_FROM: String(clockFrom.getTime()) }),
     }
   }
 

@@ -3,6 +3,7 @@
  *
  * - The program ends with its parent: standard input closes when the parent dies, whatever it died of. The temporary
  *   folder goes with it.
+ * - BRIDGE_TEST_CLOCK_FROM is the time at which it believes to start.
  * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/faults/broken-store.ts`); the product has no such switch.
  */
 import { rmSync } from 'node:fs'
@@ -10,7 +11,7 @@ import { flushCompileCache } from 'node:module'
 import type { Socket } from 'node:net'
 import { breakStore, type Control } from '../faults/broken-store.ts'
 
-const { BRIDGE_TEST_FOLDER: folder, BRIDGE_TEST_CONTROL: control } = process.env
+const { BRIDGE_TEST_FOLDER: folder, BRIDGE_TEST_CONTROL: control, BRIDGE_TEST_CLOCK_FROM: from } = process.env
 
 const parent = process.stdin as unknown as Socket
 parent.once('end', () => {
@@ -21,7 +22,20 @@ parent.resume()
 // Watched, and not waited for: the program ends by itself when it is told to.
 parent.unref()
 
+if (from !== undefined) moveClock(Number(from) - Date.now())
 if (control !== undefined) breakStore(control as Control)
 
 // What was compiled is written down once the server is ready; one that is killed writes nothing any more.
 process.once('SIGUSR2', () => flushCompileCache())
+
+function moveClock(offsetMs: number): void {
+  const Real = Date
+  globalThis.Date = class extends Real {
+    constructor(...given: [] | [number]) {
+      super(...(given.length === 0 ? ([Real.now() + offsetMs] as [number]) : given))
+    }
+    static override now(): number {
+      return Real.now() + offsetMs
+    }
+  } as DateConstructor
+}

@@ -1,5 +1,6 @@
 /** Every transport tells the same: order, redelivery, receipts, acknowledgement, and the refusals that end it. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { httpFetch } from '../../../cli/http-fetch.ts'
 import type { Bridge, ListenTransport } from '../../../sdk/index.ts'
 import { BridgeError } from '../../../sdk/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
@@ -147,6 +148,17 @@ describe.each(['socket', 'sse'] as const)('receipts over %s', (transport) => {
     await reader.ok({ target: '/api/v1/acknowledgements', body: { message_ids: [sent.id] }, key: null })
     expect(await ear.ended).toEqual(new RangeError('cannot use it'))
   })
+})
+
+test('the fetch of the command line reads an event stream too, and lets go of it', async () => {
+  const agent = await someone()
+  const client = bridgeOf(agent, { fetch: httpFetch(), transports: ['sse'] })
+  const ear = new Ear(client)
+  await ear.on('sse')
+  await tell(agent, 'by http.request')
+  await ear.heard('by http.request')
+  await ear.stop()
+  await expect.poll(() => isListening(agent)).toBe(false)
 })
 
 test('an archived project ends it', async () => {

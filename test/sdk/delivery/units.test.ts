@@ -1,15 +1,20 @@
 /** The parts of listening that decide: which transport, what a failure means, which offers were handed over, when to pause. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { OfferedMessage } from '../../../sdk/contract/agent/messages.ts'
 import { Attempt } from '../../../sdk/delivery/attempt.ts'
 import { Choice, listenTransports } from '../../../sdk/delivery/choice.ts'
 import { Line } from '../../../sdk/delivery/line.ts'
 import { AcknowledgedIds, HandedOver } from '../../../sdk/delivery/offers.ts'
+import { Streaming } from '../../../sdk/delivery/streaming.ts'
 import { judge } from '../../../sdk/delivery/verdict.ts'
 import { type ErrorCode, errors } from '../../../sdk/index.ts'
+import type { SessionKeeper } from '../../../sdk/session.ts'
+import { parseBaseUrl } from '../../../sdk/transport/address.ts'
 import { failureOf } from '../../../sdk/transport/answers.ts'
 import { BridgeError, LocalError, localErrors } from '../../../sdk/transport/failures.ts'
+import type { Transport } from '../../../sdk/transport/http.ts'
 import { message } from '../people.ts'
+import { movableMs } from './listening.ts'
 
 const asked = { method: 'GET', path: '/api/v1/socket' }
 
@@ -170,16 +175,26 @@ describe('offers that were handed over', () => {
   })
 })
 
+test('a socket is opened below the path prefix of the node, by TLS where the node is', () => {
+  const urlFor = (baseUrl: string) => {
+    const address = parseBaseUrl(baseUrl)
+    return new Streaming({ address } as Transport, {} as SessionKeeper).socketUrl
+  }
+  expect(urlFor('https://node.example/bridge/')).toBe('wss://node.example/bridge/api/v1/socket')
+  expect(urlFor('http://127.0.0.1:8484')).toBe('ws://127.0.0.1:8484/api/v1/socket')
+})
+
 describe('a line', () => {
   const page = (sequence: number) => ({ messages: [message(sequence)] })
 
-  function line() {
+  function line(quiet = { sinceMs: performance.now() }, monotonicMs = () => performance.now()) {
     const attempt = new Attempt({
-      clock: () => new Date(),
-      monotonicMs: () => performance.now(),
+      clock: () => new Date(monotonicMs()),
+      monotonicMs,
       signal: undefined,
       leftMs: () => Number.POSITIVE_INFINITY,
       onReceipts: undefined,
+      quiet,
     })
     const flow: string[] = []
     const made = new Line(attempt, asked)
@@ -229,6 +244,43 @@ describe('a line', () => {
     made.hear('messages', page(1))
     made.fail(new BridgeError(asked, 409, { error: 'session_fenced', message: '', request_id: '' }))
     await expect(heard.next()).rejects.toMatchObject({ code: 'session_fenced' })
+  })
+
+  test('tells an empty page after twenty seconds without messages, counted on from the line before', async () => {
+    const started = performance.now()
+    const quiet = { sinceMs: started - 12_000 }
+    const monotonicMs = movableMs()
+    using reading = line(quiet, monotonicMs)
+    const { made, heard } = reading
+    await heard.next()
+    const next = heard.next()
+    monotonicMs.advance(9000)
+    expect((await next).value).toEqual({ messages: [], has_more: false, waiting: null })
+    expect(quiet.sinceMs).toBeGreaterThan(started)
+    made.hear('messages', page(1))
+    expect((await heard.next()).value).toMatchObject({ messages: [{ sequence: 1 }] })
+  })
+
+  test('is not called silent by a process that was held up, before what arrived meanwhile was read', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const monotonicMs = movableMs()
+      using reading = line({ sinceMs: performance.now() }, monotonicMs)
+      const { made, flow } = reading
+      monotonicMs.advance(60_000)
+      vi.advanceTimersByTime(1000)
+      expect(flow).toEqual([])
+      made.heard()
+      vi.advanceTimersByTime(1000)
+      expect(flow).toEqual([])
+      for (let nth = 0; nth < 26; nth += 1) {
+        monotonicMs.advance(1000)
+        vi.advanceTimersByTime(1000)
+      }
+      expect(flow).toEqual(['close'])
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test('leaves alone what a newer node tells, and what is of another shape', async () => {

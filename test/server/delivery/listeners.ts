@@ -80,3 +80,16 @@ export function storeBehindItsBack(bridge: TestBridge, conversationId: string): 
     database.close()
   }
 }
+
+/** The first column of the first row, as the data file has it. */
+export function lookUp(bridge: TestBridge, sql: string, ...values: readonly unknown[]): unknown {
+  const database = new Database(join(bridge.data, 'bridge.db'), { fileMustExist: true, readonly: true })
+  try {
+    return database
+      .prepare(sql)
+      .pluck()
+      .get(...values)
+  } finally {
+    database.close()
+  }
+}

@@ -1,0 +1,76 @@
+/** Clocks while listening: a machine that sleeps, and one whose clock is wrong. */
+import { expect, test } from 'vitest'
+import { sessionsOf } from './listening.ts'
+import { asks, stage, times } from './stage.ts'
+
+const node = stage(4)
+
+test('after a sleep of the machine the connection is replaced, though nothing says that it broke', async () => {
+  const proxy = await node.between()
+  const agent = node.someone()
+  const { ear } = node.listen(agent, { baseUrl: proxy.url, clock: node.bridge.clock })
+  await node.tell(agent, 'before')
+  await ear.heard('before')
+  // Time went on for both; the monotonic clock of the client did not run meanwhile.
+  node.bridge.clock.advance(4)
+  await node.tell(agent, 'awake')
+  await ear.heard('awake')
+  expect(times(proxy, 'socket')).toBe(1)
+  node.bridge.clock.advance(600)
+  await asks(proxy, 'socket', 2)
+  await node.tell(agent, 'after')
+  await ear.heard('after')
+  expect(ear.connection).toEqual([])
+})
+
+test('a poll that was open when the machine slept is replaced as well', async () => {
+  const proxy = await node.between()
+  const agent = node.someone()
+  const { ear } = node.listen(agent, {
+    baseUrl: proxy.url,
+    clock: node.bridge.clock,
+    transports: ['long-poll'],
+  })
+  await asks(proxy, 'inbox', 1)
+  node.bridge.clock.advance(600)
+  await asks(proxy, 'inbox', 2)
+  await node.tell(agent, 'after')
+  await ear.heard('after')
+})
+
+test('a clock that is set wrong while listening is corrected, once for each opening', async () => {
+  const proxy = await node.between()
+  const agent = node.someone()
+  let aheadMs = 0
+  const sessions = sessionsOf(agent)
+  const { ear } = node.listen(agent, {
+    baseUrl: proxy.url,
+    sessions,
+    clock: () => new Date(node.bridge.clock().getTime() + aheadMs),
+  })
+  await ear.on('socket')
+  aheadMs = 3_600_000
+  // One opening is refused for its time, the next one carries the node's.
+  await asks(proxy, 'socket', 3)
+  await node.tell(agent, 'in time')
+  await ear.heard('in time')
+  expect(Math.abs(sessions.stored.clock_offset_ms + aheadMs)).toBeLessThan(5000)
+})
+
+test('a clock that no correction helps ends it with clock_skew', async () => {
+  const proxy = await node.between()
+  const agent = node.someone()
+  let stepMs = 0
+  let aheadMs = 0
+  const { ear } = node.listen(agent, {
+    baseUrl: proxy.url,
+    clock: () => {
+      aheadMs += stepMs
+      return new Date(node.bridge.clock().getTime() + aheadMs)
+    },
+  })
+  await ear.on('socket')
+  stepMs = 3_600_000
+  expect(await ear.ended).toMatchObject({ code: 'clock_skew', status: 401 })
+  expect(times(proxy, 'socket')).toBe(3)
+})

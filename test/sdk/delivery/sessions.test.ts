@@ -1,0 +1,123 @@
+/** Listening and the session: what ends it on purpose, what it mends, and the owner's policy. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Bridge, type BridgeOptions, memorySessions, type ReceivedPage } from '../../../sdk/index.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { bridgeOf, Ear, movableMs, sessionsOf } from './listening.ts'
+
+let bridge: TestBridge
+const undo: (() => Promise<unknown>)[] = []
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+afterEach(async () => {
+  for (const each of undo.splice(0).reverse()) await each()
+})
+
+let named = 0
+const someone = (): Promise<TestAgent> => bridge.agent(`agent-${++named}`)
+const tell = (agent: TestAgent, text: string) => bridge.owner.message(bridge.project.id, agent.id, text)
+
+function open(agent: TestAgent, options: Partial<BridgeOptions> = {}): Bridge {
+  const client = bridgeOf(agent, options)
+  undo.push(() => client.close())
+  return client
+}
+
+describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) => {
+  test('a session that another process of the profile closes on purpose ends it', async () => {
+    const agent = await someone()
+    const sessions = sessionsOf(agent)
+    const ear = new Ear(open(agent, { sessions, transports: [transport] }))
+    await tell(agent, 'before')
+    await ear.heard('before')
+    await open(agent, { sessions }).sessions.close()
+    expect(await ear.ended).toMatchObject({ code: 'session_closed', status: 409 })
+    expect(sessions.stored.session_id).toBeNull()
+  })
+
+  test('a session that the node closed is replaced once, and everything unacknowledged comes again', async () => {
+    const agent = await someone()
+    const sessions = sessionsOf(agent)
+    const ear = new Ear(open(agent, { sessions, transports: [transport] }))
+    undo.push(() => ear.stop())
+    await tell(agent, 'before')
+    await ear.heard('before')
+    await agent.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+    await ear.until('the second offer', () => ear.messages.some(({ delivery }) => delivery.attempt === 2))
+    expect(sessions.stored).toMatchObject({ generation: 2 })
+    expect(ear.bodies).toEqual(['before', 'before'])
+  })
+
+  test('without a session one is started', async () => {
+    const agent = await someone()
+    await agent.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+    const ear = new Ear(open(agent, { sessions: memorySessions(randomUUID()), transports: [transport] }))
+    undo.push(() => ear.stop())
+    await tell(agent, 'hello')
+    await ear.heard('hello')
+  })
+
+  test('while another instance holds the session none is started: it ends with session_active', async () => {
+    const agent = await someone()
+    const ear = new Ear(open(agent, { sessions: memorySessions(randomUUID()), transports: [transport] }))
+    expect(await ear.ended).toMatchObject({ code: 'session_active' })
+  })
+})
+
+describe.each(['socket', 'sse'] as const)('pages over %s', (transport) => {
+  test('an empty page stands for twenty seconds without messages, and the policy counts it', async () => {
+    const agent = await someone()
+    const monotonicMs = movableMs()
+    const clock = () => new Date(performance.timeOrigin + monotonicMs())
+    const sessions = sessionsOf(agent)
+    sessions.stored = { ...sessions.stored, policy: { idle_seconds: null, empty_polls: 1 } }
+    const client = open(agent, { sessions, monotonicMs, clock, transports: [transport] })
+    const pages: ReceivedPage[] = []
+    const onTransport = () => monotonicMs.advance(20_000)
+    for await (const page of client.pages({ onTransport })) pages.push(page)
+    expect(pages).toEqual([{ messages: [], has_more: false, waiting: null }])
+  })
+
+  test('no page holds more messages than were asked for', async () => {
+    const agent = await someone()
+    for (let nth = 1; nth <= 7; nth += 1) await tell(agent, `message ${nth}`)
+    const sizes: [number, boolean][] = []
+    for await (const { messages, has_more } of open(agent, { transports: [transport] }).pages({ limit: 3 })) {
+      sizes.push([messages.length, has_more])
+      if (messages.at(-1)?.body === 'message 7') break
+    }
+    expect(sizes).toEqual([
+      [3, true],
+      [3, true],
+      [1, false],
+    ])
+  })
+
+  test('it ends at its time', async () => {
+    const agent = await someone()
+    await tell(agent, 'one')
+    const client = open(agent, { transports: [transport] })
+    const until = new Date(Date.now() + 700)
+    const pages: ReceivedPage[] = []
+    for await (const page of client.pages({ until })) pages.push(page)
+    expect(pages.flatMap(({ messages }) => messages.map(({ body }) => body))).toEqual(['one'])
+    expect(Date.now()).toBeGreaterThanOrEqual(until.getTime())
+  })
+})
+
+test('what was acknowledged along with an earlier message is not handed out any more', async () => {
+  const agent = await someone()
+  for (const text of ['one', 'two', 'three']) await tell(agent, text)
+  const client = open(agent)
+  const heard: string[] = []
+  for await (const message of client.listen()) {
+    heard.push(message.body)
+    if (message.body === 'three') break
+    const { messages } = await client.conversations.history(message.conversation_id)
+    await client.acknowledgements.create(messages.slice(0, 2).map(({ id }) => id))
+  }
+  expect(heard).toEqual(['one', 'three'])
+})

@@ -1,0 +1,71 @@
+/** A node with enrolled agents, proxies before it and listeners; what a test opens is put away after it. */
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import type { Bridge, BridgeOptions } from '../../../sdk/index.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { type Between, type Harm, startBetween } from './between.ts'
+import { bridgeOf, Ear, movableMs } from './listening.ts'
+
+type Asked = 'socket' | 'events' | 'inbox'
+
+/** For a test file, once. Agents are enrolled before any clock moves: an owner's sign-in is fresh for ten minutes. */
+export function stage(count: number) {
+  let bridge: TestBridge
+  const agents: TestAgent[] = []
+  const undo: (() => Promise<unknown>)[] = []
+  beforeAll(async () => {
+    bridge = await startBridge()
+    for (let nth = 1; nth <= count; nth += 1) agents.push(await bridge.agent(`agent-${nth}`))
+  })
+  afterAll(() => bridge.close())
+  afterEach(async () => {
+    for (const each of undo.splice(0).reverse()) await each()
+  })
+
+  return {
+    get bridge() {
+      return bridge
+    },
+    /** Done after the test, the last first. */
+    after: (put: () => Promise<unknown>) => void undo.push(put),
+    someone(): TestAgent {
+      const agent = agents.pop()
+      if (agent === undefined) throw new Error('more tests than agents')
+      return agent
+    },
+    async between(harm: Harm = {}): Promise<Between> {
+      const started = await startBetween(bridge.server.port, harm)
+      undo.push(() => started.close())
+      return started
+    },
+    listen(agent: TestAgent, options: Partial<BridgeOptions>): { ear: Ear; client: Bridge } {
+      const client = bridgeOf(agent, options)
+      const ear = new Ear(client)
+      undo.push(async () => {
+        await ear.stop()
+        await client.close()
+      })
+      return { ear, client }
+    },
+    tell: (agent: TestAgent, text: string) => bridge.owner.message(bridge.project.id, agent.id, text),
+    /** Time that goes on for client and node alike: both clocks of the client, and the node's. */
+    time() {
+      const monotonicMs = movableMs()
+      return {
+        client: { clock: bridge.clock, monotonicMs },
+        pass(seconds: number) {
+          monotonicMs.advance(seconds * 1000)
+          bridge.clock.advance(seconds)
+        },
+      }
+    },
+  }
+}
+
+/** How often something was asked for through a proxy. */
+export const times = (proxy: Between, what: Asked): number =>
+  proxy.asked.filter((line) => line.startsWith(`GET /api/v1/${what}`)).length
+
+/** Waits until it was asked for so often. */
+export const asks = (proxy: Between, what: Asked, count: number): Promise<void> =>
+  expect.poll(() => times(proxy, what), { timeout: 10_000 }).toBe(count)

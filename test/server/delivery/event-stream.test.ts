@@ -1,0 +1,241 @@
+/**
+ * The event stream on the wire, and clients that are not ours: curl, the EventSource library, Python.
+ *
+ * The stream lasts twenty real seconds; the tests that need them run side by side.
+ *
+ * Spec §6; contract §6.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { EventSource } from 'eventsource'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { authenticate, openEvents, openSocket } from '../../support/streams.ts'
+import { connectionOf, listen, until } from './listeners.ts'
+
+let bridge: TestBridge
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+const eventsCall = { method: 'GET', target: '/api/v1/events' } as const
+
+/** Arguments of curl for a signed GET. */
+const curlArguments = (agent: TestAgent, target: string): string[] => [
+  ...agent.sign({ method: 'GET', target }, '').flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
+  `${agent.baseUrl}${target}`,
+]
+
+interface Ended {
+  readonly output: string
+  readonly code: number | null
+}
+
+/** Runs a program to its end, or until its output holds a text. */
+async function run(program: string, args: readonly string[], until?: string, input = ''): Promise<Ended> {
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(input)
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk
+    if (until !== undefined && output.includes(until)) child.kill()
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { output, code }
+}
+
+describe.concurrent('for twenty seconds', () => {
+  test('a stream says when to come back, beats every ten seconds, and ends by itself', async () => {
+    const agent = await bridge.agent('patient')
+    const began = performance.now()
+    const stream = openEvents(agent)
+    expect(await stream.ended).toBe(200)
+    const tookMs = performance.now() - began
+    expect(tookMs).toBeGreaterThan(19_000)
+    expect(tookMs).toBeLessThan(22_500)
+    const beats = stream.events.filter(({ type }) => type === 'heartbeat')
+    expect(beats.length).toBeGreaterThanOrEqual(1)
+    expect((beats[0]?.atMs ?? 0) - began).toBeLessThan(11_500)
+    expect(beats[0]?.data).toEqual({ server_time: expect.stringMatching(/^\d{4}-.*Z$/) })
+    expect(stream.events.map(({ type }) => type)).not.toContain('session')
+  })
+
+  test('a socket beats every ten seconds and goes on', async () => {
+    const agent = await bridge.agent('steady')
+    const began = performance.now()
+    const socket = openSocket(agent)
+    await socket.take('heartbeat')
+    await socket.take('heartbeat')
+    const tookMs = performance.now() - began
+    expect(tookMs).toBeGreaterThan(18_000)
+    expect(tookMs).toBeLessThan(23_000)
+    expect(socket.socket.readyState).toBe(socket.socket.OPEN)
+    socket.close()
+  })
+
+  test.each([
+    ['socket', openSocket],
+    ['event stream', openEvents],
+  ] as const)('a half-open connection over the %s is noticed within twenty-five', async (name, open) => {
+    const agent = await bridge.agent(`half-open ${name}`)
+    const stream = await listen(bridge, agent, open)
+    const began = performance.now()
+    stream.pause()
+    await until(
+      () => connectionOf(bridge, agent),
+      (words) => !words.listening_now,
+    )
+    expect(performance.now() - began).toBeLessThan(26_500)
+    stream.close()
+  })
+
+  test('curl reads it as it is', async () => {
+    const agent = await bridge.agent('curl')
+    await bridge.owner.message(bridge.project.id, agent.id, 'first')
+    const reading = run('curl', [
+      '-sS',
+      '-N',
+      '-i',
+      '--max-time',
+      '25',
+      ...curlArguments(agent, eventsCall.target),
+    ])
+    await until(
+      () => connectionOf(bridge, agent),
+      (words) => words.listening_now,
+    )
+    await bridge.owner.message(bridge.project.id, agent.id, 'second')
+    const { output, code } = await reading
+    expect(code).toBe(0)
+    const [head = '', ...rest] = output.split('\r\n\r\n')
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK/)
+    for (const line of [
+      'content-type: text/event-stream; charset=utf-8',
+      'cache-control: no-store',
+      'x-content-type-options: nosniff',
+      'x-accel-buffering: no',
+    ]) {
+      expect(head.toLowerCase()).toContain(line)
+    }
+    expect(head.toLowerCase()).toMatch(/x-request-id: [a-z0-9_-]{12}/)
+    expect(head.toLowerCase()).not.toContain('content-encoding')
+    const body = rest.join('')
+    expect(body.startsWith('retry: 250\n\n')).toBe(true)
+    expect(body.match(/^event: messages$/gm)).toHaveLength(2)
+    expect(body).toContain('event: heartbeat\ndata: {"server_time":')
+  })
+
+  test('the EventSource library comes back with a fresh proof each time, and misses nothing', async () => {
+    const agent = await bridge.agent('library')
+    const heard: string[] = []
+    let connections = 0
+    const source = new EventSource(`${bridge.url}${eventsCall.target}`, {
+      fetch: (url, init) => {
+        connections += 1
+        const signed = Object.fromEntries(agent.sign(eventsCall, ''))
+        return fetch(url, { ...init, headers: { ...init?.headers, ...signed } })
+      },
+    })
+    source.addEventListener('messages', ({ data }) => {
+      const { messages } = JSON.parse(data) as { messages: { body: string }[] }
+      heard.push(...messages.map(({ body }) => body))
+    })
+    await once(source as never, 'open').catch(() => undefined)
+    await bridge.owner.message(bridge.project.id, agent.id, 'one')
+    await until(
+      () => connections,
+      (count) => count >= 2,
+    )
+    await bridge.owner.message(bridge.project.id, agent.id, 'two')
+    await until(
+      () => heard.length,
+      (count) => count >= 2,
+    )
+    expect(heard).toEqual(['one', 'two'])
+    source.close()
+  })
+})
+
+test('curl long-polls', async () => {
+  const agent = await bridge.agent('poller')
+  const target = '/api/v1/inbox?wait_seconds=20'
+  const reading = run('curl', ['-sS', '-w', '\n%{http_code}', ...curlArguments(agent, target)])
+  await until(
+    () => connectionOf(bridge, agent),
+    (words) => words.listening_now,
+  )
+  await bridge.owner.message(bridge.project.id, agent.id, 'wake up')
+  const [body = '', status] = (await reading).output.split('\n')
+  expect(status).toBe('200')
+  expect(JSON.parse(body)).toMatchObject({ messages: [{ body: 'wake up' }], waiting: 1 })
+})
+
+test('curl that offers compression is answered without, and with a used proof is refused', async () => {
+  const agent = await bridge.agent('compressor')
+  const args = curlArguments(agent, eventsCall.target)
+  const first = await run(
+    'curl',
+    ['-sS', '-N', '-i', '-H', 'Accept-Encoding: gzip, br', ...args],
+    'retry: 250',
+  )
+  expect(first.output.toLowerCase()).not.toContain('content-encoding')
+  const again = await run('curl', ['-sS', '-i', ...args])
+  expect(again.output).toContain('request_replayed')
+})
+
+/** Debian's own Python; `apt-get install python3-websockets`. */
+const python = '/usr/bin/python3'
+
+function hasPythonSockets(): boolean {
+  try {
+    execFileSync(python, ['-c', 'import websockets'], { stdio: 'ignore' })
+    return true
+  } catch {
+    process.stdout.write('skipped: a socket from Python needs the Debian package python3-websockets\n')
+    return false
+  }
+}
+
+const pythonClient = `
+import asyncio, json, sys
+import websockets
+
+async def main():
+    frame = sys.stdin.readline()
+    async with websockets.connect(sys.argv[1], compression="deflate") as socket:
+        await socket.send(frame)
+        while True:
+            event = json.loads(await socket.recv())
+            if event["type"] == "ready":
+                await socket.send(json.dumps({"type": "ping"}))
+            print(json.dumps([event["type"], [m["body"] for m in event.get("messages", [])],
+                              [str(e) for e in socket.extensions]]), flush=True)
+
+try:
+    asyncio.run(main())
+except websockets.exceptions.ConnectionClosed as closed:
+    print(json.dumps(["closed", closed.rcvd.code if closed.rcvd else None, []]), flush=True)
+`
+
+test.skipIf(!hasPythonSockets())('a socket from Python hears, pings, and learns why it ends', async () => {
+  const agent = await bridge.agent('python')
+  const child = spawn(python, ['-c', pythonClient, `${bridge.url.replace('http', 'ws')}/api/v1/socket`], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const next = async () => JSON.parse((await lines.next()).value as string) as [string, unknown, string[]]
+  child.stdin.write(`${JSON.stringify(authenticate(agent))}\n`)
+  expect(await next()).toEqual(['ready', [], []])
+  expect((await next())[0]).toBe('pong')
+  await bridge.owner.message(bridge.project.id, agent.id, 'hello, snake')
+  expect(await next()).toEqual(['messages', ['hello, snake'], []])
+  await bridge.owner.revoke(bridge.project.id, agent.enrolled.credential_id)
+  expect((await next())[0]).toBe('error')
+  expect(await next()).toEqual(['closed', 4401, []])
+  child.stdin.end()
+  await once(child, 'close')
+})

@@ -1,0 +1,196 @@
+/**
+ * Connection words: what the service observed of an agent, and what it declared.
+ *
+ * Promise F14; spec §1; contract §6 "Presence".
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { openSocket, transports } from '../../support/streams.ts'
+import { connectionOf, listen, lookUp, until } from './listeners.ts'
+
+let bridge: TestBridge
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+const schedule = (agent: TestAgent, body: object) =>
+  agent.call({ target: '/api/v1/connection-mode', body, key: null })
+const unknown = { kind: 'unknown', expected_at: null, overdue: false }
+
+test('an agent that never started is not connected, and nothing is known of its next contact', async () => {
+  const { id } = await bridge.owner.createAgent(bridge.project.id, 'never')
+  const target = `/api/admin/projects/${bridge.project.id}/agents/${id}`
+  const { connection } = await bridge.owner.ok<{ connection: object }>({ target })
+  expect(connection).toMatchObject({
+    connected: false,
+    listening_now: false,
+    last_contact_at: null,
+    next_contact: unknown,
+  })
+})
+
+test('connected means contact within sixty seconds', async () => {
+  const own = await startBridge()
+  await own.ada.inbox()
+  const then = await connectionOf(own, own.ada)
+  expect(then).toMatchObject({ connected: true, listening_now: false, next_contact: unknown })
+  own.clock.advance(58)
+  expect(await connectionOf(own, own.ada)).toMatchObject({
+    connected: true,
+    last_contact_at: then.last_contact_at,
+  })
+  own.clock.advance(2)
+  expect(await connectionOf(own, own.ada)).toMatchObject({ connected: false })
+  await own.close()
+})
+
+describe.each(transports)('over the %s', (_name, open) => {
+  test('listening now holds while the wait is open and for five seconds more', async () => {
+    const own = await startBridge()
+    const stream = await listen(own, own.ada, open)
+    own.clock.advance(100)
+    expect(await connectionOf(own, own.ada)).toMatchObject({
+      connected: true,
+      listening_now: true,
+      next_contact: { kind: 'listening', expected_at: null, overdue: false },
+    })
+    stream.close()
+    await stream.ended
+    // A peer reads the same words.
+    const { peers } = await own.ben.ok<{ peers: { name: string; connection: { listening_now: boolean } }[] }>(
+      {
+        target: '/api/v1/peers',
+      },
+    )
+    expect(peers.find(({ name }) => name === 'ada')?.connection.listening_now).toBe(true)
+    // The server learns of the close at its own pace; five seconds later nothing is left of it.
+    await until(
+      async () => {
+        own.clock.advance(5)
+        return connectionOf(own, own.ada)
+      },
+      (words) => !words.listening_now,
+    )
+    await own.close()
+  })
+
+  test('an open wait overrides a declared schedule', async () => {
+    const own = await startBridge()
+    await schedule(own.ada, { mode: 'short_poll', interval_seconds: 60 })
+    const stream = await listen(own, own.ada, open)
+    own.clock.advance(1000)
+    expect((await connectionOf(own, own.ada)).next_contact).toEqual({
+      kind: 'listening',
+      expected_at: null,
+      overdue: false,
+    })
+    stream.close()
+    await own.close()
+  })
+})
+
+describe('a schedule', () => {
+  test('says when the next contact is expected, and is overdue after the larger of 30 s and a tenth', async () => {
+    const own = await startBridge()
+    for (const [seconds, grace] of [
+      [60, 30],
+      [1000, 100],
+    ] as const) {
+      const reply = await schedule(own.ada, { mode: 'short_poll', interval_seconds: seconds })
+      const { connection } = reply.json as { connection: { last_contact_at: string } }
+      const expected_at = new Date(Date.parse(connection.last_contact_at) + seconds * 1000).toISOString()
+      expect(connection).toMatchObject({ next_contact: { kind: 'scheduled', expected_at, overdue: false } })
+      own.clock.advance(seconds + grace - 2)
+      expect((await connectionOf(own, own.ada)).next_contact).toEqual({
+        kind: 'scheduled',
+        expected_at,
+        overdue: false,
+      })
+      own.clock.advance(4)
+      expect((await connectionOf(own, own.ada)).next_contact).toMatchObject({ overdue: true })
+      await own.ada.inbox()
+      expect((await connectionOf(own, own.ada)).next_contact).toMatchObject({ overdue: false })
+    }
+    await own.close()
+  })
+
+  test('of work steps has no time and is never overdue', async () => {
+    const own = await startBridge()
+    await schedule(own.ada, { mode: 'checkpoint' })
+    own.clock.advance(3000)
+    expect((await connectionOf(own, own.ada)).next_contact).toEqual({
+      kind: 'after_current_work_step',
+      expected_at: null,
+      overdue: false,
+    })
+    await own.close()
+  })
+
+  test('ends with its session', async () => {
+    const agent = await bridge.agent('scheduled')
+    await schedule(agent, { mode: 'short_poll', interval_seconds: 60 })
+    await agent.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+    expect((await connectionOf(bridge, agent)).next_contact).toEqual(unknown)
+    await agent.startSession()
+    expect((await connectionOf(bridge, agent)).next_contact).toEqual(unknown)
+  })
+
+  test('survives a restart of the server, and so does the last contact', async () => {
+    const own = await startBridge()
+    await schedule(own.ada, { mode: 'short_poll', interval_seconds: 300 })
+    const before = await connectionOf(own, own.ada)
+    const again = await own.restart()
+    expect((await connectionOf(again, own.ada)).next_contact).toEqual(before.next_contact)
+    await again.close()
+  })
+
+  test.each([4, 86_401, 60.5, '60'])('of %j seconds is refused', async (interval_seconds) => {
+    const reply = await schedule(bridge.ada, { mode: 'short_poll', interval_seconds })
+    expect(reply.status).toBe(422)
+  })
+
+  test('stretches how long another instance must wait: twice the interval and thirty seconds', async () => {
+    const own = await startBridge()
+    await schedule(own.ada, { mode: 'short_poll', interval_seconds: 100 })
+    own.clock.advance(228)
+    expect((await own.ada.requestSession(crypto.randomUUID())).json).toMatchObject({
+      error: 'session_active',
+    })
+    own.clock.advance(4)
+    expect((await own.ada.requestSession(crypto.randomUUID())).status).toBe(200)
+    await own.close()
+  })
+
+  test('of work steps keeps it waiting for an hour', async () => {
+    const own = await startBridge()
+    await schedule(own.ada, { mode: 'checkpoint' })
+    own.clock.advance(3598)
+    expect((await own.ada.requestSession(crypto.randomUUID())).json).toMatchObject({
+      error: 'session_active',
+    })
+    own.clock.advance(4)
+    expect((await own.ada.requestSession(crypto.randomUUID())).status).toBe(200)
+    await own.close()
+  })
+})
+
+test('nobody listens after a restart until a wait is opened again, and the session is still alive', async () => {
+  const own = await startBridge()
+  const stream = await listen(own, own.ada, openSocket)
+  // Half an hour on one socket, which signs nothing: what it proves is written down all the same.
+  own.clock.advance(1800)
+  const since = own.clock().toISOString()
+  await until(
+    () => lookUp(own, 'SELECT last_contact_at FROM sessions WHERE agent_id = ?', own.ada.id),
+    (at) => String(at) >= since,
+  )
+  const again = await own.restart()
+  await stream.ended
+  expect(await connectionOf(again, own.ada)).toMatchObject({ listening_now: false })
+  expect((await own.ada.requestSession(crypto.randomUUID())).json).toMatchObject({ error: 'session_active' })
+  expect((await own.ada.requestSession()).json).toMatchObject({ resumed: true })
+  await again.close()
+})
