@@ -117,5 +117,6 @@ export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
   identity_missing: 'authentication',
   identity_unreadable: 'authentication',
   storage_failed: 'unexpected',
+  entry_of_another: 'conflict',
   peer_unknown: 'not_found',
 }

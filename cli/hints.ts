@@ -50,5 +50,6 @@ const locals: Partial<Record<LocalErrorCode, string>> = {
   sandbox_blocked: 'allow this program to open network connections, then run bridge outbox flush',
   insecure_url: 'use https, or --allow-plain-http when the network between is yours',
   identity_missing: 'bridge enroll --url URL makes one; --profile names another',
+  entry_of_another: 'leave it to the profile with that identity, or give it up: bridge outbox drop',
   peer_unknown: 'bridge peers lists the peers',
 }

@@ -89,6 +89,8 @@ export class Courier {
   ): AsyncGenerator<Flushed, void, undefined> {
     const { outbox } = this.#options
     if (outbox === undefined) return
+    // All or nothing: what was named by mistake must not be half done.
+    if (ids !== undefined) await outbox.requireOwn(ids)
     for (const id of ids ?? (await outbox.due())) {
       const entry = await outbox.claim(id)
       if (entry !== undefined) yield await this.#flushOne(outbox, entry, options)

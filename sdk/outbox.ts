@@ -15,6 +15,7 @@ import { readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MessageInput } from './contract/agent/messages.ts'
 import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './durable-file.ts'
+import { LocalError } from './transport/failures.ts'
 import type { PreparedRequest } from './transport/http.ts'
 
 /** A message whose recipient is not looked up yet. Without `to` it goes to whoever sent what it replies to. */
@@ -97,8 +98,24 @@ export class Outbox {
     return removed
   }
 
-  /** Take an entry to send it. Undefined when another process has it, or when it is gone. */
+  /** @throws LocalError `entry_of_another` when one of them is of another agent or another node. */
+  async requireOwn(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      const entry =
+        (await this.#read(this.#path(id, 'kept'))) ?? (await this.#read(this.#path(id, 'sending')))
+      if (entry === undefined || this.#isOwn(entry)) continue
+      throw new LocalError('entry_of_another', `the outbox entry ${id} is of another agent or another node`)
+    }
+  }
+
+  /**
+   * Take an entry to send it. Undefined when another process has it, or when it is gone.
+   *
+   * @throws as {@link requireOwn}; the entry stays as it is.
+   */
   async claim(id: string): Promise<OutboxEntry | undefined> {
+    // Whose it is never changes, so this holds for what is taken below.
+    await this.requireOwn([id])
     const path = this.#path(id, 'sending')
     // The process that was at it died. Two who find out at once may both send it: with one key, once is all it does.
     if (await this.#isStale(path)) await this.keep(id)
@@ -121,16 +138,19 @@ export class Outbox {
   /** The ids that may be sent without asking anybody, oldest first. */
   async due(): Promise<string[]> {
     if ((await this.#files()).length === 0) return []
-    const { owner } = this.#options
     const entries = (await this.list()).filter(
-      ({ state, server_id, agent_id }) =>
-        state !== 'waits for you' && server_id === owner.server_id && agent_id === owner.agent_id,
+      (entry) => entry.state !== 'waits for you' && this.#isOwn(entry),
     )
     const due: string[] = []
     for (const { id, state } of entries) {
       if (state === 'kept' || (await this.#isStale(this.#path(id, 'sending')))) due.push(id)
     }
     return due
+  }
+
+  #isOwn({ server_id, agent_id }: OutboxEntry): boolean {
+    const { owner } = this.#options
+    return server_id === owner.server_id && agent_id === owner.agent_id
   }
 
   #stateOf(entry: OutboxEntry, isKept: boolean): EntryState {

@@ -28,6 +28,8 @@ export const localErrors = {
   identity_missing: 'No identity is stored here; enrol first.',
   identity_unreadable: 'The stored identity or its key cannot be used as it is.',
   storage_failed: 'A local file could not be read or written.',
+  entry_of_another:
+    'The outbox entry is of another agent or another node, and only that identity may send it.',
   peer_unknown: 'No permitted peer has this name or id.',
 } as const
 export type LocalErrorCode = keyof typeof localErrors

@@ -42,6 +42,31 @@ test('without a profile there is nobody to be', async () => {
   })
 })
 
+test('what the outbox kept for one agent is not sent by the next one of the profile', async () => {
+  const address = bridge.url
+  const gone = await startNode(() => {})
+  await gone.close()
+  await moveTo(gone.url)
+  expect((await cleo.bridge('send', 'ada', 'I approve')).code).toBe(9)
+  await moveTo(address)
+  const [file = ''] = await readdir(home.path(cleo.name, 'outbox'))
+  const id = file.replace('.kept', '')
+
+  const next = await bridge.owner.createAgent(bridge.project.id, `next-${count}`)
+  await enrollAgain(bridge, home, { id: next.id, name: cleo.name }, '--replace')
+  expect(await cleo.bridge('outbox', 'flush', id)).toEqual({
+    code: 7,
+    stdout: '',
+    stderr: [
+      `bridge: the outbox entry ${id} is of another agent or another node`,
+      'hint: leave it to the profile with that identity, or give it up: bridge outbox drop',
+      '',
+    ].join('\n'),
+  })
+  expect((await cleo.bridge('outbox', 'flush')).stderr).toBe('nothing was due\n')
+  expect(await readdir(home.path(cleo.name, 'outbox'))).toEqual([file])
+})
+
 test('a node that is down is exit 9', async () => {
   const gone = await startNode(() => {})
   await gone.close()

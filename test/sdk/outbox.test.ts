@@ -209,6 +209,34 @@ test("another identity's entries are not sent", async () => {
   expect(await outboxOf().list()).toHaveLength(2)
 })
 
+test.each([
+  ['another agent', { ...owner, agent_id: benId }],
+  ['another node', { ...owner, server_id: talkId }],
+])(
+  'an entry of %s is refused by name too, before anything is sent, and stays as it is',
+  async (_whose, who) => {
+    const own = await keep('one')
+    const { id } = await keep('two', who)
+    const files = await readdir(folder)
+    const fake = await node(stores)
+    await expect(bridge(fake.url).bridge.flush([own.id, id]).next()).rejects.toMatchObject({
+      code: 'entry_of_another',
+      message: expect.stringContaining(id),
+    })
+    expect(bodies(fake)).toEqual([])
+    expect(await readdir(folder)).toEqual(files)
+  },
+)
+
+test("another identity's entry is not claimed when the process that was at it died", async () => {
+  const { id } = await keep('one', { ...owner, agent_id: benId })
+  await outboxOf({ ...owner, agent_id: benId }).claim(id)
+  clock.advance(121)
+  await expect(outboxOf().claim(id)).rejects.toMatchObject({ code: 'entry_of_another' })
+  expect(await readdir(folder)).toEqual([`${id}.sending`])
+  expect(await outboxOf({ ...owner, agent_id: benId }).claim(id)).toMatchObject({ id })
+})
+
 test('an entry that another process sends is left to it for two minutes, then it is free', async () => {
   const outbox = outboxOf()
   const entry = await keep('one')
