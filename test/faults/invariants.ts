@@ -65,7 +65,7 @@ export const invariants: readonly Invariant[] = [
   },
   {
     name: 'each acknowledged message is in one audit record',
-    sql: `WITH told AS (SELECT e.value AS id FROM audit a, json_each(a.details, '$.message_ids') e
+    sql: `WITH told AS MATERIALIZED (SELECT e.value AS id FROM audit a, json_each(a.details, '$.message_ids') e
         WHERE a.kind = 'message.acknowledged')
       SELECT m.id, count(t.id) FROM messages m LEFT JOIN told t ON t.id = m.id
       GROUP BY m.id HAVING count(t.id) <> (m.acknowledged_at IS NOT NULL)`,
@@ -78,7 +78,7 @@ export const invariants: readonly Invariant[] = [
   },
   {
     name: 'each message of an agent has the one stored answer that told of it',
-    sql: `WITH told AS (SELECT json_extract(answer, '$.message.id') AS id FROM idempotency
+    sql: `WITH told AS MATERIALIZED (SELECT json_extract(answer, '$.message.id') AS id FROM idempotency
         WHERE route = '/api/v1/messages')
       SELECT m.id, count(t.id) FROM messages m LEFT JOIN told t ON t.id = m.id
       WHERE m.sender_kind = 'agent' GROUP BY m.id HAVING count(t.id) <> 1`,
