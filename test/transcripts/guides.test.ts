@@ -1,0 +1,68 @@
+/**
+ * The guides that the node serves, followed to the letter by a shell with the names in capitals set.
+ *
+ * An agent reads them by `bridge guide`, so what is run here is what it would copy.
+ */
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { guideTopics } from '../../sdk/contract/agent/guides.ts'
+import { type Enrolled, enrolled, storedId } from '../cli/people.ts'
+import { TestHome } from '../cli/program.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const inShell = promisify(execFile)
+
+let bridge: TestBridge
+let home: TestHome
+let gina: Enrolled
+let hugo: Enrolled
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  home = await TestHome.make()
+  gina = await enrolled(bridge, home, 'gina')
+  hugo = await enrolled(bridge, home, 'hugo')
+  await gina.bridge('session', 'start')
+  await hugo.bridge('session', 'start')
+}, 60_000)
+
+afterAll(async () => {
+  await home.remove()
+  await bridge.close()
+})
+
+const blocksOf = (guide: string): string[] =>
+  [...guide.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '')
+
+test.each(guideTopics)(
+  'the guide of %s can be followed',
+  async (topic) => {
+    const { stdout: guide } = await gina.bridge('guide', topic)
+    const blocks = blocksOf(guide)
+    expect(blocks.length).toBeGreaterThan(0)
+    const file = join(home.folder, 'notes.txt')
+    writeFileSync(file, 'one line\n')
+    const question = storedId(await hugo.bridge('send', 'gina', '--type', 'question', 'Which branch?'))
+    const env = {
+      PATH: process.env.PATH,
+      HOME: home.folder,
+      BRIDGE_HOME: join(home.folder, 'bridge'),
+      BRIDGE_PROFILE: 'gina',
+      NODE: process.execPath,
+      PEER: 'hugo',
+      MESSAGE_ID: question,
+      FILE: file,
+    }
+    for (const block of blocks) {
+      await inShell('bash', ['-euo', 'pipefail', '-c', `bridge() { "$NODE" cli/main.ts "$@"; }\n${block}`], {
+        cwd: root,
+        env,
+      })
+    }
+  },
+  60_000,
+)
