@@ -32,6 +32,7 @@ test(`${listeners} listeners of each transport each receive a message within thr
     const first = senders + index * listeners
     const before = usage(server)
     const waits = await openAll(name, open, people.slice(first, first + listeners))
+    await Promise.all(people.slice(0, senders).map((sender) => allListen(sender, waits)))
     const waiting = usage(server)
     const began = performance.now()
     await inParallel(128, waits, async (wait, n) => {
@@ -86,6 +87,26 @@ async function comeBack(wait: Wait): Promise<void> {
     if (arrivedMs(wait) !== undefined) return
     await new Promise((resolve) => setTimeout(resolve, 250))
     wait.stream = openEvents(wait.agent)
+  }
+}
+
+interface PeerPage {
+  readonly peers: readonly { id: string; connection: { listening_now: boolean } }[]
+  readonly has_more: boolean
+  readonly next_after: string | null
+}
+
+/** A long-poll does not say that it is held; whoever may write to its agent can see it. */
+async function allListen(sender: TestAgent, waits: readonly Wait[]): Promise<void> {
+  const awaited = new Set(waits.map(({ agent }) => agent.id))
+  for (let after = ''; ; ) {
+    const page = await sender.ok<PeerPage>({ target: `/api/v1/peers?limit=100${after}` })
+    if (page.peers.some(({ id, connection }) => awaited.has(id) && !connection.listening_now)) {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      continue
+    }
+    if (!page.has_more) return
+    after = `&after=${page.next_after}`
   }
 }
 
