@@ -27,6 +27,7 @@ export class Attempt {
   readonly options: AttemptOptions
   /** When the transport opened; undefined as long as it did not. */
   openedMs: number | undefined
+  toldPages = false
   readonly #over = new AbortController()
   readonly #checks: (() => void)[] = []
   readonly #giveUp = () => this.#over.abort(new LocalError('aborted', 'listening was given up by the caller'))

@@ -49,6 +49,8 @@ export interface Listening {
 const pauses = { firstMs: 500, longestMs: 15_000 } as const
 /** A connection that lasted so long was a good one: what broke it later is another matter. */
 const steadyMs = 30_000
+/** One that told nothing and broke sooner does not end a row of failures: a node that takes everybody and cuts them off. */
+const settledMs = 5_000
 /** Failures in a row before the caller hears that the node is away: a connection that is replaced at once is no news. */
 const failuresUntilTold = 2
 
@@ -82,6 +84,7 @@ export class Listener {
         for await (const heard of this.#open(transport, attempt, choice)) {
           if (heard === 'open') this.#opened(transport)
           else {
+            attempt.toldPages = true
             yield* this.#handOver(heard)
             this.#quiet.sinceMs = this.#listening.monotonicMs()
             if (await this.#patience.isOver(heard)) return
@@ -162,8 +165,8 @@ export class Listener {
     else if (verdict === 'suspect') choice.suspect(transport)
     else if (verdict === 'barred') choice.bar(transport)
     if (choice.isExhausted && this.#transport === undefined) throw error
-    const isFirst = wasSteady || (transport === 'long-poll' && wasOpen)
-    this.#failures = isFirst ? 1 : this.#failures + 1
+    const didWork = attempt.toldPages || attempt.livedMs >= settledMs
+    this.#failures = didWork ? 1 : this.#failures + 1
     if (choice.pick() !== transport) return
     this.#tellAway(error)
     await this.#pause(this.#pauseMs(error))
