@@ -37,10 +37,10 @@ export class Attempts {
     this.#ready = ready
   }
 
-  static async start(): Promise<Attempts> {
+  static async start(entries: readonly EndpointSpec[] = answering): Promise<Attempts> {
     const world = await startWorld()
     const ready = new Map<string, Ready>()
-    for (const { id } of answering) {
+    for (const { id } of entries) {
       ready.set(id, await (cases[id as EndpointId] as CaseOf<never>).success(world))
     }
     return new Attempts(world, ready)

@@ -12,7 +12,7 @@ import { type Attempt, Attempts, withBody } from './attempts.ts'
 let attempts: Attempts
 
 beforeAll(async () => {
-  attempts = await Attempts.start()
+  attempts = await Attempts.start(withBody)
 })
 afterAll(() => attempts.close())
 

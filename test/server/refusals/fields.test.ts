@@ -10,7 +10,7 @@ import { type BadField, badFields, type Schema } from './fields.ts'
 let attempts: Attempts
 
 beforeAll(async () => {
-  attempts = await Attempts.start()
+  attempts = await Attempts.start(withBody)
 })
 afterAll(() => attempts.close())
 

@@ -114,8 +114,20 @@ const pairsOf = (faults: Record<string, Wrong>) => {
   )
 }
 
+type States = readonly (State | undefined)[]
+
+/** Refused requests change nothing, so one pair of agents serves all that ask for its states. */
+const pairs = new Map<string, ReturnType<typeof talking>>()
+
+function pairIn(states: States) {
+  const key = states.toSorted().join()
+  const pair = pairs.get(key) ?? talking(states)
+  pairs.set(key, pair)
+  return pair
+}
+
 /** Two agents in the states that are asked for, with what one would send the other. */
-async function talking(states: readonly (State | undefined)[]) {
+async function talking(states: States) {
   const project = await world.owner.createProject(
     world.name('project'),
     states.includes('spent') ? { policy: { message_budget: 1 } } : {},
@@ -139,16 +151,16 @@ async function enrolledAgain(projectId: string, agentId: string, scopes: string[
   return agent
 }
 
-async function agentReady(states: readonly (State | undefined)[]): Promise<Ready> {
-  const { ada, ben, conversation } = await talking(states)
+async function agentReady(states: States): Promise<Ready> {
+  const { ada, ben, conversation } = await pairIn(states)
   return {
     by: ada,
     body: { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: 'hello' },
   }
 }
 
-async function ownerReady(states: readonly (State | undefined)[]): Promise<Ready> {
-  const { ada, project } = await talking(states)
+async function ownerReady(states: States): Promise<Ready> {
+  const { ada, project } = await pairIn(states)
   return {
     by: world.owner,
     params: { id: project.id },

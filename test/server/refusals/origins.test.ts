@@ -9,10 +9,12 @@ import { TestOwner } from '../../support/owner.ts'
 import type { Ready } from '../endpoints/send.ts'
 import { type Attempt, Attempts } from './attempts.ts'
 
+const posts = endpoints.filter(({ caller, method }) => caller.startsWith('owner') && method === 'POST')
+
 let attempts: Attempts
 
 beforeAll(async () => {
-  attempts = await Attempts.start()
+  attempts = await Attempts.start(posts)
 })
 afterAll(() => attempts.close())
 
@@ -43,8 +45,6 @@ function others(origin: string): Record<string, string | null> {
     'two in one line, spaced': `${origin} ${origin}`,
   }
 }
-
-const posts = endpoints.filter(({ caller, method }) => caller.startsWith('owner') && method === 'POST')
 
 describe.each(posts.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
   test('comes from the portal or not at all', async () => {

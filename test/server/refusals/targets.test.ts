@@ -90,6 +90,15 @@ describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ ent
     await attempts.expectRefused(entry, all)
   })
 
+  test('takes no body where it is a GET', async () => {
+    if (entry.method !== 'GET') return
+    const chunked = [['Transfer-Encoding', 'chunked']] as const
+    await attempts.expectRefused(entry, [
+      invalid('an object', { body: '{}' }, 'body'),
+      invalid('in chunks', { body: '{}', extra: chunked }, 'body'),
+    ])
+  })
+
   test('has no other method than its path says', async () => {
     const allowed = endpoints.filter(({ path }) => path === entry.path).map(({ method }) => method as string)
     const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].filter(
