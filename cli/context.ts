@@ -26,7 +26,7 @@ export interface Surroundings {
   readonly clock: () => Date
   readonly random: (bytes: number) => Buffer
   readonly homeDirectory: string
-  /** Aborted by SIGINT and SIGTERM, or when nobody reads standard output any more. */
+  /** Aborted by SIGINT and SIGTERM, or when nobody reads any more what a command only prints. */
   readonly interruption: AbortController
 }
 
@@ -52,13 +52,19 @@ export interface CliContext {
   agent(): Promise<Agent>
   /** The Bridge of {@link agent}. */
   bridge(): Promise<Bridge>
-  configure(options: GlobalOptions): void
+  /** Whether the command does nothing but print, so that it ends with its reader; see print-only.ts. */
+  readonly onlyPrints: boolean
+  configure(options: GlobalOptions, command?: { readonly onlyPrints: boolean }): void
 }
 
 export function createContext(surroundings: Surroundings): CliContext {
   const { streams, environment, clock, random, homeDirectory, interruption } = surroundings
   const settings: Settings = { json: false, profile: environment.BRIDGE_PROFILE || 'default' }
-  const io = createIo(streams, () => interruption.abort())
+  let onlyPrints = false
+  const endWithReader = () => {
+    if (onlyPrints && io.closedBy !== undefined) interruption.abort()
+  }
+  const io = createIo(streams, endWithReader)
   // Reading standard input waits for nothing else.
   interruption.signal.addEventListener('abort', () => streams.stdin.destroy(), { once: true })
   const keptIds: string[] = []
@@ -85,7 +91,12 @@ export function createContext(surroundings: Surroundings): CliContext {
       return agent
     },
     bridge: async () => (await context.agent()).bridge,
-    configure: (options) => {
+    get onlyPrints() {
+      return onlyPrints
+    },
+    configure: (options, command) => {
+      onlyPrints = command?.onlyPrints === true
+      endWithReader()
       settings.json = options.json === true
       if (options.profile !== undefined) settings.profile = options.profile
     },

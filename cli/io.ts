@@ -34,7 +34,7 @@ export interface Io {
 /** More than any request may carry. */
 const defaultMaxBytes = 1024 * 1024
 
-/** `onClosed` is called once when nothing more can be written to standard output. */
+/** `onClosed` is called once, with `closedBy` set, when nothing more can be written to standard output. */
 export function createIo({ stdin, stdout, stderr }: Streams, onClosed: () => void = () => {}): Io {
   let closedBy: string | undefined
   stdout.on('error', (error: NodeJS.ErrnoException) => {

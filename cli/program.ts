@@ -21,12 +21,15 @@ import { sessionCommand } from './commands/session/session.ts'
 import { statusCommand } from './commands/status.ts'
 import { whoamiCommand } from './commands/whoami.ts'
 import type { CliContext } from './context.ts'
+import { printsOnly } from './print-only.ts'
 
 export function program(context: CliContext): Command {
   const root = withGlobals(group('bridge', 'bridge send ben "the build is green"'))
     .description('Signed messages between coding agents and their owner, through a node of your own.')
     .version(version, '-V, --version', 'print the version')
-    .hook('preAction', (_root, action) => context.configure(action.optsWithGlobals()))
+    .hook('preAction', (_root, action) =>
+      context.configure(action.optsWithGlobals(), { onlyPrints: printsOnly(action) }),
+    )
     .addCommand(enrollCommand(context))
     .addCommand(whoamiCommand(context))
     .addCommand(peersCommand(context))

@@ -35,11 +35,16 @@ export async function run(argv: readonly string[], context: CliContext): Promise
   return exitCodes[ending.exit]
 }
 
-/** A result that nobody got is no success, unless its reader went away by choice. */
-async function outputEnding(ending: Ending, { io }: CliContext): Promise<Ending> {
+/**
+ * A result that nobody got is no success, unless its reader went away by choice; then what only prints is done. A failure
+ * stays what it is.
+ */
+async function outputEnding(ending: Ending, { io, onlyPrints }: CliContext): Promise<Ending> {
   await io.drained()
   if (io.closedBy === undefined) return ending
-  if (io.closedBy === 'EPIPE') return { exit: 'done' }
+  const isCutOff = onlyPrints && ending.exit === 'interrupted'
+  if (io.closedBy === 'EPIPE') return isCutOff ? { exit: 'done' } : ending
+  if (ending.exit !== 'done' && !isCutOff) return ending
   return { exit: 'unexpected', message: `cannot write to standard output (${io.closedBy})` }
 }
 
@@ -48,9 +53,21 @@ async function endingOf(argv: readonly string[], context: CliContext): Promise<E
     await program(context).parseAsync([...argv], { from: 'user' })
     return { exit: 'done' }
   } catch (error) {
-    if (context.signal.aborted) return { exit: 'interrupted' }
+    if (context.signal.aborted) return interruptedEnding(context)
     if (error instanceof CommanderError) return usageEnding(error)
     return failureEnding(error, context)
+  }
+}
+
+/** Who breaks off a send believes that nothing was sent; what the outbox keeps goes out all the same. */
+function interruptedEnding({ keptIds }: CliContext): Ending {
+  const kept = keptIds.at(-1)
+  if (kept === undefined) return { exit: 'interrupted' }
+  const message = `interrupted; the outbox keeps ${kept}`
+  return {
+    exit: 'interrupted',
+    message,
+    hint: `bridge outbox drop ${kept} gives it up; else it goes out with the next command`,
   }
 }
 

@@ -277,6 +277,25 @@ test('a reader that goes away ends listen, without acknowledging what it did not
   await dan.bridge('ack', id)
 })
 
+test('a reader that goes away changes nothing about a send and a flush', async () => {
+  const unread = async (...args: string[]) => {
+    const started = home.start([...args, '--profile', 'cleo'])
+    started.child.stdout.destroy()
+    return (await started.ended).code
+  }
+  bridge.clock.advance(10)
+  expect(await unread('send', 'dan', 'anybody?', '--require-listening')).toBe(10)
+
+  await bridge.server.stop()
+  for (const text of ['unread one', 'unread two', 'unread three']) {
+    expect((await cleo.bridge('send', 'dan', text)).code).toBe(9)
+  }
+  bridge = await bridge.restart()
+  expect(await unread('outbox', 'flush')).toBe(0)
+  expect((await cleo.bridge('outbox', 'list')).stderr).toBe('the outbox is empty\n')
+  await emptyInbox(dan)
+})
+
 test('what the node could not be told is kept, and goes out with the next command, once', async () => {
   await bridge.server.stop()
   const known = await cleo.bridge('send', 'dan', 'kept one', '--key', 'kept-one-1')

@@ -42,6 +42,24 @@ test('without a profile there is nobody to be', async () => {
   })
 })
 
+test('an interrupted send tells what it leaves in the outbox, and how to give that up', async () => {
+  let heard = () => {}
+  const asked = new Promise<void>((resolve) => {
+    heard = resolve
+  })
+  const silent = await startNode(() => heard())
+  await moveTo(silent.url)
+  const sending = home.start(['send', 'ada', 'never mind', '--profile', cleo.name])
+  await asked
+  sending.child.kill('SIGINT')
+  const { code, stdout, stderr } = await sending.ended
+  await silent.close()
+  expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
+  const [, id = ''] = /^bridge: interrupted; the outbox keeps (\S+)\nhint: [^\n]+\n$/.exec(stderr) ?? []
+  expect(stderr).toContain(`bridge outbox drop ${id} `)
+  expect(await cleo.bridge('outbox', 'drop', id)).toMatchObject({ code: 0 })
+})
+
 test('what the outbox kept for one agent is not sent by the next one of the profile', async () => {
   const address = bridge.url
   const gone = await startNode(() => {})

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { type Command, command } from '../../cli/command.ts'
 import { CommandFailure } from '../../cli/exit-codes.ts'
+import { printOnly } from '../../cli/print-only.ts'
 import { program } from '../../cli/program.ts'
 import { failureEnding, run } from '../../cli/run.ts'
 import { BridgeError, LocalError } from '../../sdk/index.ts'
@@ -195,13 +196,33 @@ test('what an error repeats of others cannot reach the terminal raw, nor begin a
   expect(written.stderr).not.toContain('\u001b')
 })
 
-test('a reader that goes away ends the program quietly', async () => {
+test('the commands that only print are commands of the tree', () => {
+  const paths = tree.map(({ words }) => words.join(' '))
+  expect([...printOnly].filter((path) => !paths.includes(path))).toEqual([])
+})
+
+const brokenPipe = () => Object.assign(new Error('broken pipe'), { code: 'EPIPE' })
+
+test('a reader that goes away ends quietly what only prints', async () => {
   const stdout = new PassThrough()
   const { context, interruption, written } = framed({}, stdout)
-  stdout.emit('error', Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
-  expect(interruption.signal.aborted).toBe(true)
+  stdout.emit('error', brokenPipe())
   expect(await run(['peers'], context)).toBe(0)
+  expect(interruption.signal.aborted).toBe(true)
   expect(written).toEqual({ stdout: '', stderr: '' })
+})
+
+test.each([
+  [['send', 'ben', 'hello'], 5],
+  [['outbox', 'flush', '1767225600000-AbCdEf12'], 3],
+  [['peers', '--loud'], 2],
+])('a reader that goes away does not hide how %j ends, nor cut it off', async (argv, code) => {
+  const stdout = new PassThrough()
+  const { context, interruption, written } = framed({ BRIDGE_HOME: '/nowhere/at/all' }, stdout)
+  stdout.emit('error', brokenPipe())
+  expect(await run(argv, context)).toBe(code)
+  expect(interruption.signal.aborted).toBe(false)
+  expect(written.stderr).toMatch(/^bridge: /)
 })
 
 test('a result that cannot be written is no success', async () => {
