@@ -4,6 +4,7 @@
  * "A malformed id is 422, an unknown one 404"; "every method that a path doesn't have: 405 with Allow". Contract §1.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { errors } from '../../../sdk/contract/errors.ts'
 import { endpoints } from '../../../sdk/contract/index.ts'
 import { limits } from '../../../sdk/contract/limits.ts'
@@ -48,13 +49,25 @@ const otherNumbers = [
   '%EF%BC%91',
 ]
 
+const invalidOf = (entry: EndpointSpec, what: string, changed: object, path: string): Attempt => ({
+  what,
+  ready: { ...attempts.ready(entry), ...changed },
+  code: 'invalid_request',
+  path,
+})
+
+const gets = answering.filter(({ method }) => method === 'GET').map((entry) => ({ id: entry.id, entry }))
+
+test.each(gets)('$id takes no body', async ({ entry }) => {
+  const chunked = [['Transfer-Encoding', 'chunked']] as const
+  await attempts.expectRefused(entry, [
+    invalidOf(entry, 'an object', { body: '{}' }, 'body'),
+    invalidOf(entry, 'in chunks', { body: '{}', extra: chunked }, 'body'),
+  ])
+})
+
 describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
-  const invalid = (what: string, changed: object, path: string): Attempt => ({
-    what,
-    ready: { ...attempts.ready(entry), ...changed },
-    code: 'invalid_request',
-    path,
-  })
+  const invalid = (what: string, changed: object, path: string) => invalidOf(entry, what, changed, path)
 
   test('names a malformed id in its path', async () => {
     const params = Object.keys((entry.params as Schema | undefined)?.properties ?? {})
@@ -88,15 +101,6 @@ describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ ent
       }),
     ]
     await attempts.expectRefused(entry, all)
-  })
-
-  test('takes no body where it is a GET', async () => {
-    if (entry.method !== 'GET') return
-    const chunked = [['Transfer-Encoding', 'chunked']] as const
-    await attempts.expectRefused(entry, [
-      invalid('an object', { body: '{}' }, 'body'),
-      invalid('in chunks', { body: '{}', extra: chunked }, 'body'),
-    ])
   })
 
   test('has no other method than its path says', async () => {
