@@ -1,4 +1,5 @@
 /** One page: everything the service is, registered in reading order. */
+import type { Socket } from 'node:net'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { contract } from '../sdk/contract/index.ts'
 import { limits } from '../sdk/contract/limits.ts'
@@ -68,11 +69,24 @@ export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
     },
     clientErrorHandler(error, socket) {
       // Before there is a request there is no code to answer with; the status line is all that a broken client needs.
-      const status = clientErrors[(error as NodeJS.ErrnoException).code ?? ''] ?? 400
-      if (socket.writable) socket.end(`HTTP/1.1 ${status} \r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
-      else socket.destroy()
+      letGo(socket, clientErrors[(error as NodeJS.ErrnoException).code ?? ''] ?? 400)
     },
   })
+}
+
+/** How long a client that is refused before its request may take to read why. */
+const letGoMs = 1000
+
+/** The server keeps half-open connections, so ending its own side would leave the socket to the client for ever. */
+function letGo(socket: Socket, status: number): void {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  socket.end(`HTTP/1.1 ${status} \r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => socket.destroy())
+  const timer = setTimeout(() => socket.destroy(), letGoMs)
+  timer.unref()
+  socket.once('close', () => clearTimeout(timer))
 }
 
 export async function useRoutes(app: FastifyInstance, context: Context): Promise<void> {

@@ -1,0 +1,49 @@
+/**
+ * A client that keeps its side of a connection open and says nothing is let go all the same: its socket is closed, not
+ * half of it.
+ *
+ * Both sides live in this process: the sockets that are open beyond the clients' own are the server's.
+ */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+
+let bridge: TestBridge
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+const openSockets = () => process.getActiveResourcesInfo().filter((each) => each === 'TCPSocketWrap').length
+
+/** Sends the bytes and reads until the server has ended its side; this side stays open. */
+async function refusedFor(bytes: string): Promise<{ socket: Socket; status: number }> {
+  const socket = connect({ host: '127.0.0.1', port: bridge.server.port, allowHalfOpen: true })
+  let text = ''
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk
+  })
+  socket.write(bytes)
+  await once(socket, 'end')
+  return { socket, status: Number(text.split(' ')[1]) }
+}
+
+const refused: readonly [string, string, number][] = [
+  ['no HTTP', 'no request at all\r\n\r\n', 400],
+  ['a bad header', 'GET /api/health HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n', 400],
+  ['too long a head', `GET /api/health HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(16_400)}`, 431],
+]
+
+test.each(refused)(
+  'who sends %s is answered and let go',
+  async (_what, bytes, status) => {
+    await expect.poll(openSockets).toBe(0)
+    const clients = await Promise.all(Array.from({ length: 5 }, () => refusedFor(bytes)))
+    expect(clients.map((each) => each.status)).toEqual(clients.map(() => status))
+    await expect.poll(openSockets, { timeout: 3000 }).toBe(clients.length)
+    for (const { socket } of clients) socket.destroy()
+  },
+  8000,
+)
