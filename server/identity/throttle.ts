@@ -2,7 +2,8 @@
  * Rates: a token bucket per agent, and a count of failed authentications per address.
  *
  * Only failures are refused by the second, so that one agent with a wrong clock never locks out its neighbours
- * behind the same address.
+ * behind the same address. The exception is what costs much to check: it is refused unchecked from an address that is
+ * far over its limit.
  *
  * Contract §2.
  */
@@ -13,6 +14,8 @@ export interface Throttle {
   takeAgent(agentId: string): void
   /** Count a failed authentication. @throws rate_limited past the limit of the last minute. */
   countFailure(address: string): void
+  /** Before costly work. @throws rate_limited when the address is over three times its limit of the last minute. */
+  refuseFlood(address: string): void
 }
 
 export interface ThrottleLimits {
@@ -23,10 +26,22 @@ export interface ThrottleLimits {
 
 /** Entries beyond this are forgotten, oldest first: memory stays bounded whatever strangers send. */
 const remembered = 10_000
+/** How far over its limit an address must be before even its good passwords are not looked at. */
+const flood = 3
+const windowMs = 60_000
 
 export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Throttle {
   const buckets = new Map<string, { tokens: number; at: number }>()
   const failures = new Map<string, { count: number; since: number }>()
+  const current = (address: string) => {
+    const known = failures.get(address)
+    return known !== undefined && nowMs() - known.since < windowMs ? known : undefined
+  }
+  const tooMany = (since: number) =>
+    new Fault('rate_limited', {
+      message: 'Too many failed authentications from this address; wait and check the credential.',
+      retryAfterMs: Math.max(1, Math.ceil(since + windowMs - nowMs())),
+    })
 
   return {
     takeAgent(agentId) {
@@ -44,17 +59,14 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
       bucket.tokens -= 1
     },
     countFailure(address) {
-      const now = nowMs()
-      const known = failures.get(address)
-      const entry = known && now - known.since < 60_000 ? known : { count: 0, since: now }
+      const entry = current(address) ?? { count: 0, since: nowMs() }
       entry.count += 1
       remember(failures, address, entry)
-      if (entry.count > rates.failedAuthPerMinute) {
-        throw new Fault('rate_limited', {
-          message: 'Too many failed authentications from this address; wait and check the credential.',
-          retryAfterMs: Math.max(1, Math.ceil(entry.since + 60_000 - now)),
-        })
-      }
+      if (entry.count > rates.failedAuthPerMinute) throw tooMany(entry.since)
+    },
+    refuseFlood(address) {
+      const entry = current(address)
+      if (entry !== undefined && entry.count >= flood * rates.failedAuthPerMinute) throw tooMany(entry.since)
     },
   }
 }

@@ -16,7 +16,7 @@ import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
-import { hashPassword, passwordMatches, requireStrength } from './password.ts'
+import { hashPassword, type Line, passwordMatches, requireStrength } from './password.ts'
 import * as store from './store.ts'
 
 /** A session, and the token that only the cookie carries. */
@@ -34,15 +34,14 @@ export async function setUpOwner(
 ): Promise<SignedIn> {
   if ((await context.read(store.findOwner)) !== undefined) throw new Fault('setup_done')
   requireStrength(input.password, 'password')
-  const password = await hashPassword(input.password, context.random)
-  return counting(context, caller, () =>
-    context.write(async (tx) => {
+  const link = tokenDigest(input.token)
+  return counting(context, caller, async () => {
+    // Before the work of a hash, which nobody without the link may cause; it is used up in the transaction.
+    if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.clock())))) throw deadLink()
+    const password = await hashPassword(input.password, context.random)
+    return context.write(async (tx) => {
       if ((await store.findOwner(tx.db)) !== undefined) throw new Fault('setup_done')
-      if (!(await store.redeemLink(tx, 'setup', tokenDigest(input.token)))) {
-        throw new Fault('sign_in_failed', {
-          message: 'The set-up link is unknown, used or expired; make a new one on the host.',
-        })
-      }
+      if (!(await store.redeemLink(tx, 'setup', link))) throw deadLink()
       const user = await store.insertOwner(tx, input.name, password)
       await recordAudit(tx, {
         kind: 'owner.set_up',
@@ -51,37 +50,62 @@ export async function setUpOwner(
         subject: { type: 'owner_user', id: user.id },
       })
       return begin(context, tx, user, caller)
-    }),
-  )
+    })
+  })
 }
+
+const deadLink = () =>
+  new Fault('sign_in_failed', {
+    message: 'The set-up link is unknown, used or expired; make a new one on the host.',
+  })
 
 export async function signIn(context: Context, caller: PublicCaller, input: SignInInput): Promise<SignedIn> {
   return counting(context, caller, async () => {
     if ('link_token' in input) return signInByLink(context, caller, input.link_token)
-    const user = await checkPassword(context, input.name, input.password)
-    return context.write((tx) => begin(context, tx, user, caller))
+    context.throttle.refuseFlood(caller.address)
+    const attempt = { key: `name ${input.name}`, name: input.name, line: 'strangers' } as const
+    const checked = await checkPassword(context, attempt, input.password)
+    return context.write(async (tx) => begin(context, tx, await unchanged(tx, checked), caller))
   })
+}
+
+/** The check takes long: what was checked must still hold when the sign-in is stored. @throws sign_in_failed */
+async function unchanged(tx: Tx, checked: OwnerUserRow): Promise<OwnerUserRow> {
+  const user = await store.findUserById(tx.db, checked.id)
+  if (user?.state !== 'enabled' || user.password !== checked.password) throw new Fault('sign_in_failed')
+  return user
 }
 
 function signInByLink(context: Context, caller: PublicCaller, token: string): Promise<SignedIn> {
   return context.write(async (tx) => {
     const owner = await store.findOwner(tx.db)
     const redeemed = await store.redeemLink(tx, 'sign_in', tokenDigest(token))
-    if (owner === undefined || !redeemed) throw new Fault('sign_in_failed')
+    if (owner?.state !== 'enabled' || !redeemed) throw new Fault('sign_in_failed')
     return begin(context, tx, owner, caller)
   })
 }
 
+interface Attempt {
+  readonly name: string
+  /** What wrong passwords delay: a stranger's never delay somebody who is signed in. */
+  readonly key: string
+  readonly line: Line
+}
+
 /** One refusal for a wrong name and a wrong password, after the same work. @throws sign_in_failed, rate_limited */
-async function checkPassword(context: Context, name: string, password: string): Promise<OwnerUserRow> {
-  context.signInDelays.require(name)
+async function checkPassword(
+  context: Context,
+  { name, key, line }: Attempt,
+  password: string,
+): Promise<OwnerUserRow> {
+  context.signInDelays.require(key)
   const user = await context.read((db) => store.findUser(db, name))
-  const matches = await passwordMatches(password, user?.password)
+  const matches = await passwordMatches(password, user?.password, line)
   if (user === undefined || !matches || user.state !== 'enabled') {
-    context.signInDelays.failed(name)
+    context.signInDelays.failed(key)
     throw new Fault('sign_in_failed')
   }
-  context.signInDelays.succeeded(name)
+  context.signInDelays.succeeded(key)
   return user
 }
 
@@ -153,7 +177,8 @@ export async function confirm(
   caller: OwnerCaller,
   input: PasswordInput,
 ): Promise<OwnerSession> {
-  await checkPassword(context, caller.name, input.password)
+  const attempt = { key: `session ${caller.session_id}`, name: caller.name, line: 'signed in' } as const
+  await checkPassword(context, attempt, input.password)
   return writeAsOwner(context, caller, async (tx) => {
     await store.makeFresh(tx, caller.session_id, later(tx.now, limits.ownerFreshSeconds))
     await recordAudit(tx, {
@@ -173,7 +198,7 @@ export async function changePassword(
   input: PasswordChangeInput,
 ): Promise<OwnerSessionEnded> {
   requireStrength(input.new_password, 'new_password')
-  const password = await hashPassword(input.new_password, context.random)
+  const password = await hashPassword(input.new_password, context.random, 'signed in')
   return writeAsOwner(context, caller, async (tx) => {
     await store.updatePassword(tx, caller.user_id, password)
     await store.endAllSessions(tx, caller.user_id)

@@ -55,6 +55,24 @@ export async function replaceLink(
     .execute()
 }
 
+/** Whether a link could be used up now. */
+export async function isLinkOpen(
+  db: Db,
+  kind: OwnerLinkRow['kind'],
+  tokenSha256: Buffer,
+  now: Date,
+): Promise<boolean> {
+  const link = await db
+    .selectFrom('owner_links')
+    .select('kind')
+    .where('token_sha256', '=', tokenSha256)
+    .where('kind', '=', kind)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', now.toISOString())
+    .executeTakeFirst()
+  return link !== undefined
+}
+
 /** Use a link up; false when it is unknown, used or expired. */
 export async function redeemLink(tx: Tx, kind: OwnerLinkRow['kind'], tokenSha256: Buffer): Promise<boolean> {
   const used = await tx.db

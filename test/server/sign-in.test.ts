@@ -1,0 +1,76 @@
+/**
+ * Signing in while others guess, and while the password changes.
+ *
+ * Contract §10 "Sign-in".
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { exchange, type Reply } from '../support/http.ts'
+import { cookieOf, ownerName, ownerPassword, TestOwner } from '../support/owner.ts'
+
+let bridge: TestBridge
+
+beforeAll(async () => {
+  bridge = await startBridge({ settings: { failed_auth_per_minute: '2' } })
+})
+afterAll(() => bridge.close())
+
+function post(to: TestBridge, target: string, body: object): Promise<Reply> {
+  const headers = [
+    ['Origin', to.url],
+    ['Content-Type', 'application/json'],
+  ] as const
+  return exchange(to.url, { method: 'POST', target, headers, body: JSON.stringify(body) })
+}
+const signIn = (to: TestBridge, name: string, password: string) =>
+  post(to, '/api/admin/session', { name, password })
+const told = ({ status, json }: Reply) => [status, (json as { error?: string }).error]
+const confirm = (to: TestBridge, password: string) =>
+  to.owner.call({ target: '/api/admin/session/confirm', body: { password } })
+
+test('a password that changes while it is checked signs nobody in', async () => {
+  const own = await startBridge()
+  const body = { new_password: 'another horse another day' }
+  const changed = own.owner.call({ target: '/api/admin/session/password', body })
+  // More than are checked at a time: the last are checked after the change is stored.
+  const replies = await Promise.all(Array.from({ length: 5 }, () => signIn(own, ownerName, ownerPassword)))
+  expect((await changed).status).toBe(200)
+  for (const reply of replies.filter(({ status }) => status === 200)) {
+    const thief = new TestOwner(own.url, cookieOf(reply))
+    expect(told(await thief.call({ target: '/api/admin/session' }))).toEqual([401, 'owner_session_expired'])
+  }
+  expect(replies.map(told)).toContainEqual([401, 'sign_in_failed'])
+  expect((await signIn(own, ownerName, body.new_password)).status).toBe(200)
+  await own.close()
+})
+
+test('wrong passwords under the name of the owner do not delay the owner who is signed in', async () => {
+  const own = await startBridge()
+  for (let n = 0; n < 5; n += 1) await signIn(own, ownerName, 'a wrong password')
+  expect(told(await signIn(own, ownerName, ownerPassword))).toEqual([429, 'rate_limited'])
+  expect((await confirm(own, ownerPassword)).status).toBe(200)
+  for (let n = 0; n < 5; n += 1) await confirm(own, 'a wrong password')
+  expect(told(await confirm(own, ownerPassword))).toEqual([429, 'rate_limited'])
+  await own.close()
+})
+
+test('a full line of strangers does not keep the signed-in owner from confirming', async () => {
+  const own = await startBridge()
+  const strangers = Array.from({ length: 12 }, (_, n) => signIn(own, `nobody ${n}`, 'a wrong password'))
+  const refused = await Promise.race(strangers.map(async (each) => (await each).status))
+  expect(refused).toBe(429)
+  expect((await confirm(own, ownerPassword)).status).toBe(200)
+  await Promise.all(strangers)
+  await own.close()
+})
+
+test('an address far over its limit is refused unchecked, one that is a little over is still heard', async () => {
+  for (let n = 0; n < 5; n += 1) await signIn(bridge, `nobody ${n}`, 'a wrong password')
+  expect((await signIn(bridge, ownerName, ownerPassword)).status).toBe(200)
+  expect(told(await signIn(bridge, 'nobody 5', 'a wrong password'))).toEqual([429, 'rate_limited'])
+  const refused = await signIn(bridge, ownerName, ownerPassword)
+  expect(told(refused)).toEqual([429, 'rate_limited'])
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+  // Who has a sign-in goes on.
+  expect((await bridge.owner.call({ target: '/api/admin/session' })).status).toBe(200)
+})
