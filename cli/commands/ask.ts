@@ -2,6 +2,7 @@
 import { setTimeout as timer } from 'node:timers/promises'
 import type { Bridge, Message } from '../../sdk/index.ts'
 import type { Agent } from '../agent.ts'
+import { answers } from '../answers.ts'
 import { type Command, command, id, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
@@ -100,7 +101,7 @@ async function waitForAnswer(
   let afterSequence = question.sequence
   for (let pause: number = pollMs.first; ; pause = Math.min(pollMs.longest, pause * 1.5)) {
     const page = await bridge.conversations.history(question.conversation_id, { afterSequence, signal })
-    const answer = page.messages.find(({ in_reply_to }) => in_reply_to === question.id)
+    const answer = page.messages.find((message) => answers(message, question))
     if (answer !== undefined) return answer
     afterSequence = page.messages.at(-1)?.sequence ?? afterSequence
     const left = deadline - clock().getTime()

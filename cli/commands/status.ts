@@ -1,5 +1,6 @@
 /** `bridge status`: how far one message got, or who owes whom an answer. */
 import type { Bridge, Message } from '../../sdk/index.ts'
+import { answers } from '../answers.ts'
 import { type Command, command, id } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { oneLine } from '../plain-text.ts'
@@ -52,20 +53,12 @@ async function openQuestions(bridge: Bridge, ownId: string, signal: AbortSignal)
   return open
 }
 
-/** A reply by the side that asked is a follow-up, not an answer. */
 export function unanswered(messages: readonly Message[]): Message[] {
   const asking = messages.filter(
     ({ type, expects_reply_by, sender }) =>
       sender.kind !== 'system' && (type === 'question' || expects_reply_by !== null),
   )
-  return asking.filter(
-    (question) =>
-      !messages.some(
-        ({ in_reply_to, sender }) =>
-          in_reply_to === question.id &&
-          (sender.kind !== question.sender.kind || sender.agent_id !== question.sender.agent_id),
-      ),
-  )
+  return asking.filter((question) => !messages.some((message) => answers(message, question)))
 }
 
 function section(title: string, questions: readonly Message[], now: Date): string[] {

@@ -183,6 +183,8 @@ test('a question waits for its own answer, and can be taken up again', async () 
     'journal',
   ])
   await dan.bridge('send', 'cleo', 'by the way')
+  // A follow-up by who asked is no answer.
+  await cleo.bridge('reply', id, 'for the release, that is')
   await dan.bridge('reply', id, 'release-2')
   const ended = await waiting.ended
   expect(ended).toMatchObject({ code: 0, stderr: '' })
@@ -191,7 +193,7 @@ test('a question waits for its own answer, and can be taken up again', async () 
   // What was shown here is not shown again, and only this was acknowledged.
   const [rest] = await cleo.lines<Message>('listen', '--once', '--timeout', '20')
   expect(rest?.body).toBe('by the way')
-  await dan.bridge('ack', id)
+  await emptyInbox(dan)
   await emptyInbox(cleo)
 })
 
