@@ -89,7 +89,8 @@ describe.concurrent('for twenty seconds', () => {
       () => connectionOf(bridge, agent),
       (words) => !words.listening_now,
     )
-    expect(performance.now() - began).toBeLessThan(26_500)
+    // Twenty-five, a second of the streams' common timer, and what a busy machine adds.
+    expect(performance.now() - began).toBeLessThan(28_000)
     stream.close()
   })
 

@@ -67,7 +67,7 @@ describe('a recipient', () => {
       (good) => good.replace(/^(age1.{10})(.)(.)/, '$1$3$2').replace(good, 'age1'),
     ],
     ['in capitals', (good) => good.toUpperCase()],
-    ['in mixed case', (good) => good.replace(/[a-z]$/, (last) => last.toUpperCase())],
+    ['in mixed case', (good) => good.replace(/(?<=^age1[^a-z]*)[a-z]/, (letter) => letter.toUpperCase())],
     ['that is post-quantum', (good) => `age1pq1${good.slice(5)}`],
     ['of a hardware tag', (good) => `age1tag1${good.slice(5)}`],
     ['that is a private key', () => `AGE-SECRET-KEY-1${'Q'.repeat(58)}`],
