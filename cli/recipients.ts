@@ -19,6 +19,8 @@ export interface Receiving {
 export function shower({ context, agent, journal, options }: Receiving): Recipient {
   const { io, output, clock } = context
   return async ({ messages }) => {
+    // An `ask` beside this one may have shown some of them.
+    await journal.catchUp()
     const fresh = messages.filter(({ id }) => !journal.has(id))
     await journal.record(fresh)
     const reader = { project: agent.profile.identity.project.name, now: clock() }
@@ -41,6 +43,7 @@ export function runner({ context, agent, journal, options }: Receiving): Recipie
   const { output, signal } = context
   const { exec: command = '' } = options
   return async ({ messages }) => {
+    await journal.catchUp()
     await journal.record(messages.filter(({ id }) => !journal.has(id)))
     let ran = false
     for (const message of messages) {

@@ -4,11 +4,13 @@
  * - It remembers ids, so that a redelivery is known for what it is. The newest 20,000 are kept, twice what an inbox holds.
  * - A message is `done` when what it was for has been done; only the runner of `--exec` asks for that.
  * - At 16 MiB the file becomes `.old` and a new one begins with the remembered ids; so two files bound it.
+ * - One process rotates, the holder of the listen lock; others that record beside it only add. It reads what they added
+ *   when it is asked to, and before it rotates; they notice when the file that they added to is no longer the journal.
  * - A line that a power cut tore is skipped.
  *
  * Contract §12.
  */
-import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Message } from './contract/agent/messages.ts'
 import { isMissing, makePrivateFolder, storageFailed, syncFolder } from './durable-file.ts'
@@ -22,6 +24,8 @@ export interface JournalOptions {
   readonly path: string
   readonly clock: () => Date
   readonly bounds?: JournalBounds | undefined
+  /** False beside another process that may have the journal open too: this one then only adds. True when absent. */
+  readonly rotates?: boolean | undefined
 }
 
 export interface JournalBounds {
@@ -35,17 +39,19 @@ export class Journal {
   readonly #path: string
   readonly #clock: () => Date
   readonly #bounds: JournalBounds
+  readonly #rotates: boolean
   readonly #recorded = new Set<string>()
   readonly #done = new Set<string>()
   #file: FileHandle
-  #bytes: number
+  /** How much of the file is remembered, whole lines. */
+  #readBytes = 0
 
-  private constructor({ path, clock, bounds }: JournalOptions, file: FileHandle, bytes: number) {
+  private constructor({ path, clock, bounds, rotates }: JournalOptions, file: FileHandle) {
     this.#path = path
     this.#clock = clock
     this.#bounds = bounds ?? defaultBounds
+    this.#rotates = rotates ?? true
     this.#file = file
-    this.#bytes = bytes
   }
 
   /** Read what is remembered and open the file to add to it. @throws LocalError `storage_failed` */
@@ -53,13 +59,8 @@ export class Journal {
     const { path } = options
     try {
       await makePrivateFolder(dirname(path))
-      const text = await readText(path)
-      const file = await open(path, 'a', 0o600)
-      // A torn last line must not swallow the next one.
-      if (text !== '' && !text.endsWith('\n')) await file.appendFile('\n')
-      await syncFolder(dirname(path))
-      const journal = new Journal(options, file, Buffer.byteLength(text))
-      for (const line of linesOf(text)) journal.#remember(line)
+      const journal = new Journal(options, await open(path, 'a+', 0o600))
+      await journal.#begin()
       return journal
     } catch (error) {
       throw storageFailed(path, error)
@@ -72,6 +73,15 @@ export class Journal {
 
   isDone(id: string): boolean {
     return this.#done.has(id)
+  }
+
+  /** Remember what another process recorded since. @throws LocalError `storage_failed` */
+  async catchUp(): Promise<void> {
+    try {
+      await this.#readOn()
+    } catch (error) {
+      throw storageFailed(this.#path, error)
+    }
   }
 
   /** Record messages; when this returns they survive a power cut. */
@@ -92,29 +102,84 @@ export class Journal {
   async #append(lines: readonly Line[]): Promise<void> {
     if (lines.length === 0) return
     try {
-      if (this.#bytes >= this.#bounds.rotateBytes) await this.#rotate()
+      await this.#untorn()
+      if (this.#rotates && this.#readBytes >= this.#bounds.rotateBytes) await this.#rotate()
       await this.#write(lines)
+      // It went to a file that was rotated away: what the rotation did not see of it is recorded again.
+      while (!this.#rotates && !(await this.#isCurrent())) {
+        await this.#reopen()
+        await this.#write(lines)
+      }
+      // From the file, so that each line is remembered once, in the order in which all processes wrote.
+      await this.#readOn()
     } catch (error) {
       throw storageFailed(this.#path, error)
     }
-    for (const line of lines) this.#remember(line)
   }
 
   async #write(lines: readonly Line[]): Promise<void> {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
     await this.#file.appendFile(text)
     await this.#file.datasync()
-    this.#bytes += Buffer.byteLength(text)
   }
 
   async #rotate(): Promise<void> {
     const path = this.#path
-    await this.#file.close()
     await rename(path, `${path}.old`)
-    this.#file = await open(path, 'a', 0o600)
-    this.#bytes = 0
+    // Only now: who adds to the file from here on finds that it is not the journal any more.
+    await this.#readOn()
+    await this.#reopen()
     await this.#write([{ kind: 'remembered', ids: [...this.#recorded], done: [...this.#done] }])
-    await syncFolder(dirname(path))
+  }
+
+  async #reopen(): Promise<void> {
+    const before = this.#file
+    this.#file = await open(this.#path, 'a+', 0o600)
+    await before.close()
+    this.#readBytes = 0
+    await this.#begin()
+  }
+
+  async #begin(): Promise<void> {
+    await this.#untorn()
+    await syncFolder(dirname(this.#path))
+  }
+
+  /** A torn last line must not swallow the next one. */
+  async #untorn(): Promise<void> {
+    if (await this.#readOn()) await this.#file.appendFile('\n')
+  }
+
+  /** Remember the lines that are new in the file. True when a part of a line is left. */
+  async #readOn(): Promise<boolean> {
+    const { size } = await this.#file.stat()
+    const fresh = Buffer.alloc(Math.max(0, size - this.#readBytes))
+    let length = 0
+    while (length < fresh.length) {
+      const { bytesRead } = await this.#file.read(
+        fresh,
+        length,
+        fresh.length - length,
+        this.#readBytes + length,
+      )
+      if (bytesRead === 0) break
+      length += bytesRead
+    }
+    const whole = fresh.subarray(0, length).lastIndexOf(0x0a) + 1
+    for (const line of linesOf(fresh.toString('utf8', 0, whole))) this.#remember(line)
+    this.#readBytes += whole
+    return whole < length
+  }
+
+  /** Whether the open file is still the one at the path. */
+  async #isCurrent(): Promise<boolean> {
+    try {
+      const [there, mine] = await Promise.all([stat(this.#path), this.#file.stat()])
+      return there.ino === mine.ino && there.dev === mine.dev
+    } catch (error) {
+      if (isMissing(error)) return false
+      throw error
+    }
   }
 
   #remember(line: Line): void {

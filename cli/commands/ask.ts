@@ -110,7 +110,7 @@ async function waitForAnswer(
   }
 }
 
-/** Recorded, so that `listen` knows that it was shown. */
+/** Recorded, so that `listen` knows that it was shown; one that runs has the journal open, and alone rotates it. */
 async function record(
   { clock, signal }: CliContext,
   { bridge, paths }: Agent,
@@ -118,7 +118,7 @@ async function record(
   options: AskOptions,
 ): Promise<void> {
   const { Journal } = await import('../../sdk/index.ts')
-  const journal = await Journal.open({ path: paths.journal, clock })
+  const journal = await Journal.open({ path: paths.journal, clock, rotates: false })
   try {
     if (!journal.has(answer.id)) await journal.record([answer])
   } finally {

@@ -88,6 +88,51 @@ test('the oldest ids are forgotten first', async () => {
   }, bounds)
 })
 
+const letters = (journal: Journal, ...sequences: number[]) =>
+  sequences.map((sequence) => journal.has(letter(sequence).id))
+
+test('what another process recorded meanwhile is known after a look', async () => {
+  await withJournal(async (listening) => {
+    await listening.record([letter(1)])
+    await withJournal((asking) => asking.record([letter(2)]))
+    await listening.record([letter(3)])
+    await listening.catchUp()
+    expect(letters(listening, 1, 2, 3, 4)).toEqual([true, true, true, false])
+    // A line that is still being written is no line yet.
+    const line = JSON.stringify({ kind: 'message', message: letter(4) })
+    await appendFile(path, line.slice(0, 40))
+    await listening.catchUp()
+    expect(letters(listening, 4)).toEqual([false])
+    await appendFile(path, `${line.slice(40)}\n`)
+    await listening.catchUp()
+    expect(letters(listening, 4)).toEqual([true])
+  })
+})
+
+test('beside the one that rotates, others only add: nothing that either recorded is lost', async () => {
+  const bounds = { rotateBytes: 2000, rememberedIds: 100 }
+  const adding = () => Journal.open({ path, clock, bounds, rotates: false })
+  const listening = await Journal.open({ path, clock, bounds })
+  const early = await adding()
+  for (const sequence of [1, 2, 3, 4, 5, 6]) {
+    const asking = await adding()
+    await asking.record([letter(sequence)])
+    await asking.close()
+  }
+  await expect(stat(`${path}.old`)).rejects.toMatchObject({ code: 'ENOENT' })
+  await listening.record([letter(7)])
+  await listening.recordDone([letter(7).id])
+  expect((await stat(`${path}.old`)).size).toBeGreaterThan(2000)
+  // It was opened before the rotation.
+  await early.record([letter(8)])
+  await early.close()
+  await listening.close()
+  await withJournal(async (journal) => {
+    expect(letters(journal, 1, 2, 3, 4, 5, 6, 7, 8)).toEqual(Array(8).fill(true))
+    expect(journal.isDone(letter(7).id)).toBe(true)
+  }, bounds)
+})
+
 test('a recorded message is found, in the old file too; another one is not', async () => {
   const bounds = { rotateBytes: 1, rememberedIds: 100 }
   await withJournal(async (journal) => {

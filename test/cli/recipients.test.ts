@@ -1,0 +1,41 @@
+/** What listen does with a page, beside another process that records in the same journal. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Agent } from '../../cli/agent.ts'
+import { profilePaths } from '../../cli/profile.ts'
+import { shower } from '../../cli/recipients.ts'
+import { Journal, type OfferedMessage } from '../../sdk/index.ts'
+import { bridgeAt, message, record } from '../sdk/people.ts'
+import { framed } from './frame.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bridge-recipients-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+test('what ask showed beside a running listen is not printed again; what nobody showed is', async () => {
+  const { context, written } = framed()
+  const paths = profilePaths(folder, 'ada')
+  const options = { path: paths.journal, clock: context.clock }
+  const journal = await Journal.open(options)
+  const baseUrl = 'http://127.0.0.1:1'
+  const profile = { base_url: baseUrl, identity: record } as Agent['profile']
+  const agent: Agent = { bridge: bridgeAt(baseUrl), profile, paths }
+  const show = shower({ context, agent, journal, options: { ack: 'manual' } })
+  const [answer, note] = [message(1), message(2)] as unknown as [OfferedMessage, OfferedMessage]
+
+  const asking = await Journal.open({ ...options, rotates: false })
+  await asking.record([answer])
+  await asking.close()
+  expect(await show({ messages: [answer] })).toBe(false)
+  expect(written.stdout).toBe('')
+  expect(await show({ messages: [answer, note] })).toBe(true)
+  expect(written.stdout).toContain('| number 2')
+  expect(written.stdout).not.toContain('| number 1')
+  await journal.close()
+  await agent.bridge.close()
+  expect((await readFile(paths.journal, 'utf8')).trimEnd().split('\n')).toHaveLength(2)
+})
