@@ -82,3 +82,27 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
     details: JSON.stringify(entry.details ?? {}),
   })
 }
+
+const recorded = prepared<{ project_id: string; kind: string; id: string; from: string; since: string }>()(
+  (db, p) =>
+    db
+      .selectFrom('audit')
+      .select('id')
+      .where('project_id', '=', p('project_id'))
+      .where('id', '>', p('from'))
+      .where('at', '>', p('since'))
+      .where('kind', '=', p('kind'))
+      .where('subject_id', '=', p('id'))
+      .limit(1),
+)
+
+/** Whether something was recorded of a subject since then. Ids begin with their time, so little of the index is read. */
+export async function wasRecorded(
+  tx: Tx,
+  what: { readonly kind: string; readonly project_id: string; readonly id: string; readonly since: string },
+): Promise<boolean> {
+  const { project_id, kind, id, since } = what
+  const time = Date.parse(since).toString(16).padStart(12, '0')
+  const from = `${time.slice(0, 8)}-${time.slice(8)}`
+  return (await recorded.first(tx.db, { project_id, kind, id, from, since })) !== undefined
+}

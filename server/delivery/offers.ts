@@ -8,6 +8,9 @@
  */
 import { limits } from '../../sdk/contract/limits.ts'
 
+/** Sessions beyond this begin to count anew, the idlest first: memory stays bounded however many come and go. */
+const counted = 20_000
+
 export interface Offers {
   isHeld(sessionId: string, messageId: string): boolean
   heldBy(sessionId: string): number
@@ -42,7 +45,11 @@ export function createOffers(): Offers {
       )
     },
     used(sessionId, taken) {
-      places.set(sessionId, ((places.get(sessionId) ?? 0) + taken) % limits.redeliveryShare)
+      const count = ((places.get(sessionId) ?? 0) + taken) % limits.redeliveryShare
+      places.delete(sessionId)
+      if (count > 0) places.set(sessionId, count)
+      const oldest = places.size > counted ? places.keys().next().value : undefined
+      if (oldest !== undefined) places.delete(oldest)
     },
   }
 }

@@ -10,7 +10,7 @@ import type {
 } from '../../sdk/contract/owner/enrollments.ts'
 import { fingerprint } from '../../sdk/signing/keys.ts'
 import { getAgent } from '../agents/store.ts'
-import { type Actor, ownerActor, recordAudit } from '../audit/store.ts'
+import { type Actor, ownerActor, recordAudit, wasRecorded } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { revoke } from '../credentials/actions.ts'
 import { findCredential, findUnrevoked, insertCredential } from '../credentials/store.ts'
@@ -59,6 +59,7 @@ export function createEnrollment(
       details: { agent_id: agent.id, binding, expires_at },
     })
     const prompt = enrollmentPrompt({
+      agentId: agent.id,
       agentName: agent.name,
       projectName: project.name,
       url: context.portalOrigin(),
@@ -105,7 +106,8 @@ export async function claimEnrollment(
     return outcome
   } catch (error) {
     const fault = error instanceof Fault ? error : undefined
-    if (fault?.status === 401) context.throttle.countFailure(caller.address)
+    if (fault?.status === 401 || fault?.code === 'enrollment_used')
+      context.throttle.countFailure(caller.address)
     throw error
   }
 }
@@ -173,7 +175,13 @@ async function bind(
   return credentialId
 }
 
+const reuseSilenceMs = 3_600_000
+
+/** The first in an hour is recorded: the owner learns of it, and nobody fills the store with a code that leaked. */
 async function refuseSecondUse(tx: Tx, caller: PublicCaller, found: store.EnrollmentView): Promise<Fault> {
+  const since = new Date(tx.now.getTime() - reuseSilenceMs).toISOString()
+  if (await wasRecorded(tx, { kind: 'enrollment.reused', ...found, since }))
+    return new Fault('enrollment_used')
   await recordAudit(tx, {
     kind: 'enrollment.reused',
     actor: { kind: 'anonymous', id: null, name: 'anonymous', request_id: caller.request_id },

@@ -7,6 +7,7 @@
  * Contract §4.
  */
 export interface Invitation {
+  readonly agentId: string
   readonly agentName: string
   readonly projectName: string
   readonly url: string
@@ -15,15 +16,23 @@ export interface Invitation {
   readonly expiresAt: string
 }
 
-/** A profile name that needs no quoting in any shell. */
-const profileOf = (agentName: string): string =>
-  agentName
-    .toLowerCase()
-    .replace(/[^a-z0-9_-]+/g, '-')
-    .replace(/^-+|-+$/g, '') || 'agent'
+const longest = 64
+const idChars = 8
+
+/**
+ * A profile name that needs no quoting in any shell and that the command takes. Where the name holds letters that it
+ * cannot, the end of the agent's id keeps it apart from others: ids that were made together begin alike.
+ */
+export function profileOf({ agentName, agentId }: Pick<Invitation, 'agentName' | 'agentId'>): string {
+  const lower = agentName.toLowerCase()
+  const plain = lower.replace(/[^a-z0-9_-]+/g, '-').replace(/^[_-]+/, '')
+  const isWhole = plain !== '' && !/(?![a-z0-9])[\p{L}\p{M}\p{N}]/u.test(lower)
+  const kept = plain.slice(0, isWhole ? longest : longest - idChars - 1).replace(/-+$/, '') || 'agent'
+  return isWhole ? kept : `${kept}-${agentId.slice(-idChars)}`
+}
 
 export function enrollmentPrompt(invitation: Invitation): string {
-  const profile = profileOf(invitation.agentName)
+  const profile = profileOf(invitation)
   const device = invitation.binding === 'device' ? ' --device' : ''
   return `You are the agent "${invitation.agentName}" of the project "${invitation.projectName}".
 You talk with other agents and with your owner through an agent bridge at ${invitation.url}.

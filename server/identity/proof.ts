@@ -6,6 +6,7 @@
  * Contract §2 "Order", §3.
  */
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
+import type { ErrorCode } from '../../sdk/contract/errors.ts'
 import { sha256Hex } from '../../sdk/signing/canonical.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -42,9 +43,17 @@ export async function proveHead(context: Context, incoming: Incoming): Promise<H
   }
 }
 
-/** A wrong clock is no attempt at another's identity; everything else that fails is counted. */
+/** What a known identity is told of itself: neither counted nor hidden, however many others fail at its address. */
+const itsOwn: ReadonlySet<ErrorCode> = new Set([
+  'clock_skew',
+  'credential_revoked',
+  'credential_expired',
+  'device_mismatch',
+])
+
+/** Everything else that fails may be an attempt at another's identity. */
 function counted(context: Context, incoming: Incoming, error: unknown): unknown {
-  if (error instanceof Fault && error.status === 401 && error.code !== 'clock_skew') {
+  if (error instanceof Fault && error.status === 401 && !itsOwn.has(error.code)) {
     context.throttle.countFailure(incoming.address)
   }
   return error

@@ -1,0 +1,23 @@
+/** The one place in ten that is kept for redeliveries is counted per session, and not remembered for ever. Contract §6. */
+import { expect, test } from 'vitest'
+import { createOffers } from '../../../server/delivery/offers.ts'
+
+test('small pages keep their place in ten', () => {
+  const offers = createOffers()
+  const kept = Array.from({ length: 20 }, () => {
+    const next = offers.kept('one', 1)
+    offers.used('one', 1)
+    return next
+  })
+  expect(kept.reduce((sum, each) => sum + each, 0)).toBe(2)
+  expect(kept[9]).toBe(1)
+})
+
+test('a session is forgotten when many others came since, and not before', () => {
+  const offers = createOffers()
+  offers.used('one', 9)
+  for (let n = 0; n < 19_999; n += 1) offers.used(`other ${n}`, 1)
+  expect(offers.kept('one', 1)).toBe(1)
+  offers.used('last', 1)
+  expect(offers.kept('one', 1)).toBe(0)
+})

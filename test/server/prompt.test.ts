@@ -1,0 +1,33 @@
+/** The profile that an enrolment prompt names is one that the command takes. Contract §4, §12. */
+import { describe, expect, test } from 'vitest'
+import { profilePaths } from '../../cli/profile.ts'
+import { profileOf } from '../../server/enrollments/prompt.ts'
+
+const agentId = '01890000-0000-7000-8000-0000deadbeef'
+
+const profiles: readonly [name: string, profile: string][] = [
+  ['ada', 'ada'],
+  ['Ada Lovelace', 'ada-lovelace'],
+  ['-_-ada_', 'ada_'],
+  ['a.b/c', 'a-b-c'],
+  ['x'.repeat(80), 'x'.repeat(64)],
+  ['Ада', 'agent-deadbeef'],
+  ['Ада 2', '2-deadbeef'],
+  ['José', 'jos-deadbeef'],
+  [`${'x'.repeat(79)}é`, `${'x'.repeat(55)}-deadbeef`],
+  ['!!!', 'agent-deadbeef'],
+  ['___', 'agent-deadbeef'],
+  ['👩‍🚀', 'agent-deadbeef'],
+]
+
+describe('an agent named', () => {
+  test.each(profiles)('%s gets a profile of its own that the command takes', (agentName, profile) => {
+    expect(profileOf({ agentName, agentId })).toBe(profile)
+    expect(() => profilePaths('/nowhere', profile)).not.toThrow()
+  })
+})
+
+test('two names of which nothing is left are kept apart', () => {
+  const other = '01890000-0000-7000-8000-0000cafecafe'
+  expect(profileOf({ agentName: 'Ада', agentId })).not.toBe(profileOf({ agentName: 'Ева', agentId: other }))
+})
