@@ -7,6 +7,8 @@
  * - Once heard, the node may go away and come back: the listener opens again, with growing pauses up to 15 seconds.
  *   A node that was never heard is an error, since its address may be wrong.
  * - What only a person can mend is thrown: a fenced session, a revoked credential, a disabled agent, an archived project.
+ * - A node that answers nothing but `rate_limited` is no node that is away, and what it refuses behind that is not heard:
+ *   after ten in a row the refusal is thrown.
  * - It ends by itself when the owner's policy says so: so long without a message, or so many empty pages.
  * - Reading never acknowledges. An offer counts once its bytes left the node: what a stream had pushed to a reader that
  *   went away comes again after the redelivery interval. So who takes one page and goes uses long-poll alone, which is
@@ -53,6 +55,7 @@ const steadyMs = 30_000
 const settledMs = 5_000
 /** Failures in a row before the caller hears that the node is away: a connection that is replaced at once is no news. */
 const failuresUntilTold = 2
+const rateRefusalsUntilThrown = 10
 
 export class Listener {
   readonly #listening: Listening
@@ -63,6 +66,7 @@ export class Listener {
   #transport: ListenTransport | undefined
   #isHeard = false
   #failures = 0
+  #rateRefusals = 0
   #isToldAway = false
 
   constructor(listening: Listening, options: ListenOptions) {
@@ -82,6 +86,7 @@ export class Listener {
       const attempt = this.#attempt()
       try {
         for await (const heard of this.#open(transport, attempt, choice)) {
+          this.#rateRefusals = 0
           if (heard === 'open') this.#opened(transport)
           else {
             attempt.toldPages = true
@@ -160,6 +165,9 @@ export class Listener {
     const wasOpen = attempt.openedMs !== undefined
     const verdict = judge(error, transport, wasOpen)
     if (verdict === 'final' || !this.#isHeard || !(error instanceof Error)) throw error
+    const isRate = error instanceof BridgeError && error.code === 'rate_limited'
+    this.#rateRefusals = isRate ? this.#rateRefusals + 1 : 0
+    if (this.#rateRefusals >= rateRefusalsUntilThrown) throw error
     const wasSteady = attempt.livedMs >= steadyMs
     if (wasSteady) choice.proved(transport)
     else if (verdict === 'suspect') choice.suspect(transport)

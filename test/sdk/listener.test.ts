@@ -107,6 +107,21 @@ test.each([
   expect(heard).toHaveLength(2)
 })
 
+test('a rate refusal passes; one that stays is told, since it may hide a refusal for good', async () => {
+  const limited = refuses(429, 'rate_limited', { retry_after_ms: 60_000 })
+  const some = Array.from({ length: 9 }, () => limited)
+  const passing = await node(inTurn(gives(), ...some, gives(), ...some, gives(message(1))))
+  for await (const received of bridgeAt(passing.url).listen()) {
+    expect(received.sequence).toBe(1)
+    break
+  }
+  const staying = await node((heard, nth, response) => (nth === 1 ? gives() : limited)(heard, nth, response))
+  const pages = bridgeAt(staying.url).pages()
+  await pages.next()
+  await expect(pages.next()).rejects.toMatchObject({ code: 'rate_limited' })
+  expect(staying.heard).toHaveLength(11)
+})
+
 test('it ends at its time, and waits no longer than that', async () => {
   const clock = testClock()
   const { url, heard } = await node((_heard, nth, response) => {
