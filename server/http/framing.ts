@@ -35,6 +35,10 @@ export function checkFraming(raw: IncomingMessage): void {
   for (const name of single) {
     if (countOf(raw.rawHeaders, name) > 1) throw badHeader(`header ${name}`, 'must stand once')
   }
+  if (raw.headers.host === undefined) throw badHeader('header host', 'is required')
+  const { expect } = raw.headers
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue')
+    throw badHeader('header expect', 'must be 100-continue')
   const encoding = raw.headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity')
     throw badHeader('header content-encoding', 'must be identity')

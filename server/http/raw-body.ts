@@ -14,6 +14,8 @@ export function useRawBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   // Node would invite the body of `Expect: 100-continue` before anybody looked at the head.
   app.server.on('checkContinue', app.routing)
+  // And would refuse any other expectation without a body; the framing check does.
+  app.server.on('checkExpectation', app.routing)
   app.addHook('preParsing', async (request, reply) => {
     if (request.headers.expect !== undefined) reply.raw.writeContinue()
   })

@@ -67,7 +67,6 @@ const unparsable: Record<string, string | Buffer> = {
   'a header without a name': get(': c\r\n'),
   'a line before the headers': `GET /api/health HTTP/1.1\r\n X: y\r\n${head}\r\n`,
   'a folded header': get('A: b\r\n c\r\n'),
-  'no Host': 'GET /api/health HTTP/1.1\r\nConnection: close\r\n\r\n',
   'tabs between the words': get().replace('GET /api/health HTTP', 'GET\t/api/health\tHTTP'),
   'bytes beyond ASCII in the target': get('', '/api/héalth'),
   'a space in the target': get('', '/api/health x'),
@@ -139,7 +138,15 @@ const parsable: Record<string, readonly [bytes: string, ...told: string[]]> = {
   'a backslash': [get('', '/api\\health'), '404 not_found'],
   'an upgrade that nobody offers': [get('Upgrade: websocket\r\n'), '200 done'],
   'an upgrade to HTTP/2': [get('Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n'), '200 done'],
-  'an expectation that nobody has': [post('Expect: everything\r\nContent-Length: 2\r\n', '{}'), '417'],
+  'no Host': ['GET /api/health HTTP/1.1\r\nConnection: close\r\n\r\n', '422 invalid_request'],
+  'an expectation that nobody has': [
+    post('Expect: everything\r\nContent-Length: 2\r\n', '{}'),
+    '422 invalid_request',
+  ],
+  'an expectation beside the known one': [
+    post('Expect: 100-continue, everything\r\nContent-Length: 2\r\n', '{}'),
+    '422 invalid_request',
+  ],
   'a range': [get('Range: bytes=0-1\r\n'), '200 done'],
   'a compressed body': [post('Content-Encoding: gzip\r\nContent-Length: 2\r\n', '{}'), '422 invalid_request'],
   'chunks with extensions': [
