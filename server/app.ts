@@ -15,6 +15,7 @@ import { environmentOwnerRoutes } from './environments/owner-routes.ts'
 import { Fault } from './fault.ts'
 import { guideRoutes } from './guides/routes.ts'
 import { healthRoutes } from './health/routes.ts'
+import { useAnswerDeadline } from './http/answer-deadline.ts'
 import { refuseTarget, useFaults } from './http/faults.ts'
 import { useFraming } from './http/framing.ts'
 import { useOpenapi } from './http/openapi.ts'
@@ -66,6 +67,8 @@ export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
       requestTimeout: 30_000,
       connectionsCheckingInterval: 1000,
       maxHeaderSize: maxHeaderBytes,
+      // Refused by the framing check, with a body that says why.
+      requireHostHeader: false,
     },
     clientErrorHandler(error, socket) {
       // Before there is a request there is no code to answer with; the status line is all that a broken client needs.
@@ -94,6 +97,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   app.server.maxHeadersCount = 0
   app.decorateRequest('caller', null)
   useResponseHeaders(app)
+  useAnswerDeadline(app)
   useRequestLog(app)
   useFraming(app)
   useFaults(app)

@@ -16,6 +16,8 @@ const limitWords: Record<keyof typeof limits, string> = {
   activityRecords: "activity records of the owner's snapshot",
   sequenceMax: 'largest sequence number',
   inboxWaitSeconds: 'seconds of a wait, at most',
+  pageBytes: 'bytes of the messages of a page as they travel; one message always fits',
+  answerStallSeconds: 'seconds in which an answer may make no progress before its connection is cut',
   streamSeconds: 'seconds until the event stream ends and the client reconnects',
   heartbeatSeconds: 'seconds between heartbeats of a stream or socket',
   streamRetryMs: 'milliseconds after which a client of the event stream reconnects',

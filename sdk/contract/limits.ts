@@ -15,10 +15,14 @@ export const limits = {
   pageMax: 100,
   pageDefault: 50,
   ownerPage: 100,
+  /** Of the messages of a page as they travel; one message always fits. */
+  pageBytes: 1024 * 1024,
   activityRecords: 100,
   sequenceMax: 9_007_199_254_740_991,
 
   inboxWaitSeconds: 20,
+  /** How long an answer may make no progress before its connection is cut. */
+  answerStallSeconds: 20,
   streamSeconds: 20,
   heartbeatSeconds: 10,
   streamRetryMs: 250,

@@ -11,7 +11,7 @@ import type { InboxPage } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import type { AgentCaller } from '../identity/callers.ts'
-import { type InboxRead, readInbox } from '../inbox/actions.ts'
+import { type InboxRead, type PageSize, readInbox } from '../inbox/actions.ts'
 
 interface Poll {
   readonly caller: AgentCaller
@@ -24,14 +24,14 @@ export async function longPoll(
   context: Context,
   { caller, query, request, reply }: Poll,
 ): Promise<InboxPage> {
-  const limit = query.limit ?? limits.pageDefault
-  const first = await readInbox(context, caller, { messages: limit })
+  const size = { messages: query.limit ?? limits.pageDefault, bytes: limits.pageBytes }
+  const first = await readInbox(context, caller, size)
   const seconds = query.wait_seconds ?? 0
   const read =
     first.page.messages.length > 0 || seconds === 0
       ? first
-      : await waitFor(context, { caller, limit, seconds, request }, first)
-  onFlushed(reply, (flushed) => {
+      : await waitFor(context, { caller, size, seconds, request }, first)
+  onFlushed({ request, reply }, (flushed) => {
     read
       .settle(flushed)
       .catch((error: unknown) => request.log.error({ err: error }, 'an offer was not recorded'))
@@ -41,7 +41,7 @@ export async function longPoll(
 
 interface Wait {
   readonly caller: AgentCaller
-  readonly limit: number
+  readonly size: PageSize
   readonly seconds: number
   readonly request: FastifyRequest
 }
@@ -57,12 +57,12 @@ async function waitFor(context: Context, wait: Wait, first: InboxRead): Promise<
       const left = deadline - context.monotonicMs()
       if (left <= 0) break
       await bell.ring(Math.min(left, untilDue(read, context.clock())))
-      read = await readInbox(context, wait.caller, { messages: wait.limit })
+      read = await readInbox(context, wait.caller, wait.size)
       // What was read before a notice may be over: nothing leaves that an answer to the owner already denies.
       while (bell.isRung() && read.page.messages.length > 0) {
         read.drop()
         bell.hush()
-        read = await readInbox(context, wait.caller, { messages: wait.limit })
+        read = await readInbox(context, wait.caller, wait.size)
       }
     }
     return read
@@ -118,18 +118,28 @@ function ringable(context: Context, agentId: string, request: FastifyRequest) {
   }
 }
 
-/** Tells once whether the answer's bytes reached the operating system before the connection closed. */
-function onFlushed(reply: FastifyReply, told: (flushed: boolean) => void): void {
+/**
+ * Tells once whether the answer's bytes reached the operating system before the connection closed. An answer that
+ * stands behind others of its connection has no socket yet, so the request's is watched.
+ */
+function onFlushed(
+  { request, reply }: Pick<Poll, 'request' | 'reply'>,
+  told: (flushed: boolean) => void,
+): void {
+  const { socket } = request.raw
   let open = true
   const tell = (flushed: boolean) => {
     if (open) told(flushed && reply.raw.statusCode === 200)
     open = false
+    socket.off('close', gone)
   }
-  // The client may have gone while the inbox was read: then neither event comes any more.
-  if (reply.raw.destroyed || reply.raw.socket?.destroyed !== false) {
-    tell(false)
+  const gone = () => tell(false)
+  // The client may have gone while the inbox was read: then no event comes any more.
+  if (reply.raw.destroyed || socket.destroyed) {
+    gone()
     return
   }
   reply.raw.once('finish', () => tell(true))
-  reply.raw.once('close', () => tell(false))
+  reply.raw.once('close', gone)
+  socket.once('close', gone)
 }

@@ -12,6 +12,7 @@ import type { Context } from '../context.ts'
 import type { MessageRow } from '../database/tables.ts'
 import { type Admitted, readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
+import { fitting } from '../messages/pages.ts'
 import { toMessage } from '../messages/store.ts'
 import * as store from './store.ts'
 
@@ -73,19 +74,6 @@ function dueAfter(earliest: string | null, at: Date): Date | undefined {
   if (earliest === null) return undefined
   return new Date(Math.max(Date.parse(earliest) + redeliveryMs, at.getTime() + soonestMs))
 }
-
-/** As many of the first rows as stay within the bytes; at least one. */
-function fitting(rows: readonly MessageRow[], bytes = Number.POSITIVE_INFINITY): MessageRow[] {
-  let sum = 0
-  const end = rows.findIndex((row, index) => {
-    sum += travelling(row.body) + 1024
-    return index > 0 && sum > bytes
-  })
-  return rows.slice(0, end < 0 ? rows.length : end)
-}
-
-/** A control character takes six bytes in JSON, so a body may travel as several times what it is. */
-const travelling = (body: string): number => Buffer.byteLength(JSON.stringify(body))
 
 function offered(row: MessageRow, at: Date): OfferedMessage {
   const message = toMessage(row)

@@ -167,10 +167,11 @@ describe('offering', () => {
 })
 
 describe('an offer counts when its bytes were sent', () => {
-  /** More than the sockets between two processes hold: a page of it is on its way until somebody reads. */
+  const large = 16
+  /** One page of nearly 1 MiB. */
   const writeLarge = async () => {
     const ids: string[] = []
-    for (const text of numbered(100, 'x'.repeat(60_000))) {
+    for (const text of numbered(large, 'x'.repeat(60_000))) {
       ids.push((await bridge.owner.message(bridge.project.id, bridge.ben.id, text)).id)
     }
     return ids
@@ -184,35 +185,46 @@ describe('an offer counts when its bytes were sent', () => {
     return delivery.offers
   }
 
-  /** A reader that takes the first bytes of its page and no more. */
-  async function slowReader() {
+  /**
+   * A reader that takes the first bytes and no more. One page fits into what the system buffers, so history stands
+   * before it on the connection.
+   */
+  async function slowReader(of: string) {
+    const { conversation_id } = await bridge.ben.ok<{ conversation_id: string }>({
+      target: `/api/v1/messages/${of}`,
+    })
+    const history = `/api/v1/conversations/${conversation_id}/messages?limit=100`
+    const before = Array.from({ length: 12 }, () => rawRequest(bridge.ben, { target: history }))
+    const open = before.map((each) => each.toString().replace('Connection: close\r\n', ''))
     const socket = connect(bridge.server.port, '127.0.0.1')
-    socket.write(rawRequest(bridge.ben, { target: everything }))
+    socket.write(open.join('') + rawRequest(bridge.ben, { target: everything }).toString())
     await once(socket, 'readable')
+    // Asked after the page, answered after the page was read.
+    await bridge.ben.ok({ target: '/api/v1/peers' })
     return socket
   }
 
   test('a connection that closed before does not count, and the next read gets everything', async () => {
     const [id = ''] = await writeLarge()
-    const socket = await slowReader()
+    const socket = await slowReader(id)
     expect((await read(bridge.ben, '?limit=100')).messages.length).toBe(0)
     socket.destroy()
     const page = await read(bridge.ben, '?limit=100&wait_seconds=20')
-    expect(page.messages.map(({ delivery }) => delivery.attempt)).toEqual(Array(100).fill(1))
+    expect(page.messages.map(({ delivery }) => delivery.attempt)).toEqual(Array(large).fill(1))
     await expect.poll(() => deliveryOf(id), soon).toBe(1)
   })
 
   test('while a slow reader takes its page, a second read neither gets those messages nor spins', async () => {
     const ids = await writeLarge()
     await read(bridge.ben, '?limit=100')
-    await expect.poll(() => deliveryOf(ids[99] ?? ''), soon).toBe(1)
+    await expect.poll(() => deliveryOf(ids.at(-1) ?? ''), soon).toBe(1)
     bridge.clock.advance(60)
-    const slow = await slowReader()
+    const slow = await slowReader(ids[0] ?? '')
 
     const timers = vi.spyOn(globalThis, 'setTimeout')
     const began = performance.now()
     const { messages, waiting } = await read(bridge.ben, '?limit=100&wait_seconds=1')
-    expect([messages.length, waiting]).toEqual([0, 100])
+    expect([messages.length, waiting]).toEqual([0, large])
     expect(performance.now() - began).toBeGreaterThan(990)
     expect(timers.mock.calls.length).toBeLessThan(20)
     slow.destroy()
@@ -220,11 +232,11 @@ describe('an offer counts when its bytes were sent', () => {
 
   test('a page that a fenced session reads to its end late is not offered again to the one that has it', async () => {
     const ids = await writeLarge()
-    const slow = await slowReader()
+    const slow = await slowReader(ids[0] ?? '')
     bridge.clock.advance(90)
     await bridge.ben.startSession(randomUUID())
-    expect((await read(bridge.ben, '?limit=100')).messages).toHaveLength(100)
-    await expect.poll(() => deliveryOf(ids[99] ?? ''), soon).toBe(1)
+    expect((await read(bridge.ben, '?limit=100')).messages).toHaveLength(large)
+    await expect.poll(() => deliveryOf(ids.at(-1) ?? ''), soon).toBe(1)
 
     slow.resume()
     await once(slow, 'close')

@@ -1,0 +1,67 @@
+/**
+ * An answer that makes no progress is cut; a slow reader and a slow answer are not.
+ *
+ * Contract §6.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { fastify } from 'fastify'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useAnswerDeadline } from '../../server/http/answer-deadline.ts'
+
+const stallMs = 400
+const size = 16 * 1024 * 1024
+const app = fastify()
+useAnswerDeadline(app, stallMs)
+let closed: Promise<unknown> = Promise.resolve()
+app.get('/large', async (request) => {
+  closed = once(request.raw.socket, 'close')
+  return 'x'.repeat(size)
+})
+app.get('/late', async () => {
+  await new Promise((resolve) => setTimeout(resolve, 3 * stallMs))
+  return 'late'
+})
+app.get('/small', async () => 'small')
+
+beforeAll(async () => {
+  await app.listen({ port: 0, host: '127.0.0.1' })
+})
+afterAll(() => app.close())
+
+function open(...paths: readonly string[]): Socket {
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
+  return socket
+}
+
+async function until(socket: Socket, done: (text: string) => boolean, pauseMs = 0): Promise<string> {
+  let text = ''
+  for await (const chunk of socket.setEncoding('latin1')) {
+    text += String(chunk)
+    if (done(text)) break
+    if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+  return text
+}
+
+test('an answer of which nothing is read is cut', async () => {
+  const socket = open('/large')
+  socket.pause()
+  await once(app.server, 'request')
+  await closed
+  socket.destroy()
+}, 5000)
+
+test('an answer that is read slowly comes whole', async () => {
+  const began = performance.now()
+  const text = await until(open('/large'), (all) => all.length > size, 4)
+  expect(text.length).toBeGreaterThan(size)
+  expect(performance.now() - began).toBeGreaterThan(stallMs)
+}, 10_000)
+
+test('an answer that comes late comes, also on a connection that has answered before', async () => {
+  const text = await until(open('/small', '/late'), (all) => all.endsWith('late'))
+  expect(text.match(/200 OK/g)).toHaveLength(2)
+}, 5000)
