@@ -6,12 +6,14 @@ export function hintOf(
   error: BridgeError | LocalError,
   context: Pick<CliContext, 'keptIds'>,
 ): string | undefined {
+  const refused = error.name === 'BridgeError' ? refusals[error.code as RefusalCode] : undefined
   const kept = context.keptIds.at(-1)
   if (kept !== undefined) {
-    return `kept in the outbox as ${kept}; it goes out with the next command, or by bridge outbox flush`
+    return refused === undefined
+      ? `kept in the outbox as ${kept}; it goes out with the next command, or by bridge outbox flush`
+      : `${refused}; until then the outbox keeps ${kept}`
   }
-  const hint =
-    error.name === 'BridgeError' ? refusals[error.code as RefusalCode] : locals[error.code as LocalErrorCode]
+  const hint = refused ?? (error.name === 'BridgeError' ? undefined : locals[error.code as LocalErrorCode])
   if (hint !== undefined) return hint
   return error.name === 'BridgeError' && error.code === 'internal'
     ? `request ${(error as BridgeError).requestId} finds it in the node's log`

@@ -109,13 +109,16 @@ export class Courier {
     if (outbox === undefined) return this.#deliver({ ...unkept, ...content }, options)
     const due = await outbox.due()
     const entry = await outbox.add(content)
+    let isItsTurn = false
     try {
       for await (const flushed of this.flush(due, options)) this.#options.onFlushed?.(flushed)
+      isItsTurn = true
       const answer = await this.#deliver(entry, options)
       await outbox.remove(entry.id)
       return answer
     } catch (error) {
-      await this.#settle(outbox, entry, !isAnswered(error))
+      // An earlier entry that could not go out says nothing of this one, which stays behind it.
+      await this.#settle(outbox, entry, !isItsTurn || !isAnswered(error))
       throw error
     }
   }
