@@ -316,6 +316,20 @@ test('every rule has a wrong history', () => {
   expect(history.rules.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
 })
 
+test('a key that was asked about again may have taken its effect at the first try', () => {
+  const draft = right()
+  draft.operations.push(
+    send('ada', 'early', 0, { outcome: 'info', answer: '' }),
+    send('ben', 'between', 4),
+    send('ada', 'early', 3),
+    read('ben', [['early', 3]]),
+    read('ada', [['between', 4]]),
+  )
+  draft.messages.push(stored('early', 3, 'ben'), stored('between', 4, 'ada'))
+  draft.audit.push(record('message.sent', 'm-early'), record('message.sent', 'm-between'))
+  expect(history.checkHistory(runOf(draft))).toEqual([])
+})
+
 test('what overlaps in time may have any order, and what nobody answered may be stored once or not', () => {
   const draft = right()
   draft.operations.push(

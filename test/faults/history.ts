@@ -108,12 +108,11 @@ export function sequencesHaveNoGap({ conversations }: Run): string[] {
 
 /** A message sent after another was answered has the greater sequence. */
 export function sequencesFollowTime({ operations }: Run): string[] {
-  const sends = operations.filter(({ op, outcome }) => op === 'send' && outcome === 'ok')
-  return [...groupBy(firstAnswers(sends), ({ conversation }) => String(conversation)).values()].flatMap(
-    (all) =>
-      outOfOrder(all.map((send) => ({ ...span(send), value: sentMessage(send).sequence }))).map(
-        ([earlier, later]) => `sequence ${later} was sent after ${earlier} had been answered`,
-      ),
+  const sends = operations.filter(({ op }) => op === 'send')
+  return [...groupBy(sends, ({ conversation }) => String(conversation)).values()].flatMap((all) =>
+    outOfOrder(effectsOf(all)).map(
+      ([earlier, later]) => `sequence ${later} was sent after ${earlier} had been answered`,
+    ),
   )
 }
 
@@ -327,11 +326,14 @@ const shown = (operations: readonly Operation[]) =>
       messages: (JSON.parse(operation.answer) as { messages: Placed[] }).messages,
     }))
 
-/** Of several answers to one key, the one that came first: the others repeat it. */
-const firstAnswers = (sends: readonly Operation[]): Operation[] =>
-  [...groupBy(sends, ({ client, key }) => `${client} ${key}`).values()].flatMap((all) =>
-    [...all].sort((a, b) => a.returned - b.returned).slice(0, 1),
-  )
+/** When each key took its effect: some time between its first try, answered or not, and its first answer. */
+const effectsOf = (sends: readonly Operation[]) =>
+  [...groupBy(sends, ({ client, key, text }) => `${client} ${key} ${text}`).values()].flatMap((tries) => {
+    const answered = tries.filter(({ outcome }) => outcome === 'ok')
+    const invoked = Math.min(...tries.map((each) => each.invoked))
+    const returned = Math.min(...answered.map((each) => each.returned))
+    return answered.slice(0, 1).map((each) => ({ invoked, returned, value: sentMessage(each).sequence }))
+  })
 
 /** Pairs of which the later was invoked after the earlier had returned, and has the smaller value. */
 function outOfOrder(all: readonly (Span & { readonly value: number })[]): [number, number][] {
