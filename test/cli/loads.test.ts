@@ -59,8 +59,10 @@ test('a command that learns something writes it through conf; one that learns no
     ['status'],
     ['history', 'ada'],
     ['outbox', 'list'],
-    ['listen', '--timeout', '1'],
+    ['listen', '--once', '--timeout', '1'],
   ]) {
     expect([args, await loadedBy(...args)]).toEqual([args, ['commander', 'typebox']])
   }
+  // A socket is worth its package only to a command that stays.
+  expect(await loadedBy('listen', '--timeout', '1')).toEqual(['commander', 'typebox', 'ws'])
 })
