@@ -23,7 +23,7 @@ const authentication = new Set<string>([
 const outcomeOf = ({ error }: RawReply): string =>
   error !== undefined && authentication.has(error) ? error : 'ok'
 
-/** Authentication runs on routes only, and a vector may be ahead of the contract. */
+/** Authentication runs on routes only. */
 function isServed(vector: NamedVector): boolean {
   const { method, target } = requestOf(vector)
   const [path = ''] = target.split('?', 1)
@@ -46,8 +46,7 @@ describe.each([...groups.values()].map((group) => ({ group, first: group[0]?.nam
     })
     afterAll(() => server.close())
 
-    const served = group.filter(isServed)
-    test.each(served.map((vector) => ({ name: vector.name, code: vector.expect, vector })))(
+    test.each(group.map((vector) => ({ name: vector.name, code: vector.expect, vector })))(
       'the server answers $code to $name',
       async ({ vector, code }) => {
         server.clock.set(new Date(vector.now * 1000))
@@ -61,8 +60,8 @@ describe.each([...groups.values()].map((group) => ({ group, first: group[0]?.nam
   },
 )
 
-test('the vectors of every route that the contract has are sent, a hundred at least', () => {
-  expect(vectors.filter(isServed).length).toBeGreaterThanOrEqual(100)
+test('every vector was sent: its route is one of the contract', () => {
+  expect(vectors.filter((vector) => !isServed(vector)).map(({ name }) => name)).toEqual([])
 })
 
 describe('a request that was captured', () => {

@@ -10,11 +10,14 @@ export interface RawReply {
   readonly text: string
 }
 
-/** Sends the bytes, reads until the server closes. The request should say `Connection: close`. */
+/** Sends the bytes, reads until the server closes; of a stream only its head. The request should say `Connection: close`. */
 export async function sendRaw(port: number, bytes: Buffer): Promise<RawReply> {
   const socket = connect(port, '127.0.0.1')
   const chunks: Buffer[] = []
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    if (chunk.includes('text/event-stream')) socket.destroy()
+  })
   socket.write(bytes)
   await once(socket, 'close')
   return parseReply(Buffer.concat(chunks).toString('utf8'))
