@@ -33,6 +33,25 @@ const pushed = [
 const large = 'x'.repeat(60_000)
 const count = 300
 
+/** How many messages of a conversation the server counts as offered, over all pages of its history. */
+async function countOffered(projectId: string, conversationId: string): Promise<number> {
+  let offered = 0
+  let after = 0
+  for (let more = true; more; ) {
+    const page = await bridge.owner.ok<{
+      messages: { delivery: { offers: number } }[]
+      has_more: boolean
+      next_sequence: number
+    }>({
+      target: `/api/admin/projects/${projectId}/conversations/${conversationId}/messages?after_sequence=${after}`,
+    })
+    offered += page.messages.filter(({ delivery }) => delivery.offers > 0).length
+    after = page.next_sequence
+    more = page.has_more
+  }
+  return offered
+}
+
 describe.each(pushed)('over the %s', (_name, open) => {
   test.concurrent('a reader that stops reading is cut, and what it did not get is offered to its next wait', async () => {
     const { sender, reader, conversation } = await pair()
@@ -97,10 +116,7 @@ describe.each(pushed)('over the %s', (_name, open) => {
     await slow.ended
     expect(performance.now() - revokedMs).toBeLessThan(8000)
     // What lay in the kernel cannot be taken back; what lay in the server was dropped.
-    const whole = await bridge.owner.ok<{ messages: { delivery: { offers: number } }[] }>({
-      target: `/api/admin/projects/${project.id}/conversations/${conversation}/messages?after_sequence=0`,
-    })
-    const offered = whole.messages.filter(({ delivery }) => delivery.offers > 0).length
+    const offered = await countOffered(project.id, conversation)
     const got = slow.events.filter(({ type }) => type === 'messages').flatMap(messagesOf).length
     expect(got).toBe(offered)
   })
