@@ -62,9 +62,14 @@ process.once('exit', () => {
 
 export async function startServerProcess(options: ProcessOptions = {}): Promise<ServerProcess> {
   const server = new Supervised(await freePort(), options)
-  await server.init()
-  await server.start()
-  return server
+  try {
+    await server.init()
+    await server.start()
+    return server
+  } catch (error) {
+    await server.close()
+    throw error
+  }
 }
 
 class Supervised implements ServerProcess {
