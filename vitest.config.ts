@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** Where `.ci/run` reads the counts. */
@@ -12,8 +13,8 @@ export default defineConfig({
     exclude: ['test/bench/**'],
     // Tests start servers, kill processes and change the umask: each file has a process of its own.
     pool: 'forks',
-    // The default leaves one core free, of the two that a small machine has.
-    maxWorkers: '100%',
+    // Many tests wait for a process or a deadline: twice as many at a time as there are cores.
+    maxWorkers: 2 * availableParallelism(),
     // Real processes on a busy machine. A test that waits for something that never comes still ends.
     testTimeout: 30_000,
     hookTimeout: 30_000,

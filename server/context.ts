@@ -11,6 +11,7 @@ import type { Wakeups } from './delivery/wakeups.ts'
 import type { Identities } from './identity/identities.ts'
 import type { Throttle } from './identity/throttle.ts'
 import type { SignInDelays } from './owners/delays.ts'
+import type { Passwords } from './owners/password.ts'
 
 export interface Context {
   readonly serverId: string
@@ -40,4 +41,5 @@ export interface Context {
   readonly identities: Identities
   readonly throttle: Throttle
   readonly signInDelays: SignInDelays
+  readonly passwords: Passwords
 }

@@ -25,6 +25,7 @@ import { createThrottle } from './identity/throttle.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
 import { createSignInDelays } from './owners/delays.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
+import { createPasswords, type Passwords } from './owners/password.ts'
 import { hasOpenSetup } from './owners/store.ts'
 import { openStore, type Store } from './store.ts'
 import { addressPath } from './store-files.ts'
@@ -45,6 +46,8 @@ export interface RunningServer {
 export interface ServerChance {
   readonly clock?: () => Date
   readonly random?: (bytes: number) => Buffer
+  /** log2 of scrypt's N for new passwords; no setting of the program reaches it. */
+  readonly passwordCost?: number
 }
 
 const graceMs = 10_000
@@ -70,7 +73,16 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       },
       onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
     })
-    const context = createContext({ config, clock, random, app, store, stopping: stopping.signal })
+    const passwords = createPasswords(random, chance.passwordCost)
+    const context = createContext({
+      config,
+      clock,
+      random,
+      passwords,
+      app,
+      store,
+      stopping: stopping.signal,
+    })
     if (!isEnvelopeKey(config.envelopeKeyFile)) {
       app.log.error(
         { file: config.envelopeKeyFile },
@@ -93,12 +105,13 @@ interface Parts {
   readonly config: Config
   readonly clock: () => Date
   readonly random: (bytes: number) => Buffer
+  readonly passwords: Passwords
   readonly app: FastifyInstance
   readonly store: Store
   readonly stopping: AbortSignal
 }
 
-function createContext({ config, clock, random, app, store, stopping }: Parts): Context {
+function createContext({ config, clock, random, passwords, app, store, stopping }: Parts): Context {
   const monotonicMs = () => performance.now()
   return {
     serverId: store.serverId,
@@ -121,6 +134,7 @@ function createContext({ config, clock, random, app, store, stopping }: Parts): 
     identities: createIdentities(store.reader.read),
     throttle: createThrottle(monotonicMs, config),
     signInDelays: createSignInDelays(monotonicMs),
+    passwords,
   }
 }
 

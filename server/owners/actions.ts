@@ -16,7 +16,7 @@ import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
-import { hashPassword, type Line, passwordMatches, requireStrength } from './password.ts'
+import { type Line, requireStrength } from './password.ts'
 import * as store from './store.ts'
 
 /** A session, and the token that only the cookie carries. */
@@ -38,7 +38,7 @@ export async function setUpOwner(
   return counting(context, caller, async () => {
     // Before the work of a hash, which nobody without the link may cause; it is used up in the transaction.
     if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.clock())))) throw deadLink()
-    const password = await hashPassword(input.password, context.random)
+    const password = await context.passwords.hash(input.password)
     return context.write(async (tx) => {
       if ((await store.findOwner(tx.db)) !== undefined) throw new Fault('setup_done')
       if (!(await store.redeemLink(tx, 'setup', link))) throw deadLink()
@@ -100,7 +100,7 @@ async function checkPassword(
 ): Promise<OwnerUserRow> {
   context.signInDelays.require(key)
   const user = await context.read((db) => store.findUser(db, name))
-  const matches = await passwordMatches(password, user?.password, line)
+  const matches = await context.passwords.matches(password, user?.password, line)
   if (user === undefined || !matches || user.state !== 'enabled') {
     context.signInDelays.failed(key)
     throw new Fault('sign_in_failed')
@@ -198,7 +198,7 @@ export async function changePassword(
   input: PasswordChangeInput,
 ): Promise<OwnerSessionEnded> {
   requireStrength(input.new_password, 'new_password')
-  const password = await hashPassword(input.new_password, context.random, 'signed in')
+  const password = await context.passwords.hash(input.new_password, 'signed in')
   return writeAsOwner(context, caller, async (tx) => {
     await store.updatePassword(tx, caller.user_id, password)
     await store.endAllSessions(tx, caller.user_id)

@@ -23,7 +23,7 @@ const errorOf = (reply: Reply) => (reply.json as { error?: string }).error
 
 test('of fifty people who redeem the set-up link at once one becomes the owner', async () => {
   const { config, setupLink } = await freshFolder()
-  const server = await startServer(config)
+  const server = await startServer(config, { passwordCost: 4 })
   onTestFinished(() => server.stop())
   const token = new URL(setupLink).hash.slice(1)
   const redeem = (name: string, token: string) =>

@@ -3,10 +3,15 @@
  *
  * Contract §10 "Sign-in".
  */
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerName, ownerPassword, TestOwner } from '../support/owner.ts'
+
+/** Slow enough that others come in between. */
+const slow = 14
 
 let bridge: TestBridge
 
@@ -28,8 +33,17 @@ const told = ({ status, json }: Reply) => [status, (json as { error?: string }).
 const confirm = (to: TestBridge, password: string) =>
   to.owner.call({ target: '/api/admin/session/confirm', body: { password } })
 
+test('a password is stored as scrypt with N=2^17, r=8, p=1 and a salt of its own', async () => {
+  const own = await startBridge({ passwordCost: 17 })
+  const db = new Database(join(own.data, 'bridge.db'), { readonly: true })
+  const stored = db.prepare('SELECT password FROM owner_users').pluck().get()
+  db.close()
+  expect(stored).toMatch(/^\$scrypt\$ln=17,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+  await own.close()
+})
+
 test('a password that changes while it is checked signs nobody in', async () => {
-  const own = await startBridge()
+  const own = await startBridge({ passwordCost: slow })
   const body = { new_password: 'another horse another day' }
   const changed = own.owner.call({ target: '/api/admin/session/password', body })
   // More than are checked at a time: the last are checked after the change is stored.
@@ -55,7 +69,7 @@ test('wrong passwords under the name of the owner do not delay the owner who is 
 })
 
 test('a full line of strangers does not keep the signed-in owner from confirming', async () => {
-  const own = await startBridge()
+  const own = await startBridge({ passwordCost: slow })
   const strangers = Array.from({ length: 12 }, (_, n) => signIn(own, `nobody ${n}`, 'a wrong password'))
   const refused = await Promise.race(strangers.map(async (each) => (await each).status))
   expect(refused).toBe(429)

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig, type SettingName } from '../../server/config.ts'
 import { initServer } from '../../server/init.ts'
-import { type RunningServer, startServer } from '../../server/server.ts'
+import { type RunningServer, type ServerChance, startServer } from '../../server/server.ts'
 import { enroll, type TestAgent } from './agent.ts'
 import { type TestClock, testClock } from './clock.ts'
 import { setUpOwner, type TestOwner } from './owner.ts'
@@ -35,6 +35,8 @@ export interface BridgeOptions {
   readonly settings?: Partial<Record<SettingName, string>>
   readonly clock?: TestClock
   readonly random?: (bytes: number) => Buffer
+  /** log2 of the work of a password, for a test that is about it; the program's is 17. */
+  readonly passwordCost?: number
 }
 
 export async function startBridge(options: BridgeOptions = {}): Promise<TestBridge> {
@@ -42,7 +44,7 @@ export async function startBridge(options: BridgeOptions = {}): Promise<TestBrid
   const clock = options.clock ?? testClock()
   const config = configFor(data, options)
   const { setupLink } = await initServer(config)
-  const server = await startServer(config, { clock, ...(options.random && { random: options.random }) })
+  const server = await startServer(config, chance(options, clock))
   const owner = await setUpOwner(server.url, setupLink)
   const project = await owner.createProject('demo')
   const agent = async (name: string, projectId = project.id) => {
@@ -67,7 +69,7 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
     async restart() {
       await server.stop()
       const config = configFor(people.data, { settings: { ...options.settings, port: String(server.port) } })
-      return bridge(options, await startServer(config, { clock: people.clock }), people)
+      return bridge(options, await startServer(config, chance(options, people.clock)), people)
     },
     async close() {
       await server.stop()
@@ -75,6 +77,13 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
     },
   }
 }
+
+/** Passwords cost next to nothing: most tests only want an owner. */
+const chance = ({ random, passwordCost = 4 }: BridgeOptions, clock: TestClock): ServerChance => ({
+  clock,
+  ...(random && { random }),
+  passwordCost,
+})
 
 /** Generous rates: a test that is about rates sets its own. */
 function configFor(data: string, { settings = {} }: BridgeOptions) {

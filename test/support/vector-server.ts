@@ -37,7 +37,7 @@ export async function startVectorServer(vectors: readonly Vector[]): Promise<Vec
   const clock = standingClock(new Date(first.now * 1000))
   await initServer(config)
   fillStore(data, first, vectors)
-  let server: RunningServer = await startServer(config, { clock })
+  let server: RunningServer = await startServer(config, { clock, passwordCost: 4 })
   return {
     get port() {
       return server.port
@@ -46,7 +46,7 @@ export async function startVectorServer(vectors: readonly Vector[]): Promise<Vec
     send: (base64) => sendRaw(server.port, Buffer.from(base64, 'base64')),
     async restart() {
       await server.stop()
-      server = await startServer(config, { clock })
+      server = await startServer(config, { clock, passwordCost: 4 })
     },
     async close() {
       await server.stop()

@@ -132,7 +132,7 @@ export class World {
     const data = await mkdtemp(join(tmpdir(), 'bridge-'))
     const config = readConfig({ data, port: '0', log_level: 'silent', ...settings }, {})
     const { setupLink } = await initServer(config)
-    const server = await startServer(config)
+    const server = await startServer(config, { passwordCost: 4 })
     this.folders.push(data)
     this.#closers.push(async () => {
       await server.stop()
