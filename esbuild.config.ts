@@ -12,6 +12,7 @@ import { chmodSync, existsSync, globSync, readFileSync, rmSync, symlinkSync, wri
 import { isBuiltin } from 'node:module'
 import { join, resolve } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import { contractAsValues } from './esbuild.contract.ts'
 
 const root = import.meta.dirname
 const out = resolve(process.argv[2] ?? join(root, 'dist'))
@@ -28,15 +29,20 @@ const boundaries: Readonly<Record<string, string>> = {
 
 const boundary: Plugin = {
   name: 'boundary',
-  setup({ onResolve }) {
+  setup({ onLoad, onResolve }) {
     onResolve({ filter: /\/(main|index)\.ts$/ }, ({ kind, path, resolveDir }) => {
       const bundle = boundaries[resolve(resolveDir, path)]
       if (bundle === undefined || kind === 'entry-point') return undefined
-      if (kind === 'dynamic-import') return { path: bundle, external: true }
+      if (kind === 'dynamic-import') return { path: bundle, namespace: 'boundary' }
       return {
         errors: [{ text: `${path} is a bundle of its own: import it with import(), where it is used` }],
       }
     })
+    onResolve({ filter: /./, namespace: 'boundary' }, ({ path }) => ({ path, external: true }))
+    // Node's own import() would read the file twice, and start the loader of ES modules for it.
+    onLoad({ filter: /./, namespace: 'boundary' }, ({ path }) => ({
+      contents: `module.exports = require(${JSON.stringify(path)})`,
+    }))
   },
 }
 
@@ -48,6 +54,19 @@ const outside: Plugin = {
         ? undefined
         : { path, external: true },
     )
+  },
+}
+
+/** commander needs processes only for commands that are programs of their own, which it is never asked for. */
+const withoutProcesses: Plugin = {
+  name: 'without-processes',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^node:child_process$/ }, ({ importer, path }) =>
+      /node_modules.commander/.test(importer) ? { path, namespace: 'lazy' } : undefined,
+    )
+    onLoad({ filter: /./, namespace: 'lazy' }, ({ path }) => ({
+      contents: `export default { spawn: (...all) => process.getBuiltinModule(${JSON.stringify(path)}).spawn(...all) }`,
+    }))
   },
 }
 
@@ -68,13 +87,17 @@ const program: BuildOptions = {
   ...common,
   format: 'cjs',
   define: { ...common.define, 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
-  plugins: [boundary, outside],
+  plugins: [boundary, withoutProcesses, outside],
 }
 
 /** Parts whose reading is most of a short command's time. */
 const quick: BuildOptions = { ...program, minifyWhitespace: true }
 
-const library: BuildOptions = { ...common, entryPoints: ['sdk/index.ts'], plugins: [outside] }
+const library: BuildOptions = {
+  ...common,
+  entryPoints: ['sdk/index.ts'],
+  plugins: [contractAsValues(root), outside],
+}
 
 const launcher: BuildOptions = {
   ...program,
@@ -85,17 +108,22 @@ const launcher: BuildOptions = {
 }
 
 rmSync(out, { recursive: true, force: true })
-const [cli, ...others] = await Promise.all([
+const [cli, client, ...others] = await Promise.all([
   bundle('cli.cjs', { ...quick, entryPoints: ['cli/main.ts'] }),
-  bundle('client.cjs', { ...quick, entryPoints: ['sdk/index.ts'] }),
+  bundle('client.cjs', {
+    ...quick,
+    entryPoints: ['sdk/index.ts'],
+    plugins: [contractAsValues(root), boundary, outside],
+  }),
   bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),
   bundle('bridge.cjs', launcher),
   bundle('sdk/index.js', { ...library, format: 'esm' }),
   bundle('sdk/index.cjs', { ...library, format: 'cjs' }),
 ])
 chmodSync(join(out, 'bridge.cjs'), 0o755)
-requireLight('cli.cjs', cli)
-writeFileSync(join(out, 'LICENSES.txt'), licences([cli, ...others]))
+requireLight('cli.cjs', cli, /^cli\/|^sdk\/version\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/)
+requireLight('client.cjs', client, /^sdk\//)
+writeFileSync(join(out, 'LICENSES.txt'), licences([cli, client, ...others]))
 declareTypes()
 if (out === join(root, 'dist')) linkForNpx()
 
@@ -105,10 +133,10 @@ async function bundle(file: string, options: BuildOptions): Promise<Metafile> {
   return metafile
 }
 
-/** Every command pays for what `cli.cjs` loads at once: nothing of another bundle, no package from outside. */
-function requireLight(file: string, { inputs }: Metafile): void {
+/** Every command pays for what these load at once: nothing of another bundle, no package from outside. */
+function requireLight(file: string, { inputs }: Metafile, own: RegExp): void {
   for (const [path, input] of Object.entries(inputs)) {
-    if (!/^cli\/|^sdk\/version\.ts$|(^|\/)node_modules\/|^<define/.test(path))
+    if (!own.test(path) && !path.startsWith('<define'))
       throw new Error(`${file} holds ${path}: import it with import(), from the folder's main.ts or index.ts`)
     const heavy = input.imports.find(
       (each) =>

@@ -3,7 +3,6 @@
  *
  * The only CLI file that reads `process.env`; clock and randomness are made here and handed on.
  */
-import { randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Bridge, Fetch } from '../sdk/index.ts'
@@ -125,7 +124,8 @@ export function processContext(): CliContext {
     streams: process,
     environment: process.env,
     clock: () => new Date(),
-    random: randomBytes,
+    // Most of what a short command would load: not before it is needed.
+    random: (bytes) => process.getBuiltinModule('node:crypto').randomBytes(bytes),
     homeDirectory: homedir(),
     interruption,
   })

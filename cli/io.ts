@@ -35,20 +35,22 @@ export interface Io {
 const defaultMaxBytes = 1024 * 1024
 
 /** `onClosed` is called once, with `closedBy` set, when nothing more can be written to standard output. */
-export function createIo({ stdin, stdout, stderr }: Streams, onClosed: () => void = () => {}): Io {
+export function createIo(streams: Streams, onClosed: () => void = () => {}): Io {
+  const { stdout } = streams
   let closedBy: string | undefined
+  let stderr: Writable | undefined
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (closedBy !== undefined) return
     closedBy = error.code ?? error.message
     onClosed()
   })
-  // Nobody reads what went wrong either: there is nobody to tell.
-  stderr.on('error', () => {})
   const io: Io = {
     out: (text) => {
       if (closedBy === undefined) stdout.write(text)
     },
     err: (text) => {
+      // Nobody reads what went wrong either: there is nobody to tell.
+      stderr ??= streams.stderr.on('error', () => {})
       stderr.write(text)
     },
     drained: () =>
@@ -56,13 +58,21 @@ export function createIo({ stdin, stdout, stderr }: Streams, onClosed: () => voi
     get closedBy() {
       return closedBy
     },
+    // Standard input and error are opened when they are first used: a short command may need neither.
     isTerminal: {
-      stdin: stdin.isTTY === true,
+      get stdin() {
+        return streams.stdin.isTTY === true
+      },
       stdout: stdout.isTTY === true,
-      stderr: stderr.isTTY === true,
+      get stderr() {
+        return streams.stderr.isTTY === true
+      },
     },
-    readAll: (maxBytes = defaultMaxBytes) => readText(stdin, maxBytes),
-    readSecret: (prompt) => (stdin.isTTY === true ? readUnechoed(stdin, stderr, prompt) : readLine(stdin)),
+    readAll: (maxBytes = defaultMaxBytes) => readText(streams.stdin, maxBytes),
+    readSecret: (prompt) =>
+      streams.stdin.isTTY === true
+        ? readUnechoed(streams.stdin, streams.stderr, prompt)
+        : readLine(streams.stdin),
   }
   return io
 }

@@ -1,56 +1,63 @@
-/** The command tree, and nothing else. Contract §12. */
+/**
+ * The command tree, and nothing else.
+ *
+ * A command is loaded only when its word is typed: what is not typed costs nothing. Help, a word that nobody knows, and no
+ * word at all load the whole tree.
+ *
+ * Contract §12.
+ */
 import { version } from '../sdk/version.ts'
 import { type Command, group, withGlobals } from './command.ts'
-import { ackCommand } from './commands/ack.ts'
-import { adminCommand } from './commands/admin/admin.ts'
-import { askCommand } from './commands/ask.ts'
-import { conversationsCommand } from './commands/conversations.ts'
-import { enrollCommand } from './commands/enroll.ts'
-import { guideCommand } from './commands/guide.ts'
-import { historyCommand } from './commands/history.ts'
-import { inboxCommand } from './commands/inbox.ts'
-import { keyCommand } from './commands/key/key.ts'
-import { listenCommand } from './commands/listen.ts'
-import { outboxCommand } from './commands/outbox/outbox.ts'
-import { peersCommand } from './commands/peers.ts'
-import { replyCommand } from './commands/reply.ts'
-import { scheduleCommand } from './commands/schedule.ts'
-import { sendCommand } from './commands/send.ts'
-import { serverCommand } from './commands/server/server.ts'
-import { sessionCommand } from './commands/session/session.ts'
-import { statusCommand } from './commands/status.ts'
-import { whoamiCommand } from './commands/whoami.ts'
 import type { CliContext } from './context.ts'
 import { printsOnly } from './print-only.ts'
 
-export function program(context: CliContext): Command {
+type Load = () => Promise<(context: CliContext) => Command>
+
+/** By the word that is typed, in the order of the help. */
+const commands: Readonly<Record<string, Load>> = {
+  enroll: async () => (await import('./commands/enroll.ts')).enrollCommand,
+  whoami: async () => (await import('./commands/whoami.ts')).whoamiCommand,
+  peers: async () => (await import('./commands/peers.ts')).peersCommand,
+  conversations: async () => (await import('./commands/conversations.ts')).conversationsCommand,
+  listen: async () => (await import('./commands/listen.ts')).listenCommand,
+  inbox: async () => (await import('./commands/inbox.ts')).inboxCommand,
+  send: async () => (await import('./commands/send.ts')).sendCommand,
+  ask: async () => (await import('./commands/ask.ts')).askCommand,
+  reply: async () => (await import('./commands/reply.ts')).replyCommand,
+  ack: async () => (await import('./commands/ack.ts')).ackCommand,
+  history: async () => (await import('./commands/history.ts')).historyCommand,
+  status: async () => (await import('./commands/status.ts')).statusCommand,
+  guide: async () => (await import('./commands/guide.ts')).guideCommand,
+  schedule: async () => (await import('./commands/schedule.ts')).scheduleCommand,
+  key: async () => (await import('./commands/key/key.ts')).keyCommand,
+  session: async () => (await import('./commands/session/session.ts')).sessionCommand,
+  outbox: async () => (await import('./commands/outbox/outbox.ts')).outboxCommand,
+  admin: async () => (await import('./commands/admin/admin.ts')).adminCommand,
+  server: async () => (await import('./commands/server/server.ts')).serverCommand,
+}
+
+/** The tree as far as `argv` needs it; the whole tree without one. */
+export async function program(context: CliContext, argv: readonly string[] = []): Promise<Command> {
   const root = withGlobals(group('bridge', 'bridge send ben "the build is green"'))
     .description('Signed messages between coding agents and their owner, through a node of your own.')
     .version(version, '-V, --version', 'print the version')
     .hook('preAction', (_root, action) =>
       context.configure(action.optsWithGlobals(), { onlyPrints: printsOnly(action) }),
     )
-    .addCommand(enrollCommand(context))
-    .addCommand(whoamiCommand(context))
-    .addCommand(peersCommand(context))
-    .addCommand(conversationsCommand(context))
-    .addCommand(listenCommand(context))
-    .addCommand(inboxCommand(context))
-    .addCommand(sendCommand(context))
-    .addCommand(askCommand(context))
-    .addCommand(replyCommand(context))
-    .addCommand(ackCommand(context))
-    .addCommand(historyCommand(context))
-    .addCommand(statusCommand(context))
-    .addCommand(guideCommand(context))
-    .addCommand(scheduleCommand(context))
-    .addCommand(keyCommand(context))
-    .addCommand(sessionCommand(context))
-    .addCommand(outboxCommand(context))
-    .addCommand(adminCommand(context))
-    .addCommand(serverCommand(context))
+  const typed = typedCommand(argv)
+  const needed = typed === undefined ? Object.values(commands) : [typed]
+  for (const make of await Promise.all(needed.map((load) => load()))) root.addCommand(make(context))
   speakThrough(root, context)
   return root
+}
+
+/** What the first word names; undefined where the whole tree is needed to tell what is wrong with it. */
+function typedCommand(argv: readonly string[]): Load | undefined {
+  let words = argv
+  for (let [word] = words; word?.startsWith('-'); [word] = words)
+    words = words.slice(word === '--profile' ? 2 : 1)
+  const [word = ''] = words
+  return Object.hasOwn(commands, word) ? commands[word] : undefined
 }
 
 /** Help goes to standard output or error as commander decides; its error lines are left to run.ts. */

@@ -50,7 +50,8 @@ async function outputEnding(ending: Ending, { io, onlyPrints }: CliContext): Pro
 
 async function endingOf(argv: readonly string[], context: CliContext): Promise<Ending> {
   try {
-    await program(context).parseAsync([...argv], { from: 'user' })
+    const root = await program(context, argv)
+    await root.parseAsync([...argv], { from: 'user' })
     return { exit: 'done' }
   } catch (error) {
     if (context.signal.aborted) return interruptedEnding(context)

@@ -108,7 +108,17 @@ export class Bridge {
     })
     const { outbox, onFlushed, onKept } = options
     const resolve: CourierOptions['resolve'] = (draft, call) => this.#resolve(draft, call)
-    this.#courier = new Courier({ transport, keeper, outbox, random, resolve, onFlushed, onKept })
+    const remembered: CourierOptions['remembered'] = (draft) => this.#remembered(draft)
+    this.#courier = new Courier({
+      transport,
+      keeper,
+      outbox,
+      random,
+      resolve,
+      remembered,
+      onFlushed,
+      onKept,
+    })
     const call: Call = (entry, input, callOptions) => this.call(entry, input, callOptions)
     this.messages = new Messages(call, (draft, callOptions) => this.#sendDraft(draft, callOptions))
     this.conversations = new Conversations(call)
@@ -214,6 +224,11 @@ export class Bridge {
       if (error instanceof BridgeError && error.code === 'not_found') await this.directory.forget()
       throw error
     }
+  }
+
+  async #remembered({ to, ...message }: MessageDraft): Promise<CallInput<typeof messages.send> | undefined> {
+    const address = to === undefined ? undefined : await this.directory.known(to)
+    return address && { body: { ...address, ...message } }
   }
 
   /** Who a draft goes to, as the service wants it. */

@@ -38,6 +38,8 @@ export interface CourierOptions {
   readonly random: (bytes: number) => Buffer
   /** Makes a draft into the input of `messages.send`. */
   readonly resolve: (draft: MessageDraft, options: CallOptions) => Promise<CallInput<typeof messages.send>>
+  /** {@link resolve} as far as it asks nobody. */
+  readonly remembered: (draft: MessageDraft) => Promise<CallInput<typeof messages.send> | undefined>
   /** Told of every kept entry that was sent before a mutation. */
   readonly onFlushed?: ((flushed: Flushed) => void) | undefined
   /** Told of every entry that this courier leaves in the outbox. */
@@ -79,7 +81,10 @@ export class Courier {
   /** A message whose recipient may have to be looked up first. */
   async sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<unknown> {
     const key = options.idempotencyKey ?? freshKey(this.#options.random)
-    return this.#mutate({ idempotency_key: key, request: null, draft }, options)
+    // Where nothing has to be looked up, the one entry that is written holds the request itself.
+    const input = await this.#options.remembered(draft)
+    const request = input === undefined ? null : prepare(messages.send, input, key)
+    return this.#mutate({ idempotency_key: key, request, draft }, options)
   }
 
   /** Send what is kept: what is due, or exactly these. Stops where the node is away or refuses the identity. */

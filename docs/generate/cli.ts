@@ -20,7 +20,7 @@ interface Asked {
 }
 
 export async function cliPage(): Promise<string> {
-  const paths = leavesOf(tree(nowhere)).map(pathOf)
+  const paths = leavesOf(await tree(nowhere)).map(pathOf)
   const asked: Asked[] = []
   for (const path of paths) asked.push(await ask(path))
   return page('Command line', [
@@ -32,7 +32,7 @@ export async function cliPage(): Promise<string> {
       asked.map(({ command, path }) => [link(code(path), '', path), command.description()]),
     ),
     '## Options of every command',
-    table(['option', ''], tree(nowhere).options.map(optionRow)),
+    table(['option', ''], (await tree(nowhere)).options.map(optionRow)),
     '## Each command',
     ...asked.map(section),
     '## Environment',
@@ -51,7 +51,7 @@ export async function cliPage(): Promise<string> {
 const nowhere = (): Writable => new PassThrough()
 
 /** The tree of the real program, over a standard output of our own. */
-function tree(output: () => Writable): Command {
+function tree(output: () => Writable): Promise<Command> {
   const streams = { stdin: new PassThrough(), stdout: output(), stderr: new PassThrough() }
   return program(
     createContext({
@@ -76,7 +76,7 @@ function pathOf(command: Command): string {
 async function ask(path: string): Promise<Asked> {
   const words = path.split(' ').slice(1)
   let help = ''
-  const root = tree(
+  const root = await tree(
     () =>
       new Writable({
         write(chunk: Buffer, _encoding, done) {

@@ -16,7 +16,23 @@ function commands(root: Command, words: string[] = []): { command: Command; word
     return [{ command: child, words: path }, ...commands(child, path)]
   })
 }
-const tree = commands(program(framed().context))
+const tree = commands(await program(framed().context))
+
+test.each([
+  [['send', 'ben', 'listen'], ['send']],
+  [['--profile', 'send', '--json', 'outbox', 'list'], ['outbox']],
+  [['--profile=send', 'peers'], ['peers']],
+])('of %j only what is typed is built', async (argv, built) => {
+  expect((await program(framed().context, argv)).commands.map((each) => each.name())).toEqual(built)
+})
+
+test.each([[[]], [['help', 'send']], [['--help']], [['snd']], [['--profile', 'send']], [['constructor']]])(
+  'of %j the whole tree is built',
+  async (argv) => {
+    const whole = await program(framed().context)
+    expect((await program(framed().context, argv)).commands).toHaveLength(whole.commands.length)
+  },
+)
 
 /** `bridge admin sessions` is itself a command of the contract; its list is what it does alone. */
 const actsAlone = 'admin sessions'
@@ -104,7 +120,7 @@ async function parses(example: string): Promise<void> {
   const line =
     example.replace(/"\$\(.*\)"|\$\(.*\)/, '01980000-0000-7000-8000-000000000001').split(/ [<|] /)[0] ?? ''
   const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
-  const root = program(framed().context)
+  const root = await program(framed().context)
   let ran = ''
   for (const { command: each, words: path } of commands(root)) {
     if (each.commands.length === 0)

@@ -132,13 +132,13 @@ test.each(endpoints.map((entry) => ({ id: entry.id, entry })))(
   },
 )
 
-test.each(ids)('a command reaches %s', (id) => {
+test.each(ids)('a command reaches %s', async (id) => {
   const words = commands[id]
   if (typeof words !== 'string') {
     expect(words.none).not.toBe('')
     return
   }
-  const root = program(untouched<CliContext>())
+  const root = await program(untouched<CliContext>())
   const found = words
     .split(' ')
     .reduce<typeof root | undefined>(

@@ -1,5 +1,6 @@
 /** What `npm run build` makes, used as a stranger uses the installed package. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   cpSync,
   mkdirSync,
@@ -14,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { startBridge, type TestBridge } from '../support/bridge.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'published-'))
@@ -64,9 +66,8 @@ describe('bridge', () => {
   test('starts on the oldest Node that it takes', () => {
     const pretend = join(folder, 'oldest.cjs')
     writeFileSync(pretend, `Object.defineProperty(process.versions, 'node', { value: '22.19.0' })`)
-    expect(node('--require', pretend, join(dist, 'bridge.cjs'), '--version').stdout).toBe(
-      `${manifest.version}\n`,
-    )
+    const { stdout } = node('--require', pretend, join(dist, 'bridge.cjs'), 'send', '--help')
+    expect(stdout).toMatch(/^Usage: bridge send/)
   })
 
   test('is launched by a file that the parser of Node 14 can read', () => {
@@ -140,3 +141,64 @@ test('dist holds nothing else', () => {
     ['LICENSES.txt', 'bridge.cjs', 'cli.cjs', 'client.cjs', 'sdk', 'server.cjs'].sort(),
   )
 })
+
+describe('a one-shot command', () => {
+  let bridge: TestBridge
+  const home = join(folder, 'home')
+  const recorder = join(folder, 'recorder.mjs')
+
+  beforeAll(async () => {
+    bridge = await startBridge()
+    writeFileSync(recorder, recorderText)
+    const { id } = await bridge.owner.createAgent(bridge.project.id, 'cleo')
+    const code = await bridge.owner.enrollmentCode(bridge.project.id, id)
+    expect(await installed(['enroll', '--url', bridge.url], `${code}\n`)).toMatchObject({ code: 0 })
+    expect(await installed(['send', 'ada', 'first'])).toMatchObject({ code: 0 })
+  }, 60_000)
+
+  afterAll(() => bridge.close())
+
+  /** The installed program. Not spawnSync: the node that it talks to runs in this process. */
+  async function installed(args: readonly string[], stdin = '', options = '') {
+    const env = { PATH: process.env.PATH, HOME: folder, BRIDGE_HOME: home, NODE_OPTIONS: options }
+    const child = spawn(process.execPath, [join(dist, 'bridge.cjs'), ...args], { env })
+    let stderr = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    child.stdin.end(stdin)
+    child.stdout.resume()
+    const [code] = await once(child, 'close')
+    return { code, stderr }
+  }
+
+  test.each([
+    [['--version'], ['bridge.cjs']],
+    [
+      ['send', '--help'],
+      ['bridge.cjs', 'cli.cjs'],
+    ],
+    [
+      ['send', 'ada', 'again'],
+      ['bridge.cjs', 'cli.cjs', 'client.cjs'],
+    ],
+    [['inbox'], ['bridge.cjs', 'cli.cjs', 'client.cjs']],
+  ])('%j loads its parts of the program, and no package', async (args, files) => {
+    const { code, stderr } = await installed(args, '', `--import=${recorder}`)
+    expect(code, stderr).toBe(0)
+    const loaded = JSON.parse(/^loaded (.*)$/m.exec(stderr)?.[1] ?? 'null') as string[]
+    expect(loaded).toEqual(files)
+  })
+})
+
+/** Names the loaded files of the program, and every package, when the program ends. */
+const recorderText = `
+  import { writeSync } from 'node:fs'
+  import { registerHooks } from 'node:module'
+  const loaded = new Set()
+  registerHooks({ load: (url, context, next) => {
+    const [, place] = /node_modules\\/agent-bridge\\/dist\\/(.*)$/.exec(url) ?? /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url) ?? []
+    if (place !== undefined) loaded.add(place)
+    return next(url, context)
+  } })
+  process.on('exit', () => writeSync(2, 'loaded ' + JSON.stringify([...loaded].sort()) + '\\n'))`

@@ -1,0 +1,54 @@
+/**
+ * The contract for the bundles of clients, as the plain values that it is.
+ *
+ * A client needs method, path and the required fields of an endpoint; the rest of a schema is the server's to check.
+ * Building every schema at each start would cost more than all else that a short command does, so each module of
+ * `sdk/contract` is run here, once, and written down. Functions are left out: a client that imports one fails the build.
+ */
+import { relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Plugin } from 'esbuild'
+
+/** Of an endpoint's schemas a client reads whether they are there, and what they require. */
+const schemaParts: ReadonlySet<string> = new Set(['params', 'query', 'body', 'response'])
+
+export const contractAsValues = (root: string): Plugin => ({
+  name: 'contract-as-values',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]sdk[\\/]contract[\\/].*\.ts$/ }, async ({ path }) => {
+      const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>
+      const exported = Object.entries(module).filter(([, value]) => isWritable(value))
+      const lines = exported.map(
+        ([name, value]) => `export const ${name} = ${written(value, relative(root, path))}`,
+      )
+      return { contents: `${lines.join('\n')}\n`, loader: 'js' }
+    })
+  },
+})
+
+/** Functions make schemas; maps gather them. Neither is for clients. */
+const isWritable = (value: unknown): boolean => typeof value !== 'function' && !(value instanceof Map)
+
+function written(value: unknown, where: string): string {
+  if (value instanceof RegExp) return String(value)
+  if (value instanceof Set) return `/* @__PURE__ */ new Set(${written([...value], where)})`
+  if (Array.isArray(value)) return `[${value.map((each) => written(each, where)).join(',')}]`
+  if (typeof value === 'object' && value !== null) return writtenObject(value, where)
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'function') throw new Error(`${where}: a function stands within a value`)
+  return JSON.stringify(value)
+}
+
+function writtenObject(value: object, where: string): string {
+  const isEntry = 'method' in value && 'path' in value && 'response' in value
+  const fields = Object.entries(value)
+    .filter(([, each]) => each !== undefined)
+    .map(([name, each]) => {
+      const kept = isEntry && schemaParts.has(name) ? required(each as { required?: unknown }) : each
+      return `${JSON.stringify(name)}:${written(kept, where)}`
+    })
+  return `{${fields.join(',')}}`
+}
+
+const required = (schema: { readonly required?: unknown }): object =>
+  schema.required === undefined ? {} : { required: schema.required }
