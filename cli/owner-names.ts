@@ -52,6 +52,10 @@ export const findEnvironment = async (owner: Owner, project: Project, wanted: st
   asId(wanted) ??
   pick('environment', wanted, await gathered(owner.environments.all(project.id, { signal }))).id
 
+/** An administrator. @throws CommandFailure */
+export const findAdministrator = async (owner: Owner, wanted: string, { signal }: Asking) =>
+  pick('administrator', wanted, await gathered(owner.administrators.all({ signal })))
+
 /** By its own id, or the owner conversation of an agent. @throws CommandFailure */
 export async function findConversation(
   owner: Owner,

@@ -23,6 +23,7 @@ export const printOnly: ReadonlySet<string> = new Set([
   'admin history',
   'admin conversations',
   'admin project list',
+  'admin administrator list',
   'admin agent list',
   'admin agent show',
   'admin credential list',

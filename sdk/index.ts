@@ -22,6 +22,7 @@ export type { Challenge, Session, SessionClosed, SessionPolicy } from './contrac
 export { type ErrorCode, errors } from './contract/errors.ts'
 export type { Receipt } from './contract/events.ts'
 export { limits } from './contract/limits.ts'
+export type { Administrator, AdministratorLink } from './contract/owner/administrators.ts'
 export type { Agent, AgentInput } from './contract/owner/agents.ts'
 export type {
   Credential,

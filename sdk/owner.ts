@@ -13,6 +13,7 @@ import { type OwnerSession, signIn } from './contract/owner/sign-in.ts'
 import { nodeHealth } from './node-status.ts'
 import { isOrigin, OwnerCookie } from './owner-cookie.ts'
 import type { Call } from './resources/call.ts'
+import { OwnerAdministrators } from './resources/owner/administrators.ts'
 import { OwnerAgents } from './resources/owner/agents.ts'
 import { OwnerConversations } from './resources/owner/conversations.ts'
 import { OwnerCredentials } from './resources/owner/credentials.ts'
@@ -67,6 +68,7 @@ interface Parts {
 
 export class Owner {
   readonly signIn: OwnerSignIn
+  readonly administrators: OwnerAdministrators
   readonly projects: OwnerProjects
   readonly environments: OwnerEnvironments
   readonly agents: OwnerAgents
@@ -86,6 +88,7 @@ export class Owner {
     this.#parts = parts
     this.session = session
     this.signIn = new OwnerSignIn(call)
+    this.administrators = new OwnerAdministrators(call)
     this.projects = new OwnerProjects(call)
     this.environments = new OwnerEnvironments(call)
     this.agents = new OwnerAgents(call)

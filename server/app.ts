@@ -4,6 +4,7 @@ import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { contract } from '../sdk/contract/index.ts'
 import { limits } from '../sdk/contract/limits.ts'
 import { acknowledgementRoutes } from './acknowledgements/routes.ts'
+import { administratorOwnerRoutes } from './administrators/owner-routes.ts'
 import { agentOwnerRoutes } from './agents/owner-routes.ts'
 import { bootstrapRoutes } from './bootstrap/routes.ts'
 import type { Context } from './context.ts'
@@ -125,6 +126,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     acknowledgementRoutes(api, context)
 
     ownerRoutes(api, context)
+    administratorOwnerRoutes(api, context)
     projectOwnerRoutes(api, context)
     environmentOwnerRoutes(api, context)
     agentOwnerRoutes(api, context)

@@ -58,6 +58,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   password: 'characters of a password',
   setupLinkSeconds: 'seconds of life of a set-up link',
   ownerLinkSeconds: 'seconds of life of a sign-in link',
+  administratorLinkTtlSeconds: 'seconds of life of the sign-in link of an administrator',
   ownerIdleSeconds: 'seconds without use after which a sign-in ends',
   ownerSessionSeconds: 'seconds after which a sign-in ends in any case',
   ownerFreshSeconds: 'seconds in which a sign-in or confirmation is fresh',

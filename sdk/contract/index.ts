@@ -4,6 +4,7 @@
  * Glossary. Each word has one meaning everywhere: wire, database, code, words on a screen.
  *
  * - acknowledge: the recipient says that it recorded a message durably. Reading never acknowledges.
+ * - administrator: a person whom the owner lets in to some projects.
  * - agent: an identity in one project. It holds credentials and at most one active session.
  * - binding: how a credential proves itself: `key` signs, `device` signs and names its machine, `legacy` shows a secret.
  * - connected, listening now: what the service observed; neither proves that a model has read anything.
@@ -28,6 +29,7 @@ import { sessions } from './agent/sessions.ts'
 import { streams } from './agent/streams.ts'
 import type { EndpointSpec } from './endpoint.ts'
 import { health } from './health.ts'
+import { administrators } from './owner/administrators.ts'
 import { agents, recipientKeys as ownerRecipientKeys } from './owner/agents.ts'
 import { credentials, takeovers } from './owner/credentials.ts'
 import { enrollments as ownerEnrollments } from './owner/enrollments.ts'
@@ -54,6 +56,7 @@ export const contract = {
   streams,
   owner: {
     signIn,
+    administrators,
     projects,
     environments,
     agents,

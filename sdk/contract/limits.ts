@@ -67,6 +67,7 @@ export const limits = {
   password: { min: 12, max: 128 },
   setupLinkSeconds: 1800,
   ownerLinkSeconds: 300,
+  administratorLinkTtlSeconds: { min: 60, max: 86_400, default: 3600 },
   ownerIdleSeconds: 3600,
   ownerSessionSeconds: 43_200,
   ownerFreshSeconds: 600,

@@ -10,6 +10,7 @@ export interface OwnerUserRow {
   id: string
   name: string
   role: 'owner' | 'administrator'
+  /** Empty: none was chosen yet, and none matches. */
   password: string
   state: 'enabled' | 'disabled'
   created_at: string
@@ -19,9 +20,17 @@ export interface OwnerUserRow {
 export interface OwnerLinkRow {
   token_sha256: Buffer
   kind: 'setup' | 'sign_in'
+  /** Whom it signs in; null is the owner. */
+  user_id: string | null
   created_at: string
   expires_at: string
   used_at: string | null
+}
+
+export interface ProjectAdministratorRow {
+  user_id: string
+  project_id: string
+  created_at: string
 }
 
 export interface OwnerSessionRow {
@@ -244,6 +253,7 @@ export interface Tables {
   owner_users: OwnerUserRow
   owner_links: OwnerLinkRow
   owner_sessions: OwnerSessionRow
+  project_administrators: ProjectAdministratorRow
   projects: ProjectRow
   environments: EnvironmentRow
   agents: AgentRow

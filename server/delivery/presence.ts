@@ -42,10 +42,14 @@ export interface Presence {
   /** The connection words; `stored` is what the database knows of the agent's newest session. */
   connection(agentId: string, now: Date, stored: StoredContact | undefined): Connection
   /** A person at the owner's API. */
-  touchOwner(now: Date): void
-  ownerConnection(now: Date): Connection
+  touchPerson(userId: string, role: 'owner' | 'administrator', now: Date): void
+  /** Of whoever answers for a project: the owner, and these administrators of it. */
+  ownerConnection(administratorIds: readonly string[], now: Date): Connection
   readonly openWaits: number
 }
+
+/** There is one, whose id agents never learn. */
+const owner = 'owner'
 
 /** The database hears of contact at most this often per session: enough to judge 90 seconds after a restart. */
 const renewalMs = 10_000
@@ -56,7 +60,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
   const agents = new Map<string, Observed>()
   const sessionWaits = new Map<string, { readonly agentId: string; held: number }>()
   let openWaits = 0
-  let ownerContact: Date | undefined
+  const people = new Map<string, Date>()
 
   const observe = (agentId: string): Observed => {
     const known = agents.get(agentId)
@@ -122,10 +126,14 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       return overdue.map(([sessionId]) => sessionId)
     },
     hasOpenWait: (agentId) => (agents.get(agentId)?.waits ?? 0) > 0,
-    touchOwner(now) {
-      ownerContact = now
+    touchPerson(userId, role, now) {
+      people.set(role === 'owner' ? owner : userId, now)
     },
-    ownerConnection: (now) => describe(observedOwner(ownerContact), undefined, now),
+    ownerConnection(administratorIds, now) {
+      const contacts = [owner, ...administratorIds].flatMap((each) => people.get(each) ?? [])
+      const last = contacts.toSorted((one, other) => one.getTime() - other.getTime()).at(-1)
+      return describe(observedOwner(last), undefined, now)
+    },
     connection: (agentId, now, stored) => describe(agents.get(agentId), stored, now),
   }
 }

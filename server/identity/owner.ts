@@ -102,7 +102,7 @@ export async function proveOwner(
     request_id: request.id,
   }
   request.caller = caller
-  context.presence.touchOwner(context.clock())
+  context.presence.touchPerson(found.user_id, found.role, context.clock())
   if (endpoint.method === 'GET') await renew(context, found.id, found.last_used_at)
 }
 

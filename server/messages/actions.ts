@@ -8,6 +8,7 @@
 import type { MessagePage } from '../../sdk/contract/agent/conversations.ts'
 import type { Message, MessageInput, MessageSent } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { administratorsOf } from '../administrators/store.ts'
 import { agentActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { requireParticipant, requireReadable, requireWritable } from '../conversations/rules.ts'
@@ -46,7 +47,7 @@ export function sendMessage(
         subject: { type: 'message', id: message.id },
         details: { conversation_id: message.conversation_id, sequence: message.sequence, type: message.type },
       })
-      return answer(context, tx, message)
+      return answer(context, tx, message, agent.project_id)
     }),
   )
   return sent.catch((error: unknown) => recordGuard(context, caller, input, error))
@@ -131,9 +132,10 @@ export async function deliver(context: Context, tx: Tx, message: Message): Promi
 }
 
 /** "An agent's send answers { message, recipient: { connection } }, so that it learns at once that nobody is listening." */
-async function answer(context: Context, tx: Tx, message: Message): Promise<MessageSent> {
+async function answer(context: Context, tx: Tx, message: Message, projectId: string): Promise<MessageSent> {
   if (message.recipient.kind === 'owner') {
-    return { message, recipient: { connection: context.presence.ownerConnection(tx.now) } }
+    const people = await administratorsOf(tx.db, projectId)
+    return { message, recipient: { connection: context.presence.ownerConnection(people, tx.now) } }
   }
   const connection = await connectionOf(context, tx.db, message.recipient_agent_id, tx.now)
   return { message, recipient: { connection } }

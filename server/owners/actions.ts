@@ -41,7 +41,7 @@ export async function setUpOwner(
     const password = await context.passwords.hash(input.password)
     return context.write(async (tx) => {
       if ((await store.findOwner(tx.db)) !== undefined) throw new Fault('setup_done')
-      if (!(await store.redeemLink(tx, 'setup', link))) throw deadLink()
+      if ((await store.redeemLink(tx, 'setup', link)) === undefined) throw deadLink()
       const user = await store.insertOwner(tx, input.name, password)
       await recordAudit(tx, {
         kind: 'owner.set_up',
@@ -78,10 +78,12 @@ async function unchanged(tx: Tx, checked: OwnerUserRow): Promise<OwnerUserRow> {
 
 function signInByLink(context: Context, caller: PublicCaller, token: string): Promise<SignedIn> {
   return context.write(async (tx) => {
-    const owner = await store.findOwner(tx.db)
-    const redeemed = await store.redeemLink(tx, 'sign_in', tokenDigest(token))
-    if (owner?.state !== 'enabled' || !redeemed) throw new Fault('sign_in_failed')
-    return begin(context, tx, owner, caller)
+    const link = await store.redeemLink(tx, 'sign_in', tokenDigest(token))
+    if (link === undefined) throw new Fault('sign_in_failed')
+    const whose = link.user_id
+    const user = await (whose === null ? store.findOwner(tx.db) : store.findUserById(tx.db, whose))
+    if (user?.state !== 'enabled') throw new Fault('sign_in_failed')
+    return begin(context, tx, user, caller)
   })
 }
 
@@ -100,7 +102,8 @@ async function checkPassword(
 ): Promise<OwnerUserRow> {
   context.signInDelays.require(key)
   const user = await context.read((db) => store.findUser(db, name))
-  const matches = await context.passwords.matches(password, user?.password, line)
+  // Who has not chosen a password yet is checked like nobody.
+  const matches = await context.passwords.matches(password, user?.password || undefined, line)
   if (user === undefined || !matches || user.state !== 'enabled') {
     context.signInDelays.failed(key)
     throw new Fault('sign_in_failed')

@@ -29,7 +29,7 @@ export function makeLinkToken({ write, random }: Maker, kind: 'setup' | 'sign_in
       throw new Fault('not_found', { message: 'There is no owner yet; make a set-up link instead.' })
     }
     const expires_at = new Date(tx.now.getTime() + lifetimes[kind] * 1000).toISOString()
-    await replaceLink(tx, { token_sha256: tokenDigest(token), kind, expires_at })
+    await replaceLink(tx, { token_sha256: tokenDigest(token), kind, user_id: null, expires_at })
     await recordAudit(tx, {
       kind: kind === 'setup' ? 'owner.setup_link_made' : 'owner.sign_in_link_made',
       actor: systemActor,

@@ -43,12 +43,16 @@ export async function updatePassword(tx: Tx, userId: string, password: string): 
     .execute()
 }
 
-/** A new link of a kind takes the place of the earlier ones. */
+/** A new link of a kind takes the place of the earlier ones for the same person; nobody's name is the owner. */
 export async function replaceLink(
   tx: Tx,
-  link: Pick<OwnerLinkRow, 'token_sha256' | 'kind' | 'expires_at'>,
+  link: Pick<OwnerLinkRow, 'token_sha256' | 'kind' | 'user_id' | 'expires_at'>,
 ): Promise<void> {
-  await tx.db.deleteFrom('owner_links').where('kind', '=', link.kind).execute()
+  await tx.db
+    .deleteFrom('owner_links')
+    .where('kind', '=', link.kind)
+    .where('user_id', 'is', link.user_id)
+    .execute()
   await tx.db
     .insertInto('owner_links')
     .values({ ...link, created_at: tx.nowIso, used_at: null })
@@ -73,17 +77,25 @@ export async function isLinkOpen(
   return link !== undefined
 }
 
-/** Use a link up; false when it is unknown, used or expired. */
-export async function redeemLink(tx: Tx, kind: OwnerLinkRow['kind'], tokenSha256: Buffer): Promise<boolean> {
-  const used = await tx.db
+export async function removeLinksOf(tx: Tx, userId: string): Promise<void> {
+  await tx.db.deleteFrom('owner_links').where('user_id', '=', userId).execute()
+}
+
+/** Use a link up, and tell whose it is; undefined when it is unknown, used or expired. */
+export async function redeemLink(
+  tx: Tx,
+  kind: OwnerLinkRow['kind'],
+  tokenSha256: Buffer,
+): Promise<Pick<OwnerLinkRow, 'user_id'> | undefined> {
+  return tx.db
     .updateTable('owner_links')
     .set({ used_at: tx.nowIso })
     .where('token_sha256', '=', tokenSha256)
     .where('kind', '=', kind)
     .where('used_at', 'is', null)
     .where('expires_at', '>', tx.nowIso)
+    .returning('user_id')
     .executeTakeFirst()
-  return used.numUpdatedRows === 1n
 }
 
 export async function insertSession(

@@ -11,12 +11,13 @@ import type { OwnerCaller } from '../identity/callers.ts'
 
 type Db = Kysely<Tables>
 
-/** The projects that a person may see: all of them, since only the owner signs in so far. */
-const visible = (db: Db, owner: OwnerCaller) =>
-  db
-    .selectFrom('projects')
-    .selectAll()
-    .where((eb) => eb.lit(owner.role === 'owner'))
+/** The projects that a person may see: the owner all of them, an administrator those that it was given. */
+function visible(db: Db, owner: OwnerCaller) {
+  const all = db.selectFrom('projects').selectAll()
+  if (owner.role === 'owner') return all
+  const given = db.selectFrom('project_administrators').select('project_id')
+  return all.where('id', 'in', given.where('user_id', '=', owner.user_id))
+}
 
 /** @throws not_found */
 export async function getProject(db: Db, owner: OwnerCaller, id: string): Promise<ProjectRow> {

@@ -2,6 +2,11 @@
 import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { ackCommand } from './ack.ts'
+import { assignCommand } from './administrator/assign.ts'
+import { createAdministratorCommand } from './administrator/create.ts'
+import { linkAdministratorCommand } from './administrator/link.ts'
+import { listAdministratorsCommand } from './administrator/list.ts'
+import { administratorStateCommand } from './administrator/state.ts'
 import { createAgentCommand } from './agent/create.ts'
 import { listAgentsCommand } from './agent/list.ts'
 import { recipientKeyCommand } from './agent/recipient-key.ts'
@@ -41,6 +46,7 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(sessionsGroup(context))
     .addCommand(passwordCommand(context))
     .addCommand(projectGroup(context))
+    .addCommand(administratorGroup(context))
     .addCommand(environmentGroup(context))
     .addCommand(agentGroup(context))
     .addCommand(pairingGroup(context))
@@ -65,6 +71,16 @@ const projectGroup = (context: CliContext): Command =>
     .addCommand(createProjectCommand(context))
     .addCommand(listProjectsCommand(context))
     .addCommand(projectStateCommand(context))
+
+const administratorGroup = (context: CliContext): Command =>
+  group('administrator', 'bridge admin administrator create kim')
+    .description('Administrators: people to whom you hand projects.')
+    .addCommand(createAdministratorCommand(context))
+    .addCommand(listAdministratorsCommand(context))
+    .addCommand(assignCommand(context, 'assign'))
+    .addCommand(assignCommand(context, 'unassign'))
+    .addCommand(linkAdministratorCommand(context))
+    .addCommand(administratorStateCommand(context))
 
 const environmentGroup = (context: CliContext): Command =>
   group('environment', 'bridge admin environment list')

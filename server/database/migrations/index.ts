@@ -29,6 +29,7 @@ import { sql as m022 } from './022_recipient_keys.ts'
 import { sql as m023 } from './023_contact_schedule.ts'
 import { sql as m024 } from './024_challenges.ts'
 import { sql as m025 } from './025_takeovers.ts'
+import { sql as m026 } from './026_administrators.ts'
 
 export interface Migration {
   readonly number: number
@@ -62,6 +63,7 @@ export const migrations: readonly Migration[] = [
   { number: 23, name: 'contact_schedule', sql: m023 },
   { number: 24, name: 'challenges', sql: m024 },
   { number: 25, name: 'takeovers', sql: m025 },
+  { number: 26, name: 'administrators', sql: m026 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -8,6 +8,8 @@ import { expect } from 'vitest'
 import { callerErrors, type EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { ErrorBody } from '../../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
+// Whatever is imported first: the schemas get their names when the contract is loaded.
+import '../../../sdk/contract/index.ts'
 import { namedSchemas } from '../../../sdk/contract/primitives.ts'
 import type { Reply } from '../../support/http.ts'
 

@@ -1,4 +1,5 @@
 /** Every endpoint's cases. An endpoint without an entry, or a code without a case, does not compile. */
+import { administratorCases } from './administrator-cases.ts'
 import { agentCases } from './agent-cases.ts'
 import type { Cases } from './case.ts'
 import { ownerCases } from './owner-cases.ts'
@@ -6,4 +7,11 @@ import { publicCases } from './public-cases.ts'
 import { signInCases } from './sign-in-cases.ts'
 import { streamCases } from './stream-cases.ts'
 
-export const cases: Cases = { ...publicCases, ...agentCases, ...signInCases, ...ownerCases, ...streamCases }
+export const cases: Cases = {
+  ...publicCases,
+  ...agentCases,
+  ...signInCases,
+  ...administratorCases,
+  ...ownerCases,
+  ...streamCases,
+}

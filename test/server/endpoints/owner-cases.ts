@@ -62,7 +62,7 @@ async function written(world: World) {
 }
 
 export const ownerCases: SomeCases<
-  Exclude<Extract<EndpointId, `owner.${string}`>, `owner.signIn.${string}`>
+  Exclude<Extract<EndpointId, `owner.${string}`>, `owner.${'signIn' | 'administrators'}.${string}`>
 > = {
   'owner.projects.list': { success: async (world) => ({ by: world.owner, query: '?limit=1' }), refusals: {} },
   'owner.projects.create': {

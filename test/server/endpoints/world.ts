@@ -13,7 +13,7 @@ import { startServer } from '../../../server/server.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { enroll } from '../../support/agent.ts'
 import { type BridgeOptions, startBridge, type TestBridge } from '../../support/bridge.ts'
-import { exchange } from '../../support/http.ts'
+import { exchange, type Reply } from '../../support/http.ts'
 import { cookieOf, TestOwner } from '../../support/owner.ts'
 
 export interface Pair {
@@ -91,18 +91,41 @@ export class World {
 
   /** One more session of the owner, by a link from the host. */
   async signedIn(): Promise<TestOwner> {
+    return this.#signedInBy(await this.linkToken())
+  }
+
+  /** What following a one-time sign-in link answers. */
+  follow(token: string): Promise<Reply> {
     const { url } = this.bridge
-    const reply = await exchange(url, {
+    return exchange(url, {
       method: 'POST',
       target: '/api/admin/session',
       headers: [
         ['Origin', url],
         ['Content-Type', 'application/json'],
       ],
-      body: JSON.stringify({ link_token: await this.linkToken() }),
+      body: JSON.stringify({ link_token: token }),
     })
+  }
+
+  async #signedInBy(token: string): Promise<TestOwner> {
+    const reply = await this.follow(token)
     if (reply.status !== 200) throw new Error(`the link was refused: ${reply.text}`)
-    return new TestOwner(url, cookieOf(reply))
+    return new TestOwner(this.bridge.url, cookieOf(reply))
+  }
+
+  /** An administrator of no project, who just signed in. */
+  async administrator(): Promise<{ readonly id: string; readonly by: TestOwner }> {
+    const { administrator, link } = await this.owner.ok<{ administrator: { id: string }; link: string }>({
+      target: '/api/admin/administrators',
+      body: { name: this.name('administrator') },
+    })
+    return { id: administrator.id, by: await this.#signedInBy(new URL(link).hash.slice(1)) }
+  }
+
+  async assign(administratorId: string, projectId: string, assigned: boolean): Promise<void> {
+    const body = { project_id: projectId, assigned }
+    await this.owner.ok({ target: `/api/admin/administrators/${administratorId}/assign`, body })
   }
 
   async linkToken(): Promise<string> {

@@ -1,0 +1,140 @@
+/**
+ * What the owner does to administrators: let them in, give them projects, take them away.
+ *
+ * Nobody chooses a password for somebody else: a new administrator signs in with a one-time link and sets its own.
+ *
+ * Contract §10.
+ */
+import { limits } from '../../sdk/contract/limits.ts'
+import type {
+  Administrator,
+  AdministratorInput,
+  AdministratorLink,
+  AdministratorLinkInput,
+  AdministratorStateInput,
+  AssignmentInput,
+} from '../../sdk/contract/owner/administrators.ts'
+import { ownerActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { PageQuery } from '../database/page.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
+import { linkUrl } from '../owners/links.ts'
+import { endAllSessions, findUser, removeLinksOf, replaceLink } from '../owners/store.ts'
+import { getProject } from '../projects/store.ts'
+import * as store from './store.ts'
+
+export function listAdministrators(context: Context, caller: OwnerCaller, query: PageQuery) {
+  return readAsOwner(context, caller, async (db) => {
+    const { items: administrators, ...page } = await store.listAdministrators(db, query)
+    return { administrators, ...page }
+  })
+}
+
+export function createAdministrator(
+  context: Context,
+  caller: OwnerCaller,
+  input: AdministratorInput,
+): Promise<AdministratorLink> {
+  const token = context.random(32).toString('base64url')
+  return writeAsOwner(context, caller, async (tx) => {
+    if ((await findUser(tx.db, input.name)) !== undefined) throw new Fault('name_taken')
+    const id = await store.insertAdministrator(tx, input.name)
+    await record(tx, caller, { kind: 'administrator.created', id, details: { name: input.name } })
+    return issueLink(context, tx, { id, token, ttl: input.ttl_seconds })
+  })
+}
+
+/** For somebody who lost the password: the old one stays good until a new one is set. */
+export function linkAdministrator(
+  context: Context,
+  caller: OwnerCaller,
+  id: string,
+  input: AdministratorLinkInput,
+): Promise<AdministratorLink> {
+  const token = context.random(32).toString('base64url')
+  return writeAsOwner(context, caller, async (tx) => {
+    const { state } = await store.getAdministrator(tx.db, id)
+    if (state === 'disabled') {
+      throw new Fault('state_conflict', {
+        message: 'This administrator is disabled; enable it first.',
+        details: { state },
+      })
+    }
+    const issued = await issueLink(context, tx, { id, token, ttl: input.ttl_seconds })
+    const details = { expires_at: issued.expires_at }
+    await record(tx, caller, { kind: 'administrator.link_made', id, details })
+    return issued
+  })
+}
+
+interface Link {
+  readonly id: string
+  readonly token: string
+  readonly ttl: number | undefined
+}
+
+/** Takes the place of an earlier link of the same person. */
+async function issueLink(context: Context, tx: Tx, { id, token, ttl }: Link): Promise<AdministratorLink> {
+  const seconds = ttl ?? limits.administratorLinkTtlSeconds.default
+  const expires_at = new Date(tx.now.getTime() + seconds * 1000).toISOString()
+  await replaceLink(tx, { token_sha256: tokenDigest(token), kind: 'sign_in', user_id: id, expires_at })
+  const administrator = await store.viewAdministrator(tx.db, id)
+  return { administrator, link: linkUrl(context.portalOrigin(), 'sign_in', token), expires_at }
+}
+
+/** Taking away holds from the next request on; each asks the store again. */
+export function assignProject(
+  context: Context,
+  caller: OwnerCaller,
+  id: string,
+  { project_id, assigned }: AssignmentInput,
+): Promise<Administrator> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const { name } = await store.getAdministrator(tx.db, id)
+    const project = await getProject(tx.db, caller, project_id)
+    const change = assigned ? store.assign : store.unassign
+    if (await change(tx, id, project.id)) {
+      const kind = assigned ? 'administrator.assigned' : 'administrator.unassigned'
+      await record(tx, caller, { kind, id, project_id: project.id, details: { name } })
+    }
+    return store.viewAdministrator(tx.db, id)
+  })
+}
+
+export function setAdministratorState(
+  context: Context,
+  caller: OwnerCaller,
+  id: string,
+  { state }: AdministratorStateInput,
+): Promise<AdministratorStateInput> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const administrator = await store.getAdministrator(tx.db, id)
+    if (administrator.state === state) return { state }
+    await store.updateState(tx, id, state)
+    await record(tx, caller, { kind: `administrator.${state}`, id, details: { name: administrator.name } })
+    if (state === 'disabled') {
+      await endAllSessions(tx, id)
+      await removeLinksOf(tx, id)
+    }
+    return { state }
+  })
+}
+
+interface Recorded {
+  readonly kind: `administrator.${string}`
+  readonly id: string
+  readonly project_id?: string
+  readonly details: Readonly<Record<string, unknown>>
+}
+
+const record = (tx: Tx, caller: OwnerCaller, { kind, id, project_id, details }: Recorded): Promise<void> =>
+  recordAudit(tx, {
+    kind,
+    actor: ownerActor(caller),
+    project_id: project_id ?? null,
+    subject: { type: 'owner_user', id },
+    details,
+  })

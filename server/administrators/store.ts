@@ -1,0 +1,106 @@
+/** The SQL of administrators and of the projects that they were given. The owner is none of them. */
+import type { Kysely } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Administrator } from '../../sdk/contract/owner/administrators.ts'
+import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { prepared } from '../database/prepared.ts'
+import type { OwnerUserRow, Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+
+type Db = Kysely<Tables>
+
+const administrators = (db: Db) =>
+  db.selectFrom('owner_users').selectAll().where('role', '=', 'administrator')
+
+/** @throws not_found, for the owner as well */
+export async function getAdministrator(db: Db, id: string): Promise<OwnerUserRow> {
+  const row = await administrators(db).where('id', '=', id).executeTakeFirst()
+  if (row === undefined) throw new Fault('not_found')
+  return row
+}
+
+export async function listAdministrators(
+  db: Db,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<Page<Administrator>> {
+  const rows = await administrators(db)
+    .where('id', '>', after ?? beforeAll)
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute()
+  const assigned = await projectIds(
+    db,
+    rows.map(({ id }) => id),
+  )
+  return toPage(rows, limit, after, (row) => toAdministrator(row, assigned.get(row.id) ?? []))
+}
+
+export async function viewAdministrator(db: Db, id: string): Promise<Administrator> {
+  const row = await getAdministrator(db, id)
+  return toAdministrator(row, (await projectIds(db, [id])).get(id) ?? [])
+}
+
+/** The projects of each of these people. */
+async function projectIds(db: Db, userIds: readonly string[]): Promise<Map<string, string[]>> {
+  const rows = await db
+    .selectFrom('project_administrators')
+    .select(['user_id', 'project_id'])
+    .where('user_id', 'in', [...userIds, ''])
+    .orderBy('project_id')
+    .execute()
+  const found = new Map<string, string[]>()
+  for (const { user_id, project_id } of rows) found.set(user_id, [...(found.get(user_id) ?? []), project_id])
+  return found
+}
+
+const toAdministrator = (row: OwnerUserRow, project_ids: string[]): Administrator => ({
+  id: row.id,
+  name: row.name,
+  state: row.state,
+  has_password: row.password !== '',
+  project_ids,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+})
+
+export async function insertAdministrator(tx: Tx, name: string): Promise<string> {
+  const id = tx.id()
+  const times = { created_at: tx.nowIso, updated_at: tx.nowIso }
+  const row = { id, name, role: 'administrator', password: '', state: 'enabled', ...times } as const
+  await tx.db.insertInto('owner_users').values(row).execute()
+  return id
+}
+
+export async function updateState(tx: Tx, id: string, state: OwnerUserRow['state']): Promise<void> {
+  await tx.db.updateTable('owner_users').set({ state, updated_at: tx.nowIso }).where('id', '=', id).execute()
+}
+
+/** Whether anything changed. */
+export async function assign(tx: Tx, userId: string, projectId: string): Promise<boolean> {
+  const done = await tx.db
+    .insertInto('project_administrators')
+    .values({ user_id: userId, project_id: projectId, created_at: tx.nowIso })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return done.numInsertedOrUpdatedRows === 1n
+}
+
+/** Whether anything changed. */
+export async function unassign(tx: Tx, userId: string, projectId: string): Promise<boolean> {
+  const done = await tx.db
+    .deleteFrom('project_administrators')
+    .where('user_id', '=', userId)
+    .where('project_id', '=', projectId)
+    .executeTakeFirst()
+  return done.numDeletedRows === 1n
+}
+
+const ofProject = prepared<{ project_id: string }>()((db, p) =>
+  db.selectFrom('project_administrators').select('user_id').where('project_id', '=', p('project_id')),
+)
+
+/** Everybody but the owner who may see a project. */
+export async function administratorsOf(db: Db, projectId: string): Promise<string[]> {
+  return (await ofProject.all(db, { project_id: projectId })).map(({ user_id }) => user_id)
+}
