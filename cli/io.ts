@@ -18,6 +18,8 @@ export interface Streams {
 export interface Io {
   /** Data. */
   out(text: string): void
+  /** {@link out}, and whether the text was handed over: false when nothing can be written any more. */
+  handOver(text: string): Promise<boolean>
   /** Everything else. */
   err(text: string): void
   /** Resolves when everything written so far has been handed over, or nobody reads it any more. */
@@ -48,6 +50,11 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
     out: (text) => {
       if (closedBy === undefined) stdout.write(text)
     },
+    handOver: (text) =>
+      new Promise((resolve) => {
+        if (closedBy !== undefined) resolve(false)
+        else stdout.write(text, (error) => resolve(error === undefined || error === null))
+      }),
     err: (text) => {
       // Nobody reads what went wrong either: there is nobody to tell.
       stderr ??= streams.stderr.on('error', () => {})

@@ -7,7 +7,7 @@
  */
 import type { Message } from '../sdk/index.ts'
 import { fenced, oneLine } from './plain-text.ts'
-import { relative } from './words.ts'
+import { ago, relative } from './words.ts'
 
 export interface Reader {
   /** The name of the profile's project: every message of it belongs there. */
@@ -18,7 +18,7 @@ export interface Reader {
 export function messageText(message: Message, { project, now }: Reader): string {
   const { id, sequence, conversation_id: conversation, in_reply_to: original } = message
   const lines = [
-    `${message.type} from ${senderWords(message)}, project ${oneLine(project)}, ${relative(message.created_at, now)}`,
+    `${message.type} from ${senderWords(message)}, project ${oneLine(project)}, ${ago(message.created_at, now)}`,
     `id ${id}, number ${sequence} in conversation ${conversation}`,
   ]
   if (original !== null) lines.push(`replies to ${original}`)

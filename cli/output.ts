@@ -15,6 +15,14 @@ export interface Output {
   result(wire: unknown, text: string): void
   /** One of many, as it comes. */
   item(wire: unknown, text: string): void
+  /** {@link item}; resolves when it was written, to false when it could not be. */
+  handOver(wire: unknown, text: string): Promise<boolean>
+  /**
+   * {@link result} of what has happened whoever reads it: on standard error when standard output takes nothing, and then
+   * that output was lost is no failure of the command.
+   */
+  resultSomewhere(wire: unknown, text: string): Promise<void>
+  readonly isToldElsewhere: boolean
   /** A table with a header for people; the same document for programs. */
   table(wire: unknown, header: readonly string[], rows: readonly (readonly string[])[], empty: string): void
   /** For the person who watches; never data. */
@@ -22,14 +30,25 @@ export interface Output {
 }
 
 export function createOutput(io: Io, settings: { readonly json: boolean }): Output {
-  const print = (wire: unknown, text: string) =>
-    io.out(settings.json ? `${plainJson(wire)}\n` : `${neutralize(text)}\n`)
+  const printed = (wire: unknown, text: string) =>
+    settings.json ? `${plainJson(wire)}\n` : `${neutralize(text)}\n`
+  const print = (wire: unknown, text: string) => io.out(printed(wire, text))
+  let isToldElsewhere = false
   return {
+    get isToldElsewhere() {
+      return isToldElsewhere
+    },
+    resultSomewhere: async (wire, text) => {
+      if (await io.handOver(printed(wire, text))) return
+      isToldElsewhere = true
+      io.err(printed(wire, text))
+    },
     get json() {
       return settings.json
     },
     result: print,
     item: print,
+    handOver: (wire, text) => io.handOver(printed(wire, text)),
     table: (wire, header, rows, empty) => {
       if (settings.json || rows.length > 0) print(wire, tableText(header, rows))
       else io.err(`${empty}\n`)

@@ -6,7 +6,7 @@
  * - `pending-<of the code>.pem`: a key that is being enrolled. Stored before the node is asked, so a lost answer costs
  *   nothing.
  * - `session.json`, `peers.json`: what the last commands learnt; shared by all processes of the profile.
- * - `outbox/`, `journal.jsonl`, `listen.lock`.
+ * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock for each question that an `ask` waits for.
  *
  * Contract §12.
  */
@@ -44,6 +44,7 @@ export function profilePaths(home: string, name: string) {
     outbox: join(folder, 'outbox'),
     journal: join(folder, 'journal.jsonl'),
     lock: join(folder, 'listen.lock'),
+    asks: join(folder, 'asks'),
   }
 }
 export type ProfilePaths = ReturnType<typeof profilePaths>

@@ -1,12 +1,13 @@
-/** What `listen` does with a page: show its new messages, or run a command for each. Contract §12. */
-import type { Journal, OfferedMessage, ReceivedPage } from '../sdk/index.ts'
+/** What `listen` does with messages: show those that nobody was shown, or run a command for each. Contract §12. */
+import type { Journal, Message } from '../sdk/index.ts'
 import type { Agent } from './agent.ts'
 import type { CliContext } from './context.ts'
 import { messageText } from './message-text.ts'
+import { isAwaited } from './open-asks.ts'
 import { type CommandEnd, runForMessage } from './run-for-message.ts'
 
-/** True when the page held something new. */
-export type Recipient = (page: Pick<ReceivedPage, 'messages'>) => Promise<boolean>
+/** True when there was something new. */
+export type Recipient = (messages: readonly Message[]) => Promise<boolean>
 
 export interface Receiving {
   readonly context: CliContext
@@ -15,38 +16,44 @@ export interface Receiving {
   readonly options: { readonly exec?: string; readonly ack: 'journal' | 'manual' }
 }
 
-/** Record, print, and with `--ack journal` acknowledge what was printed. */
-export function shower({ context, agent, journal, options }: Receiving): Recipient {
-  const { io, output, clock } = context
-  return async ({ messages }) => {
-    // An `ask` beside this one may have shown some of them.
-    await journal.catchUp()
-    const fresh = messages.filter(({ id }) => !journal.has(id))
-    await journal.record(fresh)
-    const reader = { project: agent.profile.identity.project.name, now: clock() }
-    for (const message of fresh) output.item(message, `${messageText(message, reader)}\n`)
-    await io.drained()
-    // Recorded long ago, but the acknowledgement was lost: with `journal` a redelivery is acknowledged too.
-    if (options.ack === 'journal' && io.closedBy === undefined) {
-      await acknowledge(
-        context,
-        agent,
-        messages.map(({ id }) => id),
-      )
-    }
-    return fresh.length > 0
+/**
+ * Record, print, note that it was printed, and with `--ack journal` acknowledge what was printed.
+ *
+ * What could not be written is not noted: the next `listen` prints it.
+ */
+export function shower(receiving: Receiving): Recipient {
+  const { context, agent, journal, options } = receiving
+  return async (messages) => {
+    const fresh = (await recorded(receiving, messages)).filter(({ id }) => !journal.isPrinted(id))
+    const printed = await printAll(receiving, fresh)
+    // Printed long ago, but the acknowledgement was lost: with `journal` a redelivery is acknowledged too.
+    const shown = messages.map(({ id }) => id).filter((id) => journal.isPrinted(id))
+    const isRead = context.io.closedBy === undefined
+    if (options.ack === 'journal' && isRead && shown.length > 0) await acknowledge(context, agent, shown)
+    return printed > 0
   }
 }
 
+/** How many were written; it ends where nothing can be written any more. */
+async function printAll({ context, agent, journal }: Receiving, messages: readonly Message[]) {
+  const reader = { project: agent.profile.identity.project.name, now: await agent.bridge.now() }
+  let printed = 0
+  for (const message of messages) {
+    if (!(await context.output.handOver(message, `${messageText(message, reader)}\n`))) break
+    await journal.recordPrinted([message.id])
+    printed += 1
+  }
+  return printed
+}
+
 /** Record, run the command, and acknowledge when it exits 0. A redelivery is a new try, unless the command succeeded. */
-export function runner({ context, agent, journal, options }: Receiving): Recipient {
+export function runner(receiving: Receiving): Recipient {
+  const { context, agent, journal, options } = receiving
   const { output, signal } = context
   const { exec: command = '' } = options
-  return async ({ messages }) => {
-    await journal.catchUp()
-    await journal.record(messages.filter(({ id }) => !journal.has(id)))
+  return async (messages) => {
     let ran = false
-    for (const message of messages) {
+    for (const message of await recorded(receiving, messages)) {
       if (signal.aborted) break
       if (!journal.isDone(message.id)) {
         ran = true
@@ -61,6 +68,18 @@ export function runner({ context, agent, journal, options }: Receiving): Recipie
   }
 }
 
+/**
+ * Record what is new. An `ask` beside this one may have shown some of it; the answer that one waits for now is left to
+ * it, so that nobody is told twice. Should it end without, the answer comes again.
+ */
+async function recorded({ agent, journal }: Receiving, messages: readonly Message[]): Promise<Message[]> {
+  await journal.catchUp()
+  await journal.record(messages.filter(({ id }) => !journal.has(id)))
+  const mine: Message[] = []
+  for (const message of messages) if (!(await isAwaited(agent.paths.asks, message))) mine.push(message)
+  return mine
+}
+
 /** Acknowledge; while the node is away the outbox keeps it, and listening goes on. */
 async function acknowledge(context: CliContext, { bridge }: Agent, ids: readonly string[]): Promise<void> {
   try {
@@ -72,7 +91,7 @@ async function acknowledge(context: CliContext, { bridge }: Agent, ids: readonly
   }
 }
 
-function endText({ id }: OfferedMessage, { code, signal }: CommandEnd): string {
+function endText({ id }: Message, { code, signal }: CommandEnd): string {
   if (code === 0) return `handled and acknowledged ${id}`
   const how = code === null ? `was ended by ${signal}` : `exited ${code}`
   return `the command ${how} for ${id}, which comes again`

@@ -7,7 +7,7 @@
  * Contract §12.
  */
 import { spawn } from 'node:child_process'
-import type { OfferedMessage } from '../sdk/index.ts'
+import type { Message } from '../sdk/index.ts'
 
 export interface CommandEnd {
   /** Null when a signal ended it. */
@@ -16,11 +16,7 @@ export interface CommandEnd {
 }
 
 /** Resolves when the command has ended. Rejects when there is no shell to run it. */
-export function runForMessage(
-  command: string,
-  message: OfferedMessage,
-  signal: AbortSignal,
-): Promise<CommandEnd> {
+export function runForMessage(command: string, message: Message, signal: AbortSignal): Promise<CommandEnd> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, { shell: true, detached: true, stdio: ['pipe', 'inherit', 'inherit'] })
     const end = () => endGroup(child.pid)

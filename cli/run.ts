@@ -39,9 +39,9 @@ export async function run(argv: readonly string[], context: CliContext): Promise
  * A result that nobody got is no success, unless its reader went away by choice; then what only prints is done. A failure
  * stays what it is.
  */
-async function outputEnding(ending: Ending, { io, onlyPrints }: CliContext): Promise<Ending> {
+async function outputEnding(ending: Ending, { io, onlyPrints, output }: CliContext): Promise<Ending> {
   await io.drained()
-  if (io.closedBy === undefined) return ending
+  if (io.closedBy === undefined || output.isToldElsewhere) return ending
   const isCutOff = onlyPrints && ending.exit === 'interrupted'
   if (io.closedBy === 'EPIPE') return isCutOff ? { exit: 'done' } : ending
   if (ending.exit !== 'done' && !isCutOff) return ending
@@ -54,16 +54,18 @@ async function endingOf(argv: readonly string[], context: CliContext): Promise<E
     await root.parseAsync([...argv], { from: 'user' })
     return { exit: 'done' }
   } catch (error) {
-    if (context.signal.aborted) return interruptedEnding(context)
+    if (context.signal.aborted) return interruptedEnding(context, error)
     if (error instanceof CommanderError) return usageEnding(error)
     return failureEnding(error, context)
   }
 }
 
 /** Who breaks off a send believes that nothing was sent; what the outbox keeps goes out all the same. */
-function interruptedEnding({ keptIds }: CliContext): Ending {
+function interruptedEnding({ keptIds }: CliContext, error: unknown): Ending {
   const kept = keptIds.at(-1)
-  if (kept === undefined) return { exit: 'interrupted' }
+  if (kept === undefined) {
+    return error instanceof CommandFailure && error.exit === 'interrupted' ? endingOfFailure(error) : silent
+  }
   const message = `interrupted; the outbox keeps ${kept}`
   return {
     exit: 'interrupted',
@@ -82,9 +84,13 @@ function usageEnding(error: CommanderError): Ending {
   return { exit: 'usage', message: message.replace(/^error: /, ''), hint }
 }
 
+const silent: Ending = { exit: 'interrupted' }
+
+const endingOfFailure = ({ exit, message, hint }: CommandFailure): Ending => ({ exit, message, hint })
+
 /** Words and exit code of anything that a command threw. */
 export async function failureEnding(error: unknown, context: CliContext): Promise<Ending> {
-  if (error instanceof CommandFailure) return { exit: error.exit, message: error.message, hint: error.hint }
+  if (error instanceof CommandFailure) return endingOfFailure(error)
   // Loaded only now: a usage error must not pay for it.
   const { BridgeError, LocalError } = await import('../sdk/index.ts')
   if (error instanceof BridgeError) {

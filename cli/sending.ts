@@ -39,10 +39,15 @@ export const after = (now: Date, secondsLater: number): string =>
   new Date(now.getTime() + secondsLater * 1000).toISOString()
 
 /** Says that a message is stored, and whether somebody listens for it. @throws CommandFailure when that was required. */
-export function tellSent(context: CliContext, sent: MessageSent, options: SendingOptions): void {
+export async function tellSent(
+  context: CliContext,
+  sent: MessageSent,
+  options: SendingOptions,
+): Promise<void> {
   const { message, recipient } = sent
-  const words = connectionWords(recipient.connection, context.clock())
-  context.output.result(sent, `stored ${message.id} as number ${message.sequence}\nrecipient: ${words}`)
+  const words = connectionWords(recipient.connection, await (await context.bridge()).now())
+  const text = `stored ${message.id} as number ${message.sequence}\nrecipient: ${words}`
+  await context.output.resultSomewhere(sent, text)
   if (options.requireListening === true && !recipient.connection.listening_now) {
     throw new CommandFailure('nobody_listening', 'stored, but nobody is listening for it', {
       hint: `bridge status ${message.id} tells when it was offered and acknowledged`,

@@ -84,6 +84,8 @@ export class Bridge {
   readonly directory: Directory
   readonly #pool: Pool | undefined
   readonly #courier: Courier
+  readonly #clock: () => Date
+  readonly #keeper: SessionKeeper
   readonly #listening: Listening
   readonly #acknowledged = new AcknowledgedIds()
   readonly #closing = new AbortController()
@@ -97,6 +99,8 @@ export class Bridge {
     const store = options.sessions ?? memorySessions(uuidFrom(random))
     const needsChallenge = identity.record.binding === 'device'
     const keeper = new SessionKeeper({ store, transport: () => transport, client, needsChallenge })
+    this.#clock = clock
+    this.#keeper = keeper
     const transport: Transport = new Transport({
       address: parseBaseUrl(options.baseUrl, options),
       authority: agentAuthority({ identity, keeper, clock, random }),
@@ -195,6 +199,12 @@ export class Bridge {
    */
   schedule(schedule: ContactSchedule, options: CallOptions = {}): Promise<ConnectionModeSet> {
     return this.call(connectionMode.report, { body: schedule }, options)
+  }
+
+  /** The node's time, as far as its difference to this machine's clock is known: what ages of messages are told by. */
+  async now(): Promise<Date> {
+    const { clock_offset_ms: offsetMs } = await this.#keeper.stored()
+    return new Date(this.#clock().getTime() + offsetMs)
   }
 
   /** Send what the outbox kept: what is due, or exactly these entries whatever their age. */

@@ -16,6 +16,7 @@ export {
   type MessageInput,
   type MessageSent,
   type OfferedMessage,
+  type Unacknowledged,
 } from './contract/agent/messages.ts'
 export type { Peer, RecipientKey } from './contract/agent/peers.ts'
 export type { Challenge, Session, SessionClosed, SessionPolicy } from './contract/agent/sessions.ts'

@@ -2,7 +2,9 @@
  * Messages that this machine has recorded: one line each, synced before they are shown.
  *
  * - It remembers ids, so that a redelivery is known for what it is. The newest 20,000 are kept, twice what an inbox holds.
- * - A message is `done` when what it was for has been done; only the runner of `--exec` asks for that.
+ * - A message is `printed` once whoever reads has been handed it, which is noted after the write, so that what was cut off
+ *   in between is found and printed next time. It is `done` when what it was for has been done; only the runner of
+ *   `--exec` asks for that.
  * - At 16 MiB the file becomes `.old` and a new one begins with the remembered ids; so two files bound it.
  * - One process rotates, the holder of the listen lock; others that record beside it only add. It reads what they added
  *   when it is asked to, and before it rotates; they notice when the file that they added to is no longer the journal.
@@ -17,8 +19,11 @@ import { isMissing, makePrivateFolder, storageFailed, syncFolder } from './durab
 
 type Line =
   | { readonly kind: 'message'; readonly recorded_at: string; readonly message: Message }
-  | { readonly kind: 'done'; readonly ids: readonly string[] }
-  | { readonly kind: 'remembered'; readonly ids: readonly string[]; readonly done: readonly string[] }
+  | { readonly kind: 'printed' | 'done'; readonly ids: readonly string[] }
+  | ({ readonly kind: 'remembered'; readonly ids: readonly string[] } & Record<Mark, readonly string[]>)
+
+/** What can be noted of a recorded message. */
+type Mark = 'printed' | 'done'
 
 export interface JournalOptions {
   readonly path: string
@@ -41,7 +46,7 @@ export class Journal {
   readonly #bounds: JournalBounds
   readonly #rotates: boolean
   readonly #recorded = new Set<string>()
-  readonly #done = new Set<string>()
+  readonly #marked: Record<Mark, Set<string>> = { printed: new Set(), done: new Set() }
   #file: FileHandle
   /** How much of the file is remembered, whole lines. */
   #readBytes = 0
@@ -72,7 +77,21 @@ export class Journal {
   }
 
   isDone(id: string): boolean {
-    return this.#done.has(id)
+    return this.#marked.done.has(id)
+  }
+
+  isPrinted(id: string): boolean {
+    return this.#marked.printed.has(id)
+  }
+
+  /** What was recorded and then neither printed nor done: its process ended in between. */
+  get unprinted(): string[] {
+    return [...this.#recorded].filter((id) => !this.isPrinted(id) && !this.isDone(id))
+  }
+
+  /** Whether it has grown so far that its next line begins a new file. */
+  get isFull(): boolean {
+    return this.#readBytes >= this.#bounds.rotateBytes
   }
 
   /** Remember what another process recorded since. @throws LocalError `storage_failed` */
@@ -95,20 +114,37 @@ export class Journal {
     await this.#append([{ kind: 'done', ids }])
   }
 
+  /**
+   * The messages were handed to whoever reads. This outlives the process at once; a power cut may take it, and then they
+   * are printed again.
+   */
+  async recordPrinted(ids: readonly string[]): Promise<void> {
+    await this.#append([{ kind: 'printed', ids }], { synced: false })
+  }
+
+  /** Begin a new file. Only while no other process may: see {@link JournalOptions.rotates}. */
+  async rotate(): Promise<void> {
+    try {
+      await this.#rotate()
+    } catch (error) {
+      throw storageFailed(this.#path, error)
+    }
+  }
+
   async close(): Promise<void> {
     await this.#file.close()
   }
 
-  async #append(lines: readonly Line[]): Promise<void> {
+  async #append(lines: readonly Line[], { synced } = { synced: true }): Promise<void> {
     if (lines.length === 0) return
     try {
       await this.#untorn()
-      if (this.#rotates && this.#readBytes >= this.#bounds.rotateBytes) await this.#rotate()
-      await this.#write(lines)
+      if (this.#rotates && this.isFull) await this.#rotate()
+      await this.#write(lines, synced)
       // It went to a file that was rotated away: what the rotation did not see of it is recorded again.
       while (!this.#rotates && !(await this.#isCurrent())) {
         await this.#reopen()
-        await this.#write(lines)
+        await this.#write(lines, synced)
       }
       // From the file, so that each line is remembered once, in the order in which all processes wrote.
       await this.#readOn()
@@ -117,10 +153,10 @@ export class Journal {
     }
   }
 
-  async #write(lines: readonly Line[]): Promise<void> {
+  async #write(lines: readonly Line[], synced = true): Promise<void> {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
     await this.#file.appendFile(text)
-    await this.#file.datasync()
+    if (synced) await this.#file.datasync()
   }
 
   async #rotate(): Promise<void> {
@@ -129,7 +165,10 @@ export class Journal {
     // Only now: who adds to the file from here on finds that it is not the journal any more.
     await this.#readOn()
     await this.#reopen()
-    await this.#write([{ kind: 'remembered', ids: [...this.#recorded], done: [...this.#done] }])
+    const { printed, done } = this.#marked
+    await this.#write([
+      { kind: 'remembered', ids: [...this.#recorded], printed: [...printed], done: [...done] },
+    ])
   }
 
   async #reopen(): Promise<void> {
@@ -184,10 +223,11 @@ export class Journal {
 
   #remember(line: Line): void {
     if (line.kind === 'message') this.#keep(this.#recorded, [line.message.id])
-    else if (line.kind === 'done') this.#keep(this.#done, line.ids)
+    else if (line.kind !== 'remembered') this.#keep(this.#marked[line.kind], line.ids)
     else {
       this.#keep(this.#recorded, line.ids)
-      this.#keep(this.#done, line.done)
+      this.#keep(this.#marked.printed, line.printed)
+      this.#keep(this.#marked.done, line.done)
     }
   }
 

@@ -6,10 +6,12 @@ import { answers } from '../answers.ts'
 import { type Command, command, id, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
+import { openJournal } from '../journal.ts'
 import { messageText } from '../message-text.ts'
+import { awaiting } from '../open-asks.ts'
 import { after, messageFields, type SendingOptions, withSendingOptions } from '../sending.ts'
 import { messageBody } from '../text-argument.ts'
-import { connectionWords } from '../words.ts'
+import { connectionWords, exactDuration } from '../words.ts'
 
 export interface AskOptions extends SendingOptions {
   readonly timeout: number
@@ -51,19 +53,36 @@ export async function ask(
     options.resume === undefined
       ? await askNow(context, agent.bridge, { peer, text, options })
       : await agent.bridge.messages.get(options.resume, { signal: context.signal })
-  const answer = await waitForAnswer(context, agent.bridge, question, deadline)
+  const answer = await waited(context, question, () =>
+    awaiting(agent.paths.asks, question.id, async () => {
+      const found = await waitForAnswer(context, agent.bridge, question, deadline)
+      if (found !== undefined) await tell(context, agent, found)
+      return found
+    }),
+  )
   if (answer === undefined) {
     throw new CommandFailure(
       'nothing_came',
-      `no answer to ${question.id} within ${options.timeout} seconds`,
+      `no answer to ${question.id} within ${exactDuration(options.timeout)}`,
       {
         hint: `bridge ask --resume ${question.id} waits on`,
       },
     )
   }
-  await record(context, agent, answer, options)
-  const reader = { project: agent.profile.identity.project.name, now: context.clock() }
-  context.output.result(answer, messageText(answer, reader))
+  if (options.ack === 'journal' && context.io.closedBy === undefined) {
+    await agent.bridge.acknowledgements.create([answer.id], { signal: context.signal })
+  }
+}
+
+/** Who breaks off a wait is told how to take it up again. */
+async function waited<T>({ signal }: CliContext, question: Message, wait: () => Promise<T>): Promise<T> {
+  try {
+    return await wait()
+  } catch (cause) {
+    if (!signal.aborted) throw cause
+    const hint = `bridge ask --resume ${question.id} waits on; the question stays asked`
+    throw new CommandFailure('interrupted', 'interrupted', { hint, cause })
+  }
 }
 
 interface Asked {
@@ -75,7 +94,7 @@ interface Asked {
 async function askNow(context: CliContext, bridge: Bridge, { peer, text, options }: Asked): Promise<Message> {
   if (peer === undefined) throw new CommandFailure('usage', "missing required argument 'peer'")
   const body = await messageBody(context.io, text)
-  const now = context.clock()
+  const now = await bridge.now()
   // Who is asked sees that somebody waits, and until when.
   const waits = { expects_reply_by: after(now, options.timeout) }
   const call = { idempotencyKey: options.key, signal: context.signal }
@@ -110,19 +129,19 @@ async function waitForAnswer(
   }
 }
 
-/** Recorded, so that `listen` knows that it was shown; one that runs has the journal open, and alone rotates it. */
-async function record(
-  { clock, signal }: CliContext,
-  { bridge, paths }: Agent,
-  answer: Message,
-  options: AskOptions,
-): Promise<void> {
-  const { Journal } = await import('../../sdk/index.ts')
-  const journal = await Journal.open({ path: paths.journal, clock, rotates: false })
+/**
+ * Recorded, printed, and noted as printed and done, so that a `listen` of the profile neither shows it again nor runs its
+ * command for it.
+ */
+async function tell(context: CliContext, agent: Agent, answer: Message): Promise<void> {
+  const journal = await openJournal(context, agent)
   try {
     if (!journal.has(answer.id)) await journal.record([answer])
+    const reader = { project: agent.profile.identity.project.name, now: await agent.bridge.now() }
+    if (!(await context.output.handOver(answer, messageText(answer, reader)))) return
+    await journal.recordPrinted([answer.id])
+    await journal.recordDone([answer.id])
   } finally {
     await journal.close()
   }
-  if (options.ack === 'journal') await bridge.acknowledgements.create([answer.id], { signal })
 }

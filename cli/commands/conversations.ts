@@ -2,6 +2,7 @@
 import type { Conversation } from '../../sdk/index.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
+import { otherSide } from '../other-side.ts'
 
 export function conversationsCommand(context: CliContext, run = conversations): Command {
   return command('conversations', 'bridge conversations')
@@ -21,9 +22,3 @@ export async function conversations({ agent, output, signal }: CliContext): Prom
   const empty = 'no conversations yet; bridge send starts one'
   output.table({ conversations: all }, ['WITH', 'MESSAGES', 'ID'], rows, empty)
 }
-
-const otherSide = ({ participants }: Conversation, ownId: string): string =>
-  participants
-    .filter(({ agent_id }) => agent_id !== ownId)
-    .map(({ kind, name }) => (kind === 'owner' ? 'owner' : name))
-    .join(', ')

@@ -21,11 +21,11 @@ export function historyCommand(context: CliContext, run = history): Command {
 }
 
 export async function history(context: CliContext, peer: string, options: HistoryOptions): Promise<void> {
-  const { agent, output, clock, signal } = context
+  const { agent, output, signal } = context
   const { bridge, profile } = await agent()
   const conversation = await bridge.directory.conversation(peer, { signal })
   const page = conversation === undefined ? nothing : await read(bridge, conversation, options, signal)
-  const reader = { project: profile.identity.project.name, now: clock() }
+  const reader = { project: profile.identity.project.name, now: await bridge.now() }
   const text = page.messages.map((message: Message) => messageText(message, reader)).join('\n\n')
   if (output.json || page.messages.length > 0) output.result(page, text)
   else

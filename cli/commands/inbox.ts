@@ -1,5 +1,11 @@
-/** `bridge inbox`. */
-import type { OfferedMessage } from '../../sdk/index.ts'
+/**
+ * `bridge inbox`: all unacknowledged mail, whoever was offered it and when.
+ *
+ * It lists as `history` does: nothing is offered by it, so that it never keeps a message from a `listen`.
+ *
+ * Contract §12 "`inbox` shows all".
+ */
+import type { Bridge, Message } from '../../sdk/index.ts'
 import { type Command, command, wholeNumber } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { messageText } from '../message-text.ts'
@@ -8,26 +14,50 @@ export interface InboxOptions {
   readonly limit: number
 }
 
+/** What an inbox holds at most. */
+const most = 10_000
+const pageMost = 100
+
 export function inboxCommand(context: CliContext, run = inbox): Command {
   return command('inbox', 'bridge inbox')
-    .description('Show the unacknowledged messages, without waiting and without acknowledging any.')
-    .option('--limit <count>', 'how many at most', wholeNumber(1, 100), 50)
+    .description(
+      'Show all unacknowledged messages, oldest first, without waiting and without acknowledging any.',
+    )
+    .option('--limit <count>', 'how many at most', wholeNumber(1, most), pageMost)
     .action((options: InboxOptions) => run(context, options))
 }
 
 export async function inbox(context: CliContext, { limit }: InboxOptions): Promise<void> {
-  const { agent, output, clock, signal } = context
+  const { agent, output, signal } = context
   const { bridge, profile } = await agent()
-  const page = await bridge.inbox.read({ limit, signal })
-  const reader = { project: profile.identity.project.name, now: clock() }
-  const text = page.messages.map((message) => messageText(message, reader)).join('\n\n')
-  if (output.json || page.messages.length > 0) output.result(page, text)
-  output.note(countText(page.messages, page.waiting))
+  const found = await read(bridge, limit, signal)
+  const reader = { project: profile.identity.project.name, now: await bridge.now() }
+  const text = found.messages.map((message) => messageText(message, reader)).join('\n\n')
+  if (output.json || found.messages.length > 0) output.result(found, text)
+  output.note(countText(found))
 }
 
-function countText(shown: readonly OfferedMessage[], waiting: number): string {
+interface Found {
+  readonly messages: Message[]
+  readonly has_more: boolean
+  readonly waiting: number
+}
+
+async function read(bridge: Bridge, limit: number, signal: AbortSignal): Promise<Found> {
+  const messages: Message[] = []
+  for (;;) {
+    const size = Math.min(pageMost, limit - messages.length)
+    const page = await bridge.inbox.list({ after: messages.at(-1)?.id, limit: size, signal })
+    messages.push(...page.messages)
+    const isOver = !page.has_more || page.messages.length === 0 || messages.length >= limit
+    if (isOver) return { messages, has_more: page.has_more, waiting: page.waiting }
+  }
+}
+
+function countText({ messages, has_more: hasMore, waiting }: Found): string {
   if (waiting === 0) return 'nothing is unacknowledged'
-  const rest = waiting - shown.length
-  const held = rest > 0 ? `; ${rest} more come again within a minute of their last offer` : ''
-  return `${waiting} unacknowledged, ${shown.length} shown${held}`
+  const rest = hasMore ? `; bridge inbox --limit ${most} shows the rest` : ''
+  const withheld = waiting - messages.length
+  const hidden = !hasMore && withheld > 0 ? `, ${withheld} withheld for now` : ''
+  return `${waiting} unacknowledged, ${messages.length} shown${hidden}${rest}`
 }

@@ -2,18 +2,20 @@
  * `bridge listen`: messages as they come.
  *
  * - One a profile; a second one is exit 12, or a quiet 0 with `--ensure`.
- * - A message is in the journal, synced, before it is printed, and is printed once: a redelivery is only counted.
+ * - A message is in the journal, synced, before it is printed, and is printed once: a redelivery is only counted. What
+ *   the journal holds and nobody was shown, because its reader or its process went away, is printed first.
  * - Nothing is acknowledged, unless `--ack journal` or a command of `--exec` that exits 0.
  *
  * Contract §12.
  */
-import type { ListenTransport, ReceivedPage } from '../../sdk/index.ts'
+import type { ListenTransport, Message, ReceivedPage } from '../../sdk/index.ts'
 import type { Agent } from '../agent.ts'
 import { type Command, command, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
-import { type ListenLock, takeListenLock } from '../listen-lock.ts'
-import { type Recipient, runner, shower } from '../recipients.ts'
+import { type Lock, takeLock } from '../lock.ts'
+import { type Receiving, type Recipient, runner, shower } from '../recipients.ts'
+import { exactDuration } from '../words.ts'
 
 export interface ListenOptions {
   readonly once?: true
@@ -44,7 +46,7 @@ export function listenCommand(context: CliContext, run = listen): Command {
 
 export async function listen(context: CliContext, options: ListenOptions): Promise<void> {
   const agent = await context.agent()
-  const lock = await takeListenLock(agent.paths.lock)
+  const lock = await takeLock(agent.paths.lock)
   if (lock === undefined) {
     if (options.ensure === true) return
     throw new CommandFailure(
@@ -62,20 +64,36 @@ async function listenLocked(
   context: CliContext,
   agent: Agent,
   options: ListenOptions,
-  lock: ListenLock,
+  lock: Lock,
 ): Promise<void> {
   const { Journal } = await import('../../sdk/index.ts')
   const journal = await Journal.open({ path: agent.paths.journal, clock: context.clock })
   try {
-    const recipient = options.exec === undefined ? shower : runner
-    const heard = await receive(context, agent, options, recipient({ context, agent, journal, options }))
-    if (!heard && options.timeout !== undefined) {
-      throw new CommandFailure('nothing_came', `nothing came within ${options.timeout} seconds`)
+    const receiving = { context, agent, journal, options }
+    const recipient = options.exec === undefined ? shower(receiving) : runner(receiving)
+    const told = options.exec === undefined && (await recipient(await leftOver(receiving)))
+    if (told && options.once === true) return
+    const heard = await receive(context, agent, options, recipient)
+    if (!told && !heard && options.timeout !== undefined) {
+      throw new CommandFailure('nothing_came', `nothing came within ${exactDuration(options.timeout)}`)
     }
   } finally {
     await journal.close()
     lock.release()
   }
+}
+
+/** What was recorded, shown to nobody, and is still unacknowledged. */
+async function leftOver({ context, agent, journal }: Receiving): Promise<Message[]> {
+  const left = new Set(journal.unprinted)
+  const messages: Message[] = []
+  if (left.size === 0) return messages
+  for await (const message of agent.bridge.inbox.all({ signal: context.signal })) {
+    if (left.delete(message.id)) messages.push(message)
+  }
+  // Acknowledged meanwhile: not to be asked about again.
+  await journal.recordPrinted([...left])
+  return messages
 }
 
 /** True when something new came. */
@@ -94,7 +112,7 @@ async function receive(
   const transports: readonly ListenTransport[] | undefined = once === true ? ['long-poll'] : undefined
   let heard = false
   for await (const page of bridge.pages({ signal, until, onConnection, transports })) {
-    heard = (await recipient(page)) || heard
+    heard = (await recipient(page.messages)) || heard
     if (heard && once === true) return true
     tell(page)
   }

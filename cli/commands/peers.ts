@@ -9,9 +9,10 @@ export function peersCommand(context: CliContext, run = peers): Command {
     .action(() => run(context))
 }
 
-export async function peers({ bridge, output, clock, signal }: CliContext): Promise<void> {
-  const all = await (await bridge()).directory.peers({ signal })
-  const now = clock()
+export async function peers({ bridge, output, signal }: CliContext): Promise<void> {
+  const node = await bridge()
+  const all = await node.directory.peers({ signal })
+  const now = await node.now()
   const rows = all.map((peer) => [
     peer.name,
     peer.role_name,

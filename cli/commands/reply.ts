@@ -23,16 +23,16 @@ export async function reply(
   options: SendingOptions,
 ): Promise<void> {
   const body = await messageBody(context.io, text)
-  const message = { ...messageFields(options, context.clock()), body }
-  const call = { idempotencyKey: options.key, signal: context.signal }
   const agent = await context.agent()
+  const message = { ...messageFields(options, await agent.bridge.now()), body }
+  const call = { idempotencyKey: options.key, signal: context.signal }
   const address = await recordedAddress(agent, messageId)
   const { messages } = agent.bridge
   const sent =
     address === undefined
       ? await messages.reply(messageId, message, call)
       : await messages.send({ ...address, ...message, in_reply_to: messageId }, call)
-  tellSent(context, sent, options)
+  await tellSent(context, sent, options)
 }
 
 /** What `listen` recorded needs no question to the node. */

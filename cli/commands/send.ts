@@ -27,8 +27,8 @@ export async function send(
 ): Promise<void> {
   const body = await messageBody(context.io, text)
   const reply = options.inReplyTo === undefined ? {} : { in_reply_to: options.inReplyTo }
-  const message = { ...messageFields(options, context.clock()), ...reply, body }
-  const { messages } = await context.bridge()
+  const bridge = await context.bridge()
+  const message = { ...messageFields(options, await bridge.now()), ...reply, body }
   const call = { idempotencyKey: options.key, signal: context.signal }
-  tellSent(context, await messages.sendTo(peer, message, call), options)
+  await tellSent(context, await bridge.messages.sendTo(peer, message, call), options)
 }

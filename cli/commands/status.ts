@@ -3,8 +3,9 @@ import type { Bridge, Message } from '../../sdk/index.ts'
 import { answers } from '../answers.ts'
 import { type Command, command, id } from '../command.ts'
 import type { CliContext } from '../context.ts'
+import { otherSide } from '../other-side.ts'
 import { oneLine } from '../plain-text.ts'
-import { deliveryWords, relative } from '../words.ts'
+import { ago, deliveryWords, relative } from '../words.ts'
 
 export function statusCommand(context: CliContext, run = status): Command {
   return command('status', 'bridge status')
@@ -16,38 +17,43 @@ export function statusCommand(context: CliContext, run = status): Command {
 }
 
 export async function status(context: CliContext, messageId: string | undefined): Promise<void> {
-  const { agent, output, clock, signal } = context
+  const { agent, output, signal } = context
   const { bridge, profile } = await agent()
-  const now = clock()
   if (messageId !== undefined) {
     const message = await bridge.messages.get(messageId, { signal })
-    output.result(message, deliveryWords(message, now))
+    output.result(message, deliveryWords(message, await bridge.now()))
     return
   }
   const open = await openQuestions(bridge, profile.identity.agent.id, signal)
-  const text = [
-    ...section('you owe', open.you_owe, now),
-    ...section('you wait for', open.you_wait_for, now),
-  ].join('\n')
-  output.result(open, text === '' ? 'no open questions in the latest messages' : text)
+  const now = await bridge.now()
+  const owed = open.filter(({ isOwn }) => !isOwn)
+  const awaited = open.filter(({ isOwn }) => isOwn)
+  const text = [...section('you owe', owed, now), ...section('you wait for', awaited, now)].join('\n')
+  const messages = (of: readonly OpenQuestion[]) => of.map(({ question }) => question)
+  const wire = { you_owe: messages(owed), you_wait_for: messages(awaited) }
+  output.result(wire, text === '' ? 'no open questions in the latest messages' : text)
 }
 
-interface OpenQuestions {
-  readonly you_owe: Message[]
-  readonly you_wait_for: Message[]
+interface OpenQuestion {
+  readonly question: Message
+  readonly isOwn: boolean
+  /** The name of the other side. */
+  readonly other: string
 }
 
 const recent = 100
 
 /** Of the latest messages of each conversation: those that ask for a reply and have none. */
-async function openQuestions(bridge: Bridge, ownId: string, signal: AbortSignal): Promise<OpenQuestions> {
-  const open: OpenQuestions = { you_owe: [], you_wait_for: [] }
-  for await (const { id: conversation, last_sequence: last } of bridge.conversations.all({ signal })) {
-    const options = { afterSequence: Math.max(0, last - recent), limit: recent, signal }
-    const { messages } = await bridge.conversations.history(conversation, options)
+async function openQuestions(bridge: Bridge, ownId: string, signal: AbortSignal): Promise<OpenQuestion[]> {
+  const open: OpenQuestion[] = []
+  for await (const conversation of bridge.conversations.all({ signal })) {
+    const afterSequence = Math.max(0, conversation.last_sequence - recent)
+    const options = { afterSequence, limit: recent, signal }
+    const { messages } = await bridge.conversations.history(conversation.id, options)
+    const other = otherSide(conversation, ownId)
     for (const question of unanswered(messages)) {
-      const isOwn = question.sender.kind === 'agent' && question.sender.agent_id === ownId
-      open[isOwn ? 'you_wait_for' : 'you_owe'].push(question)
+      const { kind, agent_id } = question.sender
+      open.push({ question, other, isOwn: kind === 'agent' && agent_id === ownId })
     }
   }
   return open
@@ -61,15 +67,16 @@ export function unanswered(messages: readonly Message[]): Message[] {
   return asking.filter((question) => !messages.some((message) => answers(message, question)))
 }
 
-function section(title: string, questions: readonly Message[], now: Date): string[] {
+function section(title: string, questions: readonly OpenQuestion[], now: Date): string[] {
   if (questions.length === 0) return []
-  return [`${title}:`, ...questions.map((question) => `  ${questionLine(question, now)}`)]
+  return [`${title}:`, ...questions.map((each) => `  ${questionLine(each, now)}`)]
 }
 
-function questionLine(question: Message, now: Date): string {
-  const { id: messageId, sender, body, created_at, expects_reply_by: by } = question
+function questionLine({ question, isOwn, other }: OpenQuestion, now: Date): string {
+  const { id: messageId, body, created_at, expects_reply_by: by } = question
   const due = by === null ? '' : `, due ${relative(by, now)}`
   const text = oneLine(body)
   const short = text.length > 60 ? `${text.slice(0, 59)}…` : text
-  return `${messageId} from ${oneLine(sender.name)}, ${relative(created_at, now)}${due} | ${short}`
+  const who = `${isOwn ? 'to' : 'from'} ${oneLine(other)}`
+  return `${messageId} ${who}, ${ago(created_at, now)}${due} | ${short}`
 }

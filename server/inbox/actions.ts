@@ -6,9 +6,10 @@
  *
  * Contract §6.
  */
-import type { InboxPage, OfferedMessage } from '../../sdk/contract/agent/messages.ts'
+import type { InboxPage, OfferedMessage, Unacknowledged } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
+import { beforeAll, type PageQuery } from '../database/page.ts'
 import type { MessageRow } from '../database/tables.ts'
 import { type Admitted, readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
@@ -67,6 +68,22 @@ export function readInbox(context: Context, caller: AgentCaller, size: PageSize)
       waiting,
     }
     return { page, agent, at, nextDueAt: dueAfter(earliest, at), ...hold(context, agent, rows, at) }
+  })
+}
+
+/** What the agent has not acknowledged, read like a history: nothing is offered by it, nothing is held or postponed. */
+export function listInbox(context: Context, caller: AgentCaller, query: PageQuery): Promise<Unacknowledged> {
+  const { after, limit = limits.pageDefault } = query
+  return readAs(context, caller, async (db, agent) => {
+    const view = { agentId: agent.agent_id, scopes: agent.scopes }
+    const rows = await store.listUnacknowledged(db, view, { after: after ?? beforeAll, limit: limit + 1 })
+    const shown = fitting(rows.slice(0, limit), limits.pageBytes)
+    return {
+      messages: shown.map(toMessage),
+      has_more: rows.length > shown.length,
+      next_after: shown.at(-1)?.id ?? after ?? null,
+      waiting: await store.countWaiting(db, agent.agent_id),
+    }
   })
 }
 

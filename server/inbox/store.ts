@@ -88,6 +88,28 @@ const earliestOffer = prepared<{
     .limit(1),
 )
 
+const unacknowledged = prepared<{
+  agent_id: string
+  after: string
+  task: number
+  transfer: number
+  talk: number
+  limit: number
+}>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .selectAll()
+    .where('inbox_agent_id', '=', p('agent_id'))
+    .where('acknowledged_at', 'is', null)
+    .where('id', '>', p('after'))
+    .where(pairIsOpen)
+    .where(
+      sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
+    )
+    .orderBy('id')
+    .limit(p('limit')),
+)
+
 const waitingIn = prepared<{ agent_id: string }>()((db, p) =>
   db.selectFrom('inboxes').select('waiting').where('agent_id', '=', p('agent_id')),
 )
@@ -111,6 +133,14 @@ export const listFresh = (db: Db, view: InboxView, limit: number): Promise<Messa
 /** Offered to this session at or before `before` and not acknowledged, longest ago first. */
 export const listDue = (db: Db, view: InboxView, before: string, limit: number): Promise<MessageRow[]> =>
   due.all(db, { agent_id: view.agentId, generation: view.generation, before, ...typesOf(view.scopes), limit })
+
+/** Unacknowledged, offered or not, in the order in which they were stored. An inbox holds at most ten thousand. */
+export const listUnacknowledged = (
+  db: Db,
+  view: Pick<InboxView, 'agentId' | 'scopes'>,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<MessageRow[]> =>
+  unacknowledged.all(db, { agent_id: view.agentId, ...typesOf(view.scopes), after, limit })
 
 /** When the longest unacknowledged offer of this session was made. */
 export async function findEarliestOffer(db: Db, view: InboxView): Promise<string | null> {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { InboxPage, Message, MessagePage, MessageSent } from '../../sdk/index.ts'
+import type { Message, MessagePage, MessageSent, Unacknowledged } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Enrolled, enrolled, storedId } from './people.ts'
 import { TestHome } from './program.ts'
@@ -27,12 +27,9 @@ afterAll(async () => {
 
 /** Read and acknowledge what is left over, so that a test begins with an empty inbox. */
 async function emptyInbox(agent: Enrolled): Promise<void> {
-  for (;;) {
-    bridge.clock.advance(61)
-    const [page] = await agent.lines<InboxPage>('inbox', '--limit', '100')
-    if (page === undefined || page.messages.length === 0) return
-    await agent.bridge('ack', ...page.messages.map(({ id }) => id))
-  }
+  const [page] = await agent.lines<Unacknowledged>('inbox')
+  const ids = page?.messages.map(({ id }) => id) ?? []
+  if (ids.length > 0) await agent.bridge('ack', ...ids)
 }
 
 test('an enrolled profile knows who it is, and its files are private', async () => {
@@ -63,7 +60,9 @@ test('a message is sent, listened for once, acknowledged and answered', async ()
   expect((await dan.bridge('status')).stdout).toMatch(
     new RegExp(`^you owe:\n {2}${id} from cleo, .* \\| is the build green\\?\n$`),
   )
-  expect((await cleo.bridge('status')).stdout).toMatch(new RegExp(`^you wait for:\n {2}${id} from cleo`))
+  expect((await cleo.bridge('status')).stdout).toMatch(
+    new RegExp(`^you wait for:\n {2}${id} to dan, .* \\| is the build`),
+  )
   expect(await dan.bridge('ack', id)).toMatchObject({ code: 0, stdout: 'acknowledged 1\n' })
   expect(await dan.bridge('ack', id)).toMatchObject({
     code: 0,
@@ -208,7 +207,7 @@ test('listen prints a message once; a redelivery is only counted', async () => {
   expect(again.stderr).toMatch(
     /^1 unacknowledged: bridge inbox shows them, bridge ack acknowledges\nbridge: nothing came/,
   )
-  bridge.clock.advance(61)
+  // However lately it was offered, and without a word to whoever waits for it.
   const inbox = await dan.bridge('inbox')
   expect(inbox.stdout).toContain('| once only')
   expect(inbox.stderr).toBe('1 unacknowledged, 1 shown\n')

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
+import { PassThrough, type Writable } from 'node:stream'
 import { createContext } from '../../cli/context.ts'
 import type { Streams } from '../../cli/io.ts'
 import { run } from '../../cli/run.ts'
@@ -19,6 +19,9 @@ export interface DeskOptions {
   readonly typed?: readonly string[]
   readonly clock?: () => Date
   readonly environment?: Readonly<Record<string, string>>
+  /** In place of one that takes everything. */
+  readonly stdout?: Writable
+  readonly interruption?: AbortController
 }
 
 export interface AtTerminal extends Ended {
@@ -39,12 +42,18 @@ export class Desk {
 
   async run(args: readonly string[], options: DeskOptions = {}): Promise<AtTerminal> {
     const raw: boolean[] = []
-    const streams = { stdin: stdinOf(options, raw), stdout: new PassThrough(), stderr: new PassThrough() }
+    const streams = {
+      stdin: stdinOf(options, raw),
+      stdout: options.stdout ?? new PassThrough(),
+      stderr: new PassThrough(),
+    }
     const texts = { stdout: '', stderr: '' }
     const typed = [...(options.typed ?? [])]
-    streams.stdout.setEncoding('utf8').on('data', (text: string) => {
-      texts.stdout += text
-    })
+    if (streams.stdout instanceof PassThrough) {
+      streams.stdout.setEncoding('utf8').on('data', (text: string) => {
+        texts.stdout += text
+      })
+    }
     streams.stderr.setEncoding('utf8').on('data', (text: string) => {
       texts.stderr += text
       const line = text.endsWith(': ') ? typed.shift() : undefined
@@ -56,7 +65,7 @@ export class Desk {
       clock: options.clock ?? (() => new Date()),
       random: randomBytes,
       homeDirectory: this.folder,
-      interruption: new AbortController(),
+      interruption: options.interruption ?? new AbortController(),
     })
     const code = await run(args, context)
     streams.stdout.end()

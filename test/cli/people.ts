@@ -1,6 +1,11 @@
 /** Agents of a real server, each a profile of a TestHome. */
 import type { TestBridge } from '../support/bridge.ts'
-import type { Ended, TestHome } from './program.ts'
+import type { Ended, RunOptions } from './program.ts'
+
+/** A machine of profiles: processes of their own, or a desk in this one. */
+export interface Machine {
+  run(args: readonly string[], options?: RunOptions): Promise<Ended>
+}
 
 export interface Enrolled {
   readonly id: string
@@ -11,7 +16,7 @@ export interface Enrolled {
   lines<T>(...args: string[]): Promise<T[]>
 }
 
-export async function enrolled(bridge: TestBridge, home: TestHome, name: string): Promise<Enrolled> {
+export async function enrolled(bridge: TestBridge, home: Machine, name: string): Promise<Enrolled> {
   const { id } = await bridge.owner.createAgent(bridge.project.id, name)
   await enrollAgain(bridge, home, { id, name })
   const run = (...args: string[]) => home.run([...args, '--profile', name])
@@ -33,7 +38,7 @@ export async function enrolled(bridge: TestBridge, home: TestHome, name: string)
 /** A new enrolment of the same agent, claimed by the profile of its name. */
 export async function enrollAgain(
   bridge: TestBridge,
-  home: TestHome,
+  home: Machine,
   agent: { readonly id: string; readonly name: string },
   ...more: string[]
 ): Promise<Ended> {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { writeJson } from '../../cli/json-file.ts'
 import { readKeyFile, readKeyFileIfThere } from '../../cli/key-file.ts'
-import { takeListenLock } from '../../cli/listen-lock.ts'
+import { takeLock } from '../../cli/lock.ts'
 import {
   type ProfileRecord,
   profileDirectory,
@@ -181,25 +181,25 @@ test('the lock is one process’s, and free as soon as that dies, however it die
   const path = join(home, 'listen.lock')
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
     const holder = processOf(`
-      const { takeListenLock } = await import(${module('listen-lock')})
-      globalThis.held = await takeListenLock(${JSON.stringify(path)})
+      const { takeLock } = await import(${module('lock')})
+      globalThis.held = await takeLock(${JSON.stringify(path)})
       console.log(globalThis.held === undefined ? 'busy' : 'held')
       setInterval(() => {}, 1000)`)
     const [said] = (await once(holder.stdout, 'data')) as [string]
     expect(said).toBe('held\n')
-    expect(await takeListenLock(path)).toBeUndefined()
+    expect(await takeLock(path)).toBeUndefined()
     holder.kill(signal)
     await once(holder, 'close')
-    const lock = await takeListenLock(path)
+    const lock = await takeLock(path)
     expect(lock).toBeDefined()
-    expect(await takeListenLock(path)).toBeUndefined()
+    expect(await takeLock(path)).toBeUndefined()
     lock?.release()
   }
   expect(await readdir(home)).toEqual(['listen.lock'])
 })
 
 test('a lock that cannot be made is no lock that somebody holds', async () => {
-  await expect(takeListenLock(join(home, 'nowhere', 'listen.lock'))).rejects.toMatchObject({
+  await expect(takeLock(join(home, 'nowhere', 'listen.lock'))).rejects.toMatchObject({
     exit: 'unexpected',
   })
 })

@@ -54,6 +54,7 @@ export const sdkMethods: Record<EndpointId, Reach> = {
     bridge.messages.send({ conversation_id: id, recipient_agent_id: id, type: 'note', body: 'hello' }),
   'messages.get': ({ bridge }) => bridge.messages.get(id),
   'inbox.read': ({ bridge }) => bridge.inbox.read({ waitSeconds: 0 }),
+  'inbox.list': ({ bridge }) => bridge.inbox.list(page),
   'acknowledgements.create': ({ bridge }) => bridge.acknowledgements.create([id]),
   'streams.events': { none: 'bridge.listen() opens it by itself: test/sdk/delivery' },
   'streams.socket': { none: 'bridge.listen() opens it by itself: test/sdk/delivery' },

@@ -408,3 +408,44 @@ describe('a wait ends with its reason when the agent may not listen any more', (
     expect(performance.now() - began).toBeLessThan(10_000)
   })
 })
+
+describe('listing', () => {
+  interface Listed extends Page {
+    readonly next_after: string | null
+  }
+  const list = (agent: TestAgent, query = '') =>
+    agent.ok<Listed>({ target: `/api/v1/inbox/messages${query}` })
+
+  test('shows everything unacknowledged in its order, offered or not, and offers none of it', async () => {
+    const [first = '', second = '', third = ''] = await write('one', 'two', 'three')
+    await read(bridge.ben, '?limit=1')
+    await acknowledge(bridge.ben, [second])
+    const page = await list(bridge.ben)
+    expect(page).toMatchObject({ has_more: false, next_after: third, waiting: 2 })
+    expect(page.messages.map(({ id, delivery }) => [id, delivery.offers])).toEqual([
+      [first, 1],
+      [third, 0],
+    ])
+    // What was listed is offered like what was not.
+    expect(bodiesOf(await read(bridge.ben))).toEqual(['three'])
+  })
+
+  test('goes page by page, and an empty page echoes its cursor', async () => {
+    const ids = await write(...numbered(3))
+    const one = await list(bridge.ben, '?limit=2')
+    expect(one).toMatchObject({ has_more: true, next_after: ids[1], waiting: 3 })
+    const two = await list(bridge.ben, `?limit=2&after=${one.next_after}`)
+    expect([bodiesOf(two), two.has_more]).toEqual([['note 2'], false])
+    expect(await list(bridge.ben, `?after=${ids[2]}`)).toMatchObject({ messages: [], next_after: ids[2] })
+  })
+
+  test('shows neither what another agent got, nor what a disabled pair withholds', async () => {
+    await write('for ben')
+    expect((await list(bridge.ada)).messages).toEqual([])
+    await bridge.owner.ok({
+      target: `/api/admin/projects/${bridge.project.id}/pairings`,
+      body: { agent_ids: [bridge.ada.id, bridge.ben.id], enabled: false },
+    })
+    expect(await list(bridge.ben)).toMatchObject({ messages: [], waiting: 1 })
+  })
+})

@@ -12,6 +12,8 @@ import {
   Name,
   Nullable,
   named,
+  PageQuery,
+  pageOf,
   ref,
   Sequence,
   Strict,
@@ -136,6 +138,16 @@ export const InboxPage = named(
 )
 export type InboxPage = Static<typeof InboxPage>
 
+/** Everything unacknowledged that may be delivered, offered or not. */
+export const Unacknowledged = named(
+  'Unacknowledged',
+  Type.Object({
+    ...pageOf('messages', Message).properties,
+    waiting: InboxPage.properties.waiting,
+  }),
+)
+export type Unacknowledged = Static<typeof Unacknowledged>
+
 export const messages = {
   send: endpoint({
     id: 'messages.send',
@@ -180,6 +192,16 @@ export const inbox = {
     query: InboxQuery,
     response: InboxPage,
     errors: ['wait_limit', 'capacity_reached'],
+  }),
+  list: endpoint({
+    id: 'inbox.list',
+    method: 'GET',
+    path: '/api/v1/inbox/messages',
+    caller: 'agent',
+    summary: 'List the unacknowledged messages, offered or not; it is no offer, and postpones none.',
+    query: PageQuery,
+    response: Unacknowledged,
+    errors: [],
   }),
 }
 

@@ -51,6 +51,7 @@ export const agentCases: SomeCases<
   | 'messages.send'
   | 'messages.get'
   | 'inbox.read'
+  | 'inbox.list'
   | 'acknowledgements.create'
 > = {
   'bootstrap.get': {
@@ -312,6 +313,19 @@ export const agentCases: SomeCases<
         return firstOf(bridge.ada, 2)
       },
     },
+  },
+
+  'inbox.list': {
+    success: async (world) => {
+      const { ada, ben, conversation } = await world.pair()
+      for (const text of ['one', 'two']) await ada.send(conversation, ben.id, text)
+      await ben.ok({ target: '/api/v1/inbox?limit=1' })
+      return { by: ben, query: '?limit=1' }
+    },
+    also: {
+      'with nothing in it': async (world) => ({ by: await world.agent() }),
+    },
+    refusals: {},
   },
 
   'acknowledgements.create': {

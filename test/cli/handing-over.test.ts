@@ -1,0 +1,153 @@
+/**
+ * What `listen` and `ask` hand to whoever reads: each message once, and nothing lost where the reader, the disk or the
+ * process goes away in between. In this process, at a real server.
+ */
+import { readFile } from 'node:fs/promises'
+import { Writable } from 'node:stream'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { MessagePage, Unacknowledged } from '../../sdk/index.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from './desk.ts'
+import { type Enrolled, enrolled, storedId } from './people.ts'
+
+let bridge: TestBridge
+let desk: Desk
+let cleo: Enrolled
+let dan: Enrolled
+let count = 0
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+})
+afterAll(async () => {
+  await desk.remove()
+  await bridge.close()
+})
+beforeEach(async () => {
+  count += 1
+  cleo = await enrolled(bridge, desk, `cleo-${count}`)
+  dan = await enrolled(bridge, desk, `dan-${count}`)
+})
+
+/** Takes this many writes and then none. */
+class Reader extends Writable {
+  readonly got: string[] = []
+  readonly #takes: number
+  readonly #code: string
+
+  constructor(takes: number, code: string) {
+    super({ decodeStrings: false })
+    this.#takes = takes
+    this.#code = code
+  }
+
+  override _write(text: string, _encoding: string, done: (error?: Error) => void): void {
+    const takes = this.got.length < this.#takes
+    if (takes) this.got.push(text)
+    done(takes ? undefined : Object.assign(new Error('gone'), { code: this.#code }))
+  }
+}
+
+const send = async (...texts: string[]) => {
+  const ids: string[] = []
+  for (const text of texts) ids.push(storedId(await cleo.bridge('send', dan.name, text)))
+  return ids
+}
+
+const bodies = (text: string) => [...text.matchAll(/^\| (.*)$/gm)].map(([, body]) => body)
+const listenOnce = ['listen', '--once', '--timeout', '20']
+
+test.each([
+  ['EPIPE', 0, ''],
+  ['ENOSPC', 1, 'bridge: cannot write to standard output (ENOSPC)\n'],
+])(
+  'what could not be written for %s is printed by the next listen, at once and once',
+  async (code, exit, words) => {
+    const ids = await send('one', 'two', 'three')
+    const reader = new Reader(1, code)
+    const cut = await desk.run([...listenOnce, '--profile', dan.name], { stdout: reader })
+    expect(cut).toMatchObject({ code: exit, stderr: words })
+    expect(reader.got.map((text) => bodies(text))).toEqual([['one']])
+    // Meanwhile one of them is seen and acknowledged elsewhere.
+    await dan.bridge('ack', ids[1] ?? '')
+    expect(bodies((await dan.bridge(...listenOnce)).stdout)).toEqual(['three'])
+    expect(await dan.bridge('listen', '--timeout', '1')).toMatchObject({ code: 4, stdout: '' })
+  },
+)
+
+test('--ack journal acknowledges nothing for a reader that went away', async () => {
+  await send('one', 'two')
+  const journal = [...listenOnce, '--ack', 'journal']
+  await desk.run([...journal, '--profile', dan.name], { stdout: new Reader(1, 'EPIPE') })
+  const [left] = await dan.lines<Unacknowledged>('inbox')
+  expect(left?.messages.map(({ body }) => body)).toEqual(['one', 'two'])
+  expect(bodies((await dan.bridge(...journal)).stdout)).toEqual(['two'])
+  // What was printed comes again, and is acknowledged without being printed twice.
+  bridge.clock.advance(61)
+  expect((await dan.bridge('listen', '--timeout', '1', '--ack', 'journal')).stdout).toBe('')
+  expect((await dan.bridge('inbox')).stderr).toBe('nothing is unacknowledged\n')
+})
+
+test('the inbox shows all that is unacknowledged, and keeps nothing from a listen', async () => {
+  const [first = ''] = await send('one')
+  await dan.bridge(...listenOnce)
+  await send('two')
+  expect(await dan.bridge('inbox')).toMatchObject({ code: 0, stderr: '2 unacknowledged, 2 shown\n' })
+  expect(bodies((await dan.bridge('inbox')).stdout)).toEqual(['one', 'two'])
+  expect((await dan.bridge('inbox', '--limit', '1')).stderr).toBe(
+    '2 unacknowledged, 1 shown; bridge inbox --limit 10000 shows the rest\n',
+  )
+  expect(bodies((await dan.bridge(...listenOnce)).stdout)).toEqual(['two'])
+  await dan.bridge('ack', first)
+  const [left] = await dan.lines<Unacknowledged>('inbox')
+  expect(left).toMatchObject({ has_more: false, waiting: 1, messages: [{ body: 'two' }] })
+})
+
+test('a send whose words cannot be written is stored, and says so on standard error', async () => {
+  const sent = await desk.run(['send', dan.name, 'to nobody', '--profile', cleo.name], {
+    stdout: new Reader(0, 'ENOSPC'),
+  })
+  expect(sent).toMatchObject({ code: 0, stderr: expect.stringMatching(/^stored \S+ as number 1\n/) })
+  const [page] = await dan.lines<MessagePage>('history', cleo.name)
+  expect(page?.messages.map(({ id }) => id)).toEqual([storedId({ ...sent, stdout: sent.stderr })])
+})
+
+/** A command that runs until it is interrupted. */
+function running(args: readonly string[]) {
+  const interruption = new AbortController()
+  return { interruption, ended: desk.run(args, { interruption }) }
+}
+
+test('the answer that an ask waits for is left to it by a listen of the same profile', async () => {
+  const listening = running(['listen', '--profile', cleo.name])
+  const asking = desk.run(['ask', dan.name, 'which?', '--timeout', '20', '--profile', cleo.name])
+  const question = storedMessage(await dan.bridge(...listenOnce))
+  await dan.bridge('reply', question, 'this one')
+  expect(await asking).toMatchObject({ code: 0, stdout: expect.stringContaining('| this one') })
+  // Its redelivery is no news either.
+  bridge.clock.advance(61)
+  await dan.bridge('send', cleo.name, 'by the way')
+  await expect.poll(() => journalOf(cleo)).toContain('by the way')
+  listening.interruption.abort()
+  expect(bodies((await listening.ended).stdout)).toEqual(['by the way'])
+})
+
+test('an ask that is interrupted says how to take it up, and what it left is printed by a listen', async () => {
+  const { interruption, ended } = running(['ask', dan.name, 'which?', '--profile', cleo.name])
+  const question = storedMessage(await dan.bridge(...listenOnce))
+  interruption.abort()
+  expect(await ended).toMatchObject({
+    code: 130,
+    stderr: expect.stringMatching(
+      new RegExp(
+        `\nbridge: interrupted\nhint: bridge ask --resume ${question} waits on; the question stays asked\n$`,
+      ),
+    ),
+  })
+  await dan.bridge('reply', question, 'this one')
+  expect(bodies((await cleo.bridge(...listenOnce)).stdout)).toEqual(['this one'])
+})
+
+const storedMessage = ({ stdout }: { stdout: string }) => /^id (\S+),/m.exec(stdout)?.[1] ?? ''
+const journalOf = ({ name }: Enrolled) => readFile(desk.path(name, 'journal.jsonl'), 'utf8').catch(() => '')
