@@ -6,6 +6,7 @@
 import type { Conversation, Owner, Project } from '../sdk/index.ts'
 import type { Command } from './command.ts'
 import { CommandFailure } from './exit-codes.ts'
+import { isRefusal } from './owner-client.ts'
 
 export interface ProjectOption {
   readonly project?: string | undefined
@@ -63,8 +64,13 @@ export async function findConversation(
   wanted: string,
   { signal }: Asking,
 ): Promise<Conversation> {
+  const id = asId(wanted)
+  if (id !== undefined) {
+    const found = await unlessUnknown(() => owner.conversations.get(project.id, id, { signal }))
+    if (found !== undefined) return found
+  }
   for await (const conversation of owner.conversations.all(project.id, { signal })) {
-    if (conversation.id === wanted.toLowerCase() || isOwnersWith(conversation, wanted)) return conversation
+    if (isOwnersWith(conversation, id ?? wanted)) return conversation
   }
   throw new CommandFailure(
     'not_found',
@@ -73,6 +79,15 @@ export async function findConversation(
       hint: 'bridge admin conversations lists them',
     },
   )
+}
+
+async function unlessUnknown<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (await isRefusal(error, 'not_found')) return undefined
+    throw error
+  }
 }
 
 const isOwnersWith = ({ kind, participants }: Conversation, wanted: string): boolean =>

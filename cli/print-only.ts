@@ -21,6 +21,7 @@ export const printOnly: ReadonlySet<string> = new Set([
   'outbox list',
   'admin whoami',
   'admin history',
+  'admin audit',
   'admin conversations',
   'admin project list',
   'admin administrator list',

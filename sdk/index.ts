@@ -25,6 +25,7 @@ export type { Receipt } from './contract/events.ts'
 export { limits } from './contract/limits.ts'
 export type { Administrator, AdministratorLink } from './contract/owner/administrators.ts'
 export type { Agent, AgentInput } from './contract/owner/agents.ts'
+export type { AuditList, AuditRecord, EventList } from './contract/owner/audit.ts'
 export type {
   Credential,
   CredentialInput,
@@ -76,6 +77,8 @@ export {
   type SignInWith,
 } from './owner.ts'
 export type { PageOptions } from './resources/call.ts'
+export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'
+export type { FollowOptions } from './resources/owner/following.ts'
 export { blankSession, memorySessions, type SessionStore, type StoredSession } from './session.ts'
 export { type Device, encodeDevice } from './signing/device.ts'
 export {

@@ -15,6 +15,7 @@ import { isOrigin, OwnerCookie } from './owner-cookie.ts'
 import type { Call } from './resources/call.ts'
 import { OwnerAdministrators } from './resources/owner/administrators.ts'
 import { OwnerAgents } from './resources/owner/agents.ts'
+import { OwnerAudit } from './resources/owner/audit.ts'
 import { OwnerConversations } from './resources/owner/conversations.ts'
 import { OwnerCredentials } from './resources/owner/credentials.ts'
 import { OwnerEnrollments } from './resources/owner/enrollments.ts'
@@ -79,6 +80,7 @@ export class Owner {
   readonly recipientKeys: OwnerRecipientKeys
   readonly messages: OwnerMessages
   readonly conversations: OwnerConversations
+  readonly audit: OwnerAudit
   /** As the node answered at sign-in; undefined after {@link Owner.resume}, where `signIn.current()` asks. */
   readonly session: OwnerSession | undefined
   readonly #parts: Parts
@@ -99,6 +101,7 @@ export class Owner {
     this.recipientKeys = new OwnerRecipientKeys(call)
     this.messages = new OwnerMessages(call)
     this.conversations = new OwnerConversations(call)
+    this.audit = new OwnerAudit(call)
   }
 
   /**

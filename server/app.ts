@@ -6,6 +6,7 @@ import { limits } from '../sdk/contract/limits.ts'
 import { acknowledgementRoutes } from './acknowledgements/routes.ts'
 import { administratorOwnerRoutes } from './administrators/owner-routes.ts'
 import { agentOwnerRoutes } from './agents/owner-routes.ts'
+import { auditOwnerRoutes } from './audit/owner-routes.ts'
 import { bootstrapRoutes } from './bootstrap/routes.ts'
 import type { Context } from './context.ts'
 import { conversationRoutes } from './conversations/routes.ts'
@@ -136,6 +137,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     sessionOwnerRoutes(api, context)
     recipientKeyOwnerRoutes(api, context)
     messageOwnerRoutes(api, context)
+    auditOwnerRoutes(api, context)
   })
 }
 

@@ -1,6 +1,7 @@
 /** What an action may reach. Built once by `app.ts`; time and randomness come from here and from nowhere else. */
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from './config.ts'
+import type { Commits } from './database/commits.ts'
 import type { Reader } from './database/reader.ts'
 import type { Writer } from './database/transaction.ts'
 import type { Offers } from './delivery/offers.ts'
@@ -12,6 +13,7 @@ import type { Identities } from './identity/identities.ts'
 import type { Throttle } from './identity/throttle.ts'
 import type { SignInDelays } from './owners/delays.ts'
 import type { Passwords } from './owners/password.ts'
+import type { OwnerWaits } from './owners/waits.ts'
 
 export interface Context {
   readonly serverId: string
@@ -27,6 +29,8 @@ export interface Context {
   readonly random: (bytes: number) => Buffer
   /** The only way to change anything; see `database/transaction.ts`. */
   readonly write: Writer['write']
+  /** For live views. */
+  readonly commits: Commits
   readonly storeState: Writer['state']
   /** A snapshot on its own read-only connection. */
   readonly read: Reader['read']
@@ -42,4 +46,5 @@ export interface Context {
   readonly throttle: Throttle
   readonly signInDelays: SignInDelays
   readonly passwords: Passwords
+  readonly ownerWaits: OwnerWaits
 }

@@ -11,6 +11,7 @@ import type { FastifyInstance } from 'fastify'
 import { createApp, useRoutes } from './app.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
+import { type Commits, createCommits } from './database/commits.ts'
 import { lockDataFolder } from './database/lock.ts'
 import { createOffers } from './delivery/offers.ts'
 import { createPresence } from './delivery/presence.ts'
@@ -27,6 +28,7 @@ import { createSignInDelays } from './owners/delays.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { createPasswords, type Passwords } from './owners/password.ts'
 import { hasOpenSetup } from './owners/store.ts'
+import { createOwnerWaits } from './owners/waits.ts'
 import { openStore, type Store } from './store.ts'
 import { addressPath } from './store-files.ts'
 
@@ -59,6 +61,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   const app = createApp({ logLevel: config.logLevel, random })
   const end = Promise.withResolvers<number>()
   const stopping = new AbortController()
+  const commits = createCommits()
   let store: Store | undefined
   try {
     store = openStore({
@@ -71,6 +74,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
         stopping.abort()
         setImmediate(() => end.resolve(1))
       },
+      onCommit: commits.ring,
       onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
     })
     const passwords = createPasswords(random, chance.passwordCost)
@@ -81,6 +85,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       passwords,
       app,
       store,
+      commits,
       stopping: stopping.signal,
     })
     if (!isEnvelopeKey(config.envelopeKeyFile)) {
@@ -108,10 +113,11 @@ interface Parts {
   readonly passwords: Passwords
   readonly app: FastifyInstance
   readonly store: Store
+  readonly commits: Commits
   readonly stopping: AbortSignal
 }
 
-function createContext({ config, clock, random, passwords, app, store, stopping }: Parts): Context {
+function createContext({ config, clock, random, passwords, app, store, commits, stopping }: Parts): Context {
   const monotonicMs = () => performance.now()
   return {
     serverId: store.serverId,
@@ -122,6 +128,7 @@ function createContext({ config, clock, random, passwords, app, store, stopping 
     stopping,
     random,
     write: store.writer.write,
+    commits,
     storeState: store.writer.state,
     read: store.reader.read,
     replayFloor: store.nonces.floor,
@@ -135,6 +142,7 @@ function createContext({ config, clock, random, passwords, app, store, stopping 
     throttle: createThrottle(monotonicMs, config),
     signInDelays: createSignInDelays(monotonicMs),
     passwords,
+    ownerWaits: createOwnerWaits(),
   }
 }
 

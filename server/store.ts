@@ -29,6 +29,7 @@ export interface StoreOptions {
   readonly random: (bytes: number) => Buffer
   readonly onFatal: (error: unknown) => void
   readonly onEffectError: (error: unknown) => void
+  readonly onCommit?: () => void
 }
 
 /** Brings the schema up to date and opens it. @throws NotInitialised, DatabaseNewer, UnsafeStore, … */
@@ -49,8 +50,8 @@ export function openStore(options: StoreOptions): Store {
     }
     const nonces = openNonces({ database, clock, monotonicMs })
     const ids = createIds(greatestId(database), random)
-    const { onFatal, onEffectError } = options
-    const writer = createWriter({ database, clock, ids, nonces, onFatal, onEffectError })
+    const { onFatal, onEffectError, onCommit = () => {} } = options
+    const writer = createWriter({ database, clock, ids, nonces, onFatal, onEffectError, onCommit })
     const reader = createReader({ path })
     return {
       serverId,

@@ -63,6 +63,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   ownerSessionSeconds: 'seconds after which a sign-in ends in any case',
   ownerFreshSeconds: 'seconds in which a sign-in or confirmation is fresh',
   ownerSessionsPerUser: 'sign-ins of one person at once',
+  ownerWaitsPerSession: 'open waits of one sign-in',
   retentionDays: 'days that an acknowledged message is kept',
   auditDays: 'days that an audit record is kept',
 }

@@ -31,6 +31,7 @@ import type { EndpointSpec } from './endpoint.ts'
 import { health } from './health.ts'
 import { administrators } from './owner/administrators.ts'
 import { agents, recipientKeys as ownerRecipientKeys } from './owner/agents.ts'
+import { audit } from './owner/audit.ts'
 import { credentials, takeovers } from './owner/credentials.ts'
 import { enrollments as ownerEnrollments } from './owner/enrollments.ts'
 import { environments } from './owner/environments.ts'
@@ -67,6 +68,7 @@ export const contract = {
     recipientKeys: ownerRecipientKeys,
     messages: ownerMessages,
     conversations: ownerConversations,
+    audit,
   },
 } as const
 

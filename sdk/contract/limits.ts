@@ -72,6 +72,7 @@ export const limits = {
   ownerSessionSeconds: 43_200,
   ownerFreshSeconds: 600,
   ownerSessionsPerUser: 10,
+  ownerWaitsPerSession: 10,
 
   retentionDays: 90,
   auditDays: 365,

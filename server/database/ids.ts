@@ -70,6 +70,12 @@ export function greatestId(database: Database.Database): string | undefined {
   return greatest.sort().at(-1)
 }
 
+/** No id of that moment or later is smaller. */
+export function firstIdAt(moment: Date): string {
+  const time = Math.max(0, moment.getTime()).toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`
+}
+
 function parse(id: string): { ms: number; count: number } {
   const parts = shape.exec(id)
   if (parts === null) throw new RangeError(`not a UUIDv7: ${id}`)

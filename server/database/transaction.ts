@@ -31,6 +31,8 @@ export interface WriterOptions extends GroupOptions {
   readonly maxGroup?: number
   /** The store is in doubt: turn readiness false and end the process. Called once. */
   readonly onFatal: (error: unknown) => void
+  /** Something was committed. Called before the effects of what was. */
+  readonly onCommit?: () => void
   /** An effect threw after its commit. */
   readonly onEffectError: (error: unknown) => void
 }
@@ -148,6 +150,7 @@ class WriteQueue {
     this.stats.groups += 1
     this.stats.requests += group.length
     this.stats.largestGroup = Math.max(this.stats.largestGroup, group.length)
+    this.#options.onCommit?.()
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.ok) this.#runEffects(outcome.effects)
       if (outcome.ok) group[index]?.resolve(outcome.value as never)

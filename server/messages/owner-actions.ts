@@ -1,5 +1,5 @@
 /** The owner's own voice in conversations, and reading what agents wrote. Spec §4.3; contract §7. */
-import type { MessagePage } from '../../sdk/contract/agent/conversations.ts'
+import type { Conversation, MessagePage } from '../../sdk/contract/agent/conversations.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerMessageInput } from '../../sdk/contract/owner/messages.ts'
 import { getAgent } from '../agents/store.ts'
@@ -10,6 +10,7 @@ import {
   findOwnerConversation,
   insertConversation,
   listInProject,
+  toConversation,
 } from '../conversations/store.ts'
 import type { PageQuery } from '../database/page.ts'
 import type { Tx } from '../database/transaction.ts'
@@ -121,6 +122,19 @@ export function listConversationsAsOwner(
     const project = await getProject(db, caller, projectId)
     const { items: conversations, ...page } = await listInProject(db, project.id, query)
     return { conversations, ...page }
+  })
+}
+
+export function getConversationAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly conversation_id: string },
+): Promise<Conversation> {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, ids.id)
+    const row = await findInProject(db, project.id, ids.conversation_id)
+    if (row === undefined) throw new Fault('not_found')
+    return toConversation(row)
   })
 }
 

@@ -3,7 +3,12 @@ import { contract } from '../../sdk/contract/index.ts'
 import { acknowledgeAsOwner } from '../acknowledgements/actions.ts'
 import type { Context } from '../context.ts'
 import { route } from '../route.ts'
-import { listConversationsAsOwner, readHistoryAsOwner, sendAsOwner } from './owner-actions.ts'
+import {
+  getConversationAsOwner,
+  listConversationsAsOwner,
+  readHistoryAsOwner,
+  sendAsOwner,
+} from './owner-actions.ts'
 
 const { messages, conversations } = contract.owner
 
@@ -16,6 +21,9 @@ export function messageOwnerRoutes(app: FastifyInstance, context: Context): void
   )
   route(app, context, conversations.list, ({ caller, params, query }) =>
     listConversationsAsOwner(context, caller, params.id, query),
+  )
+  route(app, context, conversations.get, ({ caller, params }) =>
+    getConversationAsOwner(context, caller, params),
   )
   route(app, context, conversations.history, ({ caller, params, query }) =>
     readHistoryAsOwner(context, caller, params, query),

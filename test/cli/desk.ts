@@ -21,7 +21,10 @@ export interface DeskOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** In place of one that takes everything. */
   readonly stdout?: Writable
+  /** Aborting it is control-C. */
   readonly interruption?: AbortController
+  /** Hears all of standard output so far, as it comes. */
+  readonly onOutput?: (text: string) => void
 }
 
 export interface AtTerminal extends Ended {
@@ -52,6 +55,7 @@ export class Desk {
     if (streams.stdout instanceof PassThrough) {
       streams.stdout.setEncoding('utf8').on('data', (text: string) => {
         texts.stdout += text
+        options.onOutput?.(texts.stdout)
       })
     }
     streams.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -86,7 +86,12 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'owner.messages.send': 'admin message',
   'owner.messages.acknowledge': 'admin ack',
   'owner.conversations.list': 'admin conversations',
+  'owner.conversations.get': 'admin history',
   'owner.conversations.history': 'admin history',
+  'owner.audit.list': 'admin audit',
+  'owner.audit.get': 'admin audit',
+  'owner.audit.node': 'admin audit',
+  'owner.audit.events': 'admin audit',
 }
 
 const ids = endpoints.map(({ id }) => id as EndpointId)

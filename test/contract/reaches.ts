@@ -94,7 +94,12 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'owner.messages.send': ({ owner }) => owner.messages.send(id, { recipient_agent_id: id, body: 'hello' }),
   'owner.messages.acknowledge': ({ owner }) => owner.messages.acknowledge(id, [id]),
   'owner.conversations.list': ({ owner }) => owner.conversations.list(id, page),
+  'owner.conversations.get': ({ owner }) => owner.conversations.get(id, id),
   'owner.conversations.history': ({ owner }) => owner.conversations.history(id, id),
+  'owner.audit.list': ({ owner }) => owner.audit.list(id, { ...page, kind: 'session.fenced' }),
+  'owner.audit.get': ({ owner }) => owner.audit.get(id, id),
+  'owner.audit.node': ({ owner }) => owner.audit.node({ order: 'newest_first' }),
+  'owner.audit.events': ({ owner }) => owner.audit.events(id, { waitSeconds: 0 }),
 }
 
 /** A node that notes what it is asked, says that it is a bridge, and refuses everything else for good. */

@@ -12,6 +12,7 @@ import { listAgentsCommand } from './agent/list.ts'
 import { recipientKeyCommand } from './agent/recipient-key.ts'
 import { showAgentCommand } from './agent/show.ts'
 import { agentStateCommand } from './agent/state.ts'
+import { auditCommand } from './audit.ts'
 import { conversationsCommand } from './conversations.ts'
 import { issueCredentialCommand } from './credential/issue.ts'
 import { listCredentialsCommand } from './credential/list.ts'
@@ -57,6 +58,7 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(conversationsCommand(context))
     .addCommand(historyCommand(context))
     .addCommand(ackCommand(context))
+    .addCommand(auditCommand(context))
 }
 
 const sessionsGroup = (context: CliContext): Command =>

@@ -1,6 +1,6 @@
 /** The owner's own voice in conversations, and what agents wrote to the owner. Spec §4.3; contract §7. */
 import { type Static, Type } from 'typebox'
-import { ConversationList, MessagePage } from '../agent/conversations.ts'
+import { Conversation, ConversationList, MessagePage } from '../agent/conversations.ts'
 import { Acknowledged, Acknowledgements, Message } from '../agent/messages.ts'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
@@ -60,6 +60,16 @@ export const conversations = {
     params: IdParams,
     query: PageQuery,
     response: ConversationList,
+    errors: ['not_found'],
+  }),
+  get: endpoint({
+    id: 'owner.conversations.get',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/conversations/{conversation_id}',
+    caller: 'owner',
+    summary: 'Read one conversation.',
+    params: Strict({ id: Uuid, conversation_id: Uuid }),
+    response: Conversation,
     errors: ['not_found'],
   }),
   history: endpoint({

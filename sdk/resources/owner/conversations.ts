@@ -35,6 +35,12 @@ export class OwnerConversations {
     return everyItem(read, (page) => page.conversations)
   }
 
+  /** One conversation. @throws not_found */
+  get(projectId: string, conversationId: string, options: CallOptions = {}): Promise<Conversation> {
+    const params = { id: projectId, conversation_id: conversationId }
+    return this.#call(entries.get, { params }, options)
+  }
+
   /**
    * Read 100 messages, always ascending. Reading acknowledges nothing.
    *

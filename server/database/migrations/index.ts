@@ -30,6 +30,7 @@ import { sql as m023 } from './023_contact_schedule.ts'
 import { sql as m024 } from './024_challenges.ts'
 import { sql as m025 } from './025_takeovers.ts'
 import { sql as m026 } from './026_administrators.ts'
+import { sql as m027 } from './027_audit_filters.ts'
 
 export interface Migration {
   readonly number: number
@@ -64,6 +65,7 @@ export const migrations: readonly Migration[] = [
   { number: 24, name: 'challenges', sql: m024 },
   { number: 25, name: 'takeovers', sql: m025 },
   { number: 26, name: 'administrators', sql: m026 },
+  { number: 27, name: 'audit_filters', sql: m027 },
 ]
 
 /** Readiness is refused until these are recorded. */

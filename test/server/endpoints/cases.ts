@@ -6,6 +6,7 @@ import { ownerCases } from './owner-cases.ts'
 import { publicCases } from './public-cases.ts'
 import { signInCases } from './sign-in-cases.ts'
 import { streamCases } from './stream-cases.ts'
+import { upkeepCases } from './upkeep-cases.ts'
 
 export const cases: Cases = {
   ...publicCases,
@@ -14,4 +15,5 @@ export const cases: Cases = {
   ...administratorCases,
   ...ownerCases,
   ...streamCases,
+  ...upkeepCases,
 }

@@ -62,7 +62,7 @@ async function written(world: World) {
 }
 
 export const ownerCases: SomeCases<
-  Exclude<Extract<EndpointId, `owner.${string}`>, `owner.${'signIn' | 'administrators'}.${string}`>
+  Exclude<Extract<EndpointId, `owner.${string}`>, `owner.${'signIn' | 'administrators' | 'audit'}.${string}`>
 > = {
   'owner.projects.list': { success: async (world) => ({ by: world.owner, query: '?limit=1' }), refusals: {} },
   'owner.projects.create': {
@@ -336,6 +336,18 @@ export const ownerCases: SomeCases<
   },
 
   'owner.conversations.list': { success: listed, refusals: listedNowhere },
+  'owner.conversations.get': {
+    success: async (world) => {
+      const { id, conversation } = await written(world)
+      return { by: world.owner, params: { id, conversation_id: conversation } }
+    },
+    refusals: {
+      not_found: async (world) => ({
+        by: world.owner,
+        params: { id: await world.project(), conversation_id: unknownId },
+      }),
+    },
+  },
   'owner.conversations.history': {
     success: async (world) => {
       const { id, conversation } = await written(world)

@@ -1,0 +1,112 @@
+/** `bridge admin audit`: who did what to what, oldest above; `--follow` goes on as it happens. Contract §10. */
+import type { AuditList, AuditRecord, EventOptions, Owner, Project } from '../../../sdk/index.ts'
+import { type Command, command, id, invalid, Option, wholeNumber } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { asOwner } from '../../owner-client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../owner-names.ts'
+import { oneLine } from '../../plain-text.ts'
+
+export interface AuditCommandOptions extends ProjectOption {
+  readonly kind?: string
+  readonly actor?: string
+  readonly subject?: string
+  readonly since?: When
+  readonly until?: When
+  readonly limit: number
+  readonly before?: string
+  readonly after?: string
+  readonly node?: true
+  readonly follow?: true
+}
+
+/** A moment, or how long ago. */
+type When = (now: Date) => string
+
+export function auditCommand(context: CliContext, run = audit): Command {
+  const audit = command('audit', 'bridge admin audit --kind session.started --since 2d')
+    .description('Read the audit, the latest records unless told otherwise, and follow it.')
+    .option('--kind <kind>', 'of one kind, such as session.fenced', kindOf)
+    .option('--actor <agent>', 'by one agent, name or id, or by the id of anybody')
+    .option('--subject <id>', 'about one thing', id)
+    .option('--since <when>', 'from a moment on: 2026-11-21T04:00:00Z, or 2h for two hours ago', when)
+    .option('--until <when>', 'before a moment', when)
+    .option('--limit <count>', 'at most so many', wholeNumber(1, 100), 50)
+    .option('--before <id>', 'the page before this record', id)
+    .addOption(new Option('--after <id>', 'the page after this record').argParser(id).conflicts('before'))
+    .addOption(
+      new Option('--node', 'what belongs to no project: sign-ins, links').conflicts(['project', 'follow']),
+    )
+    .addOption(new Option('--follow', 'go on until interrupted').conflicts(['since', 'until', 'before']))
+  return withProject(audit).action((options: AuditCommandOptions) => run(context, options))
+}
+
+export const audit = (context: CliContext, options: AuditCommandOptions): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const project = options.node ? undefined : await findProject(owner, options.project, context)
+    const filters = await filtersOf(owner, project, options, context)
+    if (project !== undefined && options.follow) return follow(context, owner, project, filters)
+    const { since, until, before, after } = options
+    const now = context.clock()
+    const place =
+      after === undefined
+        ? { order: 'newest_first' as const, after: before }
+        : { order: 'oldest_first' as const }
+    const asked = { ...filters, since: since?.(now), until: until?.(now), ...place, signal: context.signal }
+    const page =
+      project === undefined ? await owner.audit.node(asked) : await owner.audit.list(project.id, asked)
+    context.output.result(page, pageText(page, after !== undefined))
+  })
+
+async function filtersOf(
+  owner: Owner,
+  project: Project | undefined,
+  { kind, actor, subject: subjectId, limit, after }: AuditCommandOptions,
+  context: CliContext,
+): Promise<EventOptions> {
+  const actorId =
+    actor === undefined || project === undefined ? actor : await findAgent(owner, project, actor, context)
+  return { kind, actorId, subjectId, limit, after }
+}
+
+async function follow(context: CliContext, owner: Owner, project: Project, filters: EventOptions) {
+  const { output, signal } = context
+  const onConnection = (away: Error | undefined) =>
+    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${away.message}`)
+  for await (const record of owner.audit.follow(project.id, { ...filters, signal, onConnection }))
+    output.item(record, recordText(record))
+}
+
+/** Oldest above, whichever way the page was read. */
+function pageText({ audit, has_more, next_after }: AuditList, forward: boolean): string {
+  const records = (forward ? audit : audit.toReversed()).map(recordText)
+  const more = `(more: ${forward ? '--after' : '--before'} ${next_after})`
+  const lines = forward ? [...records, more] : [more, ...records]
+  return (has_more ? lines : records).join('\n') || '(no records)'
+}
+
+export function recordText({ at, kind, actor, subject, details }: AuditRecord): string {
+  const of = subject.id === null ? subject.type : `${subject.type} ${subject.id}`
+  const more = Object.entries(details).map(([name, value]) => `${name}=${valueText(value)}`)
+  return oneLine([at, kind, `by ${actor.name}`, of, ...more].join('  '))
+}
+
+const valueText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+function kindOf(text: string): string {
+  if (/^[a-z_]{1,40}\.[a-z_]{1,40}$/.test(text)) return text
+  throw invalid('It must be a kind like session.fenced or message.sent.')
+}
+
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+function when(text: string): When {
+  const ago = /^(\d{1,6})([smhd])$/.exec(text)
+  if (ago !== null) {
+    const ms = Number(ago[1]) * unitMs[ago[2] as keyof typeof unitMs]
+    return (now) => new Date(now.getTime() - ms).toISOString()
+  }
+  const moment = /^\d{4}-\d{2}-\d{2}/.test(text) ? new Date(text) : undefined
+  if (moment === undefined || Number.isNaN(moment.getTime()))
+    throw invalid('It must be a moment like 2026-11-21T04:00:00Z, or how long ago, like 90s, 15m, 2h or 1d.')
+  return () => moment.toISOString()
+}

@@ -1,0 +1,121 @@
+/**
+ * The audit, as its owner reads it: what happened, by whom, to what. Never bodies, never secrets.
+ *
+ * `since` and `until` bound a record's place in the order, which is its time unless the node's clock was set back:
+ * what is recorded until the clock has caught up counts as of the moment before.
+ *
+ * Contract §10.
+ */
+import { type Static, Type } from 'typebox'
+import { endpoint } from '../endpoint.ts'
+import { limits } from '../limits.ts'
+import { IdParams, Nullable, named, pageOf, Strict, Timestamp, Uuid } from '../primitives.ts'
+
+/** `noun.verb` in the past tense. */
+export const AuditKind = Type.String({ pattern: '^[a-z_]{1,40}\\.[a-z_]{1,40}$', maxLength: 81 })
+
+export const AuditRecord = named(
+  'AuditRecord',
+  Type.Object({
+    id: Uuid,
+    at: Timestamp,
+    kind: AuditKind,
+    project_id: Nullable(Uuid),
+    actor: Type.Object({
+      kind: Type.Union([
+        Type.Literal('agent'),
+        Type.Literal('owner'),
+        Type.Literal('system'),
+        Type.Literal('anonymous'),
+      ]),
+      id: Nullable(Uuid),
+      name: Type.String(),
+    }),
+    subject: Type.Object({ type: Type.String(), id: Nullable(Uuid) }),
+    request_id: Nullable(Type.String()),
+    details: Type.Record(Type.String(), Type.Unknown()),
+  }),
+)
+export type AuditRecord = Static<typeof AuditRecord>
+
+const Limit = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: limits.pageMax, default: limits.pageDefault }),
+)
+
+const filters = {
+  kind: Type.Optional(AuditKind),
+  actor_id: Type.Optional(Uuid),
+  subject_id: Type.Optional(Uuid),
+}
+
+export const AuditQuery = Strict({
+  after: Type.Optional(Uuid),
+  limit: Limit,
+  order: Type.Optional(
+    Type.Union([Type.Literal('oldest_first'), Type.Literal('newest_first')], { default: 'oldest_first' }),
+  ),
+  ...filters,
+  since: Type.Optional(Timestamp),
+  until: Type.Optional(Timestamp),
+})
+export type AuditQuery = Static<typeof AuditQuery>
+
+export const AuditList = named('AuditList', pageOf('audit', AuditRecord))
+export type AuditList = Static<typeof AuditList>
+
+export const EventsQuery = Strict({
+  after: Type.Optional(Uuid),
+  limit: Limit,
+  ...filters,
+  wait_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: limits.inboxWaitSeconds, default: 0 })),
+})
+export type EventsQuery = Static<typeof EventsQuery>
+
+export const EventList = named('EventList', pageOf('events', AuditRecord))
+export type EventList = Static<typeof EventList>
+
+export const audit = {
+  list: endpoint({
+    id: 'owner.audit.list',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/audit',
+    caller: 'owner',
+    summary: "Read a project's audit.",
+    params: IdParams,
+    query: AuditQuery,
+    response: AuditList,
+    errors: ['not_found'],
+  }),
+  get: endpoint({
+    id: 'owner.audit.get',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/audit/{record_id}',
+    caller: 'owner',
+    summary: 'Read one audit record.',
+    params: Strict({ id: Uuid, record_id: Uuid }),
+    response: AuditRecord,
+    errors: ['not_found'],
+  }),
+  node: endpoint({
+    id: 'owner.audit.node',
+    method: 'GET',
+    path: '/api/admin/audit',
+    caller: 'owner',
+    ownerOnly: true,
+    summary: 'Read the audit of what belongs to no project: sign-ins, links, administrators.',
+    query: AuditQuery,
+    response: AuditList,
+    errors: [],
+  }),
+  events: endpoint({
+    id: 'owner.audit.events',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/events',
+    caller: 'owner',
+    summary: 'Wait for audit records, oldest first; without `after` the latest ones.',
+    params: IdParams,
+    query: EventsQuery,
+    response: EventList,
+    errors: ['not_found', 'wait_limit'],
+  }),
+}

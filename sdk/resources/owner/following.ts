@@ -1,0 +1,64 @@
+/**
+ * Reading on and on: long-polls one after another, and patience with a node that is away.
+ *
+ * A node that was never heard is an error, since its address may be wrong; one that was heard is waited for.
+ */
+import { setTimeout as timer } from 'node:timers/promises'
+import { limits } from '../../contract/limits.ts'
+import { judge } from '../../delivery/verdict.ts'
+import { LocalError } from '../../transport/failures.ts'
+
+export interface FollowOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Called when the node goes away, with why, and when it is back, without. */
+  readonly onConnection?: ((away: Error | undefined) => void) | undefined
+}
+
+interface Batch<T> {
+  readonly events: readonly T[]
+  readonly next_after: string | null
+}
+
+interface Cursor {
+  readonly after?: string | undefined
+  readonly limit?: number | undefined
+  readonly waitSeconds: number
+}
+
+const pauses = { firstMs: 250, longestMs: 5000 } as const
+
+export async function* following<T>(
+  options: FollowOptions & { readonly after?: string | undefined; readonly limit?: number | undefined },
+  read: (cursor: Cursor) => Promise<Batch<T>>,
+): AsyncGenerator<T, void, undefined> {
+  const { signal, onConnection } = options
+  let { after, limit } = options
+  let isHeard = false
+  let failures = 0
+  for (;;) {
+    signal?.throwIfAborted()
+    try {
+      const batch = await read({ after, limit, waitSeconds: limits.inboxWaitSeconds })
+      if (failures > 0) onConnection?.(undefined)
+      isHeard = true
+      failures = 0
+      yield* batch.events
+      after = batch.next_after ?? after
+      limit = limits.pageMax
+    } catch (error) {
+      if (!isHeard || judge(error, 'long-poll', false) !== 'node') throw error
+      if (failures === 0) onConnection?.(error as Error)
+      await pause(Math.min(pauses.longestMs, pauses.firstMs * 2 ** failures), signal)
+      failures += 1
+    }
+  }
+}
+
+/** @throws LocalError aborted */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await timer(ms, undefined, signal === undefined ? {} : { signal })
+  } catch (cause) {
+    throw new LocalError('aborted', 'given up by the caller', { cause })
+  }
+}

@@ -1,0 +1,97 @@
+/** What an owner reads of the audit, and waiting for what is recorded next. Contract §10. */
+import { limits } from '../../sdk/contract/limits.ts'
+import type {
+  AuditList,
+  AuditQuery,
+  AuditRecord,
+  EventList,
+  EventsQuery,
+} from '../../sdk/contract/owner/audit.ts'
+import type { Context } from '../context.ts'
+import { toPage } from '../database/page.ts'
+import type { AuditRow } from '../database/tables.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { readAsOwner } from '../identity/owner.ts'
+import { getProject } from '../projects/store.ts'
+import { findRecord, listRecords, toRecord } from './reading.ts'
+import { commitBell } from './waiting.ts'
+
+export function listAudit(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  query: AuditQuery,
+): Promise<AuditList> {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, projectId)
+    return auditPage(await listRecords(db, project.id, query), query)
+  })
+}
+
+/** What belongs to no project. */
+export function listNodeAudit(context: Context, caller: OwnerCaller, query: AuditQuery): Promise<AuditList> {
+  return readAsOwner(context, caller, async (db) => auditPage(await listRecords(db, null, query), query))
+}
+
+function auditPage(rows: readonly AuditRow[], { after, limit = limits.pageDefault }: AuditQuery): AuditList {
+  const { items: audit, ...page } = toPage(rows, limit, after, toRecord)
+  return { audit, ...page }
+}
+
+export function getAuditRecord(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly record_id: string },
+): Promise<AuditRecord> {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, ids.id)
+    const row = await findRecord(db, project.id, ids.record_id)
+    if (row === undefined) throw new Fault('not_found')
+    return toRecord(row)
+  })
+}
+
+function readEvents(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  { wait_seconds: _, ...query }: EventsQuery,
+): Promise<EventList> {
+  const { after, limit = limits.pageDefault } = query
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, projectId)
+    const rows =
+      after === undefined
+        ? (await listRecords(db, project.id, { ...query, order: 'newest_first' })).slice(0, limit).reverse()
+        : await listRecords(db, project.id, query)
+    const { items: events, ...page } = toPage(rows, limit, after, toRecord)
+    return { events, ...page }
+  })
+}
+
+/**
+ * Records after a cursor; where there are none, the wait for them. The right to read is asked again at every read, and
+ * every commit is a reason to read.
+ */
+export async function waitForEvents(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  query: EventsQuery,
+  gone: AbortSignal,
+): Promise<EventList> {
+  const { wait_seconds: seconds = 0 } = query
+  let page = await readEvents(context, caller, projectId, query)
+  if (page.events.length > 0 || seconds === 0) return page
+  const closeWait = context.ownerWaits.open(caller.session_id)
+  const bell = commitBell(context, seconds * 1000, gone)
+  try {
+    while (page.events.length === 0 && (await bell.next()))
+      page = await readEvents(context, caller, projectId, query)
+    return page
+  } finally {
+    bell.close()
+    closeWait()
+  }
+}

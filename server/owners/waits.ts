@@ -1,0 +1,25 @@
+/** How many waiting reads each sign-in holds open: a page that is opened over and over must not fill the node. */
+import { limits } from '../../sdk/contract/limits.ts'
+import { Fault } from '../fault.ts'
+
+export interface OwnerWaits {
+  /** The returned function ends the wait. @throws wait_limit */
+  open(sessionId: string): () => void
+}
+
+export function createOwnerWaits(): OwnerWaits {
+  const held = new Map<string, number>()
+  const limit = limits.ownerWaitsPerSession
+  return {
+    open(sessionId) {
+      const count = held.get(sessionId) ?? 0
+      if (count >= limit) throw new Fault('wait_limit', { details: { limit }, retryAfterMs: 1000 })
+      held.set(sessionId, count + 1)
+      return () => {
+        const left = (held.get(sessionId) ?? 1) - 1
+        if (left === 0) held.delete(sessionId)
+        else held.set(sessionId, left)
+      }
+    },
+  }
+}

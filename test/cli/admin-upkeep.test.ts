@@ -1,0 +1,132 @@
+/** What an owner sees with the program: the audit. Against a real server. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readConfig } from '../../server/config.ts'
+import { issueOwnerLink } from '../../server/init.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from './desk.ts'
+
+let bridge: TestBridge
+let desk: Desk
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+  const link = await issueOwnerLink(readConfig({ data: bridge.data }, {}))
+  const { code, stderr } = await desk.run(['admin', 'login', '--url', bridge.url, '--link'], {
+    stdin: `${link}\n`,
+  })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+})
+
+afterAll(async () => {
+  await desk.remove()
+  await bridge.close()
+})
+
+const admin = (...args: string[]) => desk.run(['admin', ...args])
+
+interface Record {
+  readonly id: string
+  readonly at: string
+  readonly kind: string
+  readonly actor: { readonly id: string; readonly name: string }
+}
+
+const audit = (...args: string[]) =>
+  desk.json<{ audit: Record[]; has_more: boolean; next_after: string }>(['admin', 'audit', ...args])
+
+/** A command that goes on until it is interrupted. */
+function started(...args: string[]) {
+  const interruption = new AbortController()
+  const looking = new Set<() => void>()
+  let text = ''
+  const onOutput = (all: string) => {
+    text = all
+    for (const look of [...looking]) look()
+  }
+  const ended = desk.run(['admin', ...args], { interruption, onOutput })
+  const shows = (pattern: RegExp) =>
+    new Promise<string>((resolve, reject) => {
+      const look = () => {
+        if (!pattern.test(text)) return
+        looking.delete(look)
+        resolve(text)
+      }
+      looking.add(look)
+      void ended.then(({ stderr }) => reject(new Error(`ended before ${pattern}: ${text}${stderr}`)))
+      look()
+    })
+  return { shows, interrupt: () => interruption.abort(), ended }
+}
+
+test('the audit is shown oldest above, one line a record, without what was said', async () => {
+  await bridge.owner.message(bridge.project.id, bridge.ada.id, 'between the two of us')
+  const { stdout } = await admin('audit')
+  const lines = stdout.trimEnd().split('\n')
+  expect(lines[0]).toMatch(/^\S+Z {2}project\.created {2}by olu {2}project \S+ {2}name=demo$/)
+  expect(lines.at(-1)).toMatch(
+    /^\S+Z {2}message\.sent {2}by olu {2}message \S+ {2}conversation_id=\S+ {2}sequence=1/,
+  )
+  expect(stdout).not.toContain('between the two of us')
+})
+
+test('the audit is narrowed by agent, kind and time, and paged both ways', async () => {
+  const byAda = await audit('--actor', 'ada')
+  expect(byAda.audit.map(({ actor }) => actor.name)).toEqual(byAda.audit.map(() => 'ada'))
+  const [only] = (await audit('--actor', 'ada', '--kind', 'session.started', '--since', '1h')).audit
+  expect(only).toMatchObject({ kind: 'session.started' })
+  expect(await admin('audit', '--until', '1h')).toMatchObject({ code: 0, stdout: '(no records)\n' })
+  const newest = await audit('--limit', '2')
+  expect(newest.has_more).toBe(true)
+  const { stdout } = await admin('audit', '--limit', '2')
+  expect(stdout).toContain(`(more: --before ${newest.next_after})`)
+  const before = await audit('--limit', '1', '--before', newest.next_after)
+  expect(await audit('--limit', '1', '--after', before.audit[0]?.id ?? '')).toMatchObject({
+    audit: [newest.audit[1]],
+  })
+})
+
+test('--node shows the sign-ins', async () => {
+  const { audit: records } = await audit('--node')
+  expect(records.map(({ kind }) => kind)).toContain('owner.signed_in')
+})
+
+test('a filter that is none is a usage error, and so is an agent that nobody knows', async () => {
+  for (const args of [
+    ['--kind', 'everything'],
+    ['--since', 'yesterday'],
+    ['--subject', 'ada'],
+    ['--follow', '--until', '1h'],
+    ['--node', '--project', 'demo'],
+  ])
+    expect(await admin('audit', ...args)).toMatchObject({ code: 2, stdout: '' })
+  expect(await admin('audit', '--actor', 'zoe')).toMatchObject({ code: 3 })
+})
+
+test('--follow prints what happens, also after the node was away, until it is interrupted', async () => {
+  const following = started('audit', '--follow', '--limit', '1', '--json')
+  await following.shows(/\n/)
+  await bridge.owner.createAgent(bridge.project.id, 'dee')
+  await following.shows(/agent\.created/)
+  bridge = await bridge.restart()
+  await bridge.owner.setProject(bridge.project.id, 'paused')
+  await following.shows(/project\.state_changed/)
+  following.interrupt()
+  const { code, stdout, stderr } = await following.ended
+  expect(code).toBe(130)
+  const kinds = stdout
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => (JSON.parse(line) as Record).kind)
+  expect(kinds).toEqual(['agent.created', 'project.state_changed'])
+  expect(stderr).not.toContain('bridge:')
+  await bridge.owner.setProject(bridge.project.id, 'active')
+})
+
+test('a conversation is found by its id, by its agent, and not by anything else', async () => {
+  const { conversation_id } = await bridge.owner.message(bridge.project.id, bridge.ben.id, 'hello ben')
+  for (const wanted of [conversation_id, 'ben', bridge.ben.id])
+    expect((await admin('history', wanted)).stdout).toContain('hello ben')
+  expect(await admin('history', bridge.project.id)).toMatchObject({ code: 3 })
+})

@@ -1,0 +1,73 @@
+/** What an owner reads of what happened: the audit, live events. */
+import type { EndpointId } from '../../../sdk/contract/index.ts'
+import { type SomeCases, unknownId } from './case.ts'
+import type { World } from './world.ts'
+
+/** The latest record of a fresh project. */
+async function recorded(world: World) {
+  const id = await world.project()
+  const { audit } = await world.owner.ok<{ audit: { id: string; at: string }[] }>({
+    target: `/api/admin/projects/${id}/audit`,
+  })
+  return { id, record_id: audit.at(-1)?.id ?? '', at: audit.at(-1)?.at ?? '' }
+}
+
+export const upkeepCases: SomeCases<Extract<EndpointId, `owner.audit.${string}`>> = {
+  'owner.audit.list': {
+    success: async (world) => {
+      const { project, ada } = await world.pair()
+      const filters = `kind=session.started&actor_id=${ada.id}&subject_id=${ada.session?.id}`
+      const times = 'since=2020-01-01T00:00:00.000Z&until=2040-01-01T00:00:00.000Z'
+      return {
+        by: world.owner,
+        params: { id: project.id },
+        query: `?${filters}&${times}&order=newest_first&limit=1`,
+      }
+    },
+    refusals: { not_found: async (world) => ({ by: world.owner, params: { id: unknownId } }) },
+  },
+  'owner.audit.get': {
+    success: async (world) => {
+      const { id, record_id } = await recorded(world)
+      return { by: world.owner, params: { id, record_id } }
+    },
+    refusals: {
+      not_found: async (world) => ({
+        by: world.owner,
+        params: { id: await world.project(), record_id: unknownId },
+      }),
+    },
+  },
+  'owner.audit.node': { success: async (world) => ({ by: world.owner, query: '?limit=1' }), refusals: {} },
+  'owner.audit.events': {
+    success: async (world) => ({
+      by: world.owner,
+      params: { id: await world.project() },
+      query: '?limit=5&wait_seconds=0',
+    }),
+    refusals: {
+      not_found: async (world) => ({ by: world.owner, params: { id: unknownId } }),
+      wait_limit: async (world) => {
+        const { id, record_id } = await recorded(world)
+        const by = await world.signedIn()
+        const target = `/api/admin/projects/${id}/events`
+        const waits = Array.from({ length: 10 }, () =>
+          by.ok({ target: `${target}?after=${record_id}&wait_seconds=20` }),
+        )
+        const refused = await untilRefused(() =>
+          by.call({ target: `${target}?after=${record_id}&wait_seconds=1` }),
+        )
+        await world.setProject(id, 'paused')
+        await Promise.all(waits)
+        return refused
+      },
+    },
+  },
+}
+
+/** The waits open one after another; whether all are open only an answer tells. */
+async function untilRefused<R extends { status: number }>(ask: () => Promise<R>): Promise<R> {
+  let reply = await ask()
+  while (reply.status === 200) reply = await ask()
+  return reply
+}
