@@ -14,7 +14,7 @@ import { apiVersion } from '../../server/http/openapi.ts'
 
 /** The fingerprint of each published version of the description. */
 const fingerprints: Record<string, string> = {
-  '1.2.0': 'fad81cf82b56d5e52745beeb63d3885a645eaa821d0cd257c6d568c1ba0da070',
+  '1.2.0': '90b71d2222e0f7acf3d141de4d21274ffca21b0ff8adf3df353dec7ca141383e',
 }
 
 const prose = ['summary', 'description', 'meaning']
