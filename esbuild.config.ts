@@ -1,5 +1,5 @@
 /**
- * Makes what is published: `npm run build` fills `dist`.
+ * Makes what is published: `npm run build` fills `dist`. Another folder can be named; `--no-types` leaves out the declarations.
  *
  * - `bridge.cjs`: refuses an old Node, then loads `cli.cjs`, the whole command line in one file.
  * - `client.cjs`, `server.cjs`: loaded by the command line only when a command needs them.
@@ -124,7 +124,7 @@ chmodSync(join(out, 'bridge.cjs'), 0o755)
 requireLight('cli.cjs', cli, /^cli\/|^sdk\/version\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/)
 requireLight('client.cjs', client, /^sdk\//)
 writeFileSync(join(out, 'LICENSES.txt'), licences([cli, client, ...others]))
-declareTypes()
+if (!process.argv.includes('--no-types')) declareTypes()
 if (out === join(root, 'dist')) linkForNpx()
 
 async function bundle(file: string, options: BuildOptions): Promise<Metafile> {

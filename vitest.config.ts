@@ -11,6 +11,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/bench/**'],
+    globalSetup: 'test/support/build.ts',
     // Tests start servers, kill processes and change the umask: each file has a process of its own.
     pool: 'forks',
     // Many tests wait for a process or a deadline: twice as many at a time as there are cores.

@@ -8,7 +8,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Command } from '../../cli/command.ts'
 import { adminCommand } from '../../cli/commands/admin/admin.ts'
@@ -16,9 +15,9 @@ import type { CliContext } from '../../cli/context.ts'
 import { enroll } from '../support/agent.ts'
 import { codeOf } from '../support/owner.ts'
 import { startServerProcess } from '../support/process.ts'
+import { program } from '../support/program.ts'
 import { TestHome } from './program.ts'
 
-const main = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 const apart = new Set(['setup', 'login', 'logout', 'password'])
 
 /** Every command that does something, as the words that one types. */
@@ -83,7 +82,7 @@ test('every example of the owner commands works as typed', { timeout: 120_000 },
 async function shell(home: TestHome) {
   const bin = join(home.folder, 'bin')
   await mkdir(bin)
-  await writeFile(join(bin, 'bridge'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`, {
+  await writeFile(join(bin, 'bridge'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, {
     mode: 0o755,
   })
   const env = {

@@ -1,8 +1,10 @@
 /** What a command loads is most of what it costs. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { builtFolder } from '../support/program.ts'
 import { enrolled } from './people.ts'
 import { TestHome } from './program.ts'
 
@@ -10,17 +12,22 @@ let bridge: TestBridge
 let home: TestHome
 let recorder: string
 
+const bundles = pathToFileURL(builtFolder).href
+const parser = ['bridge.cjs', 'cli.cjs']
+const client = [...parser, 'client.cjs']
+
 beforeAll(async () => {
   bridge = await startBridge()
   home = await TestHome.make()
   recorder = join(home.folder, 'recorder.mjs')
-  // Names each package once, when the program ends.
+  // Names each bundle and each package once, when the program ends.
   await writeFile(
     recorder,
     `import { registerHooks } from 'node:module'
      const packages = new Set()
      registerHooks({ load: (url, context, next) => {
-       const name = /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1]
+       const name = /\\/([^/]+\\.cjs)$/.exec(url.startsWith(${JSON.stringify(bundles)}) ? url : '')?.[1]
+         ?? /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1]
        if (name !== undefined) packages.add(name)
        return next(url, context)
      } })
@@ -47,7 +54,7 @@ test.each([
   ['frobnicate'],
   ['send', 'ben', '--type', 'task'],
 ])('%s %s loads the parser only', async (...args) => {
-  expect(await loadedBy(...args)).toEqual(['commander'])
+  expect(await loadedBy(...args)).toEqual(parser)
 })
 
 test('a command that learns something writes it through conf; one that learns nothing does not load it', async () => {
@@ -61,8 +68,8 @@ test('a command that learns something writes it through conf; one that learns no
     ['outbox', 'list'],
     ['listen', '--once', '--timeout', '1'],
   ]) {
-    expect([args, await loadedBy(...args)]).toEqual([args, ['commander', 'typebox']])
+    expect([args, await loadedBy(...args)]).toEqual([args, client])
   }
   // A socket is worth its package only to a command that stays.
-  expect(await loadedBy('listen', '--timeout', '1')).toEqual(['commander', 'typebox', 'ws'])
+  expect(await loadedBy('listen', '--timeout', '1')).toEqual([...client, 'ws'])
 })

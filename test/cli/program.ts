@@ -1,5 +1,5 @@
 /**
- * The real program for a test: `node cli/main.ts` in a process of its own, with a BRIDGE_HOME of its own.
+ * The real program for a test, built as it is published, in a process of its own, with a BRIDGE_HOME of its own.
  *
  * Every process is awaited or ended by its id, and the folder goes with the test.
  */
@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { compileCache, program } from '../support/program.ts'
 
 export interface Ended {
   readonly code: number | null
@@ -20,13 +20,6 @@ export interface RunOptions {
   readonly stdin?: string
   readonly environment?: Readonly<Record<string, string>>
 }
-
-/** Stripping the types of a hundred files is most of a start; node keeps what it made of them. */
-const cache = {
-  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url)),
-}
-
-const main = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 
 /** One machine's worth of profiles. */
 export class TestHome {
@@ -43,8 +36,14 @@ export class TestHome {
 
   start(args: readonly string[], { environment = {} }: Omit<RunOptions, 'stdin'> = {}): Started {
     const { PATH = '' } = process.env
-    const child = spawn(process.execPath, [main, ...args], {
-      env: { PATH, HOME: this.folder, BRIDGE_HOME: join(this.folder, 'bridge'), ...cache, ...environment },
+    const child = spawn(process.execPath, [program, ...args], {
+      env: {
+        PATH,
+        HOME: this.folder,
+        BRIDGE_HOME: join(this.folder, 'bridge'),
+        NODE_COMPILE_CACHE: compileCache,
+        ...environment,
+      },
     })
     this.#running.add(child)
     child.once('close', () => this.#running.delete(child))

@@ -13,10 +13,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { readConfig, type SettingName } from '../../server/config.ts'
 import { initServer } from '../../server/init.ts'
 import type { Control } from '../faults/broken-store.ts'
+import { program } from './program.ts'
 
 export interface ProcessOptions {
   readonly settings?: Partial<Record<SettingName, string>>
@@ -51,7 +51,6 @@ export interface ServerProcess {
   close(): Promise<void>
 }
 
-const program = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 const preload = new URL('./server-preload.ts', import.meta.url).href
 
 /** What must not outlive this process. */

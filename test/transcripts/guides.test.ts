@@ -12,6 +12,7 @@ import { guideTopics } from '../../sdk/contract/agent/guides.ts'
 import { type Enrolled, enrolled, storedId } from '../cli/people.ts'
 import { TestHome } from '../cli/program.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { program } from '../support/program.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const inShell = promisify(execFile)
@@ -53,12 +54,13 @@ test.each(guideTopics)(
       BRIDGE_HOME: join(home.folder, 'bridge'),
       BRIDGE_PROFILE: 'gina',
       NODE: process.execPath,
+      PROGRAM: program,
       PEER: 'hugo',
       MESSAGE_ID: question,
       FILE: file,
     }
     for (const block of blocks) {
-      await inShell('bash', ['-euo', 'pipefail', '-c', `bridge() { "$NODE" cli/main.ts "$@"; }\n${block}`], {
+      await inShell('bash', ['-euo', 'pipefail', '-c', `bridge() { "$NODE" "$PROGRAM" "$@"; }\n${block}`], {
         cwd: root,
         env,
       })

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { program } from '../support/program.ts'
 import { matches, type Running, readSteps, run } from './transcript.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -34,7 +35,7 @@ test('a person who types the README gets what it shows', async () => {
   const fill = (text: string) => {
     let filled = text
       .replaceAll('8484', String(port))
-      .replaceAll('npx bridge', `"${process.execPath}" cli/main.ts`)
+      .replaceAll('npx bridge', `"${process.execPath}" "${program}"`)
     for (const [words, value] of values) filled = filled.replaceAll(words, value)
     return filled
   }
