@@ -1,6 +1,8 @@
+import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { prepared } from '../../../server/database/prepared.ts'
+import type { Tx } from '../../../server/database/transaction.ts'
 import { add, openStore } from './store.ts'
 
 let built = 0
@@ -58,4 +60,29 @@ test('a parameter that is not given is refused, not bound as null', async () => 
   const { writer } = openStore()
   const incomplete = { from: 'ada' } as { from: string; to: string }
   await expect(writer.write((tx) => rename.run(tx.db, incomplete))).rejects.toThrow('parameter to is missing')
+})
+
+test('a join is planned once, not again at every run', async () => {
+  const { writer } = openStore()
+  const join = (tx: Tx) =>
+    tx.db
+      .selectFrom('agents')
+      .innerJoin('projects', 'projects.id', 'agents.project_id')
+      .select('projects.name')
+      .where('agents.id', '=', 'x')
+  const runs = (database: Database.Database, text: string) => {
+    const statement = database.prepare(text)
+    const began = performance.now()
+    for (let run = 0; run < 2000; run += 1) statement.all(`agent-${run}`)
+    return performance.now() - began
+  }
+  const compiled = await writer.write(async (tx) => join(tx).compile().sql)
+  const database = new Database(':memory:')
+  database.exec('CREATE TABLE projects (id TEXT PRIMARY KEY, name TEXT, state TEXT)')
+  database.exec('CREATE TABLE agents (id TEXT PRIMARY KEY, project_id TEXT)')
+  try {
+    expect(runs(database, compiled)).toBeLessThan(runs(database, compiled.replace('+?', '?')) / 2)
+  } finally {
+    database.close()
+  }
 })
