@@ -12,7 +12,7 @@ let bridge: TestBridge
 let home: TestHome
 let recorder: string
 
-const bundles = pathToFileURL(builtFolder).href
+const bundles = pathToFileURL(builtFolder ?? '').href
 const parser = ['bridge.cjs', 'cli.cjs']
 const client = [...parser, 'client.cjs']
 
