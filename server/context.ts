@@ -32,6 +32,7 @@ export interface Context {
   /** For live views. */
   readonly commits: Commits
   readonly storeState: Writer['state']
+  readonly foldStore: Writer['fold']
   /** A snapshot on its own read-only connection. */
   readonly read: Reader['read']
   /** Unix seconds: proofs dated at or before it are refused; see `database/nonces.ts`. */

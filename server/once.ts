@@ -44,6 +44,18 @@ export function keyedRequest(request: FastifyRequest, route: string, body: Buffe
   }
 }
 
+/** Who holds the key: the agent or the person, whatever credential or session was used. */
+export interface Principal {
+  readonly id: string
+  /** The project of a person's request: when it is deleted, its answers go with it. An agent's go with the agent. */
+  readonly project_id: string | null
+}
+
+export const agentPrincipal = ({ agent_id }: { readonly agent_id: string }): Principal => ({
+  id: agent_id,
+  project_id: null,
+})
+
 const find = prepared<{ principal: string; method: string; route: string; key: string }>()((db, p) =>
   db
     .selectFrom('idempotency')
@@ -62,6 +74,7 @@ const store = prepared<{
   fingerprint: Buffer
   answer: string
   created_at: string
+  project_id: string | null
 }>()((db, p) =>
   db.insertInto('idempotency').values({
     principal: p('principal'),
@@ -71,23 +84,30 @@ const store = prepared<{
     fingerprint: p('fingerprint'),
     answer: p('answer'),
     created_at: p('created_at'),
+    project_id: p('project_id'),
   }),
 )
 
 /** @throws idempotency_conflict when the key was used with another target or body. */
 export async function once(
   tx: Tx,
-  principal: string,
+  principal: Principal,
   keyed: Keyed,
   effect: () => Promise<object>,
 ): Promise<Answer> {
-  const name = { principal, method: keyed.method, route: keyed.route, key: keyed.key }
+  const name = { principal: principal.id, method: keyed.method, route: keyed.route, key: keyed.key }
   const stored = await find.first(tx.db, name)
   if (stored !== undefined) {
     if (stored.fingerprint.equals(keyed.fingerprint)) return new Answer(stored.answer, true)
     throw new Fault('idempotency_conflict')
   }
   const answer = JSON.stringify(await effect())
-  await store.run(tx.db, { ...name, fingerprint: keyed.fingerprint, answer, created_at: tx.nowIso })
+  await store.run(tx.db, {
+    ...name,
+    fingerprint: keyed.fingerprint,
+    answer,
+    created_at: tx.nowIso,
+    project_id: principal.project_id,
+  })
   return new Answer(answer, false)
 }

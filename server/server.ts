@@ -29,6 +29,7 @@ import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { createPasswords, type Passwords } from './owners/password.ts'
 import { hasOpenSetup } from './owners/store.ts'
 import { createOwnerWaits } from './owners/waits.ts'
+import { startRemovals } from './projects/removal.ts'
 import { openStore, type Store } from './store.ts'
 import { addressPath } from './store-files.ts'
 
@@ -130,6 +131,7 @@ function createContext({ config, clock, random, passwords, app, store, commits, 
     write: store.writer.write,
     commits,
     storeState: store.writer.state,
+    foldStore: store.writer.fold,
     read: store.reader.read,
     replayFloor: store.nonces.floor,
     log: app.log,
@@ -190,6 +192,7 @@ async function running({
     startRecheck(context),
     startAccessRecheck(context),
     startNoncePurge(context, store.nonces),
+    startRemovals(context),
   ]
   const setupLink = await offerSetup(context)
 

@@ -7,7 +7,7 @@ import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
-import { type Answer, type Keyed, once } from '../once.ts'
+import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
 import { findPairing } from '../pairings/store.ts'
 import { requireProjectActive } from '../projects/rules.ts'
 import { requirePeerEnabled, requireReadable } from './rules.ts'
@@ -21,7 +21,7 @@ export function openConversation(
   keyed: Keyed,
 ): Promise<Answer> {
   return writeAs(context, caller, (tx, agent) =>
-    once(tx, agent.agent_id, keyed, async () => {
+    once(tx, agentPrincipal(agent), keyed, async () => {
       if (input.recipient_agent_id === agent.agent_id) return openWithOwner(tx, agent)
       return openWithPeer(tx, agent, input.recipient_agent_id)
     }),

@@ -57,6 +57,8 @@ export interface ProjectRow {
   audit_days: number | null
   created_at: string
   updated_at: string
+  /** Deleted: unknown to everybody from then on, and removed soon. */
+  deleted_at: string | null
 }
 
 export interface EnvironmentRow {
@@ -211,6 +213,8 @@ export interface ReplayFloorRow {
 }
 
 export interface IdempotencyRow {
+  /** Of what a person did in a project; what an agent did is found by the agent. */
+  project_id: string | null
   principal: string
   method: string
   route: string

@@ -56,6 +56,11 @@ export interface Writer {
   /** `full`: the last group found no space. `broken`: see `onFatal`. */
   state(): 'open' | 'full' | 'broken' | 'closed'
   stats(): WriterStats
+  /**
+   * Folds the WAL into the file and empties it, so that the disk no longer holds what was removed. False when another
+   * process reads at the moment: to be asked again.
+   */
+  fold(): Promise<boolean>
   /** Finishes what was accepted, refuses the rest, folds the WAL into the file and closes it. */
   close(): Promise<void>
 }
@@ -73,6 +78,7 @@ export function createWriter(options: WriterOptions): Writer {
     write: (unit, { nonce } = {}) => queue.write(unit, nonce),
     state: () => queue.state,
     stats: () => ({ ...queue.stats }),
+    fold: () => queue.fold(),
     close: () => queue.close(),
   }
 }
@@ -102,6 +108,20 @@ class WriteQueue {
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ unit, nonce, resolve, reject })
       this.#schedule()
+    })
+  }
+
+  /** In a turn of its own: units of work and reads run on microtasks, so none is under way then. */
+  async fold(): Promise<boolean> {
+    await this.write(async () => {}, undefined)
+    return new Promise((resolve, reject) => {
+      setImmediate(() => {
+        try {
+          resolve(this.#closed === undefined && foldNow(this.#options.database))
+        } catch (error) {
+          reject(error)
+        }
+      })
     })
   }
 
@@ -177,6 +197,18 @@ class WriteQueue {
     if (!failure.fatal) return
     this.#state = 'broken'
     this.#options.onFatal(failure.cause)
+  }
+}
+
+/** Never waits: the whole process would. */
+function foldNow(database: GroupOptions['database']): boolean {
+  const timeout = database.pragma('busy_timeout', { simple: true })
+  database.pragma('busy_timeout = 0')
+  try {
+    const [result] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
+    return result?.busy === 0
+  } finally {
+    database.pragma(`busy_timeout = ${timeout}`)
   }
 }
 

@@ -64,6 +64,7 @@ async function findEnded(
         eb('credentials.expires_at', '<=', nowIso),
         eb('agents.state', '=', 'disabled'),
         eb('projects.state', '=', 'archived'),
+        eb('projects.deleted_at', 'is not', null),
       ]),
     )
     .execute()

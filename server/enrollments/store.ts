@@ -39,6 +39,7 @@ export async function findByCode(db: Db, codeSha256: Buffer) {
       'projects.state as project_state',
     ])
     .where('code_sha256', '=', codeSha256)
+    .where('projects.deleted_at', 'is', null)
     .executeTakeFirst()
 }
 

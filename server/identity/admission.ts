@@ -43,6 +43,7 @@ const findStanding = prepared<{ credential_id: string; session_id: string }>()((
       'agents.name as agent_name',
       'agents.state as agent_state',
       'projects.state as project_state',
+      'projects.deleted_at',
       'projects.message_budget',
       'sessions.state as session_state',
       'sessions.generation',
@@ -61,7 +62,7 @@ export async function admit(db: Kysely<Tables>, caller: AgentCaller, now: Date):
     credential_id: caller.credential_id,
     session_id: caller.session_id ?? '',
   })
-  if (found === undefined) throw new Fault('credential_unknown')
+  if (found === undefined || found.deleted_at !== null) throw new Fault('credential_unknown')
   if (found.revoked_at !== null) throw new Fault('credential_revoked')
   if (found.expires_at !== null && found.expires_at <= now.toISOString())
     throw new Fault('credential_expired')

@@ -33,9 +33,11 @@ export function createIdentities(read: Reader['read']): Identities {
       db
         .selectFrom('credentials')
         .innerJoin('agents', 'agents.id', 'credentials.agent_id')
+        .innerJoin('projects', 'projects.id', 'credentials.project_id')
         .selectAll('credentials')
         .select('agents.name as agent_name')
         .where('credentials.id', '=', credentialId)
+        .where('projects.deleted_at', 'is', null)
         .executeTakeFirst(),
     )
     if (row === undefined) return undefined

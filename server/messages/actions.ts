@@ -17,7 +17,7 @@ import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
-import { type Answer, type Keyed, once } from '../once.ts'
+import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
 import { requireProjectActive } from '../projects/rules.ts'
 import { connectionOf } from '../sessions/store.ts'
 import { toMessagePage } from './pages.ts'
@@ -31,7 +31,7 @@ export function sendMessage(
   keyed: Keyed,
 ): Promise<Answer> {
   const sent = writeAs(context, caller, (tx, agent) =>
-    once(tx, agent.agent_id, keyed, async () => {
+    once(tx, agentPrincipal(agent), keyed, async () => {
       const found = await findConversation(tx.db, agent.project_id, agent.agent_id, input.conversation_id)
       const standing = requireParticipant(found)
       requireRecipient(standing, agent, input)

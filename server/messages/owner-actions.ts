@@ -17,7 +17,8 @@ import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
-import { type Answer, type Keyed, once } from '../once.ts'
+import type { Answer, Keyed } from '../once.ts'
+import { onceInProject } from '../projects/once.ts'
 import { getProject } from '../projects/store.ts'
 import { deliver, threadOf } from './actions.ts'
 import { toMessagePage } from './pages.ts'
@@ -32,8 +33,7 @@ export function sendAsOwner(
   keyed: Keyed,
 ): Promise<Answer> {
   return writeAsOwner(context, caller, (tx) =>
-    once(tx, caller.user_id, keyed, async () => {
-      const project = await getProject(tx.db, caller, projectId)
+    onceInProject(tx, caller, projectId, keyed, async (project) => {
       const agent = await getAgent(tx.db, project.id, input.recipient_agent_id)
       const conversationId = await conversationFor(tx, caller, {
         projectId: project.id,

@@ -1,11 +1,18 @@
 /** What an owner does to projects. Contract §10. */
-import type { Project, ProjectInput, ProjectStateInput } from '../../sdk/contract/owner/projects.ts'
+import type {
+  Project,
+  ProjectDeleted,
+  ProjectDeleteInput,
+  ProjectInput,
+  ProjectStateInput,
+} from '../../sdk/contract/owner/projects.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { PageQuery } from '../database/page.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
+import { removeProject } from './removal.ts'
 import { requireProjectMove } from './rules.ts'
 import * as store from './store.ts'
 
@@ -63,5 +70,48 @@ export function setProjectState(
       for (const agentId of agentIds) context.wakeups.notify(agentId)
     })
     return { state }
+  })
+}
+
+/**
+ * For good. The answer leaves when everything is gone; should the server stop before, the project stays unknown and the
+ * next start removes the rest.
+ */
+export async function deleteProject(
+  context: Context,
+  caller: OwnerCaller,
+  id: string,
+  { confirm_name }: ProjectDeleteInput,
+): Promise<ProjectDeleted> {
+  const deleted = await writeAsOwner(context, caller, async (tx) => {
+    const project = await store.getProject(tx.db, caller, id)
+    requireName(project.name, confirm_name)
+    await store.markDeleted(tx, id)
+    // Of no project: this line is what stays.
+    await recordAudit(tx, {
+      kind: 'project.deleted',
+      actor: ownerActor(caller),
+      project_id: null,
+      subject: { type: 'project', id },
+    })
+    const credentialIds = await store.listCredentialIds(tx.db, id)
+    const agentIds = await store.listAgentIds(tx.db, id)
+    tx.afterCommit(() => {
+      for (const credentialId of credentialIds) context.identities.forget(credentialId)
+      for (const agentId of agentIds) context.wakeups.notify(agentId)
+    })
+    return { id, deleted_at: tx.nowIso }
+  })
+  await removeProject(context, id)
+  return deleted
+}
+
+/** @throws invalid_request */
+function requireName(name: string, confirmed: string): void {
+  if (confirmed === name) return
+  const problem = 'is not the name of this project, byte for byte'
+  throw new Fault('invalid_request', {
+    message: `body/confirm_name ${problem}.`,
+    details: { faults: [{ path: 'body/confirm_name', problem }] },
   })
 }

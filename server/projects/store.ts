@@ -13,7 +13,7 @@ type Db = Kysely<Tables>
 
 /** The projects that a person may see: the owner all of them, an administrator those that it was given. */
 function visible(db: Db, owner: OwnerCaller) {
-  const all = db.selectFrom('projects').selectAll()
+  const all = db.selectFrom('projects').selectAll().where('deleted_at', 'is', null)
   if (owner.role === 'owner') return all
   const given = db.selectFrom('project_administrators').select('project_id')
   return all.where('id', 'in', given.where('user_id', '=', owner.user_id))
@@ -47,7 +47,7 @@ export async function isNameTaken(db: Db, name: string): Promise<boolean> {
 
 export async function insertProject(
   tx: Tx,
-  project: Omit<ProjectRow, 'id' | 'state' | 'created_at' | 'updated_at'>,
+  project: Omit<ProjectRow, 'id' | 'state' | 'created_at' | 'updated_at' | 'deleted_at'>,
 ): Promise<ProjectRow> {
   const row = {
     ...project,
@@ -55,6 +55,7 @@ export async function insertProject(
     state: 'active' as const,
     created_at: tx.nowIso,
     updated_at: tx.nowIso,
+    deleted_at: null,
   }
   await tx.db.insertInto('projects').values(row).execute()
   return row
@@ -62,6 +63,21 @@ export async function insertProject(
 
 export async function updateProjectState(tx: Tx, id: string, state: ProjectRow['state']): Promise<void> {
   await tx.db.updateTable('projects').set({ state, updated_at: tx.nowIso }).where('id', '=', id).execute()
+}
+
+/** From now on unknown to everybody; its name is free, since the row keeps only its id. */
+export async function markDeleted(tx: Tx, id: string): Promise<void> {
+  await tx.db
+    .updateTable('projects')
+    .set({ deleted_at: tx.nowIso, state: 'archived', name: id, description: '' })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Deleted, but not removed to the last row. */
+export async function listDeleted(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('projects').select('id').where('deleted_at', 'is not', null).execute()
+  return rows.map(({ id }) => id)
 }
 
 /** What a session needs of its project's policy. */
@@ -92,5 +108,10 @@ export const toProject = (row: ProjectRow): Project => ({
 /** Everybody whose waits hear of what happens to the project. */
 export async function listAgentIds(db: Kysely<Tables>, projectId: string): Promise<string[]> {
   const rows = await db.selectFrom('agents').select('id').where('project_id', '=', projectId).execute()
+  return rows.map(({ id }) => id)
+}
+
+export async function listCredentialIds(db: Kysely<Tables>, projectId: string): Promise<string[]> {
+  const rows = await db.selectFrom('credentials').select('id').where('project_id', '=', projectId).execute()
   return rows.map(({ id }) => id)
 }

@@ -68,6 +68,7 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'owner.projects.list': 'admin project list',
   'owner.projects.create': 'admin project create',
   'owner.projects.setState': 'admin project state',
+  'owner.projects.delete': 'admin project delete',
   'owner.environments.create': 'admin environment create',
   'owner.environments.list': 'admin environment list',
   'owner.agents.create': 'admin agent create',

@@ -76,6 +76,7 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'owner.projects.list': ({ owner }) => owner.projects.list(page),
   'owner.projects.create': ({ owner }) => owner.projects.create({ name: 'demo' }),
   'owner.projects.setState': ({ owner }) => owner.projects.setState(id, 'paused'),
+  'owner.projects.delete': ({ owner }) => owner.projects.delete(id, 'demo'),
   'owner.environments.create': ({ owner }) => owner.environments.create(id, { name: 'lab', kind: 'server' }),
   'owner.environments.list': ({ owner }) => owner.environments.list(id, page),
   'owner.agents.create': ({ owner }) => owner.agents.create(id, { name: 'ada' }),

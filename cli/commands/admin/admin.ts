@@ -29,6 +29,7 @@ import { listPairingsCommand } from './pairing/list.ts'
 import { setPairingCommand } from './pairing/set.ts'
 import { passwordCommand } from './password.ts'
 import { createProjectCommand } from './project/create.ts'
+import { deleteProjectCommand } from './project/delete.ts'
 import { listProjectsCommand } from './project/list.ts'
 import { projectStateCommand } from './project/state.ts'
 import { listSessionsCommand } from './sessions/list.ts'
@@ -73,6 +74,7 @@ const projectGroup = (context: CliContext): Command =>
     .addCommand(createProjectCommand(context))
     .addCommand(listProjectsCommand(context))
     .addCommand(projectStateCommand(context))
+    .addCommand(deleteProjectCommand(context))
 
 const administratorGroup = (context: CliContext): Command =>
   group('administrator', 'bridge admin administrator create kim')

@@ -66,6 +66,13 @@ export const ProjectList = named('ProjectList', pageOf('projects', Project))
 export const ProjectStateInput = named('ProjectStateInput', Strict({ state: ProjectState }))
 export type ProjectStateInput = Static<typeof ProjectStateInput>
 
+/** The exact name, byte for byte, so that nobody deletes another project than the one that was meant. */
+export const ProjectDeleteInput = named('ProjectDeleteInput', Strict({ confirm_name: Name }))
+export type ProjectDeleteInput = Static<typeof ProjectDeleteInput>
+
+export const ProjectDeleted = named('ProjectDeleted', Type.Object({ id: Uuid, deleted_at: Timestamp }))
+export type ProjectDeleted = Static<typeof ProjectDeleted>
+
 export const projects = {
   list: endpoint({
     id: 'owner.projects.list',
@@ -98,5 +105,18 @@ export const projects = {
     body: ProjectStateInput,
     response: ProjectStateInput,
     errors: ['not_found', 'state_conflict'],
+  }),
+  delete: endpoint({
+    id: 'owner.projects.delete',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/delete',
+    caller: 'owner',
+    ownerOnly: true,
+    fresh: true,
+    summary: 'Delete a project for good, after its exact name; of all its rows one audit line stays.',
+    params: IdParams,
+    body: ProjectDeleteInput,
+    response: ProjectDeleted,
+    errors: ['not_found'],
   }),
 }

@@ -4,6 +4,7 @@ import { limits } from '../../contract/limits.ts'
 import {
   projects as entries,
   type Project,
+  type ProjectDeleted,
   type ProjectInput,
   type ProjectState,
   type ProjectStateInput,
@@ -49,5 +50,19 @@ export class OwnerProjects {
    */
   setState(projectId: string, state: ProjectState, options: CallOptions = {}): Promise<ProjectStateInput> {
     return this.#call(entries.setState, { params: { id: projectId }, body: { state } }, options)
+  }
+
+  /**
+   * Delete for good, with everything in it: agents, conversations, audit. `confirmName` is its exact name.
+   *
+   * @throws invalid_request for another name; reauth_required (see `owner.signIn.confirm`); not_found; not_permitted for a
+   *   project administrator.
+   */
+  delete(projectId: string, confirmName: string, options: CallOptions = {}): Promise<ProjectDeleted> {
+    return this.#call(
+      entries.delete,
+      { params: { id: projectId }, body: { confirm_name: confirmName } },
+      options,
+    )
   }
 }

@@ -31,6 +31,7 @@ import { sql as m024 } from './024_challenges.ts'
 import { sql as m025 } from './025_takeovers.ts'
 import { sql as m026 } from './026_administrators.ts'
 import { sql as m027 } from './027_audit_filters.ts'
+import { sql as m028 } from './028_project_deletion.ts'
 
 export interface Migration {
   readonly number: number
@@ -66,6 +67,7 @@ export const migrations: readonly Migration[] = [
   { number: 25, name: 'takeovers', sql: m025 },
   { number: 26, name: 'administrators', sql: m026 },
   { number: 27, name: 'audit_filters', sql: m027 },
+  { number: 28, name: 'project_deletion', sql: m028 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -86,6 +86,15 @@ export const ownerCases: SomeCases<
     },
   },
 
+  'owner.projects.delete': {
+    success: async (world) => {
+      const name = world.name('project')
+      const { id } = await world.owner.createProject(name)
+      return { by: world.owner, params: { id }, body: { confirm_name: name } }
+    },
+    refusals: { not_found: nowhere({ confirm_name: 'nothing' }) },
+  },
+
   'owner.environments.create': {
     success: (world) => inProject(world, environment),
     refusals: {

@@ -1,0 +1,23 @@
+/**
+ * A person's keyed request in a project. Whether the project is theirs is asked before a stored answer is handed out, so
+ * that an administrator who lost it does not read it by repeating an old request.
+ *
+ * Contract §2 "Order", "Idempotency".
+ */
+import type { ProjectRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { type Answer, type Keyed, once } from '../once.ts'
+import { getProject } from './store.ts'
+
+/** @throws not_found, idempotency_conflict, and what the effect throws */
+export async function onceInProject(
+  tx: Tx,
+  caller: OwnerCaller,
+  projectId: string,
+  keyed: Keyed,
+  effect: (project: ProjectRow) => Promise<object>,
+): Promise<Answer> {
+  const project = await getProject(tx.db, caller, projectId)
+  return once(tx, { id: caller.user_id, project_id: project.id }, keyed, () => effect(project))
+}
