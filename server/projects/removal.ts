@@ -132,7 +132,19 @@ export async function removeProject(context: Context, projectId: string): Promis
       // The next batch, after whoever waited meanwhile.
     }
   }
-  await context.foldStore()
+  await foldWhenPossible(context)
+}
+
+const foldAgainMs = 1000
+
+/** While another process reads the store, the WAL stays; it is tried again until nobody does. */
+async function foldWhenPossible(context: Context): Promise<void> {
+  if ((await context.foldStore()) || context.stopping.aborted) return
+  setTimeout(() => {
+    foldWhenPossible(context).catch((error: unknown) =>
+      context.log.error({ err: error }, 'the WAL of removed rows was not folded'),
+    )
+  }, foldAgainMs).unref()
 }
 
 const everyMs = 60_000

@@ -109,6 +109,10 @@ export class TestOwner {
     return this.ok({ target: `/api/admin/projects/${projectId}/state`, body: { state } })
   }
 
+  deleteProject(projectId: string, name: string): Promise<unknown> {
+    return this.ok({ target: `/api/admin/projects/${projectId}/delete`, body: { confirm_name: name } })
+  }
+
   setPairing(projectId: string, agentIds: readonly [string, string], enabled: boolean): Promise<unknown> {
     const target = `/api/admin/projects/${projectId}/pairings`
     return this.ok({ target, body: { agent_ids: agentIds, enabled } })

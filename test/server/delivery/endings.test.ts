@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => bridge.close())
 
 interface Scene {
-  readonly project: { id: string }
+  readonly project: { id: string; name: string }
   readonly sender: TestAgent
   readonly lost: TestAgent
   readonly conversation: string
@@ -102,6 +102,11 @@ const endings: readonly Ending[] = [
     reason: 'project_archived',
     happens: ({ project }) => bridge.owner.setProject(project.id, 'archived'),
   },
+  {
+    by: 'the project is deleted',
+    reason: 'credential_unknown',
+    happens: ({ project }) => bridge.owner.deleteProject(project.id, project.name),
+  },
 ]
 
 /** Messages that came after a moment. */
@@ -160,6 +165,12 @@ const quiet: readonly QuietEnding[] = [
     by: 'the project is archived',
     reason: 'project_archived',
     sql: "UPDATE projects SET state = 'archived' WHERE id = ?",
+    value: ({ project }) => project.id,
+  },
+  {
+    by: 'the project is deleted',
+    reason: 'credential_unknown',
+    sql: "UPDATE projects SET deleted_at = '2020-01-01T00:00:00.000Z' WHERE id = ?",
     value: ({ project }) => project.id,
   },
 ]
