@@ -47,7 +47,7 @@ class Listener {
   }
 
   #hear(socket: Socket, bytes: Buffer): void {
-    const { opens, message, next } = this.#speak
+    const { opens, message, ended, next } = this.#speak
     if (opens !== undefined && bytes.includes(opens)) this.#opened.resolve()
     if (bytes.includes(message)) {
       if (!this.#done) this.#arrived()
@@ -55,7 +55,12 @@ class Listener {
     } else {
       const answer = next(this.#agent, bytes)
       if (answer !== undefined) socket.write(answer)
+      if (ended !== undefined && bytes.includes(ended)) this.#comeBack(socket)
     }
+  }
+
+  #comeBack(socket: Socket): void {
+    setTimeout(() => socket.write(this.#speak.first(this.#agent)), retryMs)
   }
 }
 
@@ -65,6 +70,8 @@ interface Dialect {
   /** What shows that the server holds the wait; undefined where nothing does. */
   readonly opens?: string
   readonly message: string
+  /** What shows that the wait is over while its connection is kept. */
+  readonly ended?: string
   /** What is said to anything else that was heard. */
   next(agent: TestAgent, heard: Buffer): Buffer | undefined
 }
@@ -109,6 +116,8 @@ const dialects: Readonly<Record<Transport, Dialect>> = {
     first: (agent) => get(agent, '/api/v1/events'),
     opens: 'retry:',
     message: 'event: messages',
+    // The last chunk, which is empty.
+    ended: '0\r\n\r\n',
     next: () => undefined,
   },
   socket: {
