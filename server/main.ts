@@ -9,5 +9,6 @@ export {
 } from './config.ts'
 export { DataFolderLocked } from './database/lock.ts'
 export { type Initialised, initServer, issueOwnerLink, issueSetupLink, readAddress } from './init.ts'
+export { maintain } from './maintain.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { AlreadyInitialised, NotInitialised } from './store-files.ts'

@@ -24,6 +24,7 @@ import { isEnvelopeKey } from './health/readiness.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
+import { startMaintenance } from './maintenance/schedule.ts'
 import { createSignInDelays } from './owners/delays.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { createPasswords, type Passwords } from './owners/password.ts'
@@ -193,6 +194,7 @@ async function running({
     startAccessRecheck(context),
     startNoncePurge(context, store.nonces),
     startRemovals(context),
+    startMaintenance(context, store.nonces),
   ]
   const setupLink = await offerSetup(context)
 

@@ -47,6 +47,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   proofAheadSeconds: 'seconds that a proof may be ahead',
   noncesPerCredential: 'nonces of one credential that are remembered at once',
   enrollmentTtlSeconds: 'seconds of life of an enrolment code',
+  enrollmentKeptDays: 'days that an enrolment is kept after its code has expired',
   idempotencyDays: 'days that an Idempotency-Key is remembered at least',
   ratePerSecond: 'requests a second of one agent (setting `rate_per_second`)',
   rateBurst: 'requests of one agent at once (setting `rate_burst`)',
@@ -69,12 +70,7 @@ const limitWords: Record<keyof typeof limits, string> = {
 }
 
 /** Limits that the server of today does not apply. The test of the pages compares this with the code. */
-export const notYet: ReadonlySet<string> = new Set([
-  'activityRecords',
-  'idempotencyDays',
-  'retentionDays',
-  'auditDays',
-])
+export const notYet: ReadonlySet<string> = new Set(['activityRecords'])
 
 export const limitsTable = (): string =>
   table(

@@ -55,6 +55,7 @@ export const limits = {
   noncesPerCredential: 20_000,
 
   enrollmentTtlSeconds: { min: 60, max: 86_400, default: 3600 },
+  enrollmentKeptDays: 30,
   idempotencyDays: 7,
   ratePerSecond: 50,
   rateBurst: 100,

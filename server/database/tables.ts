@@ -246,6 +246,11 @@ export interface RecipientKeyRow {
   registered_by: 'agent' | 'owner'
 }
 
+export interface MaintenanceRow {
+  one: 1
+  looked_at: string
+}
+
 export interface MigrationRow {
   number: number
   name: string
@@ -275,5 +280,6 @@ export interface Tables {
   recipient_keys: RecipientKeyRow
   challenges: ChallengeRow
   takeovers: TakeoverRow
+  maintenance: MaintenanceRow
   schema_migrations: MigrationRow
 }

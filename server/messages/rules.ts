@@ -43,3 +43,22 @@ export function requireInboxRoom(waiting: number): void {
     retryAfterMs: 60_000,
   })
 }
+
+/** What decides whether retention may take a message. */
+export interface Kept {
+  readonly created_at: string
+  readonly acknowledged_at: string | null
+  readonly task_id: string | null
+  readonly transfer_id: string | null
+}
+
+/**
+ * Whether a message may go: acknowledged, older than the cutoff by both its times, and nobody's pointer. What tells of a
+ * task or transfer stays: whether that is over is not asked here.
+ */
+export const isRemovable = (message: Kept, cutoff: string): boolean =>
+  message.acknowledged_at !== null &&
+  message.acknowledged_at < cutoff &&
+  message.created_at < cutoff &&
+  message.task_id === null &&
+  message.transfer_id === null

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/init.ts'
+import { daysAgo, tamper } from '../server/maintenance/upkeep.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from './desk.ts'
 
@@ -129,4 +130,31 @@ test('a conversation is found by its id, by its agent, and not by anything else'
   for (const wanted of [conversation_id, 'ben', bridge.ben.id])
     expect((await admin('history', wanted)).stdout).toContain('hello ben')
   expect(await admin('history', bridge.project.id)).toMatchObject({ code: 3 })
+})
+
+test('maintain runs beside the server, removes what is old, and says how much', async () => {
+  const { ada, ben, data } = bridge
+  const conversation = await ada.conversationWith(ben.id)
+  const { id } = await ada.send(conversation, ben.id, 'long ago')
+  await ben.acknowledge(id)
+  tamper(data, (database) =>
+    database
+      .prepare('UPDATE messages SET created_at = @at, acknowledged_at = @at WHERE id = @id')
+      .run({ id, at: daysAgo(91) }),
+  )
+  const maintain = (...args: string[]) => desk.run(['server', 'maintain', '--data', data, ...args])
+  expect(await maintain()).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^what +how many\nmessages removed +1\n/),
+  })
+  expect((await admin('history', conversation)).stdout).toBe('(removed by retention: up to number 1)\n')
+  expect(JSON.parse((await maintain('--json')).stdout)).toMatchObject({ skipped_for_jump_seconds: null })
+  tamper(data, (database) => database.prepare('UPDATE maintenance SET looked_at = ?').run(daysAgo(3)))
+  expect(await maintain()).toMatchObject({
+    code: 0,
+    stdout: 'nothing removed: by this clock the node was last seen 3 days ago\n',
+    stderr: 'hint: if the clock is right, run it again\n',
+  })
+  expect(await desk.run(['server', 'maintain', '--data', desk.folder])).toMatchObject({ code: 3, stdout: '' })
 })

@@ -3,6 +3,7 @@ import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { initCommand } from './init.ts'
 import { linkCommand } from './link.ts'
+import { maintainCommand } from './maintain.ts'
 import { addSettings } from './settings.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
@@ -18,6 +19,7 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(statusCommand(context))
     .addCommand(linkCommand(context, 'setup-link'))
     .addCommand(linkCommand(context, 'owner-link'))
+    .addCommand(maintainCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {
       if (configurable.has(chosen.name())) await addSettings(chosen)
     })

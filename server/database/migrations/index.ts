@@ -32,6 +32,7 @@ import { sql as m025 } from './025_takeovers.ts'
 import { sql as m026 } from './026_administrators.ts'
 import { sql as m027 } from './027_audit_filters.ts'
 import { sql as m028 } from './028_project_deletion.ts'
+import { sql as m029 } from './029_maintenance.ts'
 
 export interface Migration {
   readonly number: number
@@ -68,6 +69,7 @@ export const migrations: readonly Migration[] = [
   { number: 26, name: 'administrators', sql: m026 },
   { number: 27, name: 'audit_filters', sql: m027 },
   { number: 28, name: 'project_deletion', sql: m028 },
+  { number: 29, name: 'maintenance', sql: m029 },
 ]
 
 /** Readiness is refused until these are recorded. */

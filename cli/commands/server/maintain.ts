@@ -1,0 +1,30 @@
+/** `bridge server maintain`: one run of what the server does every hour by itself. Contract §10 "Retention", §12. */
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { relative } from '../../words.ts'
+import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
+
+export function maintainCommand(context: CliContext, run = maintain): Command {
+  const maintain = command('maintain', 'bridge server maintain').description(
+    'Remove now what is old enough: messages, audit records, stored answers, what has expired; beside a running server too.',
+  )
+  return withData(maintain).action((options: SettingOptions) => run(context, options))
+}
+
+export const maintain = (context: CliContext, options: SettingOptions): Promise<void> =>
+  onHost(async (server) => {
+    const { output, signal, clock } = context
+    const { data } = configOf(server, context, options)
+    const report = await server.maintain({ data }, signal)
+    if (signal.aborted) throw new CommandFailure('interrupted', 'interrupted; what was removed is removed')
+    const jump = report.skipped_for_jump_seconds
+    if (jump === null) {
+      const rows = report.jobs.map(({ name, done }) => [name, String(done)])
+      output.table(report, ['what', 'how many'], rows, 'nothing to do')
+      return
+    }
+    const seen = relative(new Date(clock().getTime() - jump * 1000).toISOString(), clock())
+    output.result(report, `nothing removed: by this clock the node was last seen ${seen}`)
+    output.note('hint: if the clock is right, run it again')
+  })

@@ -1,0 +1,81 @@
+/**
+ * Removing old audit records, by the policy of their project; those of the node, and of projects that are gone, by the
+ * default. Each batch leaves one record of itself.
+ *
+ * An id is never smaller than the first of its record's time, so a range of ids finds them without passing over others.
+ *
+ * Spec §8; contract §10 "Retention".
+ */
+import { type Kysely, sql } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import { firstIdAt } from '../database/ids.ts'
+import type { Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { before, within } from '../maintenance/expired.ts'
+import type { Job, Room } from '../maintenance/job.ts'
+import { recordAudit, systemActor } from './store.ts'
+
+export const auditRetention: Job = {
+  name: 'audit records removed',
+  begin: () => {
+    // Undefined: the next is the first, the node's own.
+    let at: string | null | undefined
+    let isDone = true
+    return async (tx, room) => {
+      let done = 0
+      while (done < room.rows && !room.isOver()) {
+        const projectId = isDone ? await following(tx.db, at) : at
+        if (projectId === undefined) return { done, more: false }
+        at = projectId
+        const removed = await removeOld(tx, projectId, { ...room, rows: room.rows - done })
+        done += removed.done
+        isDone = !removed.more
+      }
+      return { done, more: true }
+    }
+  },
+}
+
+/** The next project of which there are records, by one look into the index; undefined after the last. */
+async function following(
+  db: Kysely<Tables>,
+  after: string | null | undefined,
+): Promise<string | null | undefined> {
+  if (after === undefined) return null
+  const next = await db
+    .selectFrom('audit')
+    .select('project_id')
+    .where('project_id', '>', after ?? '')
+    .orderBy('project_id')
+    .limit(1)
+    .executeTakeFirst()
+  return next?.project_id
+}
+
+async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Room) {
+  const project =
+    projectId === null
+      ? undefined
+      : await tx.db.selectFrom('projects').select('audit_days').where('id', '=', projectId).executeTakeFirst()
+  const cutoff = before(tx.now, project?.audit_days ?? limits.auditDays)
+  const old = await tx.db
+    .selectFrom('audit')
+    .select(['id', sql<number>`octet_length(details)`.as('bytes')])
+    .where('project_id', 'is', projectId)
+    .where('id', '<', firstIdAt(new Date(cutoff)))
+    .orderBy('id')
+    .limit(rows)
+    .execute()
+  const going = within(old, bytes)
+  const last = going.at(-1)
+  if (last === undefined) return { done: 0, more: false }
+  await tx.db.deleteFrom('audit').where('project_id', 'is', projectId).where('id', '<=', last.id).execute()
+  await recordAudit(tx, {
+    kind: 'audit.removed',
+    actor: systemActor,
+    project_id: projectId,
+    subject: { type: 'audit', id: null },
+    details: { removed: going.length, before: cutoff },
+  })
+  return { done: going.length, more: going.length < old.length || old.length === rows }
+}

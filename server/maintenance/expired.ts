@@ -1,0 +1,82 @@
+/**
+ * Rows that are nothing any more once their time is over.
+ *
+ * Ended enrolments stay for a month: until then an owner reads their state, and a second use of a code is told from a
+ * code that never was. An expired sign-in stays for a day. The rest goes at once, since an expired one and an unknown one
+ * are refused alike.
+ *
+ * Contract §2, §4, §5, §10.
+ */
+import { sql } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import type { Job, RunBatch } from './job.ts'
+
+const dayMs = 86_400_000
+
+export const before = (now: Date, days: number): string =>
+  new Date(now.getTime() - days * dayMs).toISOString()
+
+type Table = keyof Tables & ('enrollments' | 'challenges' | 'takeovers' | 'owner_links' | 'owner_sessions')
+
+/** Removes what expired so many days ago, oldest first. */
+const removing = (name: string, table: Table, key: string, keptDays: number): Job => ({
+  name,
+  begin:
+    (): RunBatch =>
+    async (tx, { rows }) => {
+      const removed = await sql`
+        delete from ${sql.table(table)} where ${sql.ref(key)} in (
+          select ${sql.ref(key)} from ${sql.table(table)}
+          where expires_at <= ${before(tx.now, keptDays)} order by expires_at limit ${rows})`.execute(tx.db)
+      const done = Number(removed.numAffectedRows ?? 0n)
+      return { done, more: done === rows }
+    },
+})
+
+export const expired: readonly Job[] = [
+  removing('enrolments removed', 'enrollments', 'id', limits.enrollmentKeptDays),
+  removing('challenges removed', 'challenges', 'challenge_sha256', 0),
+  removing('takeover grants removed', 'takeovers', 'agent_id', 0),
+  removing('sign-in links removed', 'owner_links', 'token_sha256', 0),
+  removing('sign-ins removed', 'owner_sessions', 'id', 1),
+]
+
+/** Stored answers may be large, so their bytes count too. */
+export const idempotencyRetention: Job = {
+  name: 'stored answers removed',
+  begin:
+    (): RunBatch =>
+    async (tx, { rows, bytes }) => {
+      const cutoff = before(tx.now, limits.idempotencyDays)
+      const old = await oldAnswers(tx, cutoff, rows)
+      const going = within(old, bytes)
+      if (going.length === 0) return { done: 0, more: false }
+      const keys = sql.join(going.map(({ key }) => key))
+      await sql`delete from idempotency where rowid in (${keys})`.execute(tx.db)
+      return { done: going.length, more: going.length < old.length || old.length === rows }
+    },
+}
+
+interface Sized {
+  readonly key: number
+  readonly bytes: number
+}
+
+async function oldAnswers(tx: Tx, cutoff: string, rows: number): Promise<Sized[]> {
+  const found = await sql<Sized>`
+    select rowid as key, octet_length(answer) as bytes from idempotency
+    where created_at < ${cutoff} order by created_at limit ${rows}`.execute(tx.db)
+  return found.rows
+}
+
+/** As many of the first as stay within the bytes; at least one. */
+export function within<T extends { readonly bytes: number }>(all: readonly T[], bytes: number): T[] {
+  let sum = 0
+  const end = all.findIndex((each, index) => {
+    sum += each.bytes
+    return index > 0 && sum > bytes
+  })
+  return all.slice(0, end < 0 ? all.length : end)
+}

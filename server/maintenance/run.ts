@@ -1,0 +1,91 @@
+/**
+ * Running jobs one after another, batch by batch, without stalling anybody.
+ *
+ * - A batch is one unit of the one writer: at most 500 rows, a megabyte, and 20 milliseconds. How many rows that is, is
+ *   measured as it goes: a disk that is slow, or rows that are large, make the batches smaller.
+ * - Between two batches twice their time is left to requests.
+ * - A job that fails is told, and hinders no other.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Batch, Job, MaintenanceContext, Room, RunBatch } from './job.ts'
+
+export const batchLimits = { rows: 500, firstRows: 50, leastRows: 5, bytes: 1024 * 1024, ms: 20 } as const
+
+/** A batch that takes more than half of its time is followed by a smaller one. */
+const aimMs = batchLimits.ms / 2
+
+export interface JobReport {
+  readonly name: string
+  readonly done: number
+  /** The longest time that one batch held the writer. */
+  readonly longest_batch_ms: number
+  /** Why it ended early; null when it did all. */
+  readonly failure: string | null
+}
+
+export async function runJobs(
+  context: MaintenanceContext,
+  jobs: readonly Job[],
+  onFailure: (name: string, error: unknown) => void,
+): Promise<JobReport[]> {
+  const reports: JobReport[] = []
+  for (const job of jobs) {
+    if (context.stopping.aborted) break
+    reports.push(await runJob(context, job, onFailure))
+  }
+  return reports
+}
+
+async function runJob(
+  context: MaintenanceContext,
+  job: Job,
+  onFailure: (name: string, error: unknown) => void,
+): Promise<JobReport> {
+  const batch = job.begin(context)
+  let rows: number = batchLimits.firstRows
+  let done = 0
+  let longest = 0
+  const report = (failure: string | null): JobReport => ({
+    name: job.name,
+    done,
+    longest_batch_ms: Math.round(longest * 10) / 10,
+    failure,
+  })
+  try {
+    for (;;) {
+      const outcome = await timed(context, batch, rows)
+      done += outcome.done
+      longest = Math.max(longest, outcome.ms)
+      rows = nextRows(rows, outcome.ms)
+      if (!outcome.more || context.stopping.aborted) return report(null)
+      await pause(2 * outcome.ms, undefined, { signal: context.stopping }).catch(() => {})
+    }
+  } catch (error) {
+    if (!context.stopping.aborted) onFailure(job.name, error)
+    return report(error instanceof Error ? error.message : String(error))
+  }
+}
+
+const nextRows = (rows: number, ms: number): number =>
+  ms > aimMs
+    ? Math.max(batchLimits.leastRows, Math.floor(rows / 2))
+    : Math.min(batchLimits.rows, ms < aimMs / 2 ? rows * 2 : rows)
+
+/** One batch, and how long it held the writer. */
+async function timed(
+  { write, monotonicMs }: MaintenanceContext,
+  batch: RunBatch,
+  rows: number,
+): Promise<Batch & { ms: number }> {
+  let ms = 0
+  const outcome = await write(async (tx) => {
+    const started = monotonicMs()
+    const room: Room = { rows, bytes: batchLimits.bytes, isOver: () => monotonicMs() - started >= aimMs }
+    try {
+      return await batch(tx, room)
+    } finally {
+      ms = monotonicMs() - started
+    }
+  })
+  return { ...outcome, ms }
+}

@@ -1,0 +1,35 @@
+/** The server's own maintenance: a minute after its start, then every hour. */
+import type { Context } from '../context.ts'
+import type { Nonces } from '../database/nonces.ts'
+import { createMaintenance } from './cycle.ts'
+import { jobsOf } from './jobs.ts'
+
+const firstAfterMs = 60_000
+const everyMs = 3_600_000
+
+/** Runs until the returned function is called. */
+export function startMaintenance(context: Context, nonces: Nonces): () => void {
+  const { log } = context
+  const maintenance = createMaintenance(context, jobsOf(nonces), (name, error) =>
+    log.error({ err: error, job: name }, 'a job of the maintenance failed'),
+  )
+  const run = async () => {
+    try {
+      const { skipped_for_jump_seconds: jump, jobs } = await maintenance.cycle()
+      if (jump !== null)
+        log.warn(
+          { jump_seconds: jump },
+          'the clock has jumped; maintenance skips one run and removes nothing',
+        )
+      const done = jobs.filter((job) => job.done > 0)
+      if (done.length > 0) log.info({ jobs: done }, 'maintenance')
+    } catch (error) {
+      if (!context.stopping.aborted) log.error({ err: error }, 'maintenance did not run')
+    }
+  }
+  const timers = [setTimeout(run, firstAfterMs), setInterval(run, everyMs)]
+  for (const timer of timers) timer.unref()
+  return () => {
+    for (const timer of timers) clearTimeout(timer)
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Removing old messages: of each conversation only the longest prefix whose every message may go.
+ *
+ * - May go: acknowledged, and both stored and acknowledged longer ago than the project keeps messages. What an open task
+ *   or transfer points to stays, and everything behind it.
+ * - `removed_through_sequence` moves in the same transaction, so a reader is told of every message that is gone.
+ *
+ * Spec §3, §8; contract §10 "Retention"; reliability F35.
+ */
+import type { Kysely } from 'kysely'
+import { sql } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import { recordAudit, systemActor } from '../audit/store.ts'
+import { beforeAll } from '../database/page.ts'
+import { prepared } from '../database/prepared.ts'
+import type { Tables } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { before, within } from '../maintenance/expired.ts'
+import type { Batch, Job, Room } from '../maintenance/job.ts'
+import { isRemovable, type Kept } from './rules.ts'
+
+/** Conversations that one batch looks at. */
+const looksAtOnce = 100
+
+const keptFields = [
+  'messages.sequence',
+  'messages.created_at',
+  'messages.acknowledged_at',
+  'messages.task_id',
+  'messages.transfer_id',
+] as const
+
+const firstMessages = prepared<{ after: string; limit: number }>()((db, p) =>
+  db
+    .selectFrom('conversations')
+    .innerJoin('projects', 'projects.id', 'conversations.project_id')
+    .leftJoin('messages', (join) =>
+      join
+        .onRef('messages.conversation_id', '=', 'conversations.id')
+        .on('messages.sequence', '=', sql<number>`conversations.removed_through_sequence + 1`),
+    )
+    .select(['conversations.id', 'conversations.project_id', 'projects.retention_days'])
+    .select(keptFields)
+    .where('conversations.id', '>', p('after'))
+    .orderBy('conversations.id')
+    .limit(p('limit')),
+)
+
+interface Removal {
+  readonly conversation_id: string
+  readonly project_id: string
+  readonly removed: number
+  readonly removed_through_sequence: number
+}
+
+export const messageRetention: Job = {
+  name: 'messages removed',
+  begin: () => {
+    let cursor = beforeAll
+    return async (tx, room) => {
+      const looked = await firstMessages.all(tx.db, { after: cursor, limit: looksAtOnce })
+      const removals: Removal[] = []
+      let more = looked.length === looksAtOnce
+      for (const { id, project_id, retention_days, ...first } of looked) {
+        if (room.isOver() || sumOf(removals) >= room.rows) {
+          more = true
+          break
+        }
+        const cutoff = before(tx.now, retention_days ?? limits.retentionDays)
+        if (isThere(first) && isRemovable(first, cutoff)) {
+          const found = await removePrefix(tx, id, cutoff, { ...room, rows: room.rows - sumOf(removals) })
+          removals.push({ conversation_id: id, project_id, ...found })
+          // What is left of it comes with the next batch.
+          if (found.more) {
+            more = true
+            break
+          }
+        }
+        cursor = id
+      }
+      await recordRemovals(tx, removals)
+      return { done: sumOf(removals), more } satisfies Batch
+    }
+  },
+}
+
+const sumOf = (removals: readonly Removal[]): number =>
+  removals.reduce((sum, { removed }) => sum + removed, 0)
+
+type MaybeKept = { readonly [K in keyof Kept]: Kept[K] | null }
+
+const isThere = (message: MaybeKept): message is MaybeKept & Kept => message.created_at !== null
+
+async function removePrefix(tx: Tx, id: string, cutoff: string, { rows, bytes }: Room) {
+  const found = await oldest(tx.db, id, rows)
+  const kept = found.findIndex((message) => !isRemovable(message, cutoff))
+  const removable = kept < 0 ? found : found.slice(0, kept)
+  const going = within(removable, bytes)
+  const removedThrough = going.at(-1)?.sequence ?? 0
+  await tx.db
+    .deleteFrom('messages')
+    .where('conversation_id', '=', id)
+    .where('sequence', '<=', removedThrough)
+    .execute()
+  await tx.db
+    .updateTable('conversations')
+    .set({ removed_through_sequence: removedThrough })
+    .where('id', '=', id)
+    .where('removed_through_sequence', '<', removedThrough)
+    .execute()
+  const more = going.length < removable.length || (kept < 0 && found.length === rows)
+  return { removed: going.length, removed_through_sequence: removedThrough, more }
+}
+
+const oldest = (db: Kysely<Tables>, conversationId: string, rows: number) =>
+  db
+    .selectFrom('messages')
+    .select(keptFields)
+    .select(sql<number>`octet_length(body)`.as('bytes'))
+    .where('conversation_id', '=', conversationId)
+    .orderBy('sequence')
+    .limit(rows)
+    .execute()
+
+/** One record for each project of the batch. */
+async function recordRemovals(tx: Tx, removals: readonly Removal[]): Promise<void> {
+  for (const [project_id, ofProject] of Map.groupBy(removals, (each) => each.project_id)) {
+    await recordAudit(tx, {
+      kind: 'message.removed',
+      actor: systemActor,
+      project_id,
+      subject: { type: 'project', id: project_id },
+      details: {
+        removed: sumOf(ofProject),
+        conversations: ofProject.map(({ conversation_id, removed_through_sequence }) => ({
+          conversation_id,
+          removed_through_sequence,
+        })),
+      },
+    })
+  }
+}

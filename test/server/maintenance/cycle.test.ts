@@ -1,0 +1,151 @@
+/** How maintenance runs: believing the clock, in small batches, one job not hindering another. Reliability F35. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../../server/config.ts'
+import { initServer } from '../../../server/init.ts'
+import type { Job } from '../../../server/maintenance/job.ts'
+import { batchLimits } from '../../../server/maintenance/run.ts'
+import { openUpkeep, type Times, tamper } from './upkeep.ts'
+
+let data: string
+
+beforeEach(async () => {
+  data = await mkdtemp(join(tmpdir(), 'bridge-upkeep-'))
+  await initServer(readConfig({ data, port: '0' }, {}))
+  return () => rm(data, { recursive: true, force: true })
+})
+
+/** Two clocks that a test moves: `pass` both, `jump` the wall clock alone. */
+function clocks() {
+  let wallMs = Date.now()
+  let monotonicMs = 1000
+  return {
+    clock: () => new Date(wallMs),
+    monotonicMs: () => monotonicMs,
+    pass(days: number) {
+      wallMs += days * 86_400_000
+      monotonicMs += days * 86_400_000
+    },
+    jump(days: number) {
+      wallMs += days * 86_400_000
+    },
+  }
+}
+
+/** A job that only counts its runs. */
+function counting() {
+  const runs = { count: 0 }
+  const job: Job = {
+    name: 'counting',
+    begin: () => async () => {
+      runs.count += 1
+      return { done: 1, more: false }
+    },
+  }
+  return { runs, job }
+}
+
+function opened(times: Times, ...jobs: Job[]) {
+  const upkeep = openUpkeep(data, times, jobs)
+  onTestFinished(() => upkeep.close())
+  return upkeep
+}
+
+test.each([1.1, 400, -1.1, -400])(
+  'a clock that jumps by %d days makes it skip one run, and no more',
+  async (days) => {
+    const times = clocks()
+    const { runs, job } = counting()
+    const upkeep = opened(times, job)
+    expect(await upkeep.cycle()).toMatchObject({ skipped_for_jump_seconds: null, jobs: [{ done: 1 }] })
+    times.pass(1 / 24)
+    times.jump(days)
+    const { skipped_for_jump_seconds: jump, jobs } = await upkeep.cycle()
+    expect([jump, jobs]).toEqual([Math.round(days * 86_400), []])
+    times.pass(1 / 24)
+    expect(await upkeep.cycle()).toMatchObject({ skipped_for_jump_seconds: null })
+    expect(runs.count).toBe(2)
+  },
+)
+
+test('a clock that is put right by less, and time that passes, make no difference', async () => {
+  const times = clocks()
+  const upkeep = opened(times, counting().job)
+  await upkeep.cycle()
+  times.jump(0.9)
+  expect(await upkeep.cycle()).toMatchObject({ skipped_for_jump_seconds: null })
+  times.pass(30)
+  expect(await upkeep.cycle()).toMatchObject({ skipped_for_jump_seconds: null })
+})
+
+test('after a start the time of the last run counts, so a clock that was wrong at the start removes nothing', async () => {
+  const times = clocks()
+  const first = openUpkeep(data, times, [])
+  await first.cycle()
+  await first.close()
+  times.jump(10)
+  const { runs, job } = counting()
+  const second = opened(times, job)
+  expect(await second.cycle()).toMatchObject({ skipped_for_jump_seconds: 864_000 })
+  expect(await second.cycle()).toMatchObject({ skipped_for_jump_seconds: null })
+  expect(runs.count).toBe(1)
+})
+
+test('where maintenance never ran, the last audit record tells the time', async () => {
+  const times = clocks()
+  times.jump(3)
+  expect(await opened(times).cycle()).toMatchObject({ skipped_for_jump_seconds: expect.closeTo(259_200, -2) })
+})
+
+test('a job that fails is told and hinders no other, and nothing of its batch is stored', async () => {
+  const failing: Job = {
+    name: 'failing',
+    begin: () => async (tx) => {
+      await tx.db.updateTable('server').set({ server_id: 'gone' }).execute()
+      throw new Error('it broke')
+    },
+  }
+  const upkeep = opened({}, failing, counting().job)
+  const { jobs } = await upkeep.cycle()
+  expect(jobs).toMatchObject([
+    { name: 'failing', done: 0, failure: 'it broke' },
+    { name: 'counting', done: 1, failure: null },
+  ])
+  expect(upkeep.failures).toEqual(['failing'])
+  const id = tamper(data, (database) => database.prepare('SELECT server_id FROM server').pluck().get())
+  expect(id).toMatch(/^[0-9a-f-]{36}$/)
+})
+
+test('batches grow to five hundred rows and shrink where they take long', async () => {
+  let now = 0
+  const asked: number[] = []
+  const job: Job = {
+    name: 'measured',
+    begin:
+      () =>
+      async (_tx, { rows }) => {
+        asked.push(rows)
+        now += asked.length < 8 ? 1 : 15
+        return { done: rows, more: asked.length < 12 }
+      },
+  }
+  await opened({ monotonicMs: () => now }, job).cycle()
+  expect(asked).toEqual([50, 100, 200, 400, 500, 500, 500, 500, 250, 125, 62, 31])
+  expect(Math.max(...asked)).toBe(batchLimits.rows)
+})
+
+test('a run that is stopped ends behind its batch', async () => {
+  const upkeep = opened(
+    {},
+    {
+      name: 'endless',
+      begin: () => async () => {
+        upkeep.stop()
+        return { done: 1, more: true }
+      },
+    },
+  )
+  expect(await upkeep.cycle()).toMatchObject({ jobs: [{ done: 1, failure: null }] })
+})

@@ -1,0 +1,57 @@
+/** Maintenance for a test: over the data folder of a server that runs, with a clock and jobs of the test's own. */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { createWakeups } from '../../../server/delivery/wakeups.ts'
+import { createMaintenance } from '../../../server/maintenance/cycle.ts'
+import type { Job, MaintenanceContext } from '../../../server/maintenance/job.ts'
+import { jobsOf } from '../../../server/maintenance/jobs.ts'
+import { openStore } from '../../../server/store.ts'
+
+export interface Times {
+  readonly clock?: () => Date
+  readonly monotonicMs?: () => number
+}
+
+export function openUpkeep(data: string, times: Times = {}, jobs?: readonly Job[]) {
+  const fail = (error: unknown) => {
+    throw error
+  }
+  const { clock = () => new Date(), monotonicMs = () => performance.now() } = times
+  const options = { data, clock, monotonicMs, random: randomBytes, onFatal: fail, onEffectError: fail }
+  const store = openStore(options)
+  const stop = new AbortController()
+  const context: MaintenanceContext = {
+    write: store.writer.write,
+    clock,
+    monotonicMs,
+    random: randomBytes,
+    stopping: stop.signal,
+    wakeups: createWakeups(),
+  }
+  const failures: string[] = []
+  const maintenance = createMaintenance(context, jobs ?? jobsOf(store.nonces), (name) => failures.push(name))
+  return { ...maintenance, failures, stop: () => stop.abort(), close: () => store.close() }
+}
+
+/** One run; how much each job did, those that did nothing left out. */
+export async function upkeep(data: string, times?: Times): Promise<Record<string, number>> {
+  const opened = openUpkeep(data, times)
+  const { jobs } = await opened.cycle()
+  await opened.close()
+  return Object.fromEntries(jobs.filter(({ done }) => done > 0).map(({ name, done }) => [name, done]))
+}
+
+/** Changes rows behind the server's back: what a test wants to be old must have been stored long ago. */
+export function tamper<T = unknown>(data: string, act: (database: Database.Database) => T): T {
+  const database = new Database(join(data, 'bridge.db'), { timeout: 5000 })
+  // What a test deletes leaves no trace either.
+  database.pragma('secure_delete = ON')
+  try {
+    return act(database)
+  } finally {
+    database.close()
+  }
+}
+
+export const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString()
