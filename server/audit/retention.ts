@@ -56,7 +56,13 @@ async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Room
   const project =
     projectId === null
       ? undefined
-      : await tx.db.selectFrom('projects').select('audit_days').where('id', '=', projectId).executeTakeFirst()
+      : await tx.db
+          .selectFrom('projects')
+          .select(['audit_days', 'deleted_at'])
+          .where('id', '=', projectId)
+          .executeTakeFirst()
+  // What was deleted goes another way, and leaves no record of itself.
+  if (project?.deleted_at) return { done: 0, more: false }
   const cutoff = before(tx.now, project?.audit_days ?? limits.auditDays)
   const old = await tx.db
     .selectFrom('audit')

@@ -42,6 +42,8 @@ const firstMessages = prepared<{ after: string; limit: number }>()((db, p) =>
     .select(['conversations.id', 'conversations.project_id', 'projects.retention_days'])
     .select(keptFields)
     .where('conversations.id', '>', p('after'))
+    // What was deleted goes another way, and leaves no record.
+    .where('projects.deleted_at', 'is', null)
     .orderBy('conversations.id')
     .limit(p('limit')),
 )

@@ -121,6 +121,7 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   owner_links: stays,
   owner_sessions: stays,
   replay_floor: stays,
+  maintenance: stays,
   schema_migrations: stays,
 }
 
