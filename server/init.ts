@@ -5,6 +5,8 @@ import type { Config } from './config.ts'
 import { migrate } from './database/migrate.ts'
 import { migrations } from './database/migrations/index.ts'
 import { openDatabase } from './database/open.ts'
+import { maintainStore } from './maintain.ts'
+import type { CycleReport } from './maintenance/cycle.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { openStore } from './store.ts'
 import {
@@ -47,6 +49,14 @@ export const issueSetupLink = (config: Config): Promise<string> => issueLink(con
 
 /** A one-time sign-in link of the owner, for five minutes. @throws Fault not_found when there is no owner yet */
 export const issueOwnerLink = (config: Config): Promise<string> => issueLink(config, 'sign_in')
+
+/** One run of maintenance, with a server over the folder or without. @throws NotInitialised */
+export const maintain = (config: Pick<Config, 'data'>, stopping: AbortSignal): Promise<CycleReport> =>
+  maintainStore(
+    config,
+    { clock: () => new Date(), monotonicMs: () => performance.now(), random: randomBytes },
+    stopping,
+  )
 
 async function issueLink(config: Config, kind: 'setup' | 'sign_in'): Promise<string> {
   // A link that could not be stored is refused by the write itself; nothing else of this store is used.

@@ -8,7 +8,13 @@ export {
   settings,
 } from './config.ts'
 export { DataFolderLocked } from './database/lock.ts'
-export { type Initialised, initServer, issueOwnerLink, issueSetupLink, readAddress } from './init.ts'
-export { maintain } from './maintain.ts'
+export {
+  type Initialised,
+  initServer,
+  issueOwnerLink,
+  issueSetupLink,
+  maintain,
+  readAddress,
+} from './init.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { AlreadyInitialised, NotInitialised } from './store-files.ts'
