@@ -3,6 +3,7 @@
  *
  * - `bridge.cjs`: refuses an old Node, then loads `cli.cjs`, the whole command line in one file.
  * - `client.cjs`, `server.cjs`: loaded by the command line only when a command needs them.
+ * - `helper.cjs`: the transfer helper, which the launcher loads without the command line.
  * - `sdk/index.js`, `sdk/index.cjs` and their types: what `import` and `require` of the package get.
  *
  * Development needs none of it: every file runs as it stands. Why it is cut this way: docs/decisions/001-one-bundle.md.
@@ -25,6 +26,7 @@ const boundaries: Readonly<Record<string, string>> = {
   [join(root, 'cli/main.ts')]: './cli.cjs',
   [join(root, 'sdk/index.ts')]: './client.cjs',
   [join(root, 'server/main.ts')]: './server.cjs',
+  [join(root, 'helper/main.ts')]: './helper.cjs',
 }
 
 const boundary: Plugin = {
@@ -116,6 +118,7 @@ const [cli, client, ...others] = await Promise.all([
     plugins: [contractAsValues(root), boundary, outside],
   }),
   bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),
+  bundle('helper.cjs', { ...quick, entryPoints: ['helper/main.ts'] }),
   bundle('bridge.cjs', launcher),
   bundle('sdk/index.js', { ...library, format: 'esm' }),
   bundle('sdk/index.cjs', { ...library, format: 'cjs' }),

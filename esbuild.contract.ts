@@ -4,6 +4,7 @@
  * A client needs method, path and the required fields of an endpoint; the rest of a schema is the server's to check.
  * Building every schema at each start would cost more than all else that a short command does, so each module of
  * `sdk/contract` is run here, once, and written down. Functions are left out: a client that imports one fails the build.
+ * `sdk/contract/helper` has no schemas and stays as it is.
  */
 import { relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -15,7 +16,7 @@ const schemaParts: ReadonlySet<string> = new Set(['params', 'query', 'body', 're
 export const contractAsValues = (root: string): Plugin => ({
   name: 'contract-as-values',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]sdk[\\/]contract[\\/].*\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /[\\/]sdk[\\/]contract[\\/](?!helper[\\/]).*\.ts$/ }, async ({ path }) => {
       const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>
       const exported = Object.entries(module).filter(([, value]) => isWritable(value))
       const lines = exported.map(

@@ -119,4 +119,8 @@ export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
   storage_failed: 'unexpected',
   entry_of_another: 'conflict',
   peer_unknown: 'not_found',
+  not_sendable: 'usage',
+  integrity: 'integrity',
+  destination_exists: 'conflict',
+  transfer_expired: 'conflict',
 }

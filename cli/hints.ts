@@ -54,4 +54,5 @@ const locals: Partial<Record<LocalErrorCode, string>> = {
   identity_missing: 'bridge enroll --url URL makes one; --profile names another',
   entry_of_another: 'leave it to the profile with that identity, or give it up: bridge outbox drop',
   peer_unknown: 'bridge peers lists the peers',
+  destination_exists: 'move it away, or choose another name',
 }

@@ -4,6 +4,7 @@
  * Built for Node 14 and loading nothing before the check, so that an old Node prints one line instead of a syntax error.
  */
 import { version } from '../sdk/version.ts'
+import { startsHelper } from './starts-helper.ts'
 
 const needs = { major: 22, minor: 19 }
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -13,6 +14,8 @@ if (major < needs.major || (major === needs.major && minor < needs.minor)) {
   process.stderr.write(
     `bridge: needs Node ${needs.major}.${needs.minor} or newer, this is ${process.versions.node}\n`,
   )
+} else if (startsHelper(process.argv.slice(2))) {
+  void import('../helper/main.ts').then(({ runHelper }) => runHelper(process.argv.slice(3)))
 } else if (!isVersionPrinted(process.argv.slice(2))) {
   void import('./main.ts')
 }

@@ -1,7 +1,14 @@
 /** `bridge`. */
 import { processContext } from './context.ts'
 import { run } from './run.ts'
+import { startsHelper } from './starts-helper.ts'
 
-void run(process.argv.slice(2), processContext()).then((code) => {
-  process.exitCode = code
-})
+const words = process.argv.slice(2)
+
+if (startsHelper(words)) {
+  void import('../helper/main.ts').then(({ runHelper }) => runHelper(words.slice(1)))
+} else {
+  void run(words, processContext()).then((code) => {
+    process.exitCode = code
+  })
+}

@@ -32,6 +32,7 @@ const commands: Readonly<Record<string, Load>> = {
   key: async () => (await import('./commands/key/key.ts')).keyCommand,
   session: async () => (await import('./commands/session/session.ts')).sessionCommand,
   outbox: async () => (await import('./commands/outbox/outbox.ts')).outboxCommand,
+  helper: async () => (await import('./commands/helper/helper.ts')).helperCommand,
   admin: async () => (await import('./commands/admin/admin.ts')).adminCommand,
   server: async () => (await import('./commands/server/server.ts')).serverCommand,
 }

@@ -22,6 +22,13 @@ export type { Peer, RecipientKey } from './contract/agent/peers.ts'
 export type { Challenge, Session, SessionClosed, SessionPolicy } from './contract/agent/sessions.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
 export type { Receipt } from './contract/events.ts'
+export {
+  type Manifest,
+  type ManifestPart,
+  manifestText,
+  parseManifest,
+  type TransferMode,
+} from './contract/helper/manifest.ts'
 export { limits } from './contract/limits.ts'
 export type { Administrator, AdministratorLink } from './contract/owner/administrators.ts'
 export type { Agent, AgentInput } from './contract/owner/agents.ts'
@@ -89,6 +96,7 @@ export {
   type KeyPair,
   publicKeyOf,
 } from './signing/keys.ts'
+export { type DescribeOptions, describeFile, manifestDigest } from './transfers/manifest.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export {
   BridgeError,

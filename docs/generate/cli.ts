@@ -65,9 +65,9 @@ function tree(output: () => Writable): Promise<Command> {
   )
 }
 
-/** The commands that do something, in the order of the help. */
+/** The commands that do something, in the order of the help; a word that only groups commands has no options. */
 const leavesOf = (command: Command): Command[] =>
-  command.commands.flatMap((each) => (each.commands.length === 0 ? [each] : leavesOf(each)))
+  command.commands.flatMap((each) => [...(each.options.length > 0 ? [each] : []), ...leavesOf(each)])
 
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
@@ -105,7 +105,8 @@ const settingFlags = new Set(settings.map(({ name }) => `--${name.replaceAll('_'
 
 function section({ command, path, example }: Asked): string {
   const own = command.options.filter(({ long, hidden }) => !common.has(long ?? '') && !hidden)
-  const listed = own.filter(({ long }) => !settingFlags.has(long ?? ''))
+  const isOfServer = path.startsWith('bridge server ')
+  const listed = own.filter(({ long }) => !isOfServer || !settingFlags.has(long ?? ''))
   const usage = [
     path,
     ...command.registeredArguments.map(argumentWord),
@@ -148,6 +149,8 @@ export const environment: Readonly<Record<string, string>> = {
   BRIDGE_PROFILE: 'The profile to use where `--profile` does not say; `default` when neither does.',
   BRIDGE_DATA:
     'The data folder of the server; `~/.local/share/agent-bridge` when neither this nor `--data` is given.',
+  SERVICE_TRANSFER_TOKEN:
+    'The token of `bridge helper`: 43 to 128 of A-Z, a-z, 0-9, `_` and `-`, 256 random bits, fresh for each helper.',
   BRIDGE_DEBUG: 'Where it is set, an unexpected error prints where it happened.',
   XDG_CONFIG_HOME: 'See `BRIDGE_HOME`; only an absolute path counts.',
   NODE_EXTRA_CA_CERTS: "Node's own: a file with certificate authorities to trust beside the usual ones.",

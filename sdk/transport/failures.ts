@@ -31,6 +31,10 @@ export const localErrors = {
   entry_of_another:
     'The outbox entry is of another agent or another node, and only that identity may send it.',
   peer_unknown: 'No permitted peer has this name or id.',
+  not_sendable: 'No transfer can be made of the file as it was named.',
+  integrity: 'The bytes are not those that the manifest names.',
+  destination_exists: 'Another file has the name, and files are never overwritten.',
+  transfer_expired: 'The lifetime of the transfer or of its endpoint is over.',
 } as const
 export type LocalErrorCode = keyof typeof localErrors
 

@@ -50,20 +50,25 @@ const layers: readonly Layer[] = [
     because: 'signing is shared by client and server; it imports the contract and node: only',
   },
   {
+    files: /^sdk\/parts\//,
+    may: /^(sdk\/(contract\/helper|parts)\/|node:)/,
+    because: 'the part store is shared by helper, server and client; it imports its contract and node: only',
+  },
+  {
     files: /^sdk\//,
     may: /^(sdk\/|node:|(typebox|undici|ws|eventsource|age-encryption)$)/,
     because: 'the SDK stands below server, cli and helper and knows none of them',
   },
   {
     files: /^server\//,
-    may: /^(server\/|sdk\/(contract|signing)\/|sdk\/version\.ts$|helper\/(staging|parts|publish)\.ts$|node:|[^/]+$|@)/,
-    because:
-      'the server shares sdk/contract, sdk/signing and the part store of helper (staging, parts, publish), nothing else',
+    may: /^(server\/|sdk\/(contract|signing|parts)\/|sdk\/version\.ts$|node:|[^/]+$|@)/,
+    because: 'the server shares sdk/contract, sdk/signing and the part store sdk/parts, nothing else',
   },
   {
     files: /^helper\//,
-    may: /^(helper\/|sdk\/contract\/helper\/|node:)/,
-    because: 'the helper is small enough to audit: node:, its own files and sdk/contract/helper only',
+    may: /^(helper\/|sdk\/(contract\/helper|parts)\/|node:)/,
+    because:
+      'the helper is small enough to audit: node:, its own files, sdk/contract/helper and sdk/parts only',
   },
   {
     files: /^cli\//,
@@ -91,7 +96,7 @@ const heavy = /^(undici|ws|eventsource|age-encryption|conf)$/
 const doors: readonly { readonly target: RegExp; readonly from: RegExp }[] = [
   { target: /^sdk\/index\.ts$/, from: /^cli\// },
   { target: /^server\/main\.ts$/, from: /^cli\/commands\/server\// },
-  { target: /^helper\/main\.ts$/, from: /^cli\/commands\/helper(\.ts$|\/)/ },
+  { target: /^helper\/main\.ts$/, from: /^cli\/(commands\/helper\/|main\.ts$|launch\.ts$)/ },
 ]
 
 /** A command pays at its start for what is imported statically. */
@@ -101,7 +106,8 @@ const lazily = perImport((path, { target, kind, isType }) => {
   if (heavy.test(target) && !isLazy) return 'load it with import() inside the function that needs it'
   const door = path.startsWith('cli/') && doors.find((each) => each.target.test(target))
   if (!door) return undefined
-  if (!door.from.test(path)) return 'only commands/server/ and commands/helper.ts start a server or a helper'
+  if (!door.from.test(path))
+    return 'only commands/server/ starts a server; only main.ts, launch.ts and commands/helper/ start a helper'
   return isLazy
     ? undefined
     : 'import its types with import type, and load the rest with import() where it is needed'

@@ -138,7 +138,7 @@ test('the licences of bundled packages are published', () => {
 
 test('dist holds nothing else', () => {
   expect(readdirSync(dist).sort()).toEqual(
-    ['LICENSES.txt', 'bridge.cjs', 'cli.cjs', 'client.cjs', 'sdk', 'server.cjs'].sort(),
+    ['LICENSES.txt', 'bridge.cjs', 'cli.cjs', 'client.cjs', 'helper.cjs', 'sdk', 'server.cjs'].sort(),
   )
 })
 

@@ -1,0 +1,81 @@
+/** `bridge helper manifest FILE`: describes a file for a direct transfer. Spec §2, Transfer manifest. */
+import { basename } from 'node:path'
+import type { Manifest, TransferMode } from '../../../sdk/index.ts'
+import { type Command, command, invalid, oneOf, wholeNumber } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+
+export interface ManifestOptions {
+  readonly mode: TransferMode
+  readonly out?: string
+  readonly name?: string
+  readonly partSize?: number
+  readonly transferId?: string
+}
+
+const maxPartBytes = 96 * 1024 * 1024
+
+function transferId(text: string): string {
+  if (/^[A-Za-z0-9_-]{1,128}$/.test(text)) return text
+  throw invalid('It must be 1 to 128 of A-Z, a-z, 0-9, _ and -.')
+}
+
+export function manifestCommand(context: CliContext, run = manifest): Command {
+  return command('manifest', 'bridge helper manifest report.pdf --mode download')
+    .description('Write the manifest of a file, readable by this user only, and print its digest.')
+    .argument('<file>', 'the file; its content is not changed')
+    .requiredOption(
+      '--mode <mode>',
+      'what the helper will do: download or upload',
+      oneOf(['download', 'upload']),
+    )
+    .option('--out <path>', 'where to write it; beside the file with .manifest.json when absent')
+    .option('--name <name>', 'the name of the file in the transfer; its own when absent')
+    .option(
+      '--part-size <bytes>',
+      'bytes of a part, at most 100663296; fits the file when absent',
+      wholeNumber(1, maxPartBytes),
+    )
+    .option('--transfer-id <id>', 'that of an earlier manifest, to resume; a new one when absent', transferId)
+    .action((file: string, options: ManifestOptions) => run(context, file, options))
+}
+
+export async function manifest(context: CliContext, file: string, options: ManifestOptions): Promise<void> {
+  const { describeFile, manifestDigest, manifestText, writeDurably } = await import('../../../sdk/index.ts')
+  const path = options.out ?? `${file}.manifest.json`
+  await requireReplaceable(path)
+  const described = await describeFile(file, {
+    mode: options.mode,
+    filename: options.name ?? basename(file),
+    transferId: options.transferId ?? context.random(16).toString('base64url'),
+    partSize: options.partSize,
+    signal: context.signal,
+  })
+  await writeDurably(path, manifestText(described))
+  const digest = manifestDigest(described)
+  context.output.note(`wrote ${path}`)
+  context.output.result(summary(described, path, digest), digest)
+}
+
+const summary = ({ parts, ...rest }: Manifest, path: string, digest: string) => ({
+  manifest: path,
+  digest,
+  ...rest,
+  parts: parts.length,
+})
+
+/** A manifest may be written anew; anything else of that name was not made here. */
+async function requireReplaceable(path: string): Promise<void> {
+  const { parseManifest } = await import('../../../sdk/index.ts')
+  const { readFile } = await import('node:fs/promises')
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw new CommandFailure('unexpected', `cannot use ${path} (${error.code ?? 'unknown error'})`, {
+      cause: error,
+    })
+  })
+  if (text === undefined || !('fault' in parseManifest(text))) return
+  throw new CommandFailure('conflict', `${path} exists and is not a manifest`, {
+    hint: '--out names another path',
+  })
+}

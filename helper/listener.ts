@@ -1,0 +1,198 @@
+/**
+ * The loopback listener: at most four connections, one file operation at a time, and an end.
+ *
+ * - "The helper listens on 127.0.0.1 over plain HTTP only."
+ * - "At most 4 admitted": a fifth connection is closed without an answer.
+ * - Headers are complete within 5 s, an idle connection ends after 5 s, a body keeps its pace.
+ * - At the deadline listener and sockets close; what can still be answered is answered 410.
+ *
+ * Spec §4.5, §7, §8.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { type HelperErrorCode, helperErrors } from '../sdk/contract/helper/errors.ts'
+import { transferLimits } from '../sdk/contract/helper/limits.ts'
+import { platformCode, Refusal } from '../sdk/parts/refusal.ts'
+import { answerJson, beginBytes, refuse, refuseRaw } from './answer.ts'
+import { headerOf, objection, type RawRequest, rawRequest } from './gate.ts'
+import { type Matched, match, requireFitting } from './routes.ts'
+import { StartFailure } from './start-failure.ts'
+import type { TokenCheck } from './token.ts'
+import type { Transfer } from './transfer.ts'
+
+export const host = '127.0.0.1'
+
+/** What can still be answered at the end has so long to leave. */
+const graceMs = 100
+
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+const { connections, headerBytes, headerSeconds, idleSeconds } = transferLimits
+
+export class Listener {
+  readonly #transfer: Transfer
+  readonly #token: TokenCheck
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  /** Sockets on which an answer is under way. */
+  readonly #answering = new Map<Socket, Exchange>()
+  /** Sockets whose bytes were no request; nothing else is answered on them. */
+  readonly #refused = new WeakSet<Socket>()
+  readonly #ending = new AbortController()
+  /** The file operation that runs. */
+  #operation: object | undefined
+
+  constructor(transfer: Transfer, token: TokenCheck) {
+    this.#transfer = transfer
+    this.#token = token
+    this.#server = createServer({
+      maxHeaderSize: headerBytes,
+      headersTimeout: headerSeconds * 1000,
+      requestTimeout: 0,
+      keepAliveTimeout: idleSeconds * 1000,
+      connectionsCheckingInterval: 1000,
+      // The gate judges it, with a body of ours.
+      requireHostHeader: false,
+      noDelay: true,
+    })
+    this.#server.maxConnections = connections
+    // With a bound the parser drops the headers beyond it in silence; the byte cap holds.
+    this.#server.maxHeadersCount = 0
+    const onRequest = (request: IncomingMessage, response: ServerResponse) =>
+      void this.#serve(request, response)
+    this.#server
+      .on('request', onRequest)
+      .on('checkContinue', onRequest)
+      .on('checkExpectation', onRequest)
+      .on('connection', (socket: Socket) => this.#admit(socket))
+      .on('clientError', (error: Error, socket: Socket) => this.#refuseBytes(error, socket))
+  }
+
+  /** @returns the port. @throws StartFailure `port_in_use`, `port_refused` */
+  listen(port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', (cause) => {
+        const isTaken = platformCode(cause) === 'EADDRINUSE'
+        reject(new StartFailure(isTaken ? 'port_in_use' : 'port_refused', { cause }))
+      })
+      this.#server.listen({ host, port, exclusive: true }, () =>
+        resolve((this.#server.address() as AddressInfo).port),
+      )
+    })
+  }
+
+  /** Ends everything; resolves when no socket is left. With a reason, what can still be answered gets it. */
+  async stop(reason?: Refusal): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    this.#ending.abort(reason ?? new Refusal('expired'))
+    for (const socket of this.#sockets) if (!this.#answering.has(socket)) socket.destroy()
+    const timer = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy()
+    }, graceMs)
+    await closed
+    clearTimeout(timer)
+  }
+
+  #admit(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request
+    const exchange = { request, response }
+    this.#answering.set(socket, exchange)
+    response.once('close', () => {
+      if (this.#answering.get(socket) === exchange) this.#answering.delete(socket)
+    })
+    response.on('error', () => {})
+    const raw = rawRequest(request)
+    try {
+      const matched = await this.#admitted(raw)
+      if (matched.route.isFileOperation) await this.#operate(matched, request, response)
+      else await this.#answer(matched, request, response, () => {})
+    } catch (error) {
+      if (!this.#refused.has(socket)) refuse(request, response, error)
+    }
+  }
+
+  /** Everything that is known before a body is read. @throws Refusal */
+  async #admitted(raw: RawRequest): Promise<Matched> {
+    const code = objection(raw)
+    if (code !== undefined) throw new Refusal(code)
+    const matched = match(raw)
+    if (!(await this.#token.admits(headerOf(raw, 'authorization')))) throw new Refusal('invalid_token')
+    if (this.#transfer.isOver) throw new Refusal('expired')
+    requireFitting(matched, raw, this.#transfer)
+    return matched
+  }
+
+  /** "one file operation at a time" */
+  async #operate(matched: Matched, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#operation !== undefined) throw new Refusal('transfer_busy')
+    const operation = {}
+    this.#operation = operation
+    const release = (): void => {
+      if (this.#operation === operation) this.#operation = undefined
+    }
+    try {
+      await this.#answer(matched, request, response, release)
+    } finally {
+      release()
+    }
+  }
+
+  /** `release` is called before the client can know the outcome, so that its next request finds the way free. */
+  async #answer(
+    { route, index }: Matched,
+    request: IncomingMessage,
+    response: ServerResponse,
+    release: () => void,
+  ): Promise<void> {
+    if (route.body === 'part' && request.headers.expect !== undefined) response.writeContinue()
+    const call = { transfer: this.#transfer, index, request, signal: this.#ending.signal }
+    const answer = await route.run(call)
+    if ('json' in answer) {
+      release()
+      return answerJson(response, answer.json)
+    }
+    await this.#transfer.requireSource()
+    beginBytes(response, answer.bytes.size, answer.sha256)
+    await this.#transfer.send(answer.bytes, response, release)
+    response.end()
+  }
+
+  /**
+   * Bytes that the parser refused, or headers that never ended.
+   *
+   * They may be the body of a request that is being refused anyway, or follow one whose answer is still under way: that
+   * answer leaves first, and nothing after it.
+   */
+  #refuseBytes(error: Error, socket: Socket): void {
+    if (this.#refused.has(socket)) return
+    this.#refused.add(socket)
+    const current = this.#answering.get(socket)
+    if (current?.request.complete) {
+      current.response.once('finish', () => socket.destroySoon())
+      return
+    }
+    if (current?.response.headersSent) {
+      socket.destroySoon()
+      return
+    }
+    if (!socket.writable || platformCode(error) === 'ECONNRESET') {
+      socket.destroy()
+      return
+    }
+    const code = parserCodes[platformCode(error)] ?? 'bad_request'
+    refuseRaw(socket, code, STATUS_CODES[helperErrors[code].status] ?? 'Error')
+  }
+}
+
+const parserCodes: Readonly<Record<string, HelperErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'too_slow',
+}

@@ -1,0 +1,123 @@
+/**
+ * `bridge helper`: start, print one readiness line, stop at the deadline.
+ *
+ * Standard output gets one JSON line and nothing else; a start that fails prints its fixed code on standard error and
+ * nothing else. Neither ever holds the token, a body or a file name.
+ *
+ * Spec §2, Helper readiness line; §4.5; §7.
+ */
+import type { ReadinessLine } from '../sdk/contract/helper/endpoints.ts'
+import type { StartErrorCode } from '../sdk/contract/helper/errors.ts'
+import { Folder } from '../sdk/parts/folder.ts'
+import type { Pace } from '../sdk/parts/receive.ts'
+import { Refusal } from '../sdk/parts/refusal.ts'
+import { type Clock, Lifetime } from './lifetime.ts'
+import { host, Listener } from './listener.ts'
+import { readManifest } from './manifest-file.ts'
+import { type HelperOptions, readOptions } from './options.ts'
+import { holdAlone } from './sole.ts'
+import { StartFailure } from './start-failure.ts'
+import { TokenCheck } from './token.ts'
+import { Transfer } from './transfer.ts'
+
+export { readOptions } from './options.ts'
+
+export interface RunningHelper {
+  readonly readiness: ReadinessLine
+  /** Ends it before its deadline. */
+  stop(): Promise<void>
+  /** Resolves when everything is closed. */
+  readonly ended: Promise<void>
+}
+
+/** What a test sets differently. */
+export interface HelperTuning {
+  readonly clock?: Clock
+  readonly pace?: Pace
+  readonly badTokenMs?: number
+}
+
+const systemClock: Clock = { now: () => new Date(), elapsed: () => performance.now() }
+
+/** @throws StartFailure */
+export async function startHelper(options: HelperOptions, tuning: HelperTuning = {}): Promise<RunningHelper> {
+  const file = await readManifest(options.manifest)
+  const { manifest } = file
+  if (manifest.size > options.maxBytes) throw new StartFailure('file_too_large')
+  const closing: (() => unknown)[] = []
+  try {
+    const folder = await openRoot(options.root)
+    closing.push(() => folder.close())
+    if (manifest.mode === 'upload') closing.push(await holdAlone(folder.key, manifest.transfer_id))
+    const lifetime = new Lifetime(tuning.clock ?? systemClock, options.ttlSeconds)
+    const transfer = await Transfer.open(file, folder, { lifetime, pace: tuning.pace })
+    closing.push(() => transfer.close())
+    const listener = new Listener(transfer, new TokenCheck(options.token, tuning.badTokenMs))
+    const port = await listener.listen(options.port)
+    return running(listener, lifetime, { port, transfer, closing })
+  } catch (error) {
+    await closeAll(closing)
+    throw error
+  }
+}
+
+interface Opened {
+  readonly port: number
+  readonly transfer: Transfer
+  readonly closing: (() => unknown)[]
+}
+
+function running(listener: Listener, lifetime: Lifetime, { port, transfer, closing }: Opened): RunningHelper {
+  let ending: Promise<void> | undefined
+  const ended = Promise.withResolvers<void>()
+  const end = (): Promise<void> => {
+    giveUp()
+    ending ??= listener
+      .stop(new Refusal('expired'))
+      .then(() => closeAll(closing))
+      .finally(ended.resolve)
+    return ending
+  }
+  const giveUp = lifetime.begin(() => void end())
+  const { transfer_id, mode } = transfer.manifest
+  const readiness = { host, port, transfer_id, mode, expires_at: lifetime.expiresAt }
+  return { readiness, stop: end, ended: ended.promise }
+}
+
+async function openRoot(path: string): Promise<Folder> {
+  try {
+    return await Folder.open(path)
+  } catch (cause) {
+    throw new StartFailure('root_unusable', { cause })
+  }
+}
+
+/** Last opened, first closed. */
+async function closeAll(closing: (() => unknown)[]): Promise<void> {
+  for (const close of closing.splice(0).reverse()) await close()
+}
+
+/** The program. Sets the exit code; the process ends by itself when everything is closed. */
+export async function runHelper(args: readonly string[]): Promise<void> {
+  process.once('uncaughtException', (error) => fail(error))
+  try {
+    const helper = await startHelper(readOptions(args))
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => void helper.stop())
+    // Nobody can know the port when nobody reads the line.
+    process.stdout.once('error', () => void helper.stop())
+    process.stdout.write(`${JSON.stringify(helper.readiness)}\n`)
+    await helper.ended
+  } catch (error) {
+    fail(error)
+  }
+}
+
+export const startErrorOf = (error: unknown): StartErrorCode =>
+  error instanceof StartFailure ? error.code : 'internal'
+
+/** "Helper startup failures print only fixed error codes." */
+function fail(error: unknown): never {
+  const code = startErrorOf(error)
+  process.stderr.write(`${JSON.stringify({ error: code })}\n`)
+  process.exit(code === 'invalid_options' ? 2 : 1)
+}

@@ -1,0 +1,129 @@
+/**
+ * Status, file, parts, finalize: what each route takes and what it answers.
+ *
+ * Order after the gate: route 404, method 405, token 401, lifetime 410, mode 409, length, `transfer_busy`, the work itself.
+ *
+ * Spec §4.5, Routes.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { TransferStatus } from '../sdk/contract/helper/endpoints.ts'
+import { transferLimits } from '../sdk/contract/helper/limits.ts'
+import type { TransferMode } from '../sdk/contract/helper/manifest.ts'
+import type { Range } from '../sdk/parts/blocks.ts'
+import { Refusal } from '../sdk/parts/refusal.ts'
+import { headerOf, type RawRequest } from './gate.ts'
+import type { Transfer } from './transfer.ts'
+
+export type Answer = { readonly json: object } | { readonly bytes: Range; readonly sha256: string }
+
+export interface Call {
+  readonly transfer: Transfer
+  /** The part that the path names. */
+  readonly index: number
+  readonly request: IncomingMessage
+  readonly signal: AbortSignal
+}
+
+export interface Route {
+  readonly method: 'GET' | 'PUT' | 'POST'
+  /** With one group where the path names a part. */
+  readonly path: RegExp
+  readonly mode: TransferMode | 'both'
+  /** "one file operation at a time". */
+  readonly isFileOperation: boolean
+  readonly body: 'none' | 'part'
+  readonly run: (call: Call) => Answer | Promise<Answer>
+}
+
+const part = /^\/v1\/parts\/(0|[1-9]\d{0,3})$/
+
+export const routes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: /^\/v1\/status$/,
+    mode: 'both',
+    isFileOperation: false,
+    body: 'none',
+    run: ({ transfer }) => ({ json: transfer.status() satisfies TransferStatus }),
+  },
+  {
+    method: 'GET',
+    path: /^\/v1\/file$/,
+    mode: 'download',
+    isFileOperation: true,
+    body: 'none',
+    run: ({ transfer: { manifest } }) => ({
+      bytes: { offset: 0, size: manifest.size },
+      sha256: manifest.sha256,
+    }),
+  },
+  {
+    method: 'GET',
+    path: part,
+    mode: 'download',
+    isFileOperation: true,
+    body: 'none',
+    run: ({ transfer, index }) => {
+      const { offset, size, sha256 } = transfer.partOf(index)
+      return { bytes: { offset, size }, sha256 }
+    },
+  },
+  {
+    method: 'PUT',
+    path: part,
+    mode: 'upload',
+    isFileOperation: true,
+    body: 'part',
+    run: async ({ transfer, index, request, signal }) => ({
+      json: await transfer.receive(index, request, signal),
+    }),
+  },
+  {
+    method: 'POST',
+    path: /^\/v1\/finalize$/,
+    mode: 'upload',
+    isFileOperation: true,
+    body: 'none',
+    run: async ({ transfer, signal }) => ({ json: await transfer.finalize(signal) }),
+  },
+]
+
+export interface Matched {
+  readonly route: Route
+  readonly index: number
+}
+
+/** @throws Refusal `not_found`; `method_not_allowed` with the methods that the path has. */
+export function match({ method, target }: RawRequest): Matched {
+  // The server as a whole has no method of its own.
+  if (target === '*') throw new MethodRefusal(['GET', 'PUT', 'POST'])
+  const atPath = routes.filter(({ path }) => path.test(target))
+  if (atPath.length === 0) throw new Refusal('not_found')
+  const route = atPath.find((each) => each.method === method)
+  if (route === undefined) throw new MethodRefusal(atPath.map((each) => each.method))
+  return { route, index: Number(route.path.exec(target)?.[1] ?? 0) }
+}
+
+export class MethodRefusal extends Refusal {
+  readonly allow: string
+
+  constructor(methods: readonly string[]) {
+    super('method_not_allowed')
+    this.allow = methods.join(', ')
+  }
+}
+
+/** What the mode, the manifest and the route say of a request before anything is read. */
+export function requireFitting({ route, index }: Matched, request: RawRequest, transfer: Transfer): void {
+  if (route.mode !== 'both' && route.mode !== transfer.manifest.mode) throw new Refusal('wrong_mode')
+  if (route.path === part) transfer.partOf(index)
+  const length = headerOf(request, 'content-length')
+  if (route.body === 'none') {
+    if (length !== undefined && length !== '0') throw new Refusal('body_refused')
+    return
+  }
+  // "Upload requests must send a known Content-Length with a fixed-length body."
+  if (length === undefined) throw new Refusal('length_required')
+  if (Number(length) > transferLimits.partBytes) throw new Refusal('part_too_large')
+  if (Number(length) !== transfer.partOf(index).size) throw new Refusal('length_mismatch')
+}

@@ -1,0 +1,12 @@
+/** "Helper startup failures print only fixed error codes." Spec §7. */
+import type { StartErrorCode } from '../sdk/contract/helper/errors.ts'
+
+export class StartFailure extends Error {
+  override readonly name = 'StartFailure'
+  readonly code: StartErrorCode
+
+  constructor(code: StartErrorCode, options?: { cause?: unknown }) {
+    super(code, options)
+    this.code = code
+  }
+}

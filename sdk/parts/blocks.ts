@@ -1,0 +1,55 @@
+/**
+ * Bytes of a file, read in large blocks into two reused buffers: the next block is read while the last one is used.
+ *
+ * So memory does not grow with the file, and a reader waits for the disk once.
+ */
+import type { FileHandle } from 'node:fs/promises'
+import { Refusal } from './refusal.ts'
+
+export const blockBytes = 1024 * 1024
+
+export interface Range {
+  readonly offset: number
+  readonly size: number
+}
+
+/**
+ * Calls `use` with every block of the range in order. A block is good until `use` has resolved.
+ *
+ * @throws Refusal `file_changed` when the file ends inside the range.
+ */
+export async function eachBlock(
+  file: FileHandle,
+  { offset, size }: Range,
+  use: (block: Buffer, isLast: boolean) => void | Promise<void>,
+): Promise<void> {
+  let spare = Buffer.allocUnsafeSlow(Math.min(blockBytes, size))
+  let ahead = Buffer.allocUnsafeSlow(Math.min(blockBytes, Math.max(0, size - blockBytes)))
+  let done = 0
+  let pending = readBlock(file, spare, offset, size)
+  while (done < size) {
+    const block = await pending
+    done += block.length
+    ;[spare, ahead] = [ahead, spare]
+    if (done < size) pending = readBlock(file, spare, offset + done, size - done)
+    try {
+      await use(block, done === size)
+    } catch (error) {
+      // The read ahead must be over before the caller closes the file.
+      await pending.catch(() => {})
+      throw error
+    }
+  }
+}
+
+/** Fills the buffer as far as the range goes. */
+async function readBlock(file: FileHandle, buffer: Buffer, position: number, left: number): Promise<Buffer> {
+  const wanted = Math.min(buffer.length, left)
+  let filled = 0
+  while (filled < wanted) {
+    const { bytesRead } = await file.read(buffer, filled, wanted - filled, position + filled)
+    if (bytesRead === 0) throw new Refusal('file_changed')
+    filled += bytesRead
+  }
+  return buffer.subarray(0, wanted)
+}

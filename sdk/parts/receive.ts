@@ -1,0 +1,188 @@
+/**
+ * A body measured while it streams: counted, hashed, and written at its offset.
+ *
+ * - Writing a stretch overlaps receiving and hashing the next; at most two stretches are in memory.
+ * - The body has exactly the length that was promised, and moves at least 64 KiB in 10 s.
+ * - The stream is left open on a refusal: whoever owns the connection still has to answer on it.
+ */
+import { createHash } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { transferLimits } from '../contract/helper/limits.ts'
+import { diskRefusal, Refusal } from './refusal.ts'
+
+export interface Measured {
+  readonly size: number
+  readonly sha256: string
+}
+
+export interface Pace {
+  readonly progressBytes: number
+  readonly progressMs: number
+}
+
+export const usualPace: Pace = {
+  progressBytes: transferLimits.progressBytes,
+  progressMs: transferLimits.progressSeconds * 1000,
+}
+
+export interface ReceiveOptions {
+  /** Exactly so many bytes. */
+  readonly size: number
+  /** Where they are written; absent: they are only measured. */
+  readonly into?: { readonly file: FileHandle; readonly offset: number } | undefined
+  /** Its reason, a Refusal, ends the receiving. */
+  readonly signal?: AbortSignal | undefined
+  readonly pace?: Pace | undefined
+  readonly onBytes?: ((count: number) => void) | undefined
+}
+
+const stretchBytes = 1024 * 1024
+
+/** @throws Refusal `length_mismatch`, `too_slow`, the signal's reason, or what the disk says. */
+export function receive(body: Readable, options: ReceiveOptions): Promise<Measured> {
+  return new Promise((resolve, reject) => new Receiving(body, options, resolve, reject).begin())
+}
+
+class Receiving {
+  readonly #body: Readable
+  readonly #options: ReceiveOptions
+  readonly #resolve: (measured: Measured) => void
+  readonly #reject: (error: unknown) => void
+  readonly #hash = createHash('sha256')
+  readonly #pace: Pace
+  #count = 0
+  #countAtTick = 0
+  #gathered: Uint8Array[] = []
+  #gatheredBytes = 0
+  #written = 0
+  #writing: Promise<void> | undefined
+  #ticker: NodeJS.Timeout | undefined
+  #isOver = false
+
+  constructor(
+    body: Readable,
+    options: ReceiveOptions,
+    resolve: (measured: Measured) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#body = body
+    this.#options = options
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#pace = options.pace ?? usualPace
+  }
+
+  begin(): void {
+    const { signal } = this.#options
+    if (signal?.aborted) {
+      this.#fail(signal.reason)
+      return
+    }
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#ticker = setInterval(() => this.#tick(), this.#pace.progressMs)
+    // Stays: a connection that breaks after the answer is decided must not end the process.
+    this.#body.on('error', () => {})
+    this.#body.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onCut)
+    if (this.#body.destroyed) this.#onCut()
+  }
+
+  readonly #onData = (chunk: Uint8Array): void => {
+    this.#count += chunk.length
+    if (this.#count > this.#options.size) {
+      this.#fail(new Refusal('length_mismatch'))
+      return
+    }
+    this.#hash.update(chunk)
+    this.#options.onBytes?.(chunk.length)
+    if (this.#options.into !== undefined) this.#gather(chunk)
+  }
+
+  #gather(chunk: Uint8Array): void {
+    this.#gathered.push(chunk)
+    this.#gatheredBytes += chunk.length
+    if (this.#gatheredBytes < stretchBytes) return
+    if (this.#writing === undefined) this.#write()
+    else this.#body.pause()
+  }
+
+  readonly #onEnd = (): void => {
+    if (this.#count === this.#options.size) void this.#finish()
+    else this.#fail(new Refusal('length_mismatch'))
+  }
+
+  readonly #onCut = (): void => {
+    if (!this.#body.readableEnded) this.#fail(new Refusal('length_mismatch'))
+  }
+
+  readonly #onAbort = (): void => this.#fail(this.#options.signal?.reason)
+
+  /** "at least 64 KiB in 10 s". What waits for our own disk is not slow. */
+  #tick(): void {
+    const isSlow = this.#count - this.#countAtTick < this.#pace.progressBytes && !this.#body.isPaused()
+    if (isSlow && this.#count < this.#options.size) this.#fail(new Refusal('too_slow'))
+    this.#countAtTick = this.#count
+  }
+
+  #write(): void {
+    const { into } = this.#options
+    if (into === undefined || this.#gatheredBytes === 0) return
+    const stretch = this.#gathered
+    const position = into.offset + this.#written
+    this.#written += this.#gatheredBytes
+    this.#gathered = []
+    this.#gatheredBytes = 0
+    this.#writing = writeAll(into.file, stretch, position).then(
+      () => {
+        this.#writing = undefined
+        if (this.#isOver) return
+        if (this.#gatheredBytes >= stretchBytes) this.#write()
+        this.#body.resume()
+      },
+      (error: unknown) => this.#fail(error),
+    )
+  }
+
+  async #finish(): Promise<void> {
+    while (this.#writing !== undefined || this.#gatheredBytes > 0) {
+      if (this.#writing === undefined) this.#write()
+      await this.#writing
+      if (this.#isOver) return
+    }
+    this.#end(() => this.#resolve({ size: this.#count, sha256: this.#hash.digest('hex') }))
+  }
+
+  #fail(error: unknown): void {
+    const writing = this.#writing
+    this.#end(() => {
+      this.#body.pause()
+      // No write may still be under way when the caller goes on with the file.
+      void Promise.resolve(writing).then(() => this.#reject(diskRefusal(error)))
+    })
+  }
+
+  #end(settle: () => void): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearInterval(this.#ticker)
+    this.#options.signal?.removeEventListener('abort', this.#onAbort)
+    this.#body.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onCut)
+    settle()
+  }
+}
+
+/** A short write is continued; a disk that is full says so at the next one. */
+async function writeAll(file: FileHandle, chunks: Uint8Array[], position: number): Promise<void> {
+  const { bytesWritten } = await file.writev(chunks, position)
+  let rest = Buffer.alloc(0)
+  if (bytesWritten < chunks.reduce((sum, { length }) => sum + length, 0)) {
+    rest = Buffer.concat(chunks).subarray(bytesWritten)
+  }
+  let at = position + bytesWritten
+  while (rest.length > 0) {
+    const written = (await file.write(rest, 0, rest.length, at)).bytesWritten
+    if (written === 0) throw new Refusal('storage_failed')
+    rest = rest.subarray(written)
+    at += written
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * A whole file in a folder: checked against its manifest once, then handed out without hashing it again.
+ *
+ * - It is the file that was opened and checked, as long as nothing about it changes; after a change it is refused.
+ * - The check is made again before the last block leaves: a reader never gets a complete answer with other bytes.
+ *
+ * Spec §4.5: "the exact file", "the exact byte range of the part".
+ */
+import { createHash } from 'node:crypto'
+import type { BigIntStats } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
+import { blockBytes, eachBlock, type Range } from './blocks.ts'
+import { type Folder, isSameFile } from './folder.ts'
+import type { StagedManifest } from './parts.ts'
+import { type Pace, usualPace } from './receive.ts'
+import { Refusal } from './refusal.ts'
+
+export interface SendOptions {
+  readonly pace?: Pace | undefined
+  /** Called before the last bytes leave: what waits for this file may go on when the reader has them. */
+  readonly beforeLast?: (() => void) | undefined
+}
+
+export class StoredFile {
+  readonly #file: FileHandle
+  readonly #identity: BigIntStats
+
+  private constructor(file: FileHandle, identity: BigIntStats) {
+    this.#file = file
+    this.#identity = identity
+  }
+
+  /** @throws Refusal `unsafe_file` for a link, a special file, or the file of another user. */
+  static async find(folder: Folder, name: string): Promise<StoredFile | undefined> {
+    const file = await folder.find(name, 'read')
+    return file && new StoredFile(file, await file.stat({ bigint: true }))
+  }
+
+  /** Whether it is the file of the manifest: length and hash, and with `parts` the hash of each part. */
+  async matches(manifest: StagedManifest, { parts = false } = {}): Promise<boolean> {
+    if (this.#identity.size !== BigInt(manifest.size)) return false
+    const isIt = await hasHashes(this.#file, manifest, parts && manifest.parts.length > 1)
+    return isIt && (await this.#isUnchanged())
+  }
+
+  /** @throws Refusal `file_changed` */
+  async requireUnchanged(): Promise<void> {
+    if (!(await this.#isUnchanged())) throw new Refusal('file_changed')
+  }
+
+  /** A range to a reader, who must take at least 64 KiB in 10 s. @throws Refusal `file_changed`, `too_slow` */
+  async send(range: Range, to: Writable, { pace = usualPace, beforeLast }: SendOptions = {}): Promise<void> {
+    await this.requireUnchanged()
+    const reader = new Reader(to, pace)
+    await eachBlock(this.#file, range, async (block, isLast) => {
+      if (isLast) {
+        await this.requireUnchanged()
+        beforeLast?.()
+      }
+      await reader.take(block)
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#file.close()
+  }
+
+  /** A write, a truncation, a rename, a removal and a second name all change one of these. */
+  async #isUnchanged(): Promise<boolean> {
+    const now = await this.#file.stat({ bigint: true })
+    const { size, mtimeNs, ctimeNs } = this.#identity
+    return (
+      isSameFile(now, this.#identity) &&
+      now.size === size &&
+      now.mtimeNs === mtimeNs &&
+      now.ctimeNs === ctimeNs
+    )
+  }
+}
+
+/** One reading of the file for the hash of the whole and, where asked for, of every part. */
+async function hasHashes(file: FileHandle, manifest: StagedManifest, withParts: boolean): Promise<boolean> {
+  const whole = createHash('sha256')
+  if (!withParts) {
+    await eachBlock(file, { offset: 0, size: manifest.size }, (block) => void whole.update(block))
+    return whole.digest('hex') === manifest.sha256
+  }
+  for (const { offset, size, sha256 } of manifest.parts) {
+    const part = createHash('sha256')
+    await eachBlock(file, { offset, size }, (block) => {
+      whole.update(block)
+      part.update(block)
+    })
+    if (part.digest('hex') !== sha256) return false
+  }
+  return whole.digest('hex') === manifest.sha256
+}
+
+/** The other end of a connection. A slow one gets small pieces, so that its progress can be seen. */
+class Reader {
+  readonly #to: Writable
+  readonly #pace: Pace
+  #isSlow = false
+
+  constructor(to: Writable, pace: Pace) {
+    this.#to = to
+    this.#pace = pace
+  }
+
+  async take(block: Buffer): Promise<void> {
+    for (let at = 0; at < block.length; ) {
+      const piece = block.subarray(at, at + (this.#isSlow ? this.#pace.progressBytes : blockBytes))
+      // A large piece was cut for a quick reader, who may turn out to be a slow one.
+      await this.#flush(piece, this.#isSlow ? this.#pace.progressMs : 3 * this.#pace.progressMs)
+      at += piece.length
+    }
+  }
+
+  #flush(piece: Buffer, ms: number): Promise<void> {
+    this.#isSlow = false
+    return new Promise((resolve, reject) => {
+      const slow = setTimeout(() => {
+        this.#isSlow = true
+      }, slowMs)
+      const settle = (error?: unknown): void => {
+        clearTimeout(slow)
+        clearTimeout(timer)
+        this.#to.off('close', onClose)
+        if (error === undefined || error === null) resolve()
+        else reject(error)
+      }
+      const onClose = (): void => settle(new Refusal('too_slow'))
+      const timer = setTimeout(onClose, ms)
+      this.#to.once('close', onClose)
+      this.#to.write(piece, settle)
+    })
+  }
+}
+
+const slowMs = 100
