@@ -16,7 +16,8 @@ const schemaParts: ReadonlySet<string> = new Set(['params', 'query', 'body', 're
 export const contractAsValues = (root: string): Plugin => ({
   name: 'contract-as-values',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]sdk[\\/]contract[\\/](?!helper[\\/]).*\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /[\\/]sdk[\\/]contract[\\/].*\.ts$/ }, async ({ path }) => {
+      if (/[\\/]contract[\\/]helper[\\/]/.test(path)) return undefined
       const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>
       const exported = Object.entries(module).filter(([, value]) => isWritable(value))
       const lines = exported.map(
