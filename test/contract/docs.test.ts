@@ -178,7 +178,7 @@ test('the variables that the programs read are those that the pages list', () =>
   const named = new Set(
     ['cli', 'server', 'sdk', 'helper']
       .flatMap(sources)
-      .flatMap((source) => source.match(/\b(BRIDGE|XDG|CODEX|NODE)_[A-Z_]+\b/g) ?? []),
+      .flatMap((source) => source.match(/\b(BRIDGE|XDG|CODEX|NODE|SERVICE)_[A-Z_]+\b/g) ?? []),
   )
   const listed = [...Object.keys(environment), ...settings.map(({ env }) => env)]
   expect([...named].sort()).toEqual([...listed].sort())
