@@ -28,8 +28,11 @@ export const printOnly: ReadonlySet<string> = new Set([
   'admin agent list',
   'admin agent show',
   'admin credential list',
+  'admin credential show',
+  'admin enrollment list',
   'admin enrollment show',
   'admin environment list',
+  'admin environment show',
   'admin pairing list',
   'admin sessions list',
 ])

@@ -31,7 +31,7 @@ export {
 } from './contract/helper/manifest.ts'
 export { limits } from './contract/limits.ts'
 export type { Administrator, AdministratorLink } from './contract/owner/administrators.ts'
-export type { Agent, AgentInput } from './contract/owner/agents.ts'
+export type { Agent, AgentInput, AgentInstructionPreview } from './contract/owner/agents.ts'
 export type { AuditList, AuditRecord, EventList } from './contract/owner/audit.ts'
 export type {
   Credential,
@@ -40,7 +40,7 @@ export type {
   TakeoverInput,
   TakeoverIssued,
 } from './contract/owner/credentials.ts'
-export type { EnrollmentInput, EnrollmentIssued } from './contract/owner/enrollments.ts'
+export type { Enrollment, EnrollmentInput, EnrollmentIssued } from './contract/owner/enrollments.ts'
 export type { Environment, EnvironmentInput } from './contract/owner/environments.ts'
 export type { OwnerMessageInput } from './contract/owner/messages.ts'
 export type { PairingResult } from './contract/owner/pairings.ts'

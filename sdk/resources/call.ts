@@ -14,6 +14,11 @@ export interface PageOptions {
   readonly limit?: number | undefined
 }
 
+/** What belongs to one agent only. */
+export interface OfAgent {
+  readonly agentId?: string | undefined
+}
+
 /** The fields that were given: an absent field and an undefined one differ in the types of the wire. */
 export function given<T extends Record<string, unknown>>(
   fields: T,

@@ -1,10 +1,22 @@
 /** What an owner does to agents. Contract §10. */
 
 import { limits } from '../../sdk/contract/limits.ts'
-import type { Agent, AgentCreated, AgentInput, AgentStateInput } from '../../sdk/contract/owner/agents.ts'
+import type {
+  Agent,
+  AgentCreated,
+  AgentInput,
+  AgentInstructionInput,
+  AgentInstructionPreview,
+  AgentNamed,
+  AgentNameInput,
+  AgentStateInput,
+} from '../../sdk/contract/owner/agents.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
+import { renderInstructions } from '../bootstrap/instructions.ts'
 import type { Context } from '../context.ts'
-import { type PageQuery, toPage } from '../database/page.ts'
+import { findUnrevoked } from '../credentials/store.ts'
+import { toPage } from '../database/page.ts'
+import type { ProjectRow } from '../database/tables.ts'
 import { findEnvironment } from '../environments/store.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
@@ -48,7 +60,12 @@ export function createAgent(
 const view = (context: Context, row: store.AgentView, now: Date): Agent =>
   store.toAgent(row, context.presence.connection(row.id, now, row))
 
-export function listAgents(context: Context, caller: OwnerCaller, projectId: string, query: PageQuery) {
+export function listAgents(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  query: store.AgentQuery,
+) {
   return readAsOwner(context, caller, async (db, now) => {
     const project = await getProject(db, caller, projectId)
     const rows = await store.listAgents(db, project.id, query)
@@ -93,3 +110,75 @@ export function setAgentState(
     return { state }
   })
 }
+
+interface AgentIds {
+  readonly id: string
+  readonly agent_id: string
+}
+
+/** The old name is free at once. Messages keep the name under which they were sent. */
+export function renameAgent(
+  context: Context,
+  caller: OwnerCaller,
+  ids: AgentIds,
+  { name }: AgentNameInput,
+): Promise<AgentNamed> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, ids.id)
+    const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
+    if (agent.name === name) return { id: agent.id, name }
+    if (await store.isNameTaken(tx.db, project.id, name)) throw new Fault('name_taken')
+    await store.updateName(tx, agent.id, name)
+    await recordAudit(tx, {
+      kind: 'agent.renamed',
+      actor: ownerActor(caller),
+      project_id: project.id,
+      subject: { type: 'agent', id: agent.id },
+      details: { from: agent.name, to: name },
+    })
+    const credentials = await findUnrevoked(tx.db, agent.id)
+    tx.afterCommit(() => {
+      for (const { id } of credentials) context.identities.forget(id)
+    })
+    return { id: agent.id, name }
+  })
+}
+
+export function saveInstructions(
+  context: Context,
+  caller: OwnerCaller,
+  ids: AgentIds,
+  { instructions }: AgentInstructionInput,
+): Promise<AgentInstructionPreview> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, ids.id)
+    const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
+    await store.updateInstructions(tx, agent.id, instructions)
+    await recordAudit(tx, {
+      kind: 'agent.instructed',
+      actor: ownerActor(caller),
+      project_id: project.id,
+      subject: { type: 'agent', id: agent.id },
+      details: { bytes: Buffer.byteLength(instructions) },
+    })
+    return preview(project, await store.getAgent(tx.db, project.id, agent.id))
+  })
+}
+
+/** What the agent would be told now; nothing is issued and nothing changes. */
+export function previewInstructions(
+  context: Context,
+  caller: OwnerCaller,
+  ids: AgentIds,
+): Promise<AgentInstructionPreview> {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, ids.id)
+    return preview(project, await store.getAgent(db, project.id, ids.agent_id))
+  })
+}
+
+const preview = (project: ProjectRow, agent: store.AgentView): AgentInstructionPreview => ({
+  instructions: agent.instructions,
+  rendered: renderInstructions({ ...agent, project_name: project.name }),
+  updated_at: agent.instructions_updated_at,
+})

@@ -2,19 +2,28 @@ import type { FastifyInstance } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
 import { route } from '../route.ts'
-import { createAgent, getAgent, listAgents, setAgentState } from './actions.ts'
+import * as actions from './actions.ts'
 
 const { agents } = contract.owner
 
 export function agentOwnerRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, agents.create, ({ caller, params, body }) =>
-    createAgent(context, caller, params.id, body),
+    actions.createAgent(context, caller, params.id, body),
   )
   route(app, context, agents.list, ({ caller, params, query }) =>
-    listAgents(context, caller, params.id, query),
+    actions.listAgents(context, caller, params.id, query),
   )
-  route(app, context, agents.get, ({ caller, params }) => getAgent(context, caller, params))
+  route(app, context, agents.get, ({ caller, params }) => actions.getAgent(context, caller, params))
   route(app, context, agents.setState, ({ caller, params, body }) =>
-    setAgentState(context, caller, params, body),
+    actions.setAgentState(context, caller, params, body),
+  )
+  route(app, context, agents.rename, ({ caller, params, body }) =>
+    actions.renameAgent(context, caller, params, body),
+  )
+  route(app, context, agents.setInstructions, ({ caller, params, body }) =>
+    actions.saveInstructions(context, caller, params, body),
+  )
+  route(app, context, agents.instructions, ({ caller, params }) =>
+    actions.previewInstructions(context, caller, params),
   )
 }

@@ -55,14 +55,19 @@ export async function getAgent(db: Db, projectId: string, id: string): Promise<A
   return row
 }
 
+export interface AgentQuery extends PageQuery {
+  readonly state?: AgentRow['state'] | undefined
+}
+
 export async function listAgents(
   db: Db,
   projectId: string,
-  { after, limit = limits.pageDefault }: PageQuery,
+  { after, limit = limits.pageDefault, state }: AgentQuery,
 ): Promise<AgentView[]> {
   return agentViews(db)
     .where('agents.project_id', '=', projectId)
     .where('agents.id', '>', after ?? beforeAll)
+    .$if(state !== undefined, (some) => some.where('agents.state', '=', state ?? 'enabled'))
     .orderBy('agents.id')
     .limit(limit + 1)
     .execute()
@@ -103,6 +108,18 @@ export async function insertAgent(
 
 export async function updateAgentState(tx: Tx, id: string, state: AgentRow['state']): Promise<void> {
   await tx.db.updateTable('agents').set({ state }).where('id', '=', id).execute()
+}
+
+export async function updateName(tx: Tx, id: string, name: string): Promise<void> {
+  await tx.db.updateTable('agents').set({ name }).where('id', '=', id).execute()
+}
+
+export async function updateInstructions(tx: Tx, id: string, instructions: string): Promise<void> {
+  await tx.db
+    .updateTable('agents')
+    .set({ instructions, instructions_updated_at: tx.nowIso })
+    .where('id', '=', id)
+    .execute()
 }
 
 export function recipientKeyOf(row: AgentView): RecipientKey | null {

@@ -1,10 +1,14 @@
 /** Revoking credentials: sessions are fenced and waits end at once. Contract §3. */
 import { scopes as allScopes } from '../../sdk/contract/endpoint.ts'
-import type { CredentialInput, CredentialIssued, RevokeResult } from '../../sdk/contract/owner/credentials.ts'
+import type {
+  Credential,
+  CredentialInput,
+  CredentialIssued,
+  RevokeResult,
+} from '../../sdk/contract/owner/credentials.ts'
 import { getAgent } from '../agents/store.ts'
 import { type Actor, ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import type { PageQuery } from '../database/page.ts'
 import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
@@ -105,10 +109,28 @@ async function replaceOne(
   if (replaced.revoked_at === null) await revoke(context, tx, replaced.id, why)
 }
 
-export function listCredentials(context: Context, caller: OwnerCaller, projectId: string, query: PageQuery) {
+export function listCredentials(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  query: store.ByAgentQuery,
+) {
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, projectId)
     const { items: credentials, ...page } = await store.listCredentials(db, project.id, query)
     return { credentials, ...page }
+  })
+}
+
+export function getCredential(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly credential_id: string },
+): Promise<Credential> {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, ids.id)
+    const row = await store.findCredential(db, project.id, ids.credential_id)
+    if (row === undefined) throw new Fault('not_found')
+    return store.toCredential(row)
   })
 }

@@ -59,16 +59,22 @@ export async function markRevoked(tx: Tx, id: string): Promise<void> {
   await tx.db.updateTable('credentials').set({ revoked_at: tx.nowIso }).where('id', '=', id).execute()
 }
 
+/** A page of what belongs to agents, of one of them where it is named. */
+export interface ByAgentQuery extends PageQuery {
+  readonly agent_id?: string | undefined
+}
+
 export async function listCredentials(
   db: Db,
   projectId: string,
-  { after, limit = limits.pageDefault }: PageQuery,
+  { after, limit = limits.pageDefault, agent_id }: ByAgentQuery,
 ): Promise<Page<Credential>> {
   const rows = await db
     .selectFrom('credentials')
     .selectAll()
     .where('project_id', '=', projectId)
     .where('id', '>', after ?? beforeAll)
+    .$if(agent_id !== undefined, (some) => some.where('agent_id', '=', agent_id ?? ''))
     .orderBy('id')
     .limit(limit + 1)
     .execute()

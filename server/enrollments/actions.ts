@@ -4,6 +4,7 @@ import type { EnrollmentClaimed, EnrollmentClaimInput } from '../../sdk/contract
 import { scopes as allScopes, type Scope } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
+  Enrollment,
   EnrollmentInput,
   EnrollmentIssued,
   EnrollmentStatus,
@@ -80,13 +81,64 @@ export function getEnrollment(
     await getProject(db, caller, ids.id)
     const row = await store.findEnrollment(db, ids)
     if (row === undefined) throw new Fault('not_found')
-    return {
-      id: row.id,
-      state: stateOf(row, now),
-      created_at: row.created_at,
-      expires_at: row.expires_at,
-      claimed_at: row.claimed_at,
+    return store.toStatus(row, now)
+  })
+}
+
+export function listEnrollments(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  query: store.EnrollmentQuery,
+) {
+  return readAsOwner(context, caller, async (db, now) => {
+    const project = await getProject(db, caller, projectId)
+    const { items: enrollments, ...page } = await store.listEnrollments(db, project.id, query, now)
+    return { enrollments, ...page }
+  })
+}
+
+export function readEnrollment(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly enrollment_id: string },
+): Promise<Enrollment> {
+  return readAsOwner(context, caller, async (db, now) => {
+    const project = await getProject(db, caller, ids.id)
+    const row = await store.findInProject(db, project.id, ids.enrollment_id)
+    if (row === undefined) throw new Fault('not_found')
+    return store.toEnrollment(row, now)
+  })
+}
+
+/** Revoking again is no error; what was claimed or has expired cannot be taken back. */
+export function revokeEnrollment(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly enrollment_id: string },
+): Promise<Enrollment> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, ids.id)
+    const row = await store.findInProject(tx.db, project.id, ids.enrollment_id)
+    if (row === undefined) throw new Fault('not_found')
+    const state = stateOf(row, tx.now)
+    if (state === 'revoked') return store.toEnrollment(row, tx.now)
+    if (state !== 'pending') {
+      const message =
+        state === 'claimed'
+          ? 'This enrolment was claimed: revoke the credential that it made.'
+          : 'This enrolment has expired: its code is worth nothing any more.'
+      throw new Fault('state_conflict', { message, details: { state } })
     }
+    await store.markRevoked(tx, row.id)
+    await recordAudit(tx, {
+      kind: 'enrollment.revoked',
+      actor: ownerActor(caller),
+      project_id: project.id,
+      subject: { type: 'enrollment', id: row.id },
+      details: { agent_id: row.agent_id },
+    })
+    return store.toEnrollment({ ...row, state: 'revoked' }, tx.now)
   })
 }
 

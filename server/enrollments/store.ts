@@ -1,7 +1,12 @@
 /** The SQL of enrolments: found by the hash of their code, which alone is stored. */
 import type { Kysely } from 'kysely'
+import type { Scope } from '../../sdk/contract/endpoint.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Enrollment, EnrollmentStatus } from '../../sdk/contract/owner/enrollments.ts'
+import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import type { EnrollmentRow, Tables } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
+import { type EnrollmentState, stateOf } from './rules.ts'
 
 type Db = Kysely<Tables>
 
@@ -56,6 +61,68 @@ export async function findEnrollment(
     .where('agent_id', '=', ids.agent_id)
     .where('project_id', '=', ids.id)
     .executeTakeFirst()
+}
+
+export async function findInProject(
+  db: Db,
+  projectId: string,
+  id: string,
+): Promise<EnrollmentRow | undefined> {
+  return db
+    .selectFrom('enrollments')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', projectId)
+    .executeTakeFirst()
+}
+
+export interface EnrollmentQuery extends PageQuery {
+  readonly agent_id?: string | undefined
+  readonly state?: EnrollmentState | undefined
+}
+
+/** Expiry is no stored state, so a page of one state is judged by the clock. */
+export async function listEnrollments(
+  db: Db,
+  projectId: string,
+  { after, limit = limits.pageDefault, agent_id, state }: EnrollmentQuery,
+  now: Date,
+): Promise<Page<Enrollment>> {
+  const stored = state === 'expired' ? 'pending' : state
+  const rows = await db
+    .selectFrom('enrollments')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('id', '>', after ?? beforeAll)
+    .$if(agent_id !== undefined, (some) => some.where('agent_id', '=', agent_id ?? ''))
+    .$if(stored !== undefined, (some) => some.where('state', '=', stored ?? 'pending'))
+    .$if(state === 'pending', (some) => some.where('expires_at', '>', now.toISOString()))
+    .$if(state === 'expired', (some) => some.where('expires_at', '<=', now.toISOString()))
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute()
+  return toPage(rows, limit, after, (row) => toEnrollment(row, now))
+}
+
+export const toStatus = (row: EnrollmentRow, now: Date): EnrollmentStatus => ({
+  id: row.id,
+  state: stateOf(row, now),
+  created_at: row.created_at,
+  expires_at: row.expires_at,
+  claimed_at: row.claimed_at,
+})
+
+export const toEnrollment = (row: EnrollmentRow, now: Date): Enrollment => ({
+  ...toStatus(row, now),
+  agent_id: row.agent_id,
+  binding: row.binding,
+  scopes: JSON.parse(row.scopes) as Scope[],
+  keep_existing: row.keep_existing === 1,
+  credential_id: row.credential_id,
+})
+
+export async function markRevoked(tx: Tx, id: string): Promise<void> {
+  await tx.db.updateTable('enrollments').set({ state: 'revoked' }).where('id', '=', id).execute()
 }
 
 export async function revokePending(tx: Tx, agentId: string): Promise<{ id: string }[]> {

@@ -37,3 +37,16 @@ export function listEnvironments(context: Context, caller: OwnerCaller, projectI
     return { environments, ...page }
   })
 }
+
+export function getEnvironment(
+  context: Context,
+  caller: OwnerCaller,
+  ids: { readonly id: string; readonly environment_id: string },
+): Promise<Environment> {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, ids.id)
+    const environment = await store.findEnvironment(db, project.id, ids.environment_id)
+    if (environment === undefined) throw new Fault('not_found')
+    return environment
+  })
+}

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
 import { route } from '../route.ts'
-import { createEnvironment, listEnvironments } from './actions.ts'
+import { createEnvironment, getEnvironment, listEnvironments } from './actions.ts'
 
 const { environments } = contract.owner
 
@@ -13,4 +13,5 @@ export function environmentOwnerRoutes(app: FastifyInstance, context: Context): 
   route(app, context, environments.list, ({ caller, params, query }) =>
     listEnvironments(context, caller, params.id, query),
   )
+  route(app, context, environments.get, ({ caller, params }) => getEnvironment(context, caller, params))
 }

@@ -3,7 +3,7 @@ import type { PairingInput, PairingResult } from '../../sdk/contract/owner/pairi
 import { getAgent } from '../agents/store.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import type { PageQuery } from '../database/page.ts'
+import type { ByAgentQuery } from '../credentials/store.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
@@ -33,7 +33,7 @@ export function setPairing(
   })
 }
 
-export function listPairings(context: Context, caller: OwnerCaller, projectId: string, query: PageQuery) {
+export function listPairings(context: Context, caller: OwnerCaller, projectId: string, query: ByAgentQuery) {
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, projectId)
     const { items: pairings, ...page } = await store.listPairings(db, project.id, query)

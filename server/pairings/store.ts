@@ -52,13 +52,16 @@ export async function upsertPairing(
 export async function listPairings(
   db: Db,
   projectId: string,
-  { after, limit = limits.pageDefault }: PageQuery,
+  { after, limit = limits.pageDefault, agent_id }: PageQuery & { readonly agent_id?: string | undefined },
 ): Promise<Page<PairingResult>> {
   const rows = await db
     .selectFrom('pairings')
     .selectAll()
     .where('project_id', '=', projectId)
     .where('id', '>', after ?? beforeAll)
+    .$if(agent_id !== undefined, (some) =>
+      some.where((eb) => eb.or([eb('agent_a', '=', agent_id ?? ''), eb('agent_b', '=', agent_id ?? '')])),
+    )
     .orderBy('id')
     .limit(limit + 1)
     .execute()

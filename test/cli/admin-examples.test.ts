@@ -59,6 +59,9 @@ test('every example of the owner commands works as typed', { timeout: 120_000 },
       await admin('project', 'state', 'demo', 'active')
       await admin('agent', 'create', 'ben')
     },
+    'admin agent name': async () => {
+      await admin('agent', 'create', 'eve')
+    },
     'admin enrollment create': async () => {
       await admin('agent', 'state', 'ada', 'enabled')
     },

@@ -99,6 +99,10 @@ async function fullProject() {
   const cy = await letIn('cy', { binding: 'device' }, device)
   for (const agent of [ada, ben]) await agent.startSession()
   await cy.challenge()
+  await owner.ok({
+    target: `${admin}/agents/${ada.id}/instructions`,
+    body: { instructions: canary('instructions') },
+  })
   const conversation = await ada.conversationWith(ben.id)
   // More than one batch of the removal.
   await Promise.all(

@@ -8,7 +8,9 @@ import { linkAdministratorCommand } from './administrator/link.ts'
 import { listAdministratorsCommand } from './administrator/list.ts'
 import { administratorStateCommand } from './administrator/state.ts'
 import { createAgentCommand } from './agent/create.ts'
+import { instructionsCommand } from './agent/instructions.ts'
 import { listAgentsCommand } from './agent/list.ts'
+import { nameAgentCommand } from './agent/name.ts'
 import { recipientKeyCommand } from './agent/recipient-key.ts'
 import { showAgentCommand } from './agent/show.ts'
 import { agentStateCommand } from './agent/state.ts'
@@ -17,10 +19,14 @@ import { conversationsCommand } from './conversations.ts'
 import { issueCredentialCommand } from './credential/issue.ts'
 import { listCredentialsCommand } from './credential/list.ts'
 import { revokeCredentialCommand } from './credential/revoke.ts'
+import { showCredentialCommand } from './credential/show.ts'
 import { createEnrollmentCommand } from './enrollment/create.ts'
+import { listEnrollmentsCommand } from './enrollment/list.ts'
+import { revokeEnrollmentCommand } from './enrollment/revoke.ts'
 import { showEnrollmentCommand } from './enrollment/show.ts'
 import { createEnvironmentCommand } from './environment/create.ts'
 import { listEnvironmentsCommand } from './environment/list.ts'
+import { showEnvironmentCommand } from './environment/show.ts'
 import { historyCommand } from './history.ts'
 import { loginCommand } from './login.ts'
 import { logoutCommand } from './logout.ts'
@@ -91,6 +97,7 @@ const environmentGroup = (context: CliContext): Command =>
     .description('Environments: where agents run.')
     .addCommand(createEnvironmentCommand(context))
     .addCommand(listEnvironmentsCommand(context))
+    .addCommand(showEnvironmentCommand(context))
 
 const agentGroup = (context: CliContext): Command =>
   group('agent', 'bridge admin agent create ada --role reviewer')
@@ -98,7 +105,9 @@ const agentGroup = (context: CliContext): Command =>
     .addCommand(createAgentCommand(context))
     .addCommand(listAgentsCommand(context))
     .addCommand(showAgentCommand(context))
+    .addCommand(nameAgentCommand(context))
     .addCommand(agentStateCommand(context))
+    .addCommand(instructionsCommand(context))
     .addCommand(recipientKeyCommand(context))
 
 const pairingGroup = (context: CliContext): Command =>
@@ -112,11 +121,14 @@ const enrollmentGroup = (context: CliContext): Command =>
   group('enrollment', 'bridge admin enrollment create ada')
     .description('Enrolments: single-use prompts that let agents in.')
     .addCommand(createEnrollmentCommand(context))
+    .addCommand(listEnrollmentsCommand(context))
     .addCommand(showEnrollmentCommand(context))
+    .addCommand(revokeEnrollmentCommand(context))
 
 const credentialGroup = (context: CliContext): Command =>
   group('credential', 'bridge admin credential list')
     .description('Credentials of agents.')
     .addCommand(issueCredentialCommand(context))
     .addCommand(listCredentialsCommand(context))
+    .addCommand(showCredentialCommand(context))
     .addCommand(revokeCredentialCommand(context))

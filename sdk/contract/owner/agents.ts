@@ -59,6 +59,33 @@ export const AgentList = named('AgentList', pageOf('agents', Agent))
 export const AgentStateInput = named('AgentStateInput', Strict({ state: AgentState }))
 export type AgentStateInput = Static<typeof AgentStateInput>
 
+export const AgentNameInput = named('AgentNameInput', Strict({ name: Name }))
+export type AgentNameInput = Static<typeof AgentNameInput>
+
+export const AgentNamed = named('AgentNamed', Type.Object({ id: Uuid, name: Name }))
+export type AgentNamed = Static<typeof AgentNamed>
+
+export const AgentInstructionInput = named(
+  'AgentInstructionInput',
+  Strict({ instructions: Text(limits.promptBytes) }),
+)
+export type AgentInstructionInput = Static<typeof AgentInstructionInput>
+
+export const AgentInstructionPreview = named(
+  'AgentInstructionPreview',
+  Type.Object({
+    instructions: Type.String({ description: 'As they were saved.' }),
+    rendered: Type.String({ description: 'As the agent gets them, with its name, role and prompt.' }),
+    updated_at: Nullable(Timestamp),
+  }),
+)
+export type AgentInstructionPreview = Static<typeof AgentInstructionPreview>
+
+export const AgentListQuery = Strict({ ...PageQuery.properties, state: Type.Optional(AgentState) })
+
+/** A page of what belongs to agents, of one of them where it is named. */
+export const ByAgentQuery = Strict({ ...PageQuery.properties, agent_id: Type.Optional(Uuid) })
+
 export const AgentParams = Strict({ id: Uuid, agent_id: Uuid })
 
 export const agents = {
@@ -80,7 +107,7 @@ export const agents = {
     caller: 'owner',
     summary: 'List the agents of a project with their connection.',
     params: IdParams,
-    query: PageQuery,
+    query: AgentListQuery,
     response: AgentList,
     errors: ['not_found'],
   }),
@@ -103,6 +130,38 @@ export const agents = {
     params: AgentParams,
     body: AgentStateInput,
     response: AgentStateInput,
+    errors: ['not_found'],
+  }),
+  rename: endpoint({
+    id: 'owner.agents.rename',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/agents/{agent_id}/name',
+    caller: 'owner',
+    summary: 'Rename an agent; its id, history and credentials stay.',
+    params: AgentParams,
+    body: AgentNameInput,
+    response: AgentNamed,
+    errors: ['not_found', 'name_taken'],
+  }),
+  setInstructions: endpoint({
+    id: 'owner.agents.setInstructions',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/agents/{agent_id}/instructions',
+    caller: 'owner',
+    summary: 'Save the work instructions that the agent reads at its next bootstrap.',
+    params: AgentParams,
+    body: AgentInstructionInput,
+    response: AgentInstructionPreview,
+    errors: ['not_found'],
+  }),
+  instructions: endpoint({
+    id: 'owner.agents.instructions',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/agents/{agent_id}/instructions',
+    caller: 'owner',
+    summary: 'Preview what the agent is told, without issuing anything.',
+    params: AgentParams,
+    response: AgentInstructionPreview,
     errors: ['not_found'],
   }),
 }

@@ -8,7 +8,6 @@ import {
   IdParams,
   Nullable,
   named,
-  PageQuery,
   pageOf,
   ref,
   Strict,
@@ -16,7 +15,7 @@ import {
   Timestamp,
   Uuid,
 } from '../primitives.ts'
-import { AgentParams } from './agents.ts'
+import { AgentParams, ByAgentQuery } from './agents.ts'
 
 export const Credential = named(
   'Credential',
@@ -105,8 +104,18 @@ export const credentials = {
     caller: 'owner',
     summary: 'List the credentials of a project; never a secret.',
     params: IdParams,
-    query: PageQuery,
+    query: ByAgentQuery,
     response: CredentialList,
+    errors: ['not_found'],
+  }),
+  get: endpoint({
+    id: 'owner.credentials.get',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/credentials/{credential_id}',
+    caller: 'owner',
+    summary: 'Read one credential; never its secret.',
+    params: Strict({ id: Uuid, credential_id: Uuid }),
+    response: Credential,
     errors: ['not_found'],
   }),
   revoke: endpoint({

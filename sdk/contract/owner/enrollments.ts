@@ -3,8 +3,8 @@ import { type Static, Type } from 'typebox'
 import { Scope } from '../agent/enrollments.ts'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
-import { Nullable, named, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
-import { AgentParams } from './agents.ts'
+import { Empty, IdParams, Nullable, named, pageOf, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
+import { AgentParams, ByAgentQuery } from './agents.ts'
 
 export const EnrollmentInput = named(
   'EnrollmentInput',
@@ -29,22 +29,46 @@ export const EnrollmentIssued = named(
 )
 export type EnrollmentIssued = Static<typeof EnrollmentIssued>
 
+export const EnrollmentState = Type.Union([
+  Type.Literal('pending'),
+  Type.Literal('claimed'),
+  Type.Literal('expired'),
+  Type.Literal('revoked'),
+])
+
 export const EnrollmentStatus = named(
   'EnrollmentStatus',
   Type.Object({
     id: Uuid,
-    state: Type.Union([
-      Type.Literal('pending'),
-      Type.Literal('claimed'),
-      Type.Literal('expired'),
-      Type.Literal('revoked'),
-    ]),
+    state: EnrollmentState,
     created_at: Timestamp,
     expires_at: Timestamp,
     claimed_at: Nullable(Timestamp),
   }),
 )
 export type EnrollmentStatus = Static<typeof EnrollmentStatus>
+
+/** An enrolment as the lists have it; never the code. */
+export const Enrollment = named(
+  'Enrollment',
+  Type.Object({
+    ...EnrollmentStatus.properties,
+    agent_id: Uuid,
+    binding: Type.Union([Type.Literal('key'), Type.Literal('device')]),
+    scopes: Type.Array(ref(Scope)),
+    keep_existing: Type.Boolean(),
+    credential_id: Nullable(Uuid),
+  }),
+)
+export type Enrollment = Static<typeof Enrollment>
+
+export const EnrollmentList = named('EnrollmentList', pageOf('enrollments', Enrollment))
+export const EnrollmentListQuery = Strict({
+  ...ByAgentQuery.properties,
+  state: Type.Optional(EnrollmentState),
+})
+
+const EnrollmentParams = Strict({ id: Uuid, enrollment_id: Uuid })
 
 export const enrollments = {
   create: endpoint({
@@ -68,5 +92,38 @@ export const enrollments = {
     params: Strict({ id: Uuid, agent_id: Uuid, enrollment_id: Uuid }),
     response: EnrollmentStatus,
     errors: ['not_found'],
+  }),
+  list: endpoint({
+    id: 'owner.enrollments.list',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/enrollments',
+    caller: 'owner',
+    summary: 'List the enrolments of a project; never a code.',
+    params: IdParams,
+    query: EnrollmentListQuery,
+    response: EnrollmentList,
+    errors: ['not_found'],
+  }),
+  read: endpoint({
+    id: 'owner.enrollments.read',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/enrollments/{enrollment_id}',
+    caller: 'owner',
+    summary: 'Read one enrolment; never its code.',
+    params: EnrollmentParams,
+    response: Enrollment,
+    errors: ['not_found'],
+  }),
+  revoke: endpoint({
+    id: 'owner.enrollments.revoke',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/enrollments/{enrollment_id}/revoke',
+    caller: 'owner',
+    summary:
+      'Revoke a pending enrolment; one that was claimed made a credential, which is revoked by itself.',
+    params: EnrollmentParams,
+    body: Empty,
+    response: Enrollment,
+    errors: ['not_found', 'state_conflict'],
   }),
 }

@@ -56,4 +56,14 @@ export const environments = {
     response: EnvironmentList,
     errors: ['not_found'],
   }),
+  get: endpoint({
+    id: 'owner.environments.get',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/environments/{environment_id}',
+    caller: 'owner',
+    summary: 'Read one environment.',
+    params: Strict({ id: Uuid, environment_id: Uuid }),
+    response: Environment,
+    errors: ['not_found'],
+  }),
 }

@@ -1,7 +1,8 @@
 /** Pairings: which two agents of a project may talk. Spec §2; contract §10. */
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
-import { IdParams, named, PageQuery, pageOf, Strict, Timestamp, Uuid } from '../primitives.ts'
+import { IdParams, named, pageOf, Strict, Timestamp, Uuid } from '../primitives.ts'
+import { ByAgentQuery } from './agents.ts'
 
 const AgentIds = Type.Array(Uuid, { minItems: 2, maxItems: 2, uniqueItems: true })
 
@@ -35,7 +36,7 @@ export const pairings = {
     caller: 'owner',
     summary: 'List the pairings of a project.',
     params: IdParams,
-    query: PageQuery,
+    query: ByAgentQuery,
     response: PairingList,
     errors: ['not_found'],
   }),

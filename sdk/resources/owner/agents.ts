@@ -5,11 +5,17 @@ import {
   type Agent,
   type AgentCreated,
   type AgentInput,
+  type AgentInstructionPreview,
+  type AgentNamed,
   type AgentStateInput,
   agents as entries,
 } from '../../contract/owner/agents.ts'
 import type { CallOptions } from '../../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+
+export interface AgentFilter {
+  readonly state?: Agent['state'] | undefined
+}
 
 export class OwnerAgents {
   readonly #call: Call
@@ -30,13 +36,14 @@ export class OwnerAgents {
   /** One page of a project's agents with their connection. @throws not_found */
   list(
     projectId: string,
-    { after, limit, ...options }: PageOptions & CallOptions = {},
+    { after, limit, state, ...options }: PageOptions & AgentFilter & CallOptions = {},
   ): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { params: { id: projectId }, query: given({ after, limit }) }, options)
+    const query = given({ after, limit, state })
+    return this.#call(entries.list, { params: { id: projectId }, query }, options)
   }
 
   /** Every agent of a project, page after page. @throws not_found */
-  all(projectId: string, options: CallOptions = {}): AsyncGenerator<Agent, void, undefined> {
+  all(projectId: string, options: AgentFilter & CallOptions = {}): AsyncGenerator<Agent, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.agents)
@@ -56,5 +63,34 @@ export class OwnerAgents {
   ): Promise<AgentStateInput> {
     const params = { id: projectId, agent_id: agentId }
     return this.#call(entries.setState, { params, body: { state } }, options)
+  }
+
+  /** Rename; id, history and credentials stay. @throws name_taken, not_found */
+  rename(projectId: string, agentId: string, name: string, options: CallOptions = {}): Promise<AgentNamed> {
+    return this.#call(
+      entries.rename,
+      { params: { id: projectId, agent_id: agentId }, body: { name } },
+      options,
+    )
+  }
+
+  /** What the agent is told, as saved and as it gets it. Issues nothing. @throws not_found */
+  instructions(
+    projectId: string,
+    agentId: string,
+    options: CallOptions = {},
+  ): Promise<AgentInstructionPreview> {
+    return this.#call(entries.instructions, { params: { id: projectId, agent_id: agentId } }, options)
+  }
+
+  /** Save the work instructions that the agent reads at its next bootstrap. @throws not_found */
+  setInstructions(
+    projectId: string,
+    agentId: string,
+    instructions: string,
+    options: CallOptions = {},
+  ): Promise<AgentInstructionPreview> {
+    const params = { id: projectId, agent_id: agentId }
+    return this.#call(entries.setInstructions, { params, body: { instructions } }, options)
   }
 }

@@ -9,7 +9,7 @@ import {
   type RevokeResult,
 } from '../../contract/owner/credentials.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type OfAgent, type PageOptions } from '../call.ts'
 
 export class OwnerCredentials {
   readonly #call: Call
@@ -36,16 +36,22 @@ export class OwnerCredentials {
   /** One page of a project's credentials, revoked ones included. @throws not_found */
   list(
     projectId: string,
-    { after, limit, ...options }: PageOptions & CallOptions = {},
+    { after, limit, agentId, ...options }: PageOptions & OfAgent & CallOptions = {},
   ): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { params: { id: projectId }, query: given({ after, limit }) }, options)
+    const query = given({ after, limit, agent_id: agentId })
+    return this.#call(entries.list, { params: { id: projectId }, query }, options)
   }
 
   /** Every credential of a project, page after page. @throws not_found */
-  all(projectId: string, options: CallOptions = {}): AsyncGenerator<Credential, void, undefined> {
+  all(projectId: string, options: OfAgent & CallOptions = {}): AsyncGenerator<Credential, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.credentials)
+  }
+
+  /** One of them; never its secret. @throws not_found */
+  get(projectId: string, credentialId: string, options: CallOptions = {}): Promise<Credential> {
+    return this.#call(entries.get, { params: { id: projectId, credential_id: credentialId } }, options)
   }
 
   /**

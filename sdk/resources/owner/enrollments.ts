@@ -1,12 +1,19 @@
 /** Enrolments: a single-use prompt that turns an agent's key pair into its identity. Contract §4. */
+import type { ResponseOf } from '../../contract/endpoint.ts'
+import { limits } from '../../contract/limits.ts'
 import {
+  type Enrollment,
   type EnrollmentInput,
   type EnrollmentIssued,
   type EnrollmentStatus,
   enrollments as entries,
 } from '../../contract/owner/enrollments.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import type { Call } from '../call.ts'
+import { type Call, everyItem, given, type OfAgent, type PageOptions } from '../call.ts'
+
+export interface EnrollmentFilter extends OfAgent {
+  readonly state?: Enrollment['state'] | undefined
+}
 
 export class OwnerEnrollments {
   readonly #call: Call
@@ -40,5 +47,35 @@ export class OwnerEnrollments {
   ): Promise<EnrollmentStatus> {
     const params = { id: projectId, agent_id: agentId, enrollment_id: enrollmentId }
     return this.#call(entries.get, { params }, options)
+  }
+
+  /** One page of a project's enrolments; never a code. @throws not_found */
+  list(
+    projectId: string,
+    { after, limit, agentId, state, ...options }: PageOptions & EnrollmentFilter & CallOptions = {},
+  ): Promise<ResponseOf<typeof entries.list>> {
+    const query = given({ after, limit, agent_id: agentId, state })
+    return this.#call(entries.list, { params: { id: projectId }, query }, options)
+  }
+
+  /** Every enrolment of a project, page after page. @throws not_found */
+  all(
+    projectId: string,
+    options: EnrollmentFilter & CallOptions = {},
+  ): AsyncGenerator<Enrollment, void, undefined> {
+    const read = (after: string | undefined) =>
+      this.list(projectId, { ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.enrollments)
+  }
+
+  /** One of them, whosever it is; never the code. @throws not_found */
+  read(projectId: string, enrollmentId: string, options: CallOptions = {}): Promise<Enrollment> {
+    return this.#call(entries.read, { params: { id: projectId, enrollment_id: enrollmentId } }, options)
+  }
+
+  /** Revoke a pending one; twice is no error. @throws state_conflict when it was claimed or expired; not_found */
+  revoke(projectId: string, enrollmentId: string, options: CallOptions = {}): Promise<Enrollment> {
+    const params = { id: projectId, enrollment_id: enrollmentId }
+    return this.#call(entries.revoke, { params, body: {} }, options)
   }
 }

@@ -35,4 +35,9 @@ export class OwnerEnvironments {
       this.list(projectId, { ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.environments)
   }
+
+  /** @throws not_found */
+  get(projectId: string, environmentId: string, options: CallOptions = {}): Promise<Environment> {
+    return this.#call(entries.get, { params: { id: projectId, environment_id: environmentId } }, options)
+  }
 }

@@ -1,4 +1,5 @@
 /** Every endpoint's cases. An endpoint without an entry, or a code without a case, does not compile. */
+import { accessCases } from './access-cases.ts'
 import { administratorCases } from './administrator-cases.ts'
 import { agentCases } from './agent-cases.ts'
 import type { Cases } from './case.ts'
@@ -13,6 +14,7 @@ export const cases: Cases = {
   ...agentCases,
   ...signInCases,
   ...administratorCases,
+  ...accessCases,
   ...ownerCases,
   ...streamCases,
   ...upkeepCases,

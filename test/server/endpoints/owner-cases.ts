@@ -1,6 +1,5 @@
-/** What an owner does: projects, environments, agents, pairings, enrolments, credentials, messages. */
+/** What an owner does: projects, environments, agents, pairings, messages. */
 import type { EndpointId } from '../../../sdk/contract/index.ts'
-import { otherRecipient, recipient } from './agent-cases.ts'
 import { type Make, type SomeCases, unknownId } from './case.ts'
 import { fillInbox } from './full-inbox.ts'
 import type { Ready } from './send.ts'
@@ -20,7 +19,7 @@ const environment = { name: 'lab', kind: 'container', description: 'a quiet plac
 const agent = { name: 'cy', role_name: 'Reviewer', description: 'reads', prompt_template: 'read with care' }
 const policy = { idle_seconds: 60, empty_polls: 5, message_budget: 60, retention_days: 90, audit_days: 365 }
 
-const { success: listed, refusals: listedNowhere } = {
+export const { success: listed, refusals: listedNowhere } = {
   success: async (world: World): Promise<Ready> => ({
     by: world.owner,
     params: { id: (await world.pair()).project.id },
@@ -30,29 +29,19 @@ const { success: listed, refusals: listedNowhere } = {
 }
 
 /** Agent and project of an agent nobody has enrolled. */
-async function placed(world: World) {
+export async function placed(world: World) {
   const id = await world.project()
   return { id, agent_id: await world.unenrolled(id) }
 }
 
-/** An agent that is gone, disabled, or in an archived project. */
-const agentIsThere = (body: object) => ({
-  not_found: async (world: World): Promise<Ready> => ({
+/** An agent that the project does not have. */
+export const unknownAgent =
+  (body?: object): Make =>
+  async (world) => ({
     by: world.owner,
     params: { ...(await placed(world)), agent_id: unknownId },
-    body,
-  }),
-  project_archived: async (world: World): Promise<Ready> => {
-    const params = await placed(world)
-    await world.setProject(params.id, 'archived')
-    return { by: world.owner, params, body }
-  },
-  agent_disabled: async (world: World): Promise<Ready> => {
-    const params = await placed(world)
-    await world.setAgent(params.id, params.agent_id, 'disabled')
-    return { by: world.owner, params, body }
-  },
-})
+    ...(body !== undefined && { body }),
+  })
 
 /** What an agent wrote to its owner. */
 async function written(world: World) {
@@ -62,7 +51,10 @@ async function written(world: World) {
 }
 
 export const ownerCases: SomeCases<
-  Exclude<Extract<EndpointId, `owner.${string}`>, `owner.${'signIn' | 'administrators' | 'audit'}.${string}`>
+  Extract<
+    EndpointId,
+    `owner.${'projects' | 'environments' | 'agents' | 'pairings' | 'messages' | 'conversations'}.${string}`
+  >
 > = {
   'owner.projects.list': { success: async (world) => ({ by: world.owner, query: '?limit=1' }), refusals: {} },
   'owner.projects.create': {
@@ -109,6 +101,20 @@ export const ownerCases: SomeCases<
       },
     },
   },
+  'owner.environments.get': {
+    success: async (world) => {
+      const ready = await inProject(world)
+      const target = `/api/admin/projects/${ready.params?.id}/environments`
+      const { id } = await world.owner.ok<{ id: string }>({ target, body: environment })
+      return { ...ready, params: { ...ready.params, environment_id: id } }
+    },
+    refusals: {
+      not_found: async (world) => {
+        const ready = await inProject(world)
+        return { ...ready, params: { ...ready.params, environment_id: unknownId } }
+      },
+    },
+  },
   'owner.environments.list': {
     success: async (world) => {
       const ready = await inProject(world)
@@ -145,6 +151,29 @@ export const ownerCases: SomeCases<
       }),
     },
   },
+  'owner.agents.rename': {
+    success: async (world) => ({ by: world.owner, params: await placed(world), body: { name: 'eva' } }),
+    refusals: {
+      not_found: unknownAgent({ name: 'eva' }),
+      name_taken: async (world) => {
+        const params = await placed(world)
+        await world.owner.createAgent(params.id, 'eva')
+        return { by: world.owner, params, body: { name: 'eva' } }
+      },
+    },
+  },
+  'owner.agents.setInstructions': {
+    success: async (world) => ({
+      by: world.owner,
+      params: await placed(world),
+      body: { instructions: 'Read twice.' },
+    }),
+    refusals: { not_found: unknownAgent({ instructions: '' }) },
+  },
+  'owner.agents.instructions': {
+    success: async (world) => ({ by: world.owner, params: await placed(world) }),
+    refusals: { not_found: unknownAgent() },
+  },
   'owner.agents.setState': {
     success: async (world) => {
       const { project, ada } = await world.pair()
@@ -173,108 +202,6 @@ export const ownerCases: SomeCases<
     },
   },
   'owner.pairings.list': { success: listed, refusals: listedNowhere },
-
-  'owner.enrollments.create': {
-    success: async (world) => ({
-      by: world.owner,
-      params: await placed(world),
-      body: {
-        binding: 'device',
-        ttl_seconds: 86_400,
-        scopes: ['messages', 'tasks:read'],
-        keep_existing: true,
-      },
-    }),
-    refusals: {
-      not_found: async (world) => ({
-        by: world.owner,
-        params: { ...(await placed(world)), agent_id: unknownId },
-        body: {},
-      }),
-      project_archived: async (world) => {
-        const params = await placed(world)
-        await world.setProject(params.id, 'archived')
-        return { by: world.owner, params, body: {} }
-      },
-      agent_disabled: async (world) => {
-        const params = await placed(world)
-        await world.setAgent(params.id, params.agent_id, 'disabled')
-        return { by: world.owner, params, body: {} }
-      },
-    },
-  },
-  'owner.enrollments.get': {
-    success: async (world) => {
-      const params = await placed(world)
-      const { enrollment_id } = await world.owner.ok<{ enrollment_id: string }>({
-        target: `/api/admin/projects/${params.id}/agents/${params.agent_id}/enrollment`,
-        body: {},
-      })
-      return { by: world.owner, params: { ...params, enrollment_id } }
-    },
-    refusals: {
-      not_found: async (world) => ({
-        by: world.owner,
-        params: { ...(await placed(world)), enrollment_id: unknownId },
-      }),
-    },
-  },
-
-  'owner.credentials.issue': {
-    success: async (world) => {
-      const { project, ada } = await world.pair()
-      return {
-        by: world.owner,
-        params: { id: project.id, agent_id: ada.id },
-        body: {
-          kind: 'legacy',
-          scopes: ['messages', 'tasks:read'],
-          expires_at: '2030-01-01T00:00:00.000Z',
-          replaces: ada.enrolled.credential_id,
-        },
-      }
-    },
-    refusals: agentIsThere({ kind: 'legacy' }),
-  },
-  'owner.credentials.list': { success: listed, refusals: listedNowhere },
-  'owner.credentials.revoke': {
-    success: async (world) => {
-      const { project, ada } = await world.pair()
-      const params = { id: project.id, credential_id: ada.enrolled.credential_id }
-      return { by: world.owner, params, body: {} }
-    },
-    refusals: {
-      not_found: async (world) => ({
-        by: world.owner,
-        params: { id: await world.project(), credential_id: unknownId },
-        body: {},
-      }),
-    },
-  },
-
-  'owner.takeovers.issue': {
-    success: async (world) => {
-      const { project, ada } = await world.pair()
-      const params = { id: project.id, agent_id: ada.id }
-      return { by: world.owner, params, body: { ttl_seconds: 60, reason: 'stuck' } }
-    },
-    refusals: agentIsThere({}),
-  },
-  'owner.recipientKeys.set': {
-    success: async (world) => {
-      const { project, ada } = await world.pair()
-      await ada.ok({ target: '/api/v1/recipient-key', body: { recipient } })
-      const params = { id: project.id, agent_id: ada.id }
-      return { by: world.owner, params, body: { recipient: otherRecipient } }
-    },
-    refusals: {
-      not_found: async (world) => ({
-        by: world.owner,
-        params: { ...(await placed(world)), agent_id: unknownId },
-        body: { recipient },
-      }),
-    },
-  },
 
   'owner.messages.send': {
     success: async (world) => {

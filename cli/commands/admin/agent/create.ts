@@ -1,10 +1,9 @@
 /** `bridge admin agent create`. Contract §10. */
-import { readFile } from 'node:fs/promises'
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { CommandFailure } from '../../../exit-codes.ts'
 import { asOwner } from '../../../owner-client.ts'
 import { findEnvironment, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { readTextFile } from '../../../text-file.ts'
 
 export interface CreateAgentOptions extends ProjectOption {
   role?: string
@@ -29,7 +28,7 @@ export function createAgentCommand(context: CliContext, run = createAgent): Comm
 export const createAgent = (context: CliContext, name: string, options: CreateAgentOptions): Promise<void> =>
   asOwner(context, async (owner) => {
     const { role, description, environment, promptFile } = options
-    const prompt = promptFile === undefined ? undefined : await readPrompt(context, promptFile)
+    const prompt = promptFile === undefined ? undefined : await readTextFile(context, promptFile)
     const project = await findProject(owner, options.project, context)
     const environmentId =
       environment === undefined ? undefined : await findEnvironment(owner, project, environment, context)
@@ -43,13 +42,3 @@ export const createAgent = (context: CliContext, name: string, options: CreateAg
     const created = await owner.agents.create(project.id, input, { signal: context.signal })
     context.output.result(created, `created the agent ${created.agent.name}, ${created.agent.id}`)
   })
-
-async function readPrompt({ io }: CliContext, file: string): Promise<string> {
-  if (file === '-') return io.readAll()
-  try {
-    return await readFile(file, 'utf8')
-  } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
-    throw new CommandFailure('usage', `cannot read ${file} (${reason})`, { cause })
-  }
-}

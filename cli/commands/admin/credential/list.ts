@@ -33,7 +33,7 @@ export const listCredentials = (context: CliContext, options: ProjectOption): Pr
     )
   })
 
-const standingOf = ({ revoked_at, expires_at, last_used_at }: Credential): string => {
+export const standingOf = ({ revoked_at, expires_at, last_used_at }: Credential): string => {
   if (revoked_at !== null) return `revoked ${revoked_at}`
   const used = last_used_at === null ? 'never used' : `used ${last_used_at}`
   return expires_at === null ? used : `${used}, expires ${expires_at}`

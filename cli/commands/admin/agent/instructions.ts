@@ -1,0 +1,38 @@
+/** `bridge admin agent instructions`: read what an agent is told, or save its work instructions. Contract §10. */
+import { type Command, command } from '../../../command.ts'
+import type { CliContext } from '../../../context.ts'
+import { asOwner } from '../../../owner-client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { readTextFile } from '../../../text-file.ts'
+
+export interface InstructionsOptions extends ProjectOption {
+  file?: string
+}
+
+export function instructionsCommand(context: CliContext, run = instructions): Command {
+  const show = command('instructions', 'bridge admin agent instructions ada')
+    .description('Show what an agent is told at its start; with --file, save its work instructions first.')
+    .argument('<agent>', 'name or id')
+    .option('--file <file>', 'the work instructions to save; - is standard input')
+  return withProject(show).action((agent: string, options: InstructionsOptions) =>
+    run(context, agent, options),
+  )
+}
+
+export const instructions = (
+  context: CliContext,
+  agent: string,
+  options: InstructionsOptions,
+): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const { signal, output } = context
+    const text = options.file === undefined ? undefined : await readTextFile(context, options.file)
+    const project = await findProject(owner, options.project, context)
+    const agentId = await findAgent(owner, project, agent, context)
+    const preview = await (text === undefined
+      ? owner.agents.instructions(project.id, agentId, { signal })
+      : owner.agents.setInstructions(project.id, agentId, text, { signal }))
+    const saved = preview.updated_at === null ? 'none saved yet' : `saved ${preview.updated_at}`
+    output.note(`work instructions: ${saved}; the agent reads this at its next start`)
+    output.result(preview, preview.rendered.trimEnd())
+  })

@@ -1,0 +1,196 @@
+/**
+ * What an owner's changes of names, instructions and enrolments mean for the agents they concern.
+ *
+ * Contract §4, §10.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { enroll } from '../support/agent.ts'
+import { codeOf } from '../support/owner.ts'
+import { expectRefusal } from './endpoints/answers.ts'
+import { type Pair, startWorld, type World } from './endpoints/world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.close())
+
+const of = (project: string, rest: string) => `/api/admin/projects/${project}/${rest}`
+const audited = async (project: string, kind: string) => {
+  const target = of(project, `audit?kind=${kind}`)
+  return (await world.owner.ok<{ audit: { details: object }[] }>({ target })).audit
+}
+
+describe('an agent that is renamed', () => {
+  const rename = ({ project, ada }: Pair, name: string) =>
+    world.owner.call({ target: of(project.id, `agents/${ada.id}/name`), body: { name } })
+
+  test('goes on under the new name, and old messages keep the old one', async () => {
+    const pair = await world.pair()
+    const { ada, ben, conversation, project } = pair
+    const was = (await ada.ok<{ agent: { name: string } }>({ target: '/api/v1/bootstrap', session: null }))
+      .agent
+    await ada.send(conversation, ben.id, 'before')
+    expect((await rename(pair, 'Ada the Second')).json).toEqual({ id: ada.id, name: 'Ada the Second' })
+    await ada.send(conversation, ben.id, 'after')
+    const { messages } = await ben.ok<{ messages: { sender: { name: string } }[] }>({
+      target: `/api/v1/conversations/${conversation}/messages`,
+    })
+    expect(messages.map(({ sender }) => sender.name)).toEqual([was.name, 'Ada the Second'])
+    expect(await ada.ok({ target: '/api/v1/bootstrap', session: null })).toMatchObject({
+      agent: { name: 'Ada the Second' },
+      instructions: expect.stringContaining('You are Ada the Second'),
+    })
+    expect(await audited(project.id, 'agent.renamed')).toMatchObject([
+      { details: { from: was.name, to: 'Ada the Second' } },
+    ])
+    // The name that it gave up is free.
+    await world.owner.createAgent(project.id, was.name)
+  })
+
+  test('to the name that it has is not recorded, and keeps it from others', async () => {
+    const pair = await world.pair()
+    await rename(pair, 'eva')
+    expect((await rename(pair, 'eva')).status).toBe(200)
+    expect(await audited(pair.project.id, 'agent.renamed')).toHaveLength(1)
+    const target = of(pair.project.id, `agents/${pair.ben.id}/name`)
+    expectRefusal(await world.owner.call({ target, body: { name: 'eva' } }), 'name_taken')
+    expectRefusal(await world.owner.call({ target, body: { name: 'e\nva' } }), 'invalid_request')
+  })
+})
+
+describe('work instructions', () => {
+  const read = (project: string, id: string) =>
+    world.owner.ok<{ instructions: string; rendered: string; updated_at: string | null }>({
+      target: of(project, `agents/${id}/instructions`),
+    })
+
+  test('are previewed as the agent gets them, and nothing is issued', async () => {
+    const { project, ada } = await world.pair()
+    const before = await read(project.id, ada.id)
+    expect(before).toMatchObject({ instructions: '', updated_at: null })
+    const target = of(project.id, `agents/${ada.id}/instructions`)
+    const text = 'Read twice.\n\n- then\n- answer — «kurz»'
+    const saved = await world.owner.ok<object>({ target, body: { instructions: text } })
+    expect(await read(project.id, ada.id)).toEqual(saved)
+    const told = await ada.ok<{ instructions: string }>({ target: '/api/v1/bootstrap', session: null })
+    expect(saved).toEqual({
+      instructions: text,
+      rendered: told.instructions,
+      updated_at: expect.any(String),
+    })
+    expect(told.instructions.endsWith(text)).toBe(true)
+    expect(await audited(project.id, 'enrollment.created')).toHaveLength(2)
+    const [line] = await audited(project.id, 'agent.instructed')
+    expect(line?.details).toEqual({ bytes: Buffer.byteLength(text) })
+  })
+
+  test('are taken away with an empty text, and refused beyond their size', async () => {
+    const { project, ada } = await world.pair()
+    const target = of(project.id, `agents/${ada.id}/instructions`)
+    await world.owner.ok({ target, body: { instructions: 'x'.repeat(32 * 1024) } })
+    expectRefusal(
+      await world.owner.call({ target, body: { instructions: `${'x'.repeat(32 * 1024 - 1)}é` } }),
+      'invalid_request',
+    )
+    await world.owner.ok({ target, body: { instructions: '' } })
+    expect((await read(project.id, ada.id)).instructions).toBe('')
+  })
+})
+
+describe('an enrolment', () => {
+  interface Listed {
+    readonly id: string
+    readonly agent_id: string
+    readonly state: string
+    readonly credential_id: string | null
+  }
+  const listed = async (project: string, query = '') =>
+    (await world.owner.ok<{ enrollments: Listed[] }>({ target: of(project, `enrollments${query}`) }))
+      .enrollments
+
+  test('that is revoked lets nobody in', async () => {
+    const project = await world.project()
+    const agent = await world.unenrolled(project)
+    const { prompt, enrollment_id } = await world.owner.ok<{ prompt: string; enrollment_id: string }>({
+      target: of(project, `agents/${agent}/enrollment`),
+      body: {},
+    })
+    const revoke = () =>
+      world.owner.call({ target: of(project, `enrollments/${enrollment_id}/revoke`), body: {} })
+    expect((await revoke()).json).toMatchObject({ id: enrollment_id, state: 'revoked' })
+    expect((await revoke()).json).toMatchObject({ state: 'revoked' })
+    expect(await audited(project, 'enrollment.revoked')).toHaveLength(1)
+    await expect(enroll(world.bridge.url, codeOf(prompt), world.bridge.clock)).rejects.toThrow(
+      'enrollment_revoked',
+    )
+  })
+
+  test('is listed in each of its states, by agent and by state, and never with its code', async () => {
+    const other = await world.elsewhere()
+    const { owner, clock, project, ada } = other.bridge
+    const target = of(project.id, 'enrollments')
+    const late = await owner.createAgent(project.id, 'late')
+    await owner.enrollmentCode(project.id, late.id, { ttl_seconds: 60 })
+    clock.advance(60)
+    const again = await owner.createAgent(project.id, 'again')
+    await owner.enrollmentCode(project.id, again.id)
+    const code = await owner.enrollmentCode(project.id, again.id)
+    const read = async (query = '') => {
+      const reply = await owner.call({ target: `${target}${query}` })
+      expect(reply.text).not.toContain(code)
+      return (reply.json as { enrollments: Listed[] }).enrollments
+    }
+    expect((await read()).map(({ state }) => state)).toEqual([
+      'claimed',
+      'claimed',
+      'expired',
+      'revoked',
+      'pending',
+    ])
+    for (const [state, agents] of [
+      ['claimed', [ada.id, other.bridge.ben.id]],
+      ['expired', [late.id]],
+      ['revoked', [again.id]],
+      ['pending', [again.id]],
+    ] as const) {
+      const found = await read(`?state=${state}`)
+      expect(found.map(({ agent_id, state: its }) => [agent_id, its])).toEqual(
+        agents.map((id) => [id, state]),
+      )
+    }
+    expect((await read(`?agent_id=${ada.id}`))[0]?.credential_id).toBe(ada.enrolled.credential_id)
+    expect(await read(`?agent_id=${project.id}`)).toEqual([])
+  })
+
+  test('of another project is in no list of this one', async () => {
+    const [one, other] = [await world.pair(), await world.pair()]
+    expect(await listed(one.project.id, `?agent_id=${other.ada.id}`)).toEqual([])
+    expect(await listed(one.project.id, `?agent_id=${one.ada.id}`)).toHaveLength(1)
+  })
+})
+
+describe('lists', () => {
+  test('of agents, credentials and pairings take a filter', async () => {
+    const { project, ada, ben } = await world.pair()
+    const cy = await world.agent(project.id)
+    await world.setAgent(project.id, cy.id, 'disabled')
+    const ids = async (target: string, key: string) =>
+      (await world.owner.ok<Record<string, { id: string }[]>>({ target: of(project.id, target) }))[key]?.map(
+        ({ id }) => id,
+      )
+    expect(await ids('agents?state=disabled', 'agents')).toEqual([cy.id])
+    expect(await ids('agents?state=enabled&limit=1', 'agents')).toEqual([ada.id])
+    expect(await ids(`credentials?agent_id=${ben.id}`, 'credentials')).toEqual([ben.enrolled.credential_id])
+    const target = of(project.id, `pairings?agent_id=${cy.id}`)
+    const { pairings } = await world.owner.ok<{ pairings: { agent_ids: string[] }[] }>({ target })
+    expect(pairings.map(({ agent_ids }) => agent_ids.filter((id) => id !== cy.id)[0]).sort()).toEqual(
+      [ada.id, ben.id].sort(),
+    )
+    expectRefusal(
+      await world.owner.call({ target: of(project.id, 'agents?state=asleep') }),
+      'invalid_request',
+    )
+  })
+})
