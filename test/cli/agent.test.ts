@@ -1,23 +1,29 @@
-/** An agent's day with the program, against a real server: two profiles on one machine. */
+/**
+ * An agent's day with the program, against a real server: two profiles on one machine. What ends by itself runs in this
+ * process; what waits, is killed or has its pipe closed is a process of its own over the same profiles.
+ */
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Message, MessagePage, MessageSent, Unacknowledged } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from './desk.ts'
 import { type Enrolled, enrolled, storedId } from './people.ts'
 import { TestHome } from './program.ts'
 
 let bridge: TestBridge
+let desk: Desk
 let home: TestHome
 let cleo: Enrolled
 let dan: Enrolled
 
 beforeAll(async () => {
   bridge = await startBridge()
-  home = await TestHome.make()
-  cleo = await enrolled(bridge, home, 'cleo')
-  dan = await enrolled(bridge, home, 'dan')
+  desk = await Desk.make()
+  home = TestHome.at(desk.folder)
+  cleo = await enrolled(bridge, desk, 'cleo')
+  dan = await enrolled(bridge, desk, 'dan')
 }, 60_000)
 
 afterAll(async () => {
@@ -33,7 +39,7 @@ async function emptyInbox(agent: Enrolled): Promise<void> {
 }
 
 test('an enrolled profile knows who it is, and its files are private', async () => {
-  const { code, stdout } = await cleo.bridge('whoami')
+  const { code, stdout } = await home.run(['whoami', '--profile', 'cleo'])
   expect(code).toBe(0)
   expect(stdout).toContain(`agent cleo (${cleo.id})`)
   expect(stdout).toContain(`node ${bridge.url}`)
@@ -84,7 +90,7 @@ test('a message is sent, listened for once, acknowledged and answered', async ()
 
 test('the text comes from standard input, byte for byte but for the last newline', async () => {
   const text = 'two\nlines, ünïcode 日本 ‮rtl‬\n\n'
-  const { code } = await home.run(['send', 'dan', '--profile', 'cleo'], { stdin: text })
+  const { code } = await desk.run(['send', 'dan', '--profile', 'cleo'], { stdin: text })
   expect(code).toBe(0)
   const [received] = await dan.lines<Message>('listen', '--once', '--timeout', '20')
   expect(received?.body).toBe(text.slice(0, -1))
@@ -98,7 +104,7 @@ test.each([
   ['nothing', ''],
   ['a newline', '\n'],
 ])('%s is no text', async (_what, stdin) => {
-  const ended = await home.run(['send', 'dan', '-', '--profile', 'cleo'], { stdin })
+  const ended = await desk.run(['send', 'dan', '-', '--profile', 'cleo'], { stdin })
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('the text is empty') })
 })
 
@@ -232,7 +238,8 @@ test('--exec hands the message over, and acknowledges it only when the command e
   expect((await cleo.bridge('status', id)).stdout).toContain('not acknowledged')
 
   bridge.clock.advance(61)
-  const works = await dan.bridge('listen', '--once', '--timeout', '20', '--exec', 'cat')
+  // Its output goes where that of the process goes.
+  const works = await home.run('listen --once --timeout 20 --exec cat --profile dan'.split(' '))
   expect(works).toMatchObject({ code: 0, stderr: `handled and acknowledged ${id}\n` })
   expect(JSON.parse(works.stdout)).toMatchObject({ id, body: 'do it' })
   expect((await cleo.bridge('status', id)).stdout).toContain('; acknowledged ')
@@ -246,7 +253,7 @@ test('one listen a profile: a second one is told, or is quietly content', async 
     code: 12,
     stderr: 'bridge: the profile dan is listening already\nhint: --ensure makes this a quiet success\n',
   })
-  expect(await dan.bridge('listen', '--once', '--ensure')).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await dan.bridge('listen', '--once', '--ensure')).toMatchObject({ code: 0, stdout: '', stderr: '' })
   expect((await cleo.bridge('listen', '--timeout', '1')).code).toBe(4)
   first.child.kill('SIGKILL')
   await first.ended
@@ -368,7 +375,7 @@ test('all commands of a profile share one session; closing it ends a listen', as
 
 test('many commands of a profile at the same time lose and double nothing', async () => {
   const texts = Array.from({ length: 6 }, () => randomBytes(4).toString('hex'))
-  const ended = await Promise.all(texts.map((text) => cleo.bridge('send', 'dan', text)))
+  const ended = await Promise.all(texts.map((text) => home.run(['send', 'dan', text, '--profile', 'cleo'])))
   expect(ended.map(({ code }) => code)).toEqual(texts.map(() => 0))
   const [page] = await cleo.lines<MessagePage>('history', 'dan', '--limit', '6')
   expect(page?.messages.map(({ body }) => body).sort()).toEqual([...texts].sort())

@@ -34,6 +34,11 @@ export class TestHome {
     return new TestHome(await mkdtemp(join(tmpdir(), 'bridge-home-')))
   }
 
+  /** Processes beside a {@link Desk}, over its profiles. */
+  static at(folder: string): TestHome {
+    return new TestHome(folder)
+  }
+
   start(args: readonly string[], { environment = {} }: Omit<RunOptions, 'stdin'> = {}): Started {
     const { PATH = '' } = process.env
     const child = spawn(process.execPath, [program, ...args], {

@@ -5,11 +5,12 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Answer, answerJson, refuse, startNode } from '../sdk/node.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from './desk.ts'
 import { type Enrolled, enrollAgain, enrolled } from './people.ts'
 import { TestHome } from './program.ts'
 
 let bridge: TestBridge
-let home: TestHome
+let home: Desk
 let cleo: Enrolled
 
 beforeAll(async () => {
@@ -21,7 +22,7 @@ afterAll(() => bridge.close())
 let count = 0
 beforeEach(async () => {
   count += 1
-  home = await TestHome.make()
+  home = await Desk.make()
   cleo = await enrolled(bridge, home, `cleo-${count}`)
 }, 60_000)
 afterEach(() => home.remove())
@@ -34,7 +35,7 @@ async function moveTo(url: string): Promise<void> {
 }
 
 test('without a profile there is nobody to be', async () => {
-  expect(await home.run(['whoami', '--profile', 'nobody'])).toEqual({
+  expect(await home.run(['whoami', '--profile', 'nobody'])).toMatchObject({
     code: 5,
     stdout: '',
     stderr:
@@ -49,7 +50,7 @@ test('an interrupted send tells what it leaves in the outbox, and how to give th
   })
   const silent = await startNode(() => heard())
   await moveTo(silent.url)
-  const sending = home.start(['send', 'ada', 'never mind', '--profile', cleo.name])
+  const sending = TestHome.at(home.folder).start(['send', 'ada', 'never mind', '--profile', cleo.name])
   await asked
   sending.child.kill('SIGINT')
   const { code, stdout, stderr } = await sending.ended
@@ -72,7 +73,7 @@ test('what the outbox kept for one agent is not sent by the next one of the prof
 
   const next = await bridge.owner.createAgent(bridge.project.id, `next-${count}`)
   await enrollAgain(bridge, home, { id: next.id, name: cleo.name }, '--replace')
-  expect(await cleo.bridge('outbox', 'flush', id)).toEqual({
+  expect(await cleo.bridge('outbox', 'flush', id)).toMatchObject({
     code: 7,
     stdout: '',
     stderr: [
@@ -161,7 +162,7 @@ test('a revoked credential is exit 5, and nothing enrols again', async () => {
 
 test('another instance is told of the live session; the one that was replaced stops for good', async () => {
   await cleo.bridge('session', 'start')
-  const twin = await TestHome.make()
+  const twin = await Desk.make()
   await cp(home.path(cleo.name), twin.path(cleo.name), { recursive: true })
   await rm(twin.path(cleo.name, 'session.json'))
   const path = twin.path(cleo.name, 'profile.json')
@@ -185,7 +186,7 @@ test('a key that others may read, or that is damaged or gone, is exit 5 with one
   const [file = ''] = (await readdir(home.path(cleo.name))).filter((name) => name.startsWith('key-'))
   const path = home.path(cleo.name, file)
   await chmod(path, 0o644)
-  expect(await cleo.bridge('whoami')).toEqual({
+  expect(await cleo.bridge('whoami')).toMatchObject({
     code: 5,
     stdout: '',
     stderr: `bridge: the private key ${path} is open to others (mode 0644)\nhint: if nobody read it: chmod 600 ${path}\n`,
@@ -213,7 +214,7 @@ async function invited(name: string) {
   return { id, name, code: await bridge.owner.enrollmentCode(bridge.project.id, id) }
 }
 
-const enrol = (machine: TestHome, profile: string, url: string, code: string, ...more: string[]) =>
+const enrol = (machine: Desk, profile: string, url: string, code: string, ...more: string[]) =>
   machine.run(['enroll', '--url', url, '--profile', profile, ...more], { stdin: `${code}\n` })
 
 test('an enrolment whose answer was lost is claimed by the same command again', async () => {
@@ -249,7 +250,7 @@ test('an enrolment whose answer was lost is claimed by the same command again', 
 test('a code is used once: another machine is refused, and its tries leave no identity', async () => {
   const { name, code } = await invited(`dan-${count}`)
   await enrol(home, name, bridge.url, code)
-  const other = await TestHome.make()
+  const other = await Desk.make()
   const refused = await enrol(other, name, bridge.url, code)
   expect(refused).toMatchObject({
     code: 5,
@@ -284,7 +285,7 @@ test('a profile is not overwritten unless that is said', async () => {
 
 test('a new enrolment of the agent is its way back after a lost machine', async () => {
   const lost = home
-  home = await TestHome.make()
+  home = await Desk.make()
   await enrollAgain(bridge, home, cleo)
   expect((await home.run(['peers', '--profile', cleo.name])).code).toBe(0)
   expect(await lost.run(['peers', '--profile', cleo.name])).toMatchObject({
