@@ -2,6 +2,7 @@
 import type { Bridge, Flushed, OutboxEntry } from '../sdk/index.ts'
 import type { CliContext } from './context.ts'
 import { CommandFailure } from './exit-codes.ts'
+import { failureWords } from './failure-words.ts'
 import { readKeyFile } from './key-file.ts'
 import {
   type ProfilePaths,
@@ -28,6 +29,7 @@ export async function openAgent(context: CliContext, events: AgentEvents): Promi
   const { clock, random } = context
   const paths = profilePaths(context.home, context.settings.profile)
   const profile = await requireProfile(paths, context.settings.profile)
+  context.address = profile.base_url
   const [pem, sdk, fetch] = await Promise.all([
     readKeyFile(paths.key(profile.identity.credential_id)),
     import('../sdk/index.ts'),
@@ -66,7 +68,7 @@ function importKey<T>(importPrivateKey: (pem: string) => T, pem: string): T {
 /** What became of a kept entry, in one line. */
 export function flushedText({ entry, outcome, error }: Flushed): string {
   if (outcome === 'sent') return `sent what the outbox kept: ${entry.id}`
-  const why = error?.message ?? 'no reason given'
+  const why = error === undefined ? 'no reason given' : failureWords(error)
   if (outcome === 'delayed') return `the outbox still keeps ${entry.id}: ${why}`
   return `dropped from the outbox, refused: ${entry.id}: ${why}`
 }

@@ -7,7 +7,7 @@
  *
  * Contract §12.
  */
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, type CommanderError, InvalidArgumentError, Option } from 'commander'
 
 /** What every command accepts. */
 export interface GlobalOptions {
@@ -22,8 +22,11 @@ export const command = (name: string, example: string): Command => withGlobals(b
 export const group = (name: string, example: string): Command => base(name, example)
 
 function base(name: string, example: string): Command {
-  return new Command(name)
-    .exitOverride()
+  const made = new Command(name)
+  return made
+    .exitOverride((error) => {
+      throw new UsageError(error, made)
+    })
     .helpOption('-h, --help', 'show this help')
     .addHelpText('after', `\nexample:\n  $ ${example}`)
 }
@@ -37,7 +40,30 @@ export const withGlobals = (to: Command): Command =>
 /** Usage errors of values, worded like commander's own. */
 export const invalid = (message: string): InvalidArgumentError => new InvalidArgumentError(message)
 
-export { Command, CommanderError, Option }
+/** What is typed after `bridge`. */
+export const wordsOf = (of: Command): string[] =>
+  of.parent === null ? [] : [...wordsOf(of.parent), of.name()]
+
+/** What commander objects to, with the command that objects. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+  readonly #command: Command
+  readonly code: string
+  readonly exitCode: number
+
+  constructor({ message, code, exitCode }: CommanderError, objecting: Command) {
+    super(message)
+    this.#command = objecting
+    this.code = code
+    this.exitCode = exitCode
+  }
+
+  get command(): Command {
+    return this.#command
+  }
+}
+
+export { Command, Option }
 
 /** A whole number from `min` to `max`. */
 export const wholeNumber =

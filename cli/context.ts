@@ -45,6 +45,8 @@ export interface CliContext {
   readonly isSandboxed: boolean
   /** Ids of the outbox entries that this command had to leave there. */
   readonly keptIds: readonly string[]
+  /** Of the node that the command talks to, once it is known; for hints. */
+  address: string | undefined
   /** For clients of the node; see http-fetch.ts. */
   fetch(): Promise<Fetch>
   /** The identity of the profile and its Bridge. @throws CommandFailure when there is none that can be used. */
@@ -80,6 +82,7 @@ export function createContext(surroundings: Surroundings): CliContext {
     signal: interruption.signal,
     isSandboxed: environment.CODEX_SANDBOX_NETWORK_DISABLED === '1',
     keptIds,
+    address: undefined,
     fetch: () => {
       fetch ??= import('./http-fetch.ts').then(({ httpFetch }) => httpFetch())
       return fetch

@@ -4,20 +4,42 @@ import type { CliContext } from './context.ts'
 
 export function hintOf(
   error: BridgeError | LocalError,
-  context: Pick<CliContext, 'keptIds'>,
+  context: Pick<CliContext, 'keptIds' | 'address'>,
 ): string | undefined {
-  const refused = error.name === 'BridgeError' ? refusals[error.code as RefusalCode] : undefined
+  const isRefusal = error.name === 'BridgeError'
+  const refused = isRefusal ? refusals[error.code as RefusalCode] : undefined
   const kept = context.keptIds.at(-1)
   if (kept !== undefined) {
-    return refused === undefined
+    const addressed = addressHint(error, context.address) ?? refused
+    return addressed === undefined
       ? `kept in the outbox as ${kept}; it goes out with the next command, or by bridge outbox flush`
-      : `${refused}; until then the outbox keeps ${kept}`
+      : `${addressed}; until then the outbox keeps ${kept}`
   }
-  const hint = refused ?? (error.name === 'BridgeError' ? undefined : locals[error.code as LocalErrorCode])
-  if (hint !== undefined) return hint
-  return error.name === 'BridgeError' && error.code === 'internal'
-    ? `request ${(error as BridgeError).requestId} finds it in the node's log`
-    : undefined
+  const hint = addressHint(error, context.address) ?? refused
+  return hint ?? (isRefusal ? lookedUp(error as BridgeError) : locals[error.code as LocalErrorCode])
+}
+
+const lookedUp = ({ code, requestId }: BridgeError): string | undefined =>
+  code === 'internal' ? `request ${requestId} finds it in the node's log` : undefined
+
+/** What may be wrong with the address itself, as far as the failure tells. */
+export function addressHint(
+  { code, cause }: BridgeError | LocalError,
+  address: string | undefined,
+): string | undefined {
+  const url = address !== undefined && URL.canParse(address) ? new URL(address) : undefined
+  if (url === undefined) return undefined
+  if ((code === 'bad_response' || code === 'not_found') && url.pathname !== '/') {
+    return `the address has the path ${url.pathname}; most nodes are at ${url.origin}`
+  }
+  const reason = String((cause as NodeJS.ErrnoException | undefined)?.code ?? '')
+  if (code === 'bad_response' && url.protocol === 'https:') {
+    return `does this port speak plain http? its address would be http://${url.host}`
+  }
+  const mayBeTls = reason === 'ECONNRESET' || reason.startsWith('HPE_')
+  if (mayBeTls && url.protocol === 'http:')
+    return `is this port one for TLS? its address would be https://${url.host}`
+  return undefined
 }
 
 const ownerDecides = 'stop here; only the owner can change this'
@@ -29,11 +51,12 @@ const refusals: Partial<Record<RefusalCode, string>> = {
   agent_disabled: ownerDecides,
   project_archived: ownerDecides,
   clock_skew: "set this machine's clock; the correction from the node's time did not help",
-  session_active: 'another instance of this agent is at work; stop, or ask the owner for a takeover',
-  session_fenced: 'another instance took over; stop here and do not register again',
+  session_active: 'bridge session close, where that instance runs, ends it; else only the owner can',
+  session_fenced:
+    "another instance took over: another machine, or a script that does not use this profile's session; stop here and do not register again",
   session_closed: 'bridge session start begins a new session',
   takeover_pending: 'a session starts only with the grant: bridge session start --takeover-grant-stdin',
-  not_found: 'bridge peers and bridge conversations list what this agent may see',
+  not_found: 'bridge peers, conversations and inbox list what this agent may see',
   idempotency_conflict: 'the key was used for something else; leave --key out to get a fresh one',
   project_paused: 'the owner paused the project; reading and acknowledging still work',
   pairing_disabled: 'the owner disabled this pair',
@@ -51,6 +74,7 @@ const locals: Partial<Record<LocalErrorCode, string>> = {
   certificate_refused: 'NODE_EXTRA_CA_CERTS names a file with the certificate authority to trust',
   sandbox_blocked: 'allow this program to open network connections, then run bridge outbox flush',
   insecure_url: 'use https, or --allow-plain-http when the network between is yours',
+  invalid_url: 'an address is scheme, host and port: http://127.0.0.1:8484, https://bridge.example',
   identity_missing: 'bridge enroll --url URL makes one; --profile names another',
   entry_of_another: 'leave it to the profile with that identity, or give it up: bridge outbox drop',
   peer_unknown: 'bridge peers lists the peers',

@@ -7,6 +7,7 @@ import type { BridgeError, LocalError, LocalErrorCode, Owner, RefusalCode } from
 import { version } from '../sdk/version.ts'
 import type { CliContext } from './context.ts'
 import { CommandFailure, localExits, refusalExits } from './exit-codes.ts'
+import { failureWords } from './failure-words.ts'
 import { loadOwnerProfile } from './owner-profile.ts'
 import { openSecrets } from './owner-secrets.ts'
 
@@ -77,10 +78,20 @@ export async function withOwnerHints<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
+/** {@link withOwnerHints}, where this refusal has another next step. */
+export async function withHint(code: RefusalCode, hint: string, act: () => Promise<void>): Promise<void> {
+  try {
+    await act()
+  } catch (error) {
+    const cause = error instanceof CommandFailure ? error.cause : error
+    throw (await isRefusal(cause, code)) ? failureOf(cause as BridgeError, hint) : error
+  }
+}
+
 const failureOf = (cause: BridgeError | LocalError, hint: string): CommandFailure => {
   const isRefusal = cause.name === 'BridgeError'
   const exit = isRefusal ? refusalExits[cause.code as RefusalCode] : localExits[cause.code as LocalErrorCode]
-  return new CommandFailure(exit, cause.message, { hint, cause })
+  return new CommandFailure(exit, failureWords(cause), { hint, cause })
 }
 
 const refusals: Partial<Record<RefusalCode, string>> = {

@@ -21,7 +21,9 @@ export function parseLink(text: string): OneTimeLink {
   if (url !== undefined && /^https?:$/.test(url.protocol) && isToken(token)) {
     return { token, origin: url.origin }
   }
-  throw new CommandFailure('usage', 'this is neither a one-time link nor its token')
+  throw new CommandFailure('usage', 'this is neither a one-time link nor its token', {
+    hint: 'it is the whole line that bridge server init, setup-link or owner-link prints',
+  })
 }
 
 const isToken = (text: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(text)

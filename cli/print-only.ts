@@ -7,7 +7,7 @@
  *
  * Contract §12.
  */
-import type { Command } from './command.ts'
+import { type Command, wordsOf } from './command.ts'
 
 export const printOnly: ReadonlySet<string> = new Set([
   'listen',
@@ -38,7 +38,3 @@ export const printOnly: ReadonlySet<string> = new Set([
 ])
 
 export const printsOnly = (command: Command): boolean => printOnly.has(wordsOf(command).join(' '))
-
-/** What is typed after `bridge`. */
-const wordsOf = (command: Command): string[] =>
-  command.parent === null ? [] : [...wordsOf(command.parent), command.name()]

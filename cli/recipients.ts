@@ -2,6 +2,7 @@
 import type { Journal, Message } from '../sdk/index.ts'
 import type { Agent } from './agent.ts'
 import type { CliContext } from './context.ts'
+import { failureWords } from './failure-words.ts'
 import { messageText } from './message-text.ts'
 import { isAwaited } from './open-asks.ts'
 import { type CommandEnd, runForMessage } from './run-for-message.ts'
@@ -87,7 +88,7 @@ async function acknowledge(context: CliContext, { bridge }: Agent, ids: readonly
   } catch (error) {
     const { isOutcomeUnknown } = await import('../sdk/index.ts')
     if (context.signal.aborted || !isOutcomeUnknown(error)) throw error
-    context.output.note(`the outbox keeps an acknowledgement: ${(error as Error).message}`)
+    context.output.note(`the outbox keeps an acknowledgement: ${failureWords(error as Error)}`)
   }
 }
 

@@ -1,12 +1,15 @@
 /**
  * argv → command → exit code: the only place where errors become words.
  *
- * One line `bridge: …` on standard error, and at most one `hint: …`. Commands never catch to print.
+ * Commands never catch to print; how it is told stands in ending.ts.
  *
  * Contract §12.
  */
-import { CommanderError } from './command.ts'
+
+import type { LocalErrorCode, RefusalCode } from '../sdk/index.ts'
+import { UsageError } from './command.ts'
 import type { CliContext } from './context.ts'
+import { type Ending, tellEnding } from './ending.ts'
 import {
   CommandFailure,
   type ExitCode,
@@ -15,25 +18,20 @@ import {
   localExits,
   refusalExits,
 } from './exit-codes.ts'
+import { failureFacts, failureWords, type SdkError } from './failure-words.ts'
 import { hintOf } from './hints.ts'
-import { oneLine } from './plain-text.ts'
 import { program } from './program.ts'
-
-export interface Ending {
-  readonly exit: ExitName
-  /** Absent: nothing to say. */
-  readonly message?: string
-  readonly hint?: string | undefined
-}
+import { usageEnding } from './usage.ts'
 
 export async function run(argv: readonly string[], context: CliContext): Promise<ExitCode> {
   const ending = await outputEnding(await endingOf(argv, context), context)
-  if (ending.message !== undefined && ending.message !== '') {
-    context.io.err(`bridge: ${oneLine(ending.message)}\n`)
-    if (ending.hint !== undefined) context.io.err(`hint: ${oneLine(ending.hint)}\n`)
-  }
+  tellEnding(context.io, ending, wantsJson(argv, context))
   return exitCodes[ending.exit]
 }
+
+/** A command line that is wrong was not taken in: whether it asks for JSON is seen from its words. */
+const wantsJson = (argv: readonly string[], { settings }: CliContext): boolean =>
+  settings.json || argv.slice(0, [...argv, '--'].indexOf('--')).includes('--json')
 
 /**
  * A result that nobody got is no success, unless its reader went away by choice; then what only prints is done. A failure
@@ -55,7 +53,7 @@ async function endingOf(argv: readonly string[], context: CliContext): Promise<E
     return { exit: 'done' }
   } catch (error) {
     if (context.signal.aborted) return interruptedEnding(context, error)
-    if (error instanceof CommanderError) return usageEnding(error)
+    if (error instanceof UsageError) return usageEnding(error)
     return failureEnding(error, context)
   }
 }
@@ -74,34 +72,38 @@ function interruptedEnding({ keptIds }: CliContext, error: unknown): Ending {
   }
 }
 
-/** Help and version are what was asked for; everything else that commander objects to is a usage error. */
-function usageEnding(error: CommanderError): Ending {
-  if (error.exitCode === 0) return { exit: 'done' }
-  // A bare group: commander has shown its help.
-  if (error.code === 'commander.help') return { exit: 'usage' }
-  const [message = '', suggestion] = error.message.split('\n')
-  const hint = suggestion?.replace(/^\((.*)\)$/, '$1').toLowerCase() ?? 'bridge --help lists the commands'
-  return { exit: 'usage', message: message.replace(/^error: /, ''), hint }
-}
-
 const silent: Ending = { exit: 'interrupted' }
 
-const endingOfFailure = ({ exit, message, hint }: CommandFailure): Ending => ({ exit, message, hint })
+const endingOfFailure = ({ exit, message, hint, cause }: CommandFailure): Ending => ({
+  exit,
+  message,
+  hint,
+  ...factsOf(cause),
+})
+
+/** Of a refusal that a command put into its own words. */
+function factsOf(cause: unknown): Pick<Ending, 'error' | 'facts'> {
+  const isSdk = cause instanceof Error && (cause.name === 'BridgeError' || cause.name === 'LocalError')
+  if (!isSdk) return {}
+  const error = cause as SdkError
+  return { error: error.code, facts: failureFacts(error) }
+}
 
 /** Words and exit code of anything that a command threw. */
 export async function failureEnding(error: unknown, context: CliContext): Promise<Ending> {
+  if (context.environment.BRIDGE_DEBUG && error instanceof Error) context.io.err(`${error.stack}\n`)
   if (error instanceof CommandFailure) return endingOfFailure(error)
   // Loaded only now: a usage error must not pay for it.
   const { BridgeError, LocalError } = await import('../sdk/index.ts')
-  if (error instanceof BridgeError) {
-    return { exit: refusalExits[error.code], message: error.message, hint: hintOf(error, context) }
-  }
-  if (error instanceof LocalError) {
-    const exit = error.code === 'unreachable' && context.isSandboxed ? 'sandbox' : localExits[error.code]
-    return { exit, message: error.message, hint: hintOf(error, context) }
+  if (error instanceof BridgeError || error instanceof LocalError) {
+    const told = { message: failureWords(error), hint: hintOf(error, context), ...factsOf(error) }
+    return { exit: exitOf(error, context), ...told }
   }
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  if (context.environment.BRIDGE_DEBUG !== undefined && error instanceof Error)
-    context.io.err(`${error.stack}\n`)
   return { exit: 'unexpected', message, hint: 'BRIDGE_DEBUG=1 shows where it happened' }
+}
+
+function exitOf(error: SdkError, { isSandboxed }: CliContext): ExitName {
+  if (error.name === 'BridgeError') return refusalExits[error.code as RefusalCode]
+  return error.code === 'unreachable' && isSandboxed ? 'sandbox' : localExits[error.code as LocalErrorCode]
 }

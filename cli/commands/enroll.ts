@@ -2,18 +2,21 @@
  * `bridge enroll`: a single-use code and a key pair made here become this profile's identity.
  *
  * - The code comes on standard input, never as an argument.
- * - The key is on disk before the node is asked, so that the same command after a lost answer ends the same way.
+ * - The key is on disk before the node is asked, so that the same command after a lost answer ends the same way. A key
+ *   that the node refused for good is removed again.
  * - A profile that holds an identity is not overwritten without `--replace`.
  *
  * Contract §4, §12.
  */
 import { createHash } from 'node:crypto'
+import { rm, rmdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { IdentityRecord } from '../../sdk/index.ts'
+import type { BridgeError, IdentityRecord, RefusalCode } from '../../sdk/index.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { deviceOf } from '../device.ts'
 import { CommandFailure } from '../exit-codes.ts'
+import { addressHint } from '../hints.ts'
 import { readKeyFileIfThere } from '../key-file.ts'
 import { oneLine } from '../plain-text.ts'
 import { type ProfilePaths, type ProfileRecord, profilePaths, readProfile, writeProfile } from '../profile.ts'
@@ -60,29 +63,55 @@ export async function enroll(context: CliContext, options: EnrollOptions): Promi
 async function claim(context: CliContext, options: EnrollOptions, code: string, pendingKey: string) {
   const sdk = await import('../../sdk/index.ts')
   const allowPlainHttp = options.allowPlainHttp === true
+  context.address = options.url
   const { origin, prefix } = sdk.parseBaseUrl(options.url, { allowPlainHttp })
   const baseUrl = `${origin}${prefix}`
-  const privateKey = sdk.importPrivateKey(await pendingPem(pendingKey))
   const device = options.device === true ? await deviceOf(context) : undefined
+  const { pem, isNew } = await pendingPem(pendingKey)
+  const privateKey = sdk.importPrivateKey(pem)
   const client = { name: 'bridge', version: sdk.version }
   const how = { client, allowPlainHttp, fetch: await context.fetch(), signal: context.signal }
-  const claimed = await sdk.enroll({ baseUrl, code, privateKey, device, ...how })
-  return {
-    claimed,
-    where: { base_url: baseUrl, allow_plain_http: allowPlainHttp, device: device ?? null },
+  try {
+    const claimed = await sdk.enroll({ baseUrl, code, privateKey, device, ...how })
+    const where = { base_url: baseUrl, allow_plain_http: allowPlainHttp, device: device ?? null }
+    return { claimed, where }
+  } catch (error) {
+    if (!(error instanceof sdk.BridgeError)) throw error
+    // A key of an earlier try may be the one that the node has.
+    const isUseless = isNew ? error.retry === 'never' : keyIsRefused.has(error.code)
+    if (isUseless) await forgetKey(pendingKey)
+    throw addressHint(error, options.url) === undefined ? worded(error) : error
   }
 }
 
-async function pendingPem(path: string): Promise<string> {
+const keyIsRefused: ReadonlySet<RefusalCode> = new Set(['unauthenticated', 'enrollment_used'])
+
+/** Here a code is all that can be unknown. */
+function worded(cause: BridgeError): Error {
+  if (cause.code !== 'unauthenticated') return cause
+  return new CommandFailure('authentication', 'no enrolment at this node has this code', {
+    hint: 'is it the whole code, of the newest prompt, and is this the address of its node?',
+    cause,
+  })
+}
+
+async function pendingPem(path: string): Promise<{ readonly pem: string; readonly isNew: boolean }> {
   const stored = await readKeyFileIfThere(path)
-  if (stored !== undefined) return stored
+  if (stored !== undefined) return { pem: stored, isNew: false }
   const { exportPrivateKey, generateKeyPair, makePrivateFolder, writeDurably } = await import(
     '../../sdk/index.ts'
   )
   const pem = exportPrivateKey(generateKeyPair().privateKey)
   await makePrivateFolder(dirname(path))
   await writeDurably(path, pem)
-  return pem
+  return { pem, isNew: true }
+}
+
+/** The key, and the folder where nothing else is in it. */
+async function forgetKey(path: string): Promise<void> {
+  await rm(path, { force: true })
+  // Not empty: a profile lives there.
+  await rmdir(dirname(path)).catch(() => {})
 }
 
 /** The code is a secret: no error repeats it. */

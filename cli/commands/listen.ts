@@ -13,6 +13,7 @@ import type { Agent } from '../agent.ts'
 import { type Command, command, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
+import { failureWords } from '../failure-words.ts'
 import { type Lock, takeLock } from '../lock.ts'
 import { type Receiving, type Recipient, runner, shower } from '../recipients.ts'
 import { exactDuration } from '../words.ts'
@@ -106,7 +107,7 @@ async function receive(
   const { clock, output, signal } = context
   const until = timeout === undefined ? undefined : new Date(clock().getTime() + timeout * 1000)
   const onConnection = (away: Error | undefined) =>
-    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${away.message}`)
+    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${failureWords(away)}`)
   const tell = unacknowledgedTeller(context)
   // What a stream pushes behind the first page would wait for its redelivery; a poll is given no more than it takes.
   const transports: readonly ListenTransport[] | undefined = once === true ? ['long-poll'] : undefined

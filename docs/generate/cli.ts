@@ -5,7 +5,7 @@
  */
 import { PassThrough, Writable } from 'node:stream'
 import type { Argument, Command, Option } from 'commander'
-import { CommanderError } from '../../cli/command.ts'
+import { UsageError } from '../../cli/command.ts'
 import { createContext } from '../../cli/context.ts'
 import { type ExitName, exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
 import { program } from '../../cli/program.ts'
@@ -35,6 +35,20 @@ export async function cliPage(): Promise<string> {
     table(['option', ''], (await tree(nowhere)).options.map(optionRow)),
     '## Each command',
     ...asked.map(section),
+    '## Errors',
+    'What goes wrong is one line `bridge: …` on standard error, and at most one line `hint: …` with a next step. With' +
+      ' `--json` it is one JSON object on a line of its own, the last one of standard error:',
+    [
+      '```json',
+      '{"error":"session_fenced","message":"…","hint":"…","exit_code":6,"status":409,"request_id":"…"}',
+      '```',
+    ].join('\n'),
+    '`error` is a code of [errors.md](errors.md), or else the name of the exit code below; `message` and `hint` are for' +
+      ' people. `status`, `request_id`, `retry_after_ms` and `details` are there where the node said them. A command that is' +
+      ' interrupted and has nothing to say prints none. `BRIDGE_DEBUG=1` adds where it happened, for people and for `--json`.',
+    'A reader that closes its end (`bridge listen | head`) ends what only prints with exit 0; what it was not handed is' +
+      ' printed next time. `send`, `ask` and `reply` whose standard output takes nothing tell what they stored on standard' +
+      ' error, and exit as they would have.',
     '## Environment',
     table(
       ['variable', ''],
@@ -86,7 +100,7 @@ async function ask(path: string): Promise<Asked> {
       }),
   )
   await root.parseAsync([...words, '--help'], { from: 'user' }).catch((error: unknown) => {
-    if (!(error instanceof CommanderError)) throw error
+    if (!(error instanceof UsageError)) throw error
   })
   const command = words.reduce((parent, word) => childOf(parent, word), root)
   const example = /\nexample:\n {2}\$ ([\s\S]+?)\s*$/.exec(help)?.[1]
@@ -151,7 +165,7 @@ export const environment: Readonly<Record<string, string>> = {
     'The data folder of the server; `~/.local/share/agent-bridge` when neither this nor `--data` is given.',
   SERVICE_TRANSFER_TOKEN:
     'The token of `bridge helper`: 43 to 128 of A-Z, a-z, 0-9, `_` and `-`, 256 random bits, fresh for each helper.',
-  BRIDGE_DEBUG: 'Where it is set, an unexpected error prints where it happened.',
+  BRIDGE_DEBUG: 'Where it is set, an error prints the request that failed, its code, and where it happened.',
   XDG_CONFIG_HOME: 'See `BRIDGE_HOME`; only an absolute path counts.',
   NODE_EXTRA_CA_CERTS: "Node's own: a file with certificate authorities to trust beside the usual ones.",
   CODEX_SANDBOX_NETWORK_DISABLED:

@@ -15,6 +15,9 @@ export interface Address {
 
 /** @throws LocalError `invalid_url`, or `insecure_url` for http beyond loopback unless `allowPlainHttp`. */
 export function parseBaseUrl(text: string, options: { allowPlainHttp?: boolean | undefined } = {}): Address {
+  if (!/^[a-z]+:\/\//i.test(text)) {
+    throw new LocalError('invalid_url', 'the address of the node has no http:// or https:// in front')
+  }
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new LocalError('invalid_url', 'the address of the node is not an http(s) URL')

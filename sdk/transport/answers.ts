@@ -74,6 +74,9 @@ export function failureOf(error: unknown, asked: Asked, ended: Ended): Error {
   if (blocked.has(reason)) {
     return local('sandbox_blocked', asked, `this process may not open the connection (${reason})`, error)
   }
+  if (reason === 'EPROTO' || notTls.test(reason)) {
+    return local('bad_response', asked, `what answered does not speak TLS (${reason})`, error)
+  }
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_/.test(reason)) {
     return local('certificate_refused', asked, `the node's certificate is not trusted (${reason})`, error)
   }
@@ -82,6 +85,9 @@ export function failureOf(error: unknown, asked: Asked, ended: Ended): Error {
   }
   return local('unreachable', asked, `no connection to the node (${reason})`, error)
 }
+
+/** The first bytes of an answer were no TLS record. */
+const notTls = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/
 
 /** What a sandbox answers to connect(2). */
 const blocked: ReadonlySet<string> = new Set(['EPERM', 'EACCES'])

@@ -48,6 +48,8 @@ export interface Asked {
 export class BridgeError extends Error {
   override readonly name = 'BridgeError'
   readonly code: RefusalCode
+  /** What the service says to a person; `message` names the request and the code before it. */
+  readonly reason: string
   readonly status: number
   readonly retry: Retry
   readonly requestId: string
@@ -58,6 +60,7 @@ export class BridgeError extends Error {
     super(`${asked.method} ${asked.path}: ${body.error}: ${body.message}`)
     const entry = Object.hasOwn(errors, body.error) ? errors[body.error] : undefined
     this.code = entry === undefined ? 'unrecognized' : body.error
+    this.reason = body.message
     this.status = status
     this.retry = entry?.retry ?? 'never'
     this.requestId = body.request_id

@@ -79,7 +79,7 @@ test('without a terminal and without --password-stdin nothing is asked', async (
 test('a wrong password signs nobody in, and is in no output and no file', async () => {
   const { code, stdout, stderr } = await login({ stdin: 'not the password at all\n' })
   expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
-  expect(stderr).toContain('sign_in_failed')
+  expect(stderr).toMatch(/^bridge: the name, password or link is wrong\nhint: bridge server owner-link/)
   expect(stderr).not.toContain('not the password')
   expect(await admin('whoami')).toMatchObject({
     code: 5,
@@ -155,7 +155,9 @@ test('signing out ends the session at the node and forgets it here', async () =>
   await writeFile(path, stored)
   expect(await admin('whoami')).toMatchObject({
     code: 5,
-    stderr: expect.stringMatching(/owner_session_expired.*\nhint: bridge admin login signs in again/),
+    stderr: expect.stringMatching(
+      /^bridge: the owner session is .*\nhint: bridge admin login signs in again/,
+    ),
   })
   expect(await admin('logout')).toMatchObject({
     code: 0,
@@ -188,7 +190,7 @@ test('a project is made once, found by name or id, and moved between its states'
   expect(made.policy).toMatchObject({ message_budget: 5, idle_seconds: null })
   expect(await admin('project', 'create', 'orchard')).toMatchObject({
     code: 7,
-    stderr: expect.stringContaining('name_taken'),
+    stderr: expect.stringContaining('the name is in use'),
   })
   expect(await admin('project', 'state', 'orchard', 'archived')).toMatchObject({
     code: 0,
@@ -196,7 +198,7 @@ test('a project is made once, found by name or id, and moved between its states'
   })
   expect(await admin('project', 'state', made.id, 'active')).toMatchObject({
     code: 7,
-    stderr: expect.stringContaining('state_conflict'),
+    stderr: expect.stringContaining('bridge admin project list shows the state'),
   })
   expect((await admin('project', 'state', made.id, 'paused')).code).toBe(0)
   expect((await admin('project', 'state', 'orchid', 'paused')).code).toBe(3)
@@ -237,7 +239,7 @@ test('an agent is made in an environment, shown, disabled and enabled', async ()
   expect((await admin('agent', 'show', agent.id)).stdout).toMatch(/^state +disabled$/m)
   expect(await admin('enrollment', 'create', 'eve')).toMatchObject({
     code: 5,
-    stderr: expect.stringContaining('agent_disabled'),
+    stderr: expect.stringContaining('the owner disabled this agent'),
   })
   expect((await admin('agent', 'show', 'adam')).code).toBe(3)
 })
@@ -268,10 +270,10 @@ test('what is dangerous asks for the password again once the sign-in is ten minu
   expect(await desk.run(create, { stdin: '' })).toMatchObject({
     code: 5,
     stdout: '',
-    stderr: expect.stringMatching(/reauth_required.*\nhint: --password-stdin .*\n$/),
+    stderr: expect.stringMatching(/^bridge: this action needs a sign-in .*\nhint: --password-stdin .*\n$/),
   })
   const wrong = await desk.run([...create, '--password-stdin'], { stdin: 'not the password at all\n' })
-  expect(wrong).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('sign_in_failed') })
+  expect(wrong).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('wrong') })
   const right = await desk.run([...create, '--keep-existing', '--password-stdin'], {
     stdin: `${ownerPassword}\n`,
   })
@@ -374,7 +376,9 @@ test('a changed portal origin is told, and signing in again pins the new one', a
   expect((await admin('whoami')).code).toBe(0)
   expect(await admin('project', 'state', 'demo', 'active')).toMatchObject({
     code: 5,
-    stderr: expect.stringMatching(/origin_mismatch.*\nhint: .*bridge admin login pins it again\n$/),
+    stderr: expect.stringMatching(
+      /^bridge: the Origin header .*\nhint: .*bridge admin login pins it again\n$/,
+    ),
   })
   await signedInAnew()
   expect((await admin('project', 'state', 'demo', 'active')).code).toBe(0)

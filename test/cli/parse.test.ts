@@ -122,7 +122,7 @@ test.each<[Make, string[]]>([
   [enrollCommand, ['--url', 'https://b.example', 'the-code']],
 ])('refused: %o', async (make, argv) => {
   await expect(parsed(make, argv)).rejects.toMatchObject({
-    name: expect.stringMatching(/Commander|InvalidArgument/),
+    name: expect.stringMatching(/UsageError|InvalidArgument/),
   })
 })
 

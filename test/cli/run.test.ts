@@ -6,7 +6,7 @@ import { CommandFailure } from '../../cli/exit-codes.ts'
 import { printOnly } from '../../cli/print-only.ts'
 import { program } from '../../cli/program.ts'
 import { failureEnding, run } from '../../cli/run.ts'
-import { BridgeError, LocalError } from '../../sdk/index.ts'
+import { BridgeError, type ErrorCode, LocalError } from '../../sdk/index.ts'
 import { framed, runHere } from './frame.ts'
 
 /** Every command of the tree, with the words that reach it. */
@@ -78,11 +78,13 @@ test.each([
   [['frobnicate'], "bridge: unknown command 'frobnicate'\nhint: bridge --help lists the commands\n"],
   [
     ['outbox', 'frobnicate'],
-    "bridge: unknown command 'frobnicate'\nhint: bridge --help lists the commands\n",
+    "bridge: unknown command 'frobnicate'\nhint: bridge outbox --help lists its commands\n",
   ],
-  [['peers', '--loud'], "bridge: unknown option '--loud'\nhint: bridge --help lists the commands\n"],
-  [['peers', 'ben'], 'bridge: too many arguments'],
-  [['send'], "bridge: missing required argument 'peer'\n"],
+  [['peers', '--loud'], "bridge: unknown option '--loud'\nhint: bridge peers --help shows how\n"],
+  [['peers', 'ben'], "bridge: too many arguments for 'peers': it takes none\nhint: bridge peers --help"],
+  [['send', 'ben', 'two', 'words'], 'it takes at most 2\nhint: put the text in quotes\n'],
+  [['send', '--tpye', 'note', 'ben', 'hi'], "unknown option '--tpye'\nhint: did you mean --type?\n"],
+  [['send'], "bridge: missing required argument 'peer'\nhint: bridge send --help shows how\n"],
   [['send', 'ben', 'hi', '--type', 'task'], 'It must be one of question, answer, note, result, status.'],
   [['send', 'ben', 'hi', '--key', 'short'], 'It must be 8 to 128'],
   [['ack', 'all'], 'It must be an id (a UUID).'],
@@ -95,6 +97,50 @@ test.each([
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain(words)
   expect(stderr).toMatch(/^bridge: [^\n]+\n(hint: [^\n]+\n)?$/)
+})
+
+const secret = 'Zk3-vX9_qL7wPz0aBc1dEf2gHi3jKl4m'
+
+test.each([
+  [['enroll', secret, '--url', 'http://127.0.0.1:1']],
+  [['enroll', `--code=${secret}`]],
+  [['session', 'start', secret]],
+  [['session', secret]],
+  [['admin', 'setup', '--name', 'olu', secret]],
+  [['admin', 'login', `--password=${secret}`]],
+  [['ack', secret]],
+  [['send', 'ben', 'hi', '--key', `${secret}!`]],
+  [['listen', '--timeout', secret]],
+  [[secret]],
+])('what may be a secret is not repeated: %#', async (argv) => {
+  for (const extra of [[], ['--json']]) {
+    const { code, stdout, stderr } = await runHere([...argv, ...extra])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).not.toContain(secret.slice(0, 8))
+  }
+})
+
+test('who types a secret as an argument is told where it goes', async () => {
+  expect((await runHere(['enroll', secret, '--url', 'http://127.0.0.1:1'])).stderr).toBe(
+    "bridge: too many arguments for 'enroll': it takes none\n" +
+      'hint: codes and passwords come on standard input; bridge enroll --help shows how\n',
+  )
+})
+
+test('with --json what goes wrong is one JSON line on standard error', async () => {
+  const { code, stdout, stderr } = await runHere(['send', 'ben', 'two', 'words', '--json'])
+  expect({ code, stdout, lines: stderr.split('\n').length }).toEqual({ code: 2, stdout: '', lines: 2 })
+  expect(JSON.parse(stderr)).toEqual({
+    error: 'usage',
+    message: "too many arguments for 'send': it takes at most 2",
+    hint: 'put the text in quotes',
+    exit_code: 2,
+  })
+  expect((await runHere(['--json', 'peers'])).stderr).toMatch(
+    /^\{"error":"authentication",.*"exit_code":5\}\n$/,
+  )
+  // A text that looks like the option is no option.
+  expect((await runHere(['ack', '--', 'all', '--json'])).stderr).toMatch(/^bridge: /)
 })
 
 test('every help ends with one example, which parses', async () => {
@@ -168,15 +214,27 @@ test.each([
 })
 
 const asked = { method: 'POST', path: '/api/v1/messages' }
-const refused = (error: 'session_fenced' | 'internal') =>
-  new BridgeError(asked, 409, { error, message: 'words', request_id: 'r-7' })
+const refused = (error: ErrorCode, details?: Record<string, unknown>) =>
+  new BridgeError(asked, 409, {
+    error,
+    message: 'Words of the node.',
+    request_id: 'r-7',
+    ...(details && { details }),
+  })
 
 test('an error becomes its exit, its words, and at most one hint', async () => {
   const { context } = framed()
   expect(await failureEnding(refused('session_fenced'), context)).toEqual({
     exit: 'session',
-    message: 'POST /api/v1/messages: session_fenced: words',
-    hint: 'another instance took over; stop here and do not register again',
+    error: 'session_fenced',
+    message: 'words of the node',
+    hint: expect.stringMatching(/^another instance took over: .*; stop here and do not register again$/),
+    facts: { status: 409, request_id: 'r-7' },
+  })
+  const full = await failureEnding(refused('capacity_reached', { limit: 'inbox' }), context)
+  expect(full).toMatchObject({
+    message: 'the node has reached a limit: inbox',
+    facts: { details: { limit: 'inbox' } },
   })
   expect(await failureEnding(refused('internal'), context)).toMatchObject({
     exit: 'unexpected',
@@ -187,10 +245,46 @@ test('an error becomes its exit, its words, and at most one hint', async () => {
     message: 'no',
     hint: 'do',
   })
+  const away = new LocalError(
+    'unreachable',
+    'POST /api/v1/messages: no connection to the node (ECONNREFUSED)',
+  )
+  expect(await failureEnding(away, context)).toMatchObject({
+    error: 'unreachable',
+    message: 'no connection to the node (ECONNREFUSED)',
+  })
   expect(await failureEnding(new RangeError('odd'), context)).toMatchObject({
     exit: 'unexpected',
     message: 'RangeError: odd',
   })
+})
+
+test.each([
+  [
+    'https://b.example:8484',
+    'bad_response',
+    'EPROTO',
+    'does this port speak plain http? its address would be http://b',
+  ],
+  [
+    'http://b.example:443',
+    'unreachable',
+    'ECONNRESET',
+    'is this port one for TLS? its address would be https://b',
+  ],
+  ['http://b.example:443', 'bad_response', 'HPE_INVALID', 'is this port one for TLS?'],
+  [
+    'http://b.example/setup',
+    'bad_response',
+    '',
+    'the address has the path /setup; most nodes are at http://b.example',
+  ],
+  ['http://b.example', 'unreachable', 'ECONNREFUSED', 'is the node running, and is this its address?'],
+] as const)('at %s a %s (%s) has its own hint', async (address, code, reason, hint) => {
+  const { context } = framed()
+  context.address = address
+  const error = new LocalError(code, 'no', { cause: Object.assign(new Error('why'), { code: reason }) })
+  expect((await failureEnding(error, context)).hint).toContain(hint)
 })
 
 test('an unreachable node inside a sandbox without network is the sandbox', async () => {

@@ -2,6 +2,7 @@
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import type { PasswordOption } from '../../owner-client.ts'
+import { withHint } from '../../owner-client.ts'
 import { parseLink, requireUrl } from '../../owner-link.ts'
 import { openSecrets } from '../../owner-secrets.ts'
 import { signInAt } from '../../owner-sign-in.ts'
@@ -25,5 +26,8 @@ export async function setup(context: CliContext, options: SetupOptions): Promise
   const { token, origin } = parseLink(await secrets.next('set-up link'))
   const baseUrl = await requireUrl(options.url ?? origin)
   const password = await secrets.nextChosen('new password')
-  await signInAt(context, baseUrl, { token, name: options.name, password })
+  const hint =
+    'bridge server setup-link, run on the host of the node, prints a new one; each works once, for 30 minutes'
+  const act = () => signInAt(context, baseUrl, { token, name: options.name, password })
+  await withHint('sign_in_failed', hint, act)
 }

@@ -1,0 +1,61 @@
+/**
+ * What commander objects to, in our words.
+ *
+ * What was typed may be a secret that belongs on standard input, so no value of an argument or an option is repeated.
+ * A mistyped word or option is, as far as it can be one.
+ *
+ * Contract §12 "Tokens come from standard input".
+ */
+import { type Command, type UsageError, wordsOf } from './command.ts'
+import type { Ending } from './ending.ts'
+
+/** Help and version are what was asked for; everything else that commander objects to is a usage error. */
+export function usageEnding(error: UsageError): Ending {
+  const { command, code, exitCode, message: given } = error
+  if (exitCode === 0) return { exit: 'done' }
+  // A bare group: commander has shown its help.
+  if (code === 'commander.help') return { exit: 'usage' }
+  const [first = '', suggestion] = given.split('\n')
+  const message = wordsFor(code, first.replace(/^error: /, ''), command)
+  const meant = suggestion?.replace(/^\((.*)\)$/, '$1').toLowerCase()
+  return { exit: 'usage', error: 'usage', message, hint: meant ?? hintFor(code, command) }
+}
+
+function wordsFor(code: string, message: string, command: Command): string {
+  if (code === 'commander.excessArguments') {
+    const count = command.registeredArguments.length
+    const takes = count === 0 ? 'none' : `at most ${count}`
+    return `too many arguments for '${typed(command)}': it takes ${takes}`
+  }
+  if (code === 'commander.unknownCommand') {
+    const word = /'(.*)'$/s.exec(message)?.[1] ?? ''
+    return /^[a-z][a-z-]{0,19}$/.test(word) ? `unknown command '${word}'` : 'unknown command'
+  }
+  if (code === 'commander.unknownOption') {
+    const flag = /'(-{1,2}[A-Za-z][A-Za-z-]{0,29})(=.*)?'$/s.exec(message)?.[1]
+    return flag === undefined ? 'unknown option' : `unknown option '${flag}'`
+  }
+  // "command-argument value 'x' is invalid for argument 'y'. …", "option '--y <z>' argument 'x' is invalid. …"
+  return message
+    .replace(
+      /^command-argument value '.*' is invalid for argument '([a-z_]+)'/s,
+      "the argument '$1' is invalid",
+    )
+    .replace(/^(option '[^']*') argument '.*' is invalid/s, '$1 is invalid')
+}
+
+function hintFor(code: string, command: Command): string {
+  const help = command.parent === null ? 'bridge --help' : `bridge ${typed(command)} --help`
+  if (code === 'commander.unknownCommand') {
+    return command.parent === null ? `${help} lists the commands` : `${help} lists its commands`
+  }
+  if (code !== 'commander.excessArguments') return `${help} shows how`
+  const takesText = command.registeredArguments.some((argument) => argument.name() === 'text')
+  if (takesText) return 'put the text in quotes'
+  const readsSecret = /standard input/.test(
+    [command.description(), ...command.options.map((option) => option.description)].join(' '),
+  )
+  return readsSecret ? `codes and passwords come on standard input; ${help} shows how` : `${help} shows how`
+}
+
+const typed = (command: Command): string => wordsOf(command).join(' ')
