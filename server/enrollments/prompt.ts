@@ -6,8 +6,6 @@
  *
  * Contract §4.
  */
-import { isLoopback } from '../../sdk/transport/address.ts'
-
 export interface Invitation {
   readonly agentId: string
   readonly agentName: string
@@ -35,7 +33,7 @@ export function profileOf({ agentName, agentId }: Pick<Invitation, 'agentName' |
 
 /** Plain http beyond the machine of the node: the command wants that said. */
 const travelsInTheClear = (url: string): boolean =>
-  new URL(url).protocol === 'http:' && !isLoopback(new URL(url).hostname)
+  /^http:\/\/(?!localhost[:/]|127\.\d+\.\d+\.\d+[:/]|\[::1\])/.test(`${url}/`)
 
 export function enrollmentPrompt(invitation: Invitation): string {
   const profile = profileOf(invitation)

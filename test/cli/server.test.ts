@@ -206,7 +206,10 @@ test('a new set-up link ends the last one, and there is none once the owner is s
   })
   expect(await setUp(second, url)).toMatchObject({ code: 0 })
   expect(await host(['setup-link'])).toMatchObject({ code: 7, stdout: '' })
-  expect(await setUp(second, url)).toMatchObject({ code: 7, stderr: expect.stringContaining('setup_done') })
+  expect(await setUp(second, url)).toMatchObject({
+    code: 7,
+    stderr: expect.stringContaining('already been set up'),
+  })
   const { stderr } = await stop(started)
   for (const secret of [first, second].map((link) => link.split('#')[1] ?? '').concat(password)) {
     expect(stderr).not.toContain(secret)

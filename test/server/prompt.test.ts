@@ -1,7 +1,7 @@
 /** The profile that an enrolment prompt names is one that the command takes. Contract §4, §12. */
 import { describe, expect, test } from 'vitest'
 import { profilePaths } from '../../cli/profile.ts'
-import { profileOf } from '../../server/enrollments/prompt.ts'
+import { enrollmentPrompt, profileOf } from '../../server/enrollments/prompt.ts'
 
 const agentId = '01890000-0000-7000-8000-0000deadbeef'
 
@@ -30,4 +30,17 @@ describe('an agent named', () => {
 test('two names of which nothing is left are kept apart', () => {
   const other = '01890000-0000-7000-8000-0000cafecafe'
   expect(profileOf({ agentName: 'Ада', agentId })).not.toBe(profileOf({ agentName: 'Ева', agentId: other }))
+})
+
+test.each([
+  ['http://192.168.1.7:8484', true],
+  ['http://localhost.example', true],
+  ['http://127.0.0.1:8484', false],
+  ['http://localhost:8484', false],
+  ['http://[::1]:8484', false],
+  ['https://bridge.example', false],
+])('the command for %s says that everything travels in the clear: %s', (url, said) => {
+  const names = { agentId, agentName: 'ada', projectName: 'demo', code: 'c', expiresAt: 'soon' }
+  const prompt = enrollmentPrompt({ ...names, url, binding: 'key' })
+  expect(prompt).toContain(`--url ${url} --profile ada${said ? ' --allow-plain-http' : ''} <<'CODE'`)
 })
