@@ -19,6 +19,8 @@ export const printOnly: ReadonlySet<string> = new Set([
   'whoami',
   'guide',
   'outbox list',
+  'task list',
+  'task show',
   'admin whoami',
   'admin history',
   'admin audit',
@@ -35,6 +37,8 @@ export const printOnly: ReadonlySet<string> = new Set([
   'admin environment show',
   'admin pairing list',
   'admin sessions list',
+  'admin task list',
+  'admin task show',
 ])
 
 export const printsOnly = (command: Command): boolean => printOnly.has(wordsOf(command).join(' '))

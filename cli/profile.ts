@@ -6,6 +6,7 @@
  * - `pending-<of the code>.pem`: a key that is being enrolled. Stored before the node is asked, so a lost answer costs
  *   nothing.
  * - `session.json`, `peers.json`: what the last commands learnt; shared by all processes of the profile.
+ * - `claims/`: which claims of tasks this profile took.
  * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock for each question that an `ask` waits for.
  *
  * Contract §12.
@@ -41,6 +42,7 @@ export function profilePaths(home: string, name: string) {
     peers: join(folder, 'peers.json'),
     pendingKey: (codeSha256: string) => join(folder, `pending-${codeSha256.slice(0, 16)}.pem`),
     key: (credentialId: string) => join(folder, `key-${credentialId}.pem`),
+    claims: join(folder, 'claims'),
     outbox: join(folder, 'outbox'),
     journal: join(folder, 'journal.jsonl'),
     lock: join(folder, 'listen.lock'),

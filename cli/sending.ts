@@ -31,9 +31,11 @@ export const inReplyTo = ['--in-reply-to <message_id>', 'the message that this o
 /** The fields of a message that the options decide. */
 export function messageFields({ type, expectsReplyBy }: SendingOptions, now: Date) {
   if (expectsReplyBy === undefined) return { type }
-  const at = 'at' in expectsReplyBy ? expectsReplyBy.at : after(now, expectsReplyBy.seconds)
-  return { type, expects_reply_by: at }
+  return { type, expects_reply_by: instantOf(expectsReplyBy, now) }
 }
+
+/** The instant that is meant, told now. */
+export const instantOf = (by: ReplyBy, now: Date): string => ('at' in by ? by.at : after(now, by.seconds))
 
 export const after = (now: Date, secondsLater: number): string =>
   new Date(now.getTime() + secondsLater * 1000).toISOString()
@@ -55,12 +57,13 @@ export async function tellSent(
   }
 }
 
-function idempotencyKey(text: string): string {
+export function idempotencyKey(text: string): string {
   if (/^[A-Za-z0-9_.:-]{8,128}$/.test(text)) return text
   throw invalid('It must be 8 to 128 letters, digits, and _ . : -')
 }
 
-function replyBy(text: string): ReplyBy {
+/** A duration from now, or a timestamp. */
+export function replyBy(text: string): ReplyBy {
   if (/^\d/.test(text) && !text.includes('T')) return { seconds: seconds(text) }
   const instant = new Date(text)
   if (Number.isNaN(instant.getTime()) || !/(Z|[+-]\d\d:\d\d)$/.test(text)) {

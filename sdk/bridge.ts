@@ -34,6 +34,7 @@ import { Messages } from './resources/messages.ts'
 import { Peers } from './resources/peers.ts'
 import { RecipientKeys } from './resources/recipient-keys.ts'
 import { Sessions } from './resources/sessions.ts'
+import { Tasks } from './resources/tasks.ts'
 import { memorySessions, SessionKeeper, type SessionStore } from './session.ts'
 import { parseBaseUrl } from './transport/address.ts'
 import { BridgeError } from './transport/failures.ts'
@@ -80,6 +81,7 @@ export class Bridge {
   readonly acknowledgements: Acknowledgements
   readonly recipientKeys: RecipientKeys
   readonly guides: Guides
+  readonly tasks: Tasks
   /** Who is who, looked up once and remembered. */
   readonly directory: Directory
   readonly #pool: Pool | undefined
@@ -133,6 +135,7 @@ export class Bridge {
     this.acknowledgements = new Acknowledgements(call, (ids) => this.#acknowledged.add(ids))
     this.recipientKeys = new RecipientKeys(call)
     this.guides = new Guides(call)
+    this.tasks = new Tasks(call)
     this.#listening = {
       inbox: this.inbox,
       bootstrap: this.bootstrap,

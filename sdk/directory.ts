@@ -89,6 +89,20 @@ export class Directory {
     return this.#addressOfPeer(await this.#peer(to, options), options)
   }
 
+  /** Names of the peers by id, as far as they are remembered; asks nobody. */
+  async rememberedNames(): Promise<ReadonlyMap<string, string>> {
+    const { peers } = await this.#options.store.load()
+    return new Map(peers.map(({ id, name }) => [id, name]))
+  }
+
+  /** The id of a peer, by name or id. @throws LocalError `peer_unknown` */
+  async peerId(to: string, options: CallOptions = {}): Promise<string> {
+    const { store } = this.#options
+    const known = await store.load()
+    const peer = this.#isFresh(known) ? find(known.peers, to) : undefined
+    return (peer ?? (await this.#peer(to, options))).id
+  }
+
   /** The conversation with somebody; undefined when there is none yet. @throws LocalError `peer_unknown` */
   async conversation(to: string, options: CallOptions = {}): Promise<string | undefined> {
     const known = await this.known(to)

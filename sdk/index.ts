@@ -20,6 +20,17 @@ export {
 } from './contract/agent/messages.ts'
 export type { Peer, RecipientKey } from './contract/agent/peers.ts'
 export type { Challenge, Session, SessionClosed, SessionPolicy } from './contract/agent/sessions.ts'
+export {
+  type Evidence,
+  type EvidenceKind,
+  evidenceKinds,
+  type Task,
+  type TaskEntry,
+  type TaskInput,
+  type TaskState,
+  type TaskTimeline,
+  taskStates,
+} from './contract/agent/tasks.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
 export type { Receipt } from './contract/events.ts'
 export {
@@ -86,6 +97,7 @@ export {
 export type { PageOptions } from './resources/call.ts'
 export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'
 export type { FollowOptions } from './resources/owner/following.ts'
+export type { HeldTask, TaskListOptions } from './resources/tasks.ts'
 export { blankSession, memorySessions, type SessionStore, type StoredSession } from './session.ts'
 export { type Device, encodeDevice } from './signing/device.ts'
 export {

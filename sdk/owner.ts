@@ -26,6 +26,7 @@ import { OwnerProjects } from './resources/owner/projects.ts'
 import { OwnerRecipientKeys } from './resources/owner/recipient-keys.ts'
 import { OwnerSignIn } from './resources/owner/sign-in.ts'
 import { OwnerTakeovers } from './resources/owner/takeovers.ts'
+import { OwnerTasks } from './resources/owner/tasks.ts'
 import { type Address, parseBaseUrl } from './transport/address.ts'
 import { LocalError } from './transport/failures.ts'
 import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
@@ -81,6 +82,7 @@ export class Owner {
   readonly messages: OwnerMessages
   readonly conversations: OwnerConversations
   readonly audit: OwnerAudit
+  readonly tasks: OwnerTasks
   /** As the node answered at sign-in; undefined after {@link Owner.resume}, where `signIn.current()` asks. */
   readonly session: OwnerSession | undefined
   readonly #parts: Parts
@@ -102,6 +104,7 @@ export class Owner {
     this.messages = new OwnerMessages(call)
     this.conversations = new OwnerConversations(call)
     this.audit = new OwnerAudit(call)
+    this.tasks = new OwnerTasks(call)
   }
 
   /**

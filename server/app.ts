@@ -34,6 +34,8 @@ import { peerRoutes } from './peers/routes.ts'
 import { projectOwnerRoutes } from './projects/owner-routes.ts'
 import { recipientKeyOwnerRoutes, recipientKeyRoutes } from './recipient-keys/routes.ts'
 import { sessionOwnerRoutes, sessionRoutes } from './sessions/routes.ts'
+import { taskOwnerRoutes } from './tasks/owner-routes.ts'
+import { taskRoutes } from './tasks/routes.ts'
 
 const maxHeaderBytes = 16 * 1024
 
@@ -125,6 +127,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     inboxRoutes(api, context)
     socketRoute(api, context)
     acknowledgementRoutes(api, context)
+    taskRoutes(api, context)
 
     ownerRoutes(api, context)
     administratorOwnerRoutes(api, context)
@@ -138,6 +141,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     recipientKeyOwnerRoutes(api, context)
     messageOwnerRoutes(api, context)
     auditOwnerRoutes(api, context)
+    taskOwnerRoutes(api, context)
   })
 }
 

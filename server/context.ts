@@ -14,6 +14,7 @@ import type { Throttle } from './identity/throttle.ts'
 import type { SignInDelays } from './owners/delays.ts'
 import type { Passwords } from './owners/password.ts'
 import type { OwnerWaits } from './owners/waits.ts'
+import type { LeaseClock } from './tasks/lease-clock.ts'
 
 export interface Context {
   readonly serverId: string
@@ -42,6 +43,8 @@ export interface Context {
   readonly receipts: Receipts
   readonly streams: Streams
   readonly presence: Presence
+  /** The time that claims run by. */
+  readonly leases: LeaseClock
   readonly offers: Offers
   readonly identities: Identities
   readonly throttle: Throttle

@@ -23,6 +23,7 @@ import { createWakeups } from './delivery/wakeups.ts'
 import { isEnvelopeKey } from './health/readiness.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
+import { startClaimReconciling } from './maintenance/claims.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
 import { startMaintenance } from './maintenance/schedule.ts'
 import { createSignInDelays } from './owners/delays.ts'
@@ -33,6 +34,7 @@ import { createOwnerWaits } from './owners/waits.ts'
 import { startRemovals } from './projects/removal.ts'
 import { openStore, type Store } from './store.ts'
 import { addressPath } from './store-files.ts'
+import { type LeaseClock, openLeaseClock } from './tasks/lease-clock.ts'
 
 export interface RunningServer {
   readonly url: string
@@ -52,6 +54,8 @@ export interface ServerChance {
   readonly random?: (bytes: number) => Buffer
   /** log2 of scrypt's N for new passwords; no setting of the program reaches it. */
   readonly passwordCost?: number
+  /** How much time passed, by which claims run; whatever becomes of the clock. */
+  readonly elapsedMs?: () => number
 }
 
 const graceMs = 10_000
@@ -80,6 +84,8 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
     })
     const passwords = createPasswords(random, chance.passwordCost)
+    const { elapsedMs = () => performance.now() } = chance
+    const leases = await openLeaseClock(store.writer.write, clock, elapsedMs)
     const context = createContext({
       config,
       clock,
@@ -88,6 +94,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       app,
       store,
       commits,
+      leases,
       stopping: stopping.signal,
     })
     if (!isEnvelopeKey(config.envelopeKeyFile)) {
@@ -116,10 +123,21 @@ interface Parts {
   readonly app: FastifyInstance
   readonly store: Store
   readonly commits: Commits
+  readonly leases: LeaseClock
   readonly stopping: AbortSignal
 }
 
-function createContext({ config, clock, random, passwords, app, store, commits, stopping }: Parts): Context {
+function createContext({
+  config,
+  clock,
+  random,
+  passwords,
+  app,
+  store,
+  commits,
+  leases,
+  stopping,
+}: Parts): Context {
   const monotonicMs = () => performance.now()
   return {
     serverId: store.serverId,
@@ -140,6 +158,7 @@ function createContext({ config, clock, random, passwords, app, store, commits, 
     receipts: createReceipts(),
     streams: createStreams(monotonicMs),
     presence: createPresence(clock, config.maxWaits),
+    leases,
     offers: createOffers(),
     identities: createIdentities(store.reader.read),
     throttle: createThrottle(monotonicMs, config),

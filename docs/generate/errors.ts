@@ -12,8 +12,6 @@ import { describe } from './schemas.ts'
  * page takes a code off the list as soon as the server throws it.
  */
 export const reserved: Partial<Record<ErrorCode, string>> = {
-  claim_held: 'tasks',
-  claim_lost: 'tasks',
   offer_expired: 'transfers',
   package_removed: 'packages',
   receipt_mismatch: 'transfers',

@@ -9,6 +9,7 @@ import { judgeClaim, stateOf } from '../../server/enrollments/rules.ts'
 import { Fault } from '../../server/fault.ts'
 import { projectMoves } from '../../server/projects/rules.ts'
 import { decideStart, requireReplacementRoom } from '../../server/sessions/rules.ts'
+import { causes, taskEvents, transitions } from '../../server/tasks/rules.ts'
 import { endpointLink } from './api.ts'
 import { connectionTable } from './connections.ts'
 import { code, page, table } from './markdown.ts'
@@ -43,10 +44,15 @@ export function statesPage(): string {
     '## Session',
     '`active` → `closed` (by the agent) or `fenced` (replaced, agent disabled, credential revoked). Both are final. An agent has at most one active session; `generation` rises by one with each new one and never falls.',
     startTable(),
-    `An active session is alive while a wait of it is open, and for ${limits.sessionAliveSeconds} seconds after its last contact. Replacements within ${limits.sessionReplacementWindowSeconds / 60} minutes: ${replacementWords()}`,
+    `An active session is alive while a wait of it is open, while a claim of it is not over, and for ${limits.sessionAliveSeconds} seconds after its last contact. Replacements within ${limits.sessionReplacementWindowSeconds / 60} minutes: ${replacementWords()}`,
     '## Message',
     messageTable(),
     'An acknowledged message is never offered again. There is no state "read" or "delivered": the service cannot know.',
+    '## Task',
+    'A new task is `open`. Each cell is the next state, or the refusal; `—` stands where a state holds no claim, so that none can expire in it. Before the table is asked, what a holder does is refused with `claim_lost` when its claim generation or session generation is not that of the last claim, or when that claim expired or was given back.',
+    taskTable(),
+    `Who: ${taskCauses()}. \`expire\` is the server's clock. That the work of a \`cancelled\` task has stopped may be said from any session of the assignee that names the last claim generation.`,
+    'Ending a task that is `cancel_requested` with a result or a failure is accepted: the truth wins.',
     '## Connection',
     'What `connection` says of an agent, here with its clock standing still at the moment of asking.',
     connectionTable(),
@@ -151,15 +157,17 @@ function startTable(): string {
     client_name: 'client',
     last_contact_at: now.toISOString(),
   }
-  const unscheduled = { hasOpenWait: false, mode: null, intervalSeconds: null }
+  const unscheduled = { hasOpenWait: false, holdsClaim: false, mode: null, intervalSeconds: null }
   const lately = { lastContactAt: ago(limits.sessionAliveSeconds - 1).toISOString(), ...unscheduled }
   const longAgo = { lastContactAt: ago(limits.sessionAliveSeconds).toISOString(), ...unscheduled }
   const waiting = { ...longAgo, hasOpenWait: true }
+  const holding = { ...longAgo, holdsClaim: true }
   const scheduled = { ...longAgo, mode: 'short_poll' as const, intervalSeconds: 60 }
   const standings = [
     ['none', undefined, longAgo],
     [`alive: contact ${limits.sessionAliveSeconds - 1} seconds ago`, active, lately],
     ['alive: an open wait', active, waiting],
+    ['alive: a claim that it holds', active, holding],
     ['alive: a declared schedule that has not run out twice', active, scheduled],
     [`not alive: contact ${limits.sessionAliveSeconds} seconds ago, no wait`, active, longAgo],
   ] as const
@@ -191,6 +199,36 @@ function replacementWords(): string {
   const allowed = [0, 1, 2, 3, 4, 5].find((recent) => answer(recent).startsWith('refused'))
   if (allowed === undefined) throw new Error('replacements are not limited any more')
   return `${allowed} succeed, the next is ${answer(allowed)}.`
+}
+
+function taskTable(): string {
+  const states = Object.keys(transitions) as (keyof typeof transitions)[]
+  const rows = taskEvents.map((event) => [
+    code(event),
+    ...states.map((state) => {
+      const cell = transitions[state][event]
+      if ('never' in cell) return '—'
+      if ('refused' in cell) return `refused: ${code(cell.refused)}`
+      return 'exhausted' in cell
+        ? `${code(cell.next)}; ${code(cell.exhausted)} when attempts are used up`
+        : code(cell.next)
+    }),
+  ])
+  return table(['event \\ state', ...states.map(code)], rows)
+}
+
+function taskCauses(): string {
+  const words = {
+    assignee: 'the assignee',
+    holder: 'the assignee that holds the claim',
+    creator: 'the creator, or the owner',
+    clock: '',
+  }
+  const by = Map.groupBy(
+    taskEvents.filter((event) => causes[event] !== 'clock'),
+    (event) => causes[event],
+  )
+  return [...by].map(([cause, events]) => `${events.map(code).join(', ')} by ${words[cause]}`).join('; ')
 }
 
 const messageTable = (): string =>

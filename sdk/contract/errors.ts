@@ -103,7 +103,11 @@ export const errors = {
     retry: 'never',
     meaning: 'The resource is in a state that does not allow this. details.state names it.',
   },
-  claim_held: { status: 409, retry: 'after-delay', meaning: 'Another session holds the claim.' },
+  claim_held: {
+    status: 409,
+    retry: 'after-delay',
+    meaning: 'The task is claimed; details.holder and details.expires_at tell by whom and until when.',
+  },
   claim_lost: {
     status: 409,
     retry: 'never',

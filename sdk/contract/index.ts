@@ -7,15 +7,18 @@
  * - administrator: a person whom the owner lets in to some projects.
  * - agent: an identity in one project. It holds credentials and at most one active session.
  * - binding: how a credential proves itself: `key` signs, `device` signs and names its machine, `legacy` shows a secret.
+ * - claim: an agent's hold of a task. It expires unless renewed; its generation rises by one with each.
  * - connected, listening now: what the service observed; neither proves that a model has read anything.
  * - conversation: an ordered list of messages between two agents, or between an agent and the owner.
  * - enrolment: a single-use code by which an agent's own key pair becomes its credential.
+ * - evidence: what shows that a task's result is so: a commit, a file's hash, a command and its exit code.
  * - fence: end a session for good so that nothing of it can succeed any more.
  * - generation: rises by one with each new session of an agent; a smaller one is stale.
  * - inbox: the stored messages for an agent that are not acknowledged.
  * - offer (of a message): the bytes of a message were handed to the recipient's connection.
  * - owner: the person whose node it is. `/api/admin` is the owner's API.
  * - pairing: permission of two agents of a project to communicate.
+ * - task: one piece of work that an agent or the owner gives to one agent.
  * - stored: committed to disk; what a 200 to a send means, and no more.
  */
 import { bootstrap } from './agent/bootstrap.ts'
@@ -27,6 +30,7 @@ import { peers } from './agent/peers.ts'
 import { recipientKeys } from './agent/recipient-keys.ts'
 import { sessions } from './agent/sessions.ts'
 import { streams } from './agent/streams.ts'
+import { tasks } from './agent/tasks.ts'
 import type { EndpointSpec } from './endpoint.ts'
 import { health } from './health.ts'
 import { administrators } from './owner/administrators.ts'
@@ -39,6 +43,7 @@ import { conversations as ownerConversations, messages as ownerMessages } from '
 import { pairings } from './owner/pairings.ts'
 import { projects } from './owner/projects.ts'
 import { signIn } from './owner/sign-in.ts'
+import { tasks as ownerTasks } from './owner/tasks.ts'
 import { connectionMode } from './presence.ts'
 
 export const contract = {
@@ -55,6 +60,7 @@ export const contract = {
   inbox,
   acknowledgements,
   streams,
+  tasks,
   owner: {
     signIn,
     administrators,
@@ -69,6 +75,7 @@ export const contract = {
     messages: ownerMessages,
     conversations: ownerConversations,
     audit,
+    tasks: ownerTasks,
   },
 } as const
 

@@ -1,7 +1,7 @@
 /**
  * Every number of the protocol, named once. Sizes are bytes of UTF-8, durations carry their unit.
  *
- * Spec §8; contract §1 to §7.
+ * Spec §8; contract §1 to §8.
  */
 export const limits = {
   jsonBodyBytes: 256 * 1024,
@@ -60,6 +60,16 @@ export const limits = {
   ratePerSecond: 50,
   rateBurst: 100,
   failedAuthPerMinute: 10,
+
+  taskTitleChars: 200,
+  taskInstructionsBytes: 64 * 1024,
+  taskResultBytes: 64 * 1024,
+  taskReasonBytes: 2 * 1024,
+  taskNoteBytes: 4 * 1024,
+  evidenceItems: 32,
+  evidenceBytes: 4 * 1024,
+  claimTtlSeconds: { min: 30, max: 3600, default: 300 },
+  taskAttempts: { min: 1, max: 20, default: 3 },
 
   messageBudget: 60,
   messageBudgetWindowSeconds: 600,

@@ -48,14 +48,18 @@ export const Sequence = Type.Integer({ minimum: 0, maximum: limits.sequenceMax }
 export const Text = (maxBytes: number, minLength = 0) =>
   Type.String({ minLength, 'x-max-bytes': maxBytes, 'x-well-formed': true })
 
-/** One line of 1..80 characters that neither starts nor ends with a space and holds no control character. */
-export const Name = Type.String({
-  minLength: 1,
-  maxLength: limits.nameChars,
-  pattern:
-    '^[^\\s\\u0000-\\u001f\\u007f-\\u009f](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$',
-  'x-well-formed': true,
-})
+/** One line that neither starts nor ends with a space and holds no control character. */
+export const Line = (maxLength: number) =>
+  Type.String({
+    minLength: 1,
+    maxLength,
+    pattern:
+      '^[^\\s\\u0000-\\u001f\\u007f-\\u009f](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$',
+    'x-well-formed': true,
+  })
+
+/** A name of 1..80 characters. */
+export const Name = Line(limits.nameChars)
 
 export const Empty = named('Empty', Strict({}))
 

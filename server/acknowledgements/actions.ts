@@ -73,7 +73,8 @@ async function acknowledgeFor(
 /** Each sender that has a stream open hears of its own messages. */
 function tellSenders(context: Context, tx: Tx, found: readonly store.Found[]): void {
   const acknowledged_at = tx.nowIso
-  for (const [sender, messages] of Map.groupBy(found, (each) => each.sender_agent_id)) {
+  const sent = found.filter(({ sender_kind }) => sender_kind === 'agent')
+  for (const [sender, messages] of Map.groupBy(sent, (each) => each.sender_agent_id)) {
     if (sender === null) continue
     const receipts = messages.map(({ id }) => ({ message_id: id, acknowledged_at }))
     tx.afterCommit(() => context.receipts.publish(sender, receipts))

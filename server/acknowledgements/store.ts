@@ -7,13 +7,14 @@ export type Recipient = { readonly agentId: string } | { readonly ownerOf: strin
 export interface Found {
   readonly id: string
   readonly acknowledged_at: string | null
+  readonly sender_kind: 'agent' | 'owner' | 'system'
   readonly sender_agent_id: string | null
 }
 
 export async function findAddressed(tx: Tx, recipient: Recipient, ids: readonly string[]): Promise<Found[]> {
   const named = tx.db
     .selectFrom('messages')
-    .select(['id', 'acknowledged_at', 'sender_agent_id'])
+    .select(['id', 'acknowledged_at', 'sender_kind', 'sender_agent_id'])
     .where('id', 'in', ids)
   return 'agentId' in recipient
     ? named.where('inbox_agent_id', '=', recipient.agentId).execute()

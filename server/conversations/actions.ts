@@ -28,7 +28,8 @@ export function openConversation(
   )
 }
 
-async function openWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<Conversation> {
+/** @throws not_found, project_paused, pairing_disabled, state_conflict */
+export async function openWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<Conversation> {
   const pairing = await findPairing(tx.db, agent.project_id, agent.agent_id, peerId)
   if (pairing === undefined) throw new Fault('not_found')
   requireProjectActive(agent.project_state)

@@ -251,6 +251,49 @@ export interface MaintenanceRow {
   looked_at: string
 }
 
+export interface TaskRow {
+  id: string
+  project_id: string
+  conversation_id: string
+  creator_kind: 'agent' | 'owner'
+  creator_agent_id: string | null
+  creator_name: string
+  assignee_agent_id: string
+  title: string
+  state: 'open' | 'claimed' | 'cancel_requested' | 'completed' | 'failed' | 'declined' | 'cancelled'
+  attempts: number
+  max_attempts: number
+  claim_ttl_seconds: number
+  due_at: string | null
+  claim_generation: number
+  claim_session_id: string | null
+  claim_session_generation: number | null
+  claimed_at: string | null
+  claim_ends_at: string | null
+  claim_end: 'finished' | 'released' | 'expired' | null
+  cancel_requested_at: string | null
+  cancelled_by_kind: 'agent' | 'owner' | null
+  cancelled_by_agent_id: string | null
+  cancelled_by_name: string | null
+  cancel_reason: string | null
+  stop_confirmed_at: string | null
+  progress_note: string | null
+  progress_percent: number | null
+  progress_at: string | null
+  outcome_kind: 'completed' | 'failed' | 'attempts_exhausted' | 'declined' | null
+  outcome_at: string | null
+  created_at: string
+  updated_at: string
+  instructions: string
+  outcome_result: string | null
+  outcome_evidence: string | null
+}
+
+export interface LeaseClockRow {
+  one: 1
+  offset_ms: number
+}
+
 export interface MigrationRow {
   number: number
   name: string
@@ -281,5 +324,7 @@ export interface Tables {
   challenges: ChallengeRow
   takeovers: TakeoverRow
   maintenance: MaintenanceRow
+  tasks: TaskRow
+  lease_clock: LeaseClockRow
   schema_migrations: MigrationRow
 }

@@ -12,6 +12,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type InboxRead, type PageSize, readInbox } from '../inbox/actions.ts'
+import { ringable } from './bell.ts'
 
 interface Poll {
   readonly caller: AgentCaller
@@ -74,49 +75,6 @@ async function waitFor(context: Context, wait: Wait, first: InboxRead): Promise<
 
 const untilDue = ({ nextDueAt }: InboxRead, now: Date): number =>
   nextDueAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, nextDueAt.getTime() - now.getTime())
-
-/** Waits that end by a wake-up, by time, when the client has gone, or when the server stops. */
-function ringable(context: Context, agentId: string, request: FastifyRequest) {
-  let rung = false
-  let over = context.stopping.aborted
-  let wake: (() => void) | undefined
-  const ring = () => {
-    rung = true
-    wake?.()
-  }
-  const end = () => {
-    over = true
-    wake?.()
-  }
-  const unsubscribe = context.wakeups.subscribe(agentId, ring)
-  request.raw.socket.once('close', end)
-  context.stopping.addEventListener('abort', end)
-  return {
-    isOver: () => over,
-    isRung: () => rung,
-    hush() {
-      rung = false
-    },
-    async ring(ms: number) {
-      if (!rung && !over) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, Math.min(ms, limits.inboxWaitSeconds * 1000))
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-      }
-      rung = false
-      wake = undefined
-    },
-    close() {
-      unsubscribe()
-      request.raw.socket.off('close', end)
-      context.stopping.removeEventListener('abort', end)
-    },
-  }
-}
 
 /**
  * Tells once whether the answer's bytes reached the operating system before the connection closed. An answer that

@@ -2,7 +2,7 @@
  * What the service observed of each agent: contact and open waits. It dies with the process.
  *
  * - Connected: authorized contact within 60 seconds.
- * - Listening now: a wait is open, or the last one ended less than 5 seconds ago.
+ * - Listening now: a wait for messages is open, or the last one ended less than 5 seconds ago.
  * - Neither says that a model has read anything.
  *
  * Spec §1; contract §6.
@@ -14,6 +14,8 @@ import { Fault } from '../fault.ts'
 interface Observed {
   lastContact: Date | undefined
   waits: number
+  /** Of the waits, those that hear messages. */
+  listens: number
   lastWaitEnded: Date | undefined
   /** When the database was last told of contact, and of which session. */
   renewed: { readonly sessionId: string; readonly atMs: number } | undefined
@@ -32,8 +34,8 @@ export interface Presence {
   touch(agentId: string, sessionId: string, now: Date): boolean
   /** Observed activity of an agent whose right to it stands: a listener that answered. */
   seen(agentId: string, now: Date): void
-  /** Open a wait; the returned function ends it. @throws wait_limit, capacity_reached */
-  openWait(agentId: string, sessionId: string): () => void
+  /** Open a wait; the returned function ends it. One for tasks takes its place but listens to no messages. @throws wait_limit, capacity_reached */
+  openWait(agentId: string, sessionId: string, waitsFor?: 'messages' | 'tasks'): () => void
   hasOpenWait(agentId: string): boolean
   /** The sessions that hold a wait. */
   waitingSessions(): string[]
@@ -65,15 +67,16 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
   const observe = (agentId: string): Observed => {
     const known = agents.get(agentId)
     if (known) return known
-    const fresh = { lastContact: undefined, waits: 0, lastWaitEnded: undefined, renewed: undefined }
+    const fresh = { ...unobserved }
     agents.set(agentId, fresh)
     return fresh
   }
 
-  const closeWait = (agentId: string, sessionId: string) => {
+  const closeWait = (agentId: string, sessionId: string, heard: 0 | 1) => {
     const agent = observe(agentId)
     agent.waits -= 1
-    agent.lastWaitEnded = clock()
+    agent.listens -= heard
+    if (heard === 1) agent.lastWaitEnded = clock()
     openWaits -= 1
     const session = sessionWaits.get(sessionId)
     if (session === undefined) return
@@ -97,7 +100,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
     seen(agentId, now) {
       observe(agentId).lastContact = now
     },
-    openWait(agentId, sessionId) {
+    openWait(agentId, sessionId, waitsFor = 'messages') {
       const session = sessionWaits.get(sessionId) ?? { agentId, held: 0 }
       if (session.held >= limits.waitsPerSession) {
         throw new Fault('wait_limit', { details: { limit: limits.waitsPerSession }, retryAfterMs: 1000 })
@@ -107,11 +110,14 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       }
       session.held += 1
       sessionWaits.set(sessionId, session)
-      observe(agentId).waits += 1
+      const heard = waitsFor === 'messages' ? 1 : 0
+      const agent = observe(agentId)
+      agent.waits += 1
+      agent.listens += heard
       openWaits += 1
       let open = true
       return () => {
-        if (open) closeWait(agentId, sessionId)
+        if (open) closeWait(agentId, sessionId, heard)
         open = false
       }
     },
@@ -138,19 +144,23 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
   }
 }
 
-const observedOwner = (lastContact: Date | undefined): Observed => ({
-  lastContact,
+const unobserved: Observed = {
+  lastContact: undefined,
   waits: 0,
+  listens: 0,
   lastWaitEnded: undefined,
   renewed: undefined,
-})
+}
+
+const observedOwner = (lastContact: Date | undefined): Observed => ({ ...unobserved, lastContact })
 
 const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
 
 function describe(agent: Observed | undefined, stored: StoredContact | undefined, now: Date): Connection {
   const open = (agent?.waits ?? 0) > 0
   const ended = agent?.lastWaitEnded
-  const listening = open || (ended !== undefined && within(limits.listeningGraceSeconds, ended, now))
+  const hears = (agent?.listens ?? 0) > 0
+  const listening = hears || (ended !== undefined && within(limits.listeningGraceSeconds, ended, now))
   const last = agent?.lastContact?.toISOString() ?? stored?.last_contact_at ?? null
   return {
     connected: open || (last !== null && within(limits.connectedSeconds, new Date(last), now)),

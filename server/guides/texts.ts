@@ -63,30 +63,51 @@ credential was revoked: only your owner can help.
 
   tasks: `# Tasks
 
-This server does not keep tasks with claims yet. Work is handed over as a question and reported as a result, which both
-sides can look up again.
+A task is one piece of work for one agent. You claim it for a while, keep the claim while you work, and end it with a result
+and evidence. If you crash, the claim is over after a while and the task is open again.
 
 ${provenance}
 
-1. Hand over one piece of work, with everything that is needed to do it, and wait for the answer:
+1. Give work to a peer, with everything that is needed to do it. You are told by messages when it is claimed and how it ends.
 
 \`\`\`sh
-bridge send "$PEER" --type question 'Please count the lines of README.md and tell me the number.'
+bridge task create "$PEER" 'Count the lines' 'Count the lines of README.md with wc -l and tell me the number.'
+bridge task list --role creator
 \`\`\`
 
-2. Take work: read it, do it, report, and only then acknowledge. If you stop in between, it is offered again.
+2. Take work: see what is open for you, read it, claim it. A claim lasts five minutes unless the task says otherwise.
 
 \`\`\`sh
-bridge listen --once --timeout 5
-bridge reply "$MESSAGE_ID" --type result 'README.md has 90 lines (wc -l).'
-bridge ack "$MESSAGE_ID"
+bridge task list --role assignee --state open
+bridge task show "$TASK_ID"
+bridge task claim "$TASK_ID"
 \`\`\`
 
-3. See what is owed, by you and to you:
+3. While you work, renew before the claim is over, and tell how far you are.
 
 \`\`\`sh
-bridge status
+bridge task renew "$TASK_ID"
+bridge task progress "$TASK_ID" 'counted half of it' --percent 50
 \`\`\`
+
+4. End it with what you found and what shows it: command (with its exit code), file (hashed here), commit, url or text.
+
+\`\`\`sh
+bridge task complete "$TASK_ID" 'README.md has 90 lines.' --evidence 'command:wc -l README.md' --exit-code 0 --evidence "file:$FILE"
+bridge task show "$TASK_ID"
+\`\`\`
+
+Instead: bridge task decline (you will not do it), bridge task release (somebody may try again), bridge task fail (it cannot
+be done). Never complete what you have not done.
+
+What a refusal means:
+
+- claim_held, exit 7: somebody is at work on it; the message says until when. Take another task.
+- claim_lost, exit 11: your claim is over or was taken by another. Stop the work at once; nothing of it counts any more.
+- state_conflict, exit 7: the task is in another state than you think; bridge task show tells which.
+- "is to be cancelled": stop the work, then bridge task stopped confirms it.
+- project_paused, pairing_disabled, exit 7: nothing new may begin; what you hold you may finish.
+- not_permitted, exit 5: it is not yours to do; the assignee works, the creator cancels.
 `,
 
   transfers: `# Transfers

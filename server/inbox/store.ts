@@ -14,10 +14,12 @@ import type { Tx } from '../database/transaction.ts'
 
 type Db = Kysely<Tables>
 
-/** The pair of a peer message may be disabled; the owner's and the service's messages have none. */
+/**
+ * The pair of a peer message may be disabled, and of what the service tells of the two; what names no agent has none.
+ */
 const pairIsOpen = sql<boolean>`not exists (
   select 1 from pairings
-  where messages.sender_kind = 'agent' and pairings.enabled = 0
+  where messages.sender_agent_id is not null and pairings.enabled = 0
     and pairings.agent_a = min(messages.sender_agent_id, messages.inbox_agent_id)
     and pairings.agent_b = max(messages.sender_agent_id, messages.inbox_agent_id))`
 

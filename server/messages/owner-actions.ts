@@ -85,21 +85,21 @@ async function conversationFor(
   caller: OwnerCaller,
   { projectId, agentId, conversationId }: Where,
 ): Promise<string> {
-  if (conversationId === undefined) {
-    const existing = await findOwnerConversation(tx.db, agentId)
-    return existing?.id ?? openOwnerConversation(tx, caller, projectId, agentId)
-  }
+  if (conversationId === undefined) return ownerConversation(tx, caller, projectId, agentId)
   const row = await findInProject(tx.db, projectId, conversationId)
   if (row === undefined || (row.agent_a !== agentId && row.agent_b !== agentId)) throw new Fault('not_found')
   return row.id
 }
 
-async function openOwnerConversation(
+/** The owner's conversation with an agent, opened where there is none. */
+export async function ownerConversation(
   tx: Tx,
   caller: OwnerCaller,
   projectId: string,
   agentId: string,
 ): Promise<string> {
+  const existing = await findOwnerConversation(tx.db, agentId)
+  if (existing !== undefined) return existing.id
   const shape = { project_id: projectId, kind: 'owner' as const, agent_a: agentId, agent_b: null }
   const id = await insertConversation(tx, shape)
   await recordAudit(tx, {

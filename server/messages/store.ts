@@ -27,6 +27,8 @@ export interface NewMessage
   > {
   /** Undefined: the message begins a thread of its own. */
   readonly root_id: string | undefined
+  /** The task that the service tells of. */
+  readonly task_id?: string
 }
 
 const nextSequence = prepared<{ id: string }>()((db, p) =>
@@ -78,7 +80,7 @@ export async function insertMessage(tx: Tx, message: NewMessage): Promise<Messag
     sequence: counted.last_sequence,
     inbox_agent_id: message.recipient_kind === 'agent' ? message.recipient_agent_id : null,
     root_id: message.root_id ?? id,
-    task_id: null,
+    task_id: message.task_id ?? null,
     transfer_id: null,
     created_at: tx.nowIso,
     offers: 0,
@@ -188,7 +190,8 @@ export const toMessage = (row: MessageRow): Message => ({
   sequence: row.sequence,
   sender: {
     kind: row.sender_kind,
-    ...(row.sender_agent_id !== null && { agent_id: row.sender_agent_id }),
+    // Beside the service stands the agent whose pair the message belongs to: that one did not send it.
+    ...(row.sender_kind === 'agent' && row.sender_agent_id !== null && { agent_id: row.sender_agent_id }),
     name: row.sender_name,
   },
   recipient: { kind: row.recipient_kind },

@@ -97,6 +97,8 @@ const projectAdministrators: Removal = (tx, projectId) =>
 const project: Removal = (tx, projectId) => run(tx, sql`delete from projects where id = ${projectId}`)
 
 export const removals: Record<keyof Tables, Removal | typeof stays> = {
+  // First: an expired claim is told by messages for as long as its task is there.
+  tasks: byProject('tasks'),
   idempotency,
   messages,
   conversations: byProject('conversations'),
@@ -122,6 +124,7 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   owner_sessions: stays,
   replay_floor: stays,
   maintenance: stays,
+  lease_clock: stays,
   schema_migrations: stays,
 }
 

@@ -9,6 +9,7 @@ import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { insertPairing } from '../pairings/store.ts'
 import { getPolicy } from '../projects/store.ts'
+import { holdsClaim } from '../tasks/store.ts'
 import { requireChallenge } from './challenges.ts'
 import { fence } from './fencing.ts'
 import { decideStart, type Liveness, requireReplacementRoom } from './rules.ts'
@@ -25,7 +26,7 @@ export function startSession(context: Context, caller: AgentCaller, input: Sessi
       instance_id: input.instance_id,
       binding: agent.binding,
     }
-    const start = decideStart(active, newcomer, livenessOf(context, agent, active, tx.now), tx.now)
+    const start = decideStart(active, newcomer, await livenessOf(context, tx, agent, active), tx.now)
     const session =
       start === 'resume' && active !== undefined
         ? await resume(tx, agent, active)
@@ -45,12 +46,19 @@ export function startSession(context: Context, caller: AgentCaller, input: Sessi
   })
 }
 
-function livenessOf(context: Context, agent: Admitted, active: SessionRow | undefined, now: Date): Liveness {
-  const observed = context.presence.connection(agent.agent_id, now, undefined).last_contact_at ?? ''
+async function livenessOf(
+  context: Context,
+  tx: Tx,
+  agent: Admitted,
+  active: SessionRow | undefined,
+): Promise<Liveness> {
+  const leaseNow = context.leases.at(tx.now).toISOString()
+  const observed = context.presence.connection(agent.agent_id, tx.now, undefined).last_contact_at ?? ''
   const stored = active?.last_contact_at ?? ''
   return {
     lastContactAt: observed > stored ? observed : stored,
     hasOpenWait: context.presence.hasOpenWait(agent.agent_id),
+    holdsClaim: active !== undefined && (await holdsClaim(tx.db, active.id, leaseNow)),
     mode: active?.contact_mode ?? null,
     intervalSeconds: active?.contact_interval_seconds ?? null,
   }

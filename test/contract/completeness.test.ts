@@ -49,6 +49,19 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'inbox.read': 'listen',
   'inbox.list': 'inbox',
   'acknowledgements.create': 'ack',
+  'tasks.create': 'task create',
+  'tasks.list': 'task list',
+  'tasks.get': 'task show',
+  'tasks.timeline': 'task show',
+  'tasks.claim': 'task claim',
+  'tasks.renew': 'task renew',
+  'tasks.progress': 'task progress',
+  'tasks.complete': 'task complete',
+  'tasks.fail': 'task fail',
+  'tasks.release': 'task release',
+  'tasks.decline': 'task decline',
+  'tasks.cancel': 'task cancel',
+  'tasks.stopped': 'task stopped',
   'streams.events': 'listen',
   'streams.socket': 'listen',
 
@@ -101,6 +114,11 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'owner.audit.get': 'admin audit',
   'owner.audit.node': 'admin audit',
   'owner.audit.events': 'admin audit',
+  'owner.tasks.create': 'admin task create',
+  'owner.tasks.list': 'admin task list',
+  'owner.tasks.get': 'admin task show',
+  'owner.tasks.timeline': 'admin task show',
+  'owner.tasks.cancel': 'admin task cancel',
 }
 
 const ids = endpoints.map(({ id }) => id as EndpointId)

@@ -13,6 +13,7 @@ const baseUrl = 'http://127.0.0.1:1'
 const id = '01890000-0000-7000-8000-000000000000'
 const password = 'correct horse battery staple'
 const page = { limit: 1 }
+const held = { id, claim: { generation: 1, session_generation: 1 } }
 const recipient = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
 
 export interface People {
@@ -56,6 +57,22 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'inbox.read': ({ bridge }) => bridge.inbox.read({ waitSeconds: 0 }),
   'inbox.list': ({ bridge }) => bridge.inbox.list(page),
   'acknowledgements.create': ({ bridge }) => bridge.acknowledgements.create([id]),
+  'tasks.create': ({ bridge }) =>
+    bridge.tasks.create({ assignee_agent_id: id, title: 'count', instructions: 'count the lines' }),
+  'tasks.list': ({ bridge }) =>
+    bridge.tasks.list({ ...page, state: 'open', role: 'assignee', waitSeconds: 1 }),
+  'tasks.get': ({ bridge }) => bridge.tasks.get(id),
+  'tasks.timeline': ({ bridge }) => bridge.tasks.timeline(id, page),
+  'tasks.claim': ({ bridge }) => bridge.tasks.claim(id),
+  'tasks.renew': ({ bridge }) => bridge.tasks.renew(held),
+  'tasks.progress': ({ bridge }) => bridge.tasks.progress(held, { note: 'half', percent: 50 }),
+  'tasks.complete': ({ bridge }) =>
+    bridge.tasks.complete(held, { result: '42', evidence: [{ kind: 'text', value: 'wc -l' }] }),
+  'tasks.fail': ({ bridge }) => bridge.tasks.fail(held, { reason: 'no such file' }),
+  'tasks.release': ({ bridge }) => bridge.tasks.release(held, { reason: 'no time' }),
+  'tasks.decline': ({ bridge }) => bridge.tasks.decline(id, { reason: 'not mine' }),
+  'tasks.cancel': ({ bridge }) => bridge.tasks.cancel(id, { reason: 'not needed' }),
+  'tasks.stopped': ({ bridge }) => bridge.tasks.stopped(held),
   'streams.events': { none: 'bridge.listen() opens it by itself: test/sdk/delivery' },
   'streams.socket': { none: 'bridge.listen() opens it by itself: test/sdk/delivery' },
 
@@ -109,6 +126,12 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'owner.audit.get': ({ owner }) => owner.audit.get(id, id),
   'owner.audit.node': ({ owner }) => owner.audit.node({ order: 'newest_first' }),
   'owner.audit.events': ({ owner }) => owner.audit.events(id, { waitSeconds: 0 }),
+  'owner.tasks.create': ({ owner }) =>
+    owner.tasks.create(id, { assignee_agent_id: id, title: 'count', instructions: 'count the lines' }),
+  'owner.tasks.list': ({ owner }) => owner.tasks.list(id, { ...page, state: 'open', assigneeAgentId: id }),
+  'owner.tasks.get': ({ owner }) => owner.tasks.get(id, id),
+  'owner.tasks.timeline': ({ owner }) => owner.tasks.timeline(id, id, page),
+  'owner.tasks.cancel': ({ owner }) => owner.tasks.cancel(id, id, { reason: 'not needed' }),
 }
 
 /** A node that notes what it is asked, says that it is a bridge, and refuses everything else for good. */

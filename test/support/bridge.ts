@@ -81,6 +81,7 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
 /** Passwords cost next to nothing: most tests only want an owner. */
 const chance = ({ random, passwordCost = 4 }: BridgeOptions, clock: TestClock): ServerChance => ({
   clock,
+  elapsedMs: clock.elapsedMs,
   ...(random && { random }),
   passwordCost,
 })

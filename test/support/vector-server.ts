@@ -62,9 +62,13 @@ function standingClock(start: Date): TestClock {
     advance(seconds: number) {
       now = new Date(now.getTime() + seconds * 1000)
     },
+    step(seconds: number) {
+      now = new Date(now.getTime() + seconds * 1000)
+    },
     set(to: Date) {
       now = to
     },
+    elapsedMs: () => performance.now(),
   })
 }
 

@@ -48,6 +48,7 @@ test.each(guideTopics)(
     const file = join(home.folder, 'notes.txt')
     writeFileSync(file, 'one line\n')
     const question = storedId(await hugo.bridge('send', 'gina', '--type', 'question', 'Which branch?'))
+    const task = await hugo.lines<{ id: string }>('task', 'create', 'gina', 'Count', 'Count the lines.')
     const env = {
       PATH: process.env.PATH,
       HOME: home.folder,
@@ -57,6 +58,7 @@ test.each(guideTopics)(
       PROGRAM: program,
       PEER: 'hugo',
       MESSAGE_ID: question,
+      TASK_ID: task[0]?.id,
       FILE: file,
     }
     for (const block of blocks) {

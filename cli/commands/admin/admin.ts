@@ -42,6 +42,10 @@ import { listSessionsCommand } from './sessions/list.ts'
 import { revokeSessionCommand } from './sessions/revoke.ts'
 import { setupCommand } from './setup.ts'
 import { takeoverCommand } from './takeover.ts'
+import { cancelTaskCommand } from './task/cancel.ts'
+import { createTaskCommand } from './task/create.ts'
+import { listTasksCommand } from './task/list.ts'
+import { showTaskCommand } from './task/show.ts'
 import { whoamiCommand } from './whoami.ts'
 
 export function adminCommand(context: CliContext): Command {
@@ -66,6 +70,7 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(historyCommand(context))
     .addCommand(ackCommand(context))
     .addCommand(auditCommand(context))
+    .addCommand(taskGroup(context))
 }
 
 const sessionsGroup = (context: CliContext): Command =>
@@ -124,6 +129,14 @@ const enrollmentGroup = (context: CliContext): Command =>
     .addCommand(listEnrollmentsCommand(context))
     .addCommand(showEnrollmentCommand(context))
     .addCommand(revokeEnrollmentCommand(context))
+
+const taskGroup = (context: CliContext): Command =>
+  group('task', 'bridge admin task list')
+    .description('Tasks: give work to agents, see how it goes, cancel it.')
+    .addCommand(createTaskCommand(context))
+    .addCommand(listTasksCommand(context))
+    .addCommand(showTaskCommand(context))
+    .addCommand(cancelTaskCommand(context))
 
 const credentialGroup = (context: CliContext): Command =>
   group('credential', 'bridge admin credential list')

@@ -33,6 +33,8 @@ import { sql as m026 } from './026_administrators.ts'
 import { sql as m027 } from './027_audit_filters.ts'
 import { sql as m028 } from './028_project_deletion.ts'
 import { sql as m029 } from './029_maintenance.ts'
+import { sql as m030 } from './030_tasks.ts'
+import { sql as m031 } from './031_lease_clock.ts'
 
 export interface Migration {
   readonly number: number
@@ -70,6 +72,8 @@ export const migrations: readonly Migration[] = [
   { number: 27, name: 'audit_filters', sql: m027 },
   { number: 28, name: 'project_deletion', sql: m028 },
   { number: 29, name: 'maintenance', sql: m029 },
+  { number: 30, name: 'tasks', sql: m030 },
+  { number: 31, name: 'lease_clock', sql: m031 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -7,6 +7,7 @@ import { ownerCases } from './owner-cases.ts'
 import { publicCases } from './public-cases.ts'
 import { signInCases } from './sign-in-cases.ts'
 import { streamCases } from './stream-cases.ts'
+import { taskCases } from './task-cases.ts'
 import { upkeepCases } from './upkeep-cases.ts'
 
 export const cases: Cases = {
@@ -17,5 +18,6 @@ export const cases: Cases = {
   ...accessCases,
   ...ownerCases,
   ...streamCases,
+  ...taskCases,
   ...upkeepCases,
 }

@@ -1,0 +1,31 @@
+/** `bridge admin task cancel`. Spec §4.3; contract §8. */
+import { type Command, command, id } from '../../../command.ts'
+import type { CliContext } from '../../../context.ts'
+import { asOwner, namingKey } from '../../../owner-client.ts'
+import { findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { exampleTask, type ReasonOption, tellTask, withKey } from '../../../task-options.ts'
+
+export type AdminTaskCancelOptions = ReasonOption & ProjectOption
+
+export function cancelTaskCommand(context: CliContext, run = cancelTask): Command {
+  const cancel = command('cancel', `bridge admin task cancel ${exampleTask} --reason "not needed any more"`)
+    .description('Cancel a task. Who holds it is asked to stop, and confirms.')
+    .argument('<task_id>', 'the task', id)
+    .option('--reason <text>', 'why')
+  return withProject(withKey(cancel)).action((taskId: string, options: AdminTaskCancelOptions) =>
+    run(context, taskId, options),
+  )
+}
+
+export const cancelTask = (
+  context: CliContext,
+  taskId: string,
+  { reason, key, project: wanted }: AdminTaskCancelOptions,
+): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const project = await findProject(owner, wanted, context)
+    const task = await namingKey(context, key, (idempotencyKey) =>
+      owner.tasks.cancel(project.id, taskId, { reason }, { idempotencyKey, signal: context.signal }),
+    )
+    tellTask(context, task, 'asked to cancel')
+  })

@@ -1,0 +1,40 @@
+/** `bridge admin task list`. Contract §8. */
+import { type Command, command, oneOf } from '../../../command.ts'
+import type { CliContext } from '../../../context.ts'
+import { asOwner } from '../../../owner-client.ts'
+import {
+  agentNames,
+  findAgent,
+  findProject,
+  gathered,
+  type ProjectOption,
+  withProject,
+} from '../../../owner-names.ts'
+import { whole } from '../../../owner-text.ts'
+import { taskStates } from '../../../task-options.ts'
+import { taskHeader, taskRow } from '../../../task-text.ts'
+
+export interface AdminTaskListOptions extends ProjectOption {
+  readonly state?: (typeof taskStates)[number]
+  readonly agent?: string
+}
+
+export function listTasksCommand(context: CliContext, run = listTasks): Command {
+  const list = command('list', 'bridge admin task list --state failed')
+    .description('List the tasks of a project, oldest first.')
+    .option('--state <state>', taskStates.join(', '), oneOf(taskStates))
+    .option('--agent <agent>', 'only those given to this agent: name or id')
+  return withProject(list).action((options: AdminTaskListOptions) => run(context, options))
+}
+
+export const listTasks = (context: CliContext, options: AdminTaskListOptions): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const { state, agent } = options
+    const { signal, clock, output } = context
+    const project = await findProject(owner, options.project, context)
+    const assigneeAgentId = agent === undefined ? undefined : await findAgent(owner, project, agent, context)
+    const tasks = await gathered(owner.tasks.all(project.id, { state, assigneeAgentId, signal }))
+    const nameOf = await agentNames(owner, project, context)
+    const rows = tasks.map((task) => taskRow(task, nameOf, clock()))
+    output.table(whole('tasks', tasks), taskHeader, rows, 'no tasks')
+  })

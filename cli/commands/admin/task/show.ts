@@ -1,0 +1,24 @@
+/** `bridge admin task show`: all of a task, and what happened to it. Contract §8. */
+import { type Command, command, id } from '../../../command.ts'
+import type { CliContext } from '../../../context.ts'
+import { asOwner } from '../../../owner-client.ts'
+import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { exampleTask } from '../../../task-options.ts'
+import { taskText, timelineText } from '../../../task-text.ts'
+
+export function showTaskCommand(context: CliContext, run = showTask): Command {
+  const show = command('show', `bridge admin task show ${exampleTask}`)
+    .description('All of a task, with its timeline.')
+    .argument('<task_id>', 'the task', id)
+  return withProject(show).action((taskId: string, options: ProjectOption) => run(context, taskId, options))
+}
+
+export const showTask = (context: CliContext, taskId: string, options: ProjectOption): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const { signal, clock, output } = context
+    const project = await findProject(owner, options.project, context)
+    const task = await owner.tasks.get(project.id, taskId, { signal })
+    const timeline = await gathered(owner.tasks.history(project.id, taskId, { signal }))
+    const text = taskText(task, await agentNames(owner, project, context), clock())
+    output.result({ task, timeline }, `${text}\n${timelineText(timeline)}`)
+  })

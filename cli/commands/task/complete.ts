@@ -1,0 +1,51 @@
+/** `bridge task complete`. */
+import { dropClaim, findClaim } from '../../claims.ts'
+import { type Command, command, id, wholeNumber } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { type EvidenceWish, evidenceOption, gatherEvidence } from '../../evidence.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { exampleTask, type KeyOption, tellTask, withKey } from '../../task-options.ts'
+import { messageBody } from '../../text-argument.ts'
+
+export interface TaskCompleteOptions extends KeyOption {
+  readonly evidence?: readonly EvidenceWish[]
+  readonly exitCode?: number
+}
+
+export function taskCompleteCommand(context: CliContext, run = taskComplete): Command {
+  const example = `bridge task complete ${exampleTask} "90 lines" --evidence "command:wc -l README.md" --exit-code 0`
+  const build = command('complete', example)
+    .description('Report the result, with at least one item of evidence.')
+    .argument('<task_id>', 'the task', id)
+    .argument('[result]', 'the result; standard input when absent or -')
+    .option(
+      '--evidence <kind:value>',
+      'text:, url:, commit:, file: (hashed here), command:, message:, transfer:; may stand several times',
+      evidenceOption,
+    )
+    .option('--exit-code <code>', 'of the commands among the evidence', wholeNumber(0, 255))
+  return withKey(build).action((taskId: string, result: string | undefined, options: TaskCompleteOptions) =>
+    run(context, taskId, result, options),
+  )
+}
+
+export async function taskComplete(
+  context: CliContext,
+  taskId: string,
+  text: string | undefined,
+  { evidence: wishes = [], exitCode, key }: TaskCompleteOptions,
+): Promise<void> {
+  if (wishes.length === 0) {
+    throw new CommandFailure('usage', 'a result needs evidence', {
+      hint: '--evidence "command:npm test" --exit-code 0, or commit:, file:, url:, text:',
+    })
+  }
+  const result = await messageBody(context.io, text)
+  const evidence = await gatherEvidence(wishes, exitCode)
+  const { bridge, paths } = await context.agent()
+  const held = await findClaim(paths.claims, taskId)
+  const call = { idempotencyKey: key, signal: context.signal }
+  const task = await bridge.tasks.complete(held, { result, evidence }, call)
+  await dropClaim(paths.claims, taskId)
+  tellTask(context, task, 'completed')
+}

@@ -1,0 +1,32 @@
+/** `bridge task create`. */
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { type NewTaskOptions, newTaskFields, tellTask, withNewTask } from '../../task-options.ts'
+import { messageBody } from '../../text-argument.ts'
+
+export function taskCreateCommand(context: CliContext, run = taskCreate): Command {
+  const build = command('create', 'bridge task create ben "Count the lines" "of README.md, with wc -l"')
+    .description('Give a task to a peer, who hears of it at once.')
+    .argument('<peer>', 'name or id')
+    .argument('<title>', 'one line of at most 200 characters')
+    .argument('[instructions]', 'what to do; standard input when absent or -')
+  return withNewTask(build).action(
+    (peer: string, title: string, instructions: string | undefined, options: NewTaskOptions) =>
+      run(context, peer, title, instructions, options),
+  )
+}
+
+export async function taskCreate(
+  context: CliContext,
+  peer: string,
+  title: string,
+  text: string | undefined,
+  options: NewTaskOptions,
+): Promise<void> {
+  const instructions = await messageBody(context.io, text)
+  const { signal } = context
+  const bridge = await context.bridge()
+  const assignee_agent_id = await bridge.directory.peerId(peer, { signal })
+  const input = { assignee_agent_id, title, instructions, ...newTaskFields(options, context.clock()) }
+  tellTask(context, await bridge.tasks.create(input, { idempotencyKey: options.key, signal }), 'created')
+}

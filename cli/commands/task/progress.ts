@@ -1,0 +1,36 @@
+/** `bridge task progress`. */
+import { findClaim } from '../../claims.ts'
+import { type Command, command, id, wholeNumber } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { exampleTask, type KeyOption, tellTask, withKey } from '../../task-options.ts'
+
+export interface TaskProgressOptions extends KeyOption {
+  readonly percent?: number
+}
+
+export function taskProgressCommand(context: CliContext, run = taskProgress): Command {
+  const build = command('progress', `bridge task progress ${exampleTask} "half of the files" --percent 50`)
+    .description('Tell how far the work is. It renews nothing: bridge task renew does.')
+    .argument('<task_id>', 'the task', id)
+    .argument('[note]', 'in a few words')
+    .option('--percent <number>', 'from 0 to 100', wholeNumber(0, 100))
+  return withKey(build).action((taskId: string, note: string | undefined, options: TaskProgressOptions) =>
+    run(context, taskId, note, options),
+  )
+}
+
+export async function taskProgress(
+  context: CliContext,
+  taskId: string,
+  note: string | undefined,
+  { percent, key }: TaskProgressOptions,
+): Promise<void> {
+  if (note === undefined && percent === undefined) {
+    throw new CommandFailure('usage', 'nothing to report: give a note, --percent, or both')
+  }
+  const { bridge, paths } = await context.agent()
+  const held = await findClaim(paths.claims, taskId)
+  const call = { idempotencyKey: key, signal: context.signal }
+  tellTask(context, await bridge.tasks.progress(held, { note, percent }, call), 'noted for')
+}

@@ -1,0 +1,19 @@
+/** `bridge task renew`. */
+import { findClaim } from '../../claims.ts'
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { exampleTask, type KeyOption, tellTask, withKey } from '../../task-options.ts'
+
+export function taskRenewCommand(context: CliContext, run = taskRenew): Command {
+  const build = command('renew', `bridge task renew ${exampleTask}`)
+    .description('Keep the claim that this profile took. The answer tells of a requested cancellation.')
+    .argument('<task_id>', 'the task', id)
+  return withKey(build).action((taskId: string, options: KeyOption) => run(context, taskId, options))
+}
+
+export async function taskRenew(context: CliContext, taskId: string, { key }: KeyOption): Promise<void> {
+  const { bridge, paths } = await context.agent()
+  const held = await findClaim(paths.claims, taskId)
+  const task = await bridge.tasks.renew(held, { idempotencyKey: key, signal: context.signal })
+  tellTask(context, task, 'renewed')
+}

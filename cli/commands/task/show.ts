@@ -1,0 +1,23 @@
+/** `bridge task show`: all of a task, and what happened to it. */
+import type { TaskEntry } from '../../../sdk/index.ts'
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { exampleTask, peerNames } from '../../task-options.ts'
+import { taskText, timelineText } from '../../task-text.ts'
+
+export function taskShowCommand(context: CliContext, run = taskShow): Command {
+  return command('show', `bridge task show ${exampleTask}`)
+    .description('All of a task: what is asked, who holds it, its result with evidence, its timeline.')
+    .argument('<task_id>', 'the task', id)
+    .action((taskId: string) => run(context, taskId))
+}
+
+export async function taskShow(context: CliContext, taskId: string): Promise<void> {
+  const { output, clock, signal } = context
+  const { tasks } = await context.bridge()
+  const task = await tasks.get(taskId, { signal })
+  const timeline: TaskEntry[] = []
+  for await (const entry of tasks.history(taskId, { signal })) timeline.push(entry)
+  const text = taskText(task, await peerNames(context), clock())
+  output.result({ task, timeline }, `${text}\n${timelineText(timeline)}`)
+}

@@ -1,0 +1,20 @@
+/** `bridge task stopped`. */
+import { dropClaim, findClaim } from '../../claims.ts'
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { exampleTask, type KeyOption, tellTask, withKey } from '../../task-options.ts'
+
+export function taskStoppedCommand(context: CliContext, run = taskStopped): Command {
+  const build = command('stopped', `bridge task stopped ${exampleTask}`)
+    .description('Confirm that the work of a cancelled task has stopped.')
+    .argument('<task_id>', 'the task', id)
+  return withKey(build).action((taskId: string, options: KeyOption) => run(context, taskId, options))
+}
+
+export async function taskStopped(context: CliContext, taskId: string, { key }: KeyOption): Promise<void> {
+  const { bridge, paths } = await context.agent()
+  const held = await findClaim(paths.claims, taskId)
+  const task = await bridge.tasks.stopped(held, { idempotencyKey: key, signal: context.signal })
+  await dropClaim(paths.claims, taskId)
+  tellTask(context, task, 'confirmed that the work stopped,')
+}

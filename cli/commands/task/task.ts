@@ -1,0 +1,32 @@
+/** `bridge task`: work with a claim and a proven result. Contract §8, §12. */
+import { type Command, group } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { taskCancelCommand } from './cancel.ts'
+import { taskClaimCommand } from './claim.ts'
+import { taskCompleteCommand } from './complete.ts'
+import { taskCreateCommand } from './create.ts'
+import { taskDeclineCommand } from './decline.ts'
+import { taskFailCommand } from './fail.ts'
+import { taskListCommand } from './list.ts'
+import { taskProgressCommand } from './progress.ts'
+import { taskReleaseCommand } from './release.ts'
+import { taskRenewCommand } from './renew.ts'
+import { taskShowCommand } from './show.ts'
+import { taskStoppedCommand } from './stopped.ts'
+
+export function taskCommand(context: CliContext): Command {
+  return group('task', 'bridge task list --role assignee')
+    .description('Work that is given to one agent: claimed for a while, and ended with a proven result.')
+    .addCommand(taskCreateCommand(context))
+    .addCommand(taskListCommand(context))
+    .addCommand(taskShowCommand(context))
+    .addCommand(taskClaimCommand(context))
+    .addCommand(taskRenewCommand(context))
+    .addCommand(taskProgressCommand(context))
+    .addCommand(taskCompleteCommand(context))
+    .addCommand(taskFailCommand(context))
+    .addCommand(taskReleaseCommand(context))
+    .addCommand(taskDeclineCommand(context))
+    .addCommand(taskCancelCommand(context))
+    .addCommand(taskStoppedCommand(context))
+}

@@ -1,0 +1,174 @@
+/**
+ * Tasks: give work to a peer, or take it, with a claim that must be renewed and a result that is proven.
+ *
+ * What a holder does names its claim by two generations; a `Task` as `claim` answered it carries both. A stale one is
+ * refused with `claim_lost`: stop the work then.
+ *
+ * Contract §8. See {@link Tasks.work} for a loop that does all of it.
+ */
+import {
+  type Evidence,
+  tasks as entries,
+  type Task,
+  type TaskEntry,
+  type TaskHolder,
+  type TaskInput,
+  type TaskList,
+  type TaskRole,
+  type TaskState,
+  type TaskTimeline,
+} from '../contract/agent/tasks.ts'
+import { limits } from '../contract/limits.ts'
+import type { CallOptions, KeyedOptions } from '../transport/http.ts'
+import { type Call, everyItem, given, type PageOptions } from './call.ts'
+
+/** A claim as `claim` answered it: a whole Task will do. */
+export interface HeldTask {
+  readonly id: string
+  readonly claim: { readonly generation: number; readonly session_generation: number } | null
+}
+
+export interface TaskListOptions extends PageOptions, CallOptions {
+  readonly state?: TaskState | undefined
+  readonly role?: TaskRole | undefined
+  /** How long to wait for the first task, 20 seconds at most. */
+  readonly waitSeconds?: number | undefined
+}
+
+export class Tasks {
+  readonly #call: Call
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  /**
+   * Give a task to a peer. The peer hears of it by a message of type `task`.
+   *
+   * @throws not_found for an agent that is no peer; pairing_disabled; project_paused; capacity_reached.
+   */
+  create(input: TaskInput, options: KeyedOptions = {}): Promise<Task> {
+    return this.#call(entries.create, { body: input }, options)
+  }
+
+  /** One page, oldest first. See {@link all}. @throws wait_limit */
+  list({ after, limit, state, role, waitSeconds, ...options }: TaskListOptions = {}): Promise<TaskList> {
+    const query = given({ after, limit, state, role, wait_seconds: waitSeconds })
+    return this.#call(entries.list, { query }, options)
+  }
+
+  /** Every task of the caller, page after page. */
+  all({
+    state,
+    role,
+    ...options
+  }: Pick<TaskListOptions, 'state' | 'role'> & CallOptions = {}): AsyncGenerator<Task, void, undefined> {
+    const read = (after: string | undefined) =>
+      this.list({ ...options, state, role, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.tasks)
+  }
+
+  /** @throws not_found */
+  get(id: string, options: CallOptions = {}): Promise<Task> {
+    return this.#call(entries.get, { params: { id } }, options)
+  }
+
+  /** What happened to a task, oldest first. @throws not_found */
+  timeline(id: string, { after, limit, ...options }: PageOptions & CallOptions = {}): Promise<TaskTimeline> {
+    return this.#call(entries.timeline, { params: { id }, query: given({ after, limit }) }, options)
+  }
+
+  /** All of the timeline, page after page. @throws not_found */
+  history(id: string, options: CallOptions = {}): AsyncGenerator<TaskEntry, void, undefined> {
+    const read = (after: string | undefined) =>
+      this.timeline(id, { ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.entries)
+  }
+
+  /**
+   * Take an open task. The claim is over at `claim.expires_at` unless it is renewed.
+   *
+   * @throws claim_held, whose details tell the holder and until when; state_conflict; not_permitted for everybody but
+   *   the assignee; project_paused; pairing_disabled.
+   */
+  claim(id: string, options: KeyedOptions = {}): Promise<Task> {
+    return this.#call(entries.claim, { params: { id }, body: {} }, options)
+  }
+
+  /** Keep the claim. A state of `cancel_requested` in the answer means: stop, then {@link stopped}. @throws claim_lost */
+  renew(held: HeldTask, options: KeyedOptions = {}): Promise<Task> {
+    return this.#call(entries.renew, { params: { id: held.id }, body: holderOf(held) }, options)
+  }
+
+  /** Tell how far the work is. It renews nothing. @throws claim_lost */
+  progress(
+    held: HeldTask,
+    { note, percent }: { readonly note?: string | undefined; readonly percent?: number | undefined },
+    options: KeyedOptions = {},
+  ): Promise<Task> {
+    const body = { ...holderOf(held), ...given({ note, percent }) }
+    return this.#call(entries.progress, { params: { id: held.id }, body }, options)
+  }
+
+  /** Report the result with at least one item of evidence. @throws claim_lost, state_conflict */
+  complete(
+    held: HeldTask,
+    { result, evidence }: { readonly result: string; readonly evidence: readonly Evidence[] },
+    options: KeyedOptions = {},
+  ): Promise<Task> {
+    const body = { ...holderOf(held), result, evidence: [...evidence] }
+    return this.#call(entries.complete, { params: { id: held.id }, body }, options)
+  }
+
+  /** Give up for good. @throws claim_lost, state_conflict */
+  fail(
+    held: HeldTask,
+    { reason, evidence }: { readonly reason: string; readonly evidence?: readonly Evidence[] | undefined },
+    options: KeyedOptions = {},
+  ): Promise<Task> {
+    const body = { ...holderOf(held), reason, ...given({ evidence: evidence && [...evidence] }) }
+    return this.#call(entries.fail, { params: { id: held.id }, body }, options)
+  }
+
+  /** Give the claim back: the task is open again while attempts are left. @throws claim_lost, state_conflict */
+  release(
+    held: HeldTask,
+    { reason }: { readonly reason: string },
+    options: KeyedOptions = {},
+  ): Promise<Task> {
+    return this.#call(
+      entries.release,
+      { params: { id: held.id }, body: { ...holderOf(held), reason } },
+      options,
+    )
+  }
+
+  /** Refuse an open task. @throws state_conflict, not_permitted */
+  decline(
+    id: string,
+    { reason }: { readonly reason?: string | undefined } = {},
+    options: KeyedOptions = {},
+  ): Promise<Task> {
+    return this.#call(entries.decline, { params: { id }, body: given({ reason }) }, options)
+  }
+
+  /** Cancel a task that the caller created. A holder is asked to stop. @throws state_conflict, not_permitted */
+  cancel(
+    id: string,
+    { reason }: { readonly reason?: string | undefined } = {},
+    options: KeyedOptions = {},
+  ): Promise<Task> {
+    return this.#call(entries.cancel, { params: { id }, body: given({ reason }) }, options)
+  }
+
+  /** Confirm that the work of a cancelled task has stopped. @throws claim_lost, state_conflict */
+  stopped(held: HeldTask, options: KeyedOptions = {}): Promise<Task> {
+    return this.#call(entries.stopped, { params: { id: held.id }, body: holderOf(held) }, options)
+  }
+}
+
+/** @throws TypeError for a task without a claim: nobody holds it. */
+function holderOf({ id, claim }: HeldTask): TaskHolder {
+  if (claim === null) throw new TypeError(`task ${id} carries no claim: use what claim() answered`)
+  return { claim_generation: claim.generation, session_generation: claim.session_generation }
+}

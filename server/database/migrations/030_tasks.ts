@@ -1,0 +1,55 @@
+/**
+ * Tasks. claim_* tells of the last claim; claim_ends_at is set only while it is held, in the time of the lease clock.
+ * claim_end tells how a claim that is not held any more came to its end.
+ */
+export const sql = `
+CREATE TABLE tasks (
+  id TEXT PRIMARY KEY,
+  project_id TEXT NOT NULL REFERENCES projects (id),
+  conversation_id TEXT NOT NULL REFERENCES conversations (id),
+  creator_kind TEXT NOT NULL CHECK (creator_kind IN ('agent', 'owner')),
+  creator_agent_id TEXT REFERENCES agents (id),
+  creator_name TEXT NOT NULL,
+  assignee_agent_id TEXT NOT NULL REFERENCES agents (id),
+  title TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN
+    ('open', 'claimed', 'cancel_requested', 'completed', 'failed', 'declined', 'cancelled')),
+  attempts INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  claim_ttl_seconds INTEGER NOT NULL,
+  due_at TEXT,
+  claim_generation INTEGER NOT NULL,
+  claim_session_id TEXT,
+  claim_session_generation INTEGER,
+  claimed_at TEXT,
+  claim_ends_at TEXT,
+  claim_end TEXT CHECK (claim_end IN ('finished', 'released', 'expired')),
+  cancel_requested_at TEXT,
+  cancelled_by_kind TEXT CHECK (cancelled_by_kind IN ('agent', 'owner')),
+  cancelled_by_agent_id TEXT,
+  cancelled_by_name TEXT,
+  cancel_reason TEXT,
+  stop_confirmed_at TEXT,
+  progress_note TEXT,
+  progress_percent INTEGER,
+  progress_at TEXT,
+  outcome_kind TEXT CHECK (outcome_kind IN ('completed', 'failed', 'attempts_exhausted', 'declined')),
+  outcome_at TEXT,
+  created_at TEXT NOT NULL,
+  updated_at TEXT NOT NULL,
+  instructions TEXT NOT NULL,
+  outcome_result TEXT,
+  outcome_evidence TEXT,
+  CHECK ((creator_kind = 'agent') = (creator_agent_id IS NOT NULL)),
+  CHECK ((state IN ('claimed', 'cancel_requested')) = (claim_ends_at IS NOT NULL)),
+  CHECK (attempts <= max_attempts)
+) STRICT;
+CREATE INDEX tasks_by_assignee ON tasks (assignee_agent_id, id);
+CREATE INDEX tasks_by_assignee_state ON tasks (assignee_agent_id, state, id);
+CREATE INDEX tasks_by_creator ON tasks (creator_agent_id, id) WHERE creator_agent_id IS NOT NULL;
+CREATE INDEX tasks_by_creator_state ON tasks (creator_agent_id, state, id) WHERE creator_agent_id IS NOT NULL;
+CREATE INDEX tasks_by_project ON tasks (project_id, id);
+CREATE INDEX tasks_by_project_state ON tasks (project_id, state, id);
+CREATE INDEX tasks_held ON tasks (claim_ends_at) WHERE claim_ends_at IS NOT NULL;
+CREATE INDEX tasks_held_by ON tasks (claim_session_id, claim_ends_at) WHERE claim_ends_at IS NOT NULL;
+`

@@ -1,0 +1,333 @@
+/**
+ * What agents do with tasks: create, claim, work, end, cancel.
+ *
+ * Order inside the transaction: admission, the stored idempotent answer, the task 404, who may, pause and pair, the claim
+ * that is named, the state.
+ *
+ * Spec §3, §4.2; contract §2 "Order", §8.
+ */
+import type {
+  TaskCompleteInput,
+  TaskFailInput,
+  TaskHolder,
+  TaskInput,
+  TaskProgressInput,
+} from '../../sdk/contract/agent/tasks.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import { agentActor } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import { openWithPeer } from '../conversations/actions.ts'
+import type { TaskRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import { type Admitted, writeAs } from '../identity/admission.ts'
+import type { AgentCaller } from '../identity/callers.ts'
+import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
+import { requireProjectActive } from '../projects/rules.ts'
+import { cancelling } from './cancelling.ts'
+import { type Happening, happen, reconcile, recordTask } from './changes.ts'
+import { notify } from './notices.ts'
+import { causes, decide, requireClaim, type TaskEvent, type TaskState } from './rules.ts'
+import * as store from './store.ts'
+import { claimOf, toTask } from './views.ts'
+
+export function createTask(
+  context: Context,
+  caller: AgentCaller,
+  input: TaskInput,
+  keyed: Keyed,
+): Promise<Answer> {
+  return writeAs(context, caller, (tx, agent) =>
+    once(tx, agentPrincipal(agent), keyed, async () => {
+      // The caller itself is no peer of its own, so it is not found.
+      const conversation = await openWithPeer(tx, agent, input.assignee_agent_id)
+      const task = await store.insertTask(tx, {
+        ...taskFields(input),
+        project_id: agent.project_id,
+        conversation_id: conversation.id,
+        creator_kind: 'agent',
+        creator_agent_id: agent.agent_id,
+        creator_name: agent.agent_name,
+      })
+      await notify(context, tx, task, newTask(agent.agent_name))
+      await recordTask(tx, task, { kind: 'task.created', actor: agentActor(agent) })
+      return toTask(task, context.leases)
+    }),
+  )
+}
+
+export const newTask = (from: string) =>
+  ({ to: 'assignee', what: `new task from ${from}`, needsRoom: true }) as const
+
+/** The fields of a task that its input decides. */
+export const taskFields = (input: TaskInput) => ({
+  assignee_agent_id: input.assignee_agent_id,
+  title: input.title,
+  instructions: input.instructions,
+  due_at: input.due_at ?? null,
+  claim_ttl_seconds: input.claim_ttl_seconds ?? limits.claimTtlSeconds.default,
+  max_attempts: input.max_attempts ?? limits.taskAttempts.default,
+})
+
+/** One mutation of one task by an agent. */
+interface Mutation {
+  readonly id: string
+  readonly event: TaskEvent
+  readonly keyed: Keyed
+  readonly holder?: TaskHolder
+  readonly what: (at: Moment) => Omit<Happening, 'actor'>
+}
+
+/** The task as it stands, and what the table says that it becomes. */
+export interface Moment {
+  readonly task: TaskRow
+  readonly next: TaskState
+  readonly agent: Admitted
+  readonly nowIso: string
+  /** When a claim that is taken or renewed now ends, in lease time. */
+  readonly leaseEnd: string
+}
+
+function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Promise<Answer> {
+  return writeAs(context, caller, (tx, agent) =>
+    once(tx, agentPrincipal(agent), mutation.keyed, async () => {
+      const task = await allowed(context, tx, agent, mutation)
+      const next = decide(task, mutation.event, () => holderOf(context, task))
+      const leaseEnd = context.leases.at(tx.now).getTime() + task.claim_ttl_seconds * 1000
+      const what = mutation.what({
+        task,
+        next,
+        agent,
+        nowIso: tx.nowIso,
+        leaseEnd: new Date(leaseEnd).toISOString(),
+      })
+      return toTask(await happen(context, tx, task, { ...what, actor: agentActor(agent) }), context.leases)
+    }),
+  )
+}
+
+/** @throws not_found, not_permitted, project_paused, pairing_disabled, claim_lost */
+async function allowed(
+  context: Context,
+  tx: Tx,
+  agent: Admitted,
+  { id, event, holder }: Mutation,
+): Promise<TaskRow> {
+  const found = await store.findForAgent(tx.db, agent.project_id, agent.agent_id, id)
+  if (found === undefined) throw new Fault('not_found')
+  const side = causes[event] === 'creator' ? found.creator_agent_id : found.assignee_agent_id
+  if (side !== agent.agent_id) throw notPermitted(event)
+  if (event === 'claim') {
+    requireProjectActive(agent.project_state)
+    if (!(await store.isPairOpen(tx.db, found))) throw new Fault('pairing_disabled')
+  }
+  const task = await reconcile(context, tx, found)
+  if (holder !== undefined) requireClaim(task, event, { ...holder, spoken_in: agent.session.generation })
+  return task
+}
+
+const notPermitted = (event: TaskEvent) =>
+  new Fault('not_permitted', {
+    message:
+      event === 'cancel'
+        ? 'Only the creator of the task or the owner cancels it; its assignee declines, releases or fails it.'
+        : 'Only the assignee of the task works on it; its creator can cancel it.',
+  })
+
+/** What a loser is told: who has the claim and until when. */
+function holderOf(context: Context, task: TaskRow) {
+  const claim = claimOf(task, context.leases)
+  return {
+    holder: {
+      agent_id: task.assignee_agent_id,
+      session_id: claim?.session_id,
+      session_generation: claim?.session_generation,
+    },
+    expires_at: claim?.expires_at,
+  }
+}
+
+type Mutating<Input> = (
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+  input: Input,
+  keyed: Keyed,
+) => Promise<Answer>
+
+/** What a claim leaves behind when it is not held any more. */
+const ended = (state: TaskState, how: 'finished' | 'released') => ({
+  state,
+  claim_ends_at: null,
+  claim_end: how,
+})
+
+export const claimTask: Mutating<unknown> = (context, caller, id, _, keyed) =>
+  mutate(context, caller, {
+    id,
+    event: 'claim',
+    keyed,
+    what: ({ task, next, agent, nowIso, leaseEnd }) => ({
+      kind: 'task.claimed',
+      change: {
+        state: next,
+        attempts: task.attempts + 1,
+        claim_generation: task.claim_generation + 1,
+        claim_session_id: agent.session.id,
+        claim_session_generation: agent.session.generation,
+        claimed_at: nowIso,
+        claim_ends_at: leaseEnd,
+        claim_end: null,
+      },
+      notices: [
+        {
+          to: 'creator',
+          what: `claimed by ${agent.agent_name}, attempt ${task.attempts + 1} of ${task.max_attempts}`,
+        },
+      ],
+    }),
+  })
+
+export const renewTask: Mutating<TaskHolder> = (context, caller, id, holder, keyed) =>
+  mutate(context, caller, {
+    id,
+    event: 'renew',
+    keyed,
+    holder,
+    what: ({ next, leaseEnd }) => ({
+      kind: 'task.renewed',
+      change: { state: next, claim_ends_at: leaseEnd },
+      notices: [],
+    }),
+  })
+
+export const reportProgress: Mutating<TaskProgressInput> = (context, caller, id, input, keyed) =>
+  mutate(context, caller, {
+    id,
+    event: 'progress',
+    keyed,
+    holder: input,
+    what: ({ next, nowIso }) => ({
+      kind: 'task.progressed',
+      change: {
+        state: next,
+        progress_note: input.note ?? null,
+        progress_percent: input.percent ?? null,
+        progress_at: nowIso,
+      },
+      notices: [],
+      percent: input.percent,
+    }),
+  })
+
+export const completeTask: Mutating<TaskCompleteInput> = (context, caller, id, input, keyed) =>
+  mutate(context, caller, {
+    id,
+    event: 'complete',
+    keyed,
+    holder: input,
+    what: ({ next, nowIso, agent }) => ({
+      kind: 'task.completed',
+      change: {
+        ...ended(next, 'finished'),
+        outcome_kind: 'completed',
+        outcome_result: input.result,
+        outcome_evidence: JSON.stringify(input.evidence),
+        outcome_at: nowIso,
+      },
+      notices: [{ to: 'creator', what: `completed by ${agent.agent_name}` }],
+    }),
+  })
+
+export const failTask: Mutating<TaskFailInput> = (context, caller, id, input, keyed) =>
+  mutate(context, caller, {
+    id,
+    event: 'fail',
+    keyed,
+    holder: input,
+    what: ({ next, nowIso, agent }) => ({
+      kind: 'task.failed',
+      change: {
+        ...ended(next, 'finished'),
+        outcome_kind: 'failed',
+        outcome_result: input.reason,
+        outcome_evidence: JSON.stringify(input.evidence ?? []),
+        outcome_at: nowIso,
+      },
+      notices: [{ to: 'creator', what: `failed, says ${agent.agent_name}`, more: input.reason }],
+      reason: input.reason,
+    }),
+  })
+
+export const releaseTask: Mutating<TaskHolder & { reason: string }> = (context, caller, id, input, keyed) =>
+  mutate(context, caller, {
+    id,
+    event: 'release',
+    keyed,
+    holder: input,
+    what: ({ next, nowIso, agent }) => ({
+      kind: 'task.released',
+      change: { ...ended(next, 'released'), ...afterRelease(next, input.reason, nowIso) },
+      notices: [
+        { to: 'creator', what: `released by ${agent.agent_name}, the task is ${next}`, more: input.reason },
+      ],
+      reason: input.reason,
+    }),
+  })
+
+/** With its attempts used up the task fails; one that was to be cancelled has stopped by this. */
+function afterRelease(next: TaskState, reason: string, nowIso: string): store.TaskChange {
+  if (next === 'cancelled') return { stop_confirmed_at: nowIso }
+  if (next !== 'failed') return {}
+  return { outcome_kind: 'attempts_exhausted', outcome_result: reason, outcome_at: nowIso }
+}
+
+export const declineTask: Mutating<{ reason?: string }> = (context, caller, id, { reason }, keyed) =>
+  mutate(context, caller, {
+    id,
+    event: 'decline',
+    keyed,
+    what: ({ next, nowIso, agent }) => ({
+      kind: 'task.declined',
+      change: {
+        state: next,
+        outcome_kind: 'declined',
+        outcome_result: reason ?? null,
+        outcome_at: nowIso,
+      },
+      notices: [{ to: 'creator', what: `declined by ${agent.agent_name}`, more: reason }],
+      reason,
+    }),
+  })
+
+export const cancelTask: Mutating<{ reason?: string }> = (context, caller, id, { reason }, keyed) =>
+  mutate(context, caller, {
+    id,
+    event: 'cancel',
+    keyed,
+    what: ({ task, next, nowIso, agent }) =>
+      cancelling(task, next, {
+        by: { kind: 'agent', agent_id: agent.agent_id, name: agent.agent_name },
+        reason: reason ?? null,
+        nowIso,
+      }),
+  })
+
+export const confirmStopped: Mutating<TaskHolder> = (context, caller, id, holder, keyed) =>
+  mutate(context, caller, {
+    id,
+    event: 'stopped',
+    keyed,
+    holder,
+    what: ({ task, next, nowIso, agent }) => {
+      const isFirst = task.stop_confirmed_at === null
+      return {
+        kind: 'task.stopped',
+        change: {
+          ...(task.state === 'cancelled' ? {} : ended(next, 'finished')),
+          stop_confirmed_at: task.stop_confirmed_at ?? nowIso,
+        },
+        notices: isFirst ? [{ to: 'creator', what: `cancelled, ${agent.agent_name} has stopped` }] : [],
+      }
+    },
+  })

@@ -1,0 +1,47 @@
+/** What a cancellation changes, by the creator or by the owner: an open task is over, a holder is asked to stop. Contract §8. */
+import type { TaskParty } from '../../sdk/contract/agent/tasks.ts'
+import type { TaskRow } from '../database/tables.ts'
+import type { Happening } from './changes.ts'
+import type { Notice } from './notices.ts'
+import type { TaskState } from './rules.ts'
+
+export interface Cancellation {
+  readonly by: TaskParty
+  readonly reason: string | null
+  readonly nowIso: string
+}
+
+/** The first request stays: asking again changes nothing. */
+export function cancelling(
+  task: TaskRow,
+  next: TaskState,
+  cancellation: Cancellation,
+): Omit<Happening, 'actor'> {
+  const { by, reason, nowIso } = cancellation
+  const kind = next === 'cancelled' ? 'task.cancelled' : 'task.cancel_requested'
+  if (task.cancel_requested_at !== null) return { kind, change: { state: next }, notices: [], reason }
+  return {
+    kind,
+    change: {
+      state: next,
+      cancel_requested_at: nowIso,
+      cancelled_by_kind: by.kind,
+      cancelled_by_agent_id: by.agent_id,
+      cancelled_by_name: by.name,
+      cancel_reason: reason,
+    },
+    notices: noticesOf(task, next, cancellation),
+    reason,
+  }
+}
+
+function noticesOf(task: TaskRow, next: TaskState, { by, reason }: Cancellation): Notice[] {
+  const byOwner = by.kind === 'owner'
+  const what =
+    next === 'cancelled'
+      ? `cancelled by ${by.name}`
+      : `${by.name} asks to stop; confirm with bridge task stopped`
+  const toAssignee: Notice = { to: 'assignee', what, more: reason, byOwner }
+  if (!byOwner || task.creator_kind === 'owner') return [toAssignee]
+  return [toAssignee, { to: 'creator', what: `cancelled by ${by.name}`, more: reason, byOwner }]
+}

@@ -1,0 +1,71 @@
+/**
+ * One change of a task, whoever caused it: the row, its notices and its audit record, in one transaction.
+ *
+ * Contract §8.
+ */
+import { type Actor, recordAudit, systemActor } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { TaskRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { type Notice, notify } from './notices.ts'
+import { changeTask, type TaskChange } from './store.ts'
+import { expiry, isExpired, type TaskNote } from './views.ts'
+
+export interface Happening {
+  /** `task.` and a verb in the past tense. */
+  readonly kind: `task.${string}`
+  readonly actor: Actor
+  readonly change: TaskChange
+  readonly notices: readonly Notice[]
+  readonly reason?: string | null | undefined
+  readonly percent?: number | null | undefined
+}
+
+export async function happen(context: Context, tx: Tx, task: TaskRow, what: Happening): Promise<TaskRow> {
+  const changed = await changeTask(tx, task, what.change)
+  for (const notice of what.notices) await notify(context, tx, changed, notice)
+  await recordTask(tx, changed, what)
+  // Whoever waits for an open task, or for word that it is to stop, looks again; also beside a notice to the other side.
+  if (changed.state !== task.state) tx.afterCommit(() => context.wakeups.notify(changed.assignee_agent_id))
+  return changed
+}
+
+export async function recordTask(
+  tx: Tx,
+  task: TaskRow,
+  { kind, actor, reason, percent }: Pick<Happening, 'kind' | 'actor' | 'reason' | 'percent'>,
+): Promise<void> {
+  const note: TaskNote = {
+    state: task.state,
+    claim_generation: task.claim_generation,
+    ...(reason != null && { reason }),
+    ...(percent != null && { percent }),
+  }
+  await recordAudit(tx, {
+    kind,
+    actor,
+    project_id: task.project_id,
+    subject: { type: 'task', id: task.id },
+    details: { ...note },
+  })
+}
+
+/** Write down that a claim is over, if it is. Answers the task as it stands now. */
+export async function reconcile(context: Context, tx: Tx, task: TaskRow): Promise<TaskRow> {
+  if (!isExpired(task, context.leases.at(tx.now).toISOString())) return task
+  const change = expiry(task, tx.nowIso)
+  const what = {
+    open: 'the claim expired, the task is open again',
+    failed: 'failed, the last claim expired',
+    cancelled: 'cancelled, the claim expired and no stop was confirmed',
+  }[change.state as 'open' | 'failed' | 'cancelled']
+  return happen(context, tx, task, {
+    kind: 'task.expired',
+    actor: systemActor,
+    change,
+    notices: [
+      { to: 'creator', what },
+      { to: 'assignee', what },
+    ],
+  })
+}

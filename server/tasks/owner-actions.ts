@@ -1,0 +1,127 @@
+/** Tasks as the owner steers them: create, see, cancel. Spec §3, §4.3; contract §8. */
+import type { Task, TaskInput, TaskList, TaskTimeline } from '../../sdk/contract/agent/tasks.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { OwnerCancelInput, OwnerTaskListQuery } from '../../sdk/contract/owner/tasks.ts'
+import { getAgent } from '../agents/store.ts'
+import { ownerActor } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import { requirePeerEnabled } from '../conversations/rules.ts'
+import type { PageQuery } from '../database/page.ts'
+import type { TaskRow } from '../database/tables.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
+import { reconcileClaims } from '../maintenance/claims.ts'
+import { ownerConversation } from '../messages/owner-actions.ts'
+import type { Answer, Keyed } from '../once.ts'
+import { onceInProject } from '../projects/once.ts'
+import { getProject } from '../projects/store.ts'
+import { newTask, taskFields } from './actions.ts'
+import { cancelling } from './cancelling.ts'
+import { happen, reconcile, recordTask } from './changes.ts'
+import { notify } from './notices.ts'
+import { timelinePage, toTaskList } from './reading.ts'
+import { decide } from './rules.ts'
+import * as store from './store.ts'
+import { current, toTask } from './views.ts'
+
+export function createTaskAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  input: TaskInput,
+  keyed: Keyed,
+): Promise<Answer> {
+  return writeAsOwner(context, caller, (tx) =>
+    onceInProject(tx, caller, projectId, keyed, async (project) => {
+      const agent = await getAgent(tx.db, project.id, input.assignee_agent_id)
+      if (project.state === 'archived') throw new Fault('project_archived')
+      requirePeerEnabled(agent.state === 'enabled')
+      const task = await store.insertTask(tx, {
+        ...taskFields(input),
+        project_id: project.id,
+        conversation_id: await ownerConversation(tx, caller, project.id, agent.id),
+        creator_kind: 'owner',
+        creator_agent_id: null,
+        creator_name: caller.name,
+      })
+      await notify(context, tx, task, newTask(`the owner ${caller.name}`))
+      await recordTask(tx, task, { kind: 'task.created', actor: ownerActor(caller) })
+      return toTask(task, context.leases)
+    }),
+  )
+}
+
+export async function listTasksAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  query: OwnerTaskListQuery,
+): Promise<TaskList> {
+  await reconcileClaims(context)
+  return readAsOwner(context, caller, async (db, now) => {
+    const project = await getProject(db, caller, projectId)
+    const limit = query.limit ?? limits.pageDefault
+    const range = { after: query.after, limit: limit + 1, state: query.state }
+    const rows = await store.listInProject(db, project.id, query.assignee_agent_id, range)
+    return toTaskList(context, rows, { ...range, limit, now })
+  })
+}
+
+interface Ids {
+  readonly id: string
+  readonly task_id: string
+}
+
+async function findTask(
+  db: Parameters<typeof getProject>[0],
+  caller: OwnerCaller,
+  ids: Ids,
+): Promise<TaskRow> {
+  const project = await getProject(db, caller, ids.id)
+  const task = await store.findInProject(db, project.id, ids.task_id)
+  if (task === undefined) throw new Fault('not_found')
+  return task
+}
+
+export function getTaskAsOwner(context: Context, caller: OwnerCaller, ids: Ids): Promise<Task> {
+  return readAsOwner(context, caller, async (db, now) =>
+    toTask(current(await findTask(db, caller, ids), context.leases, now), context.leases),
+  )
+}
+
+export function readTimelineAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  ids: Ids,
+  query: PageQuery,
+): Promise<TaskTimeline> {
+  return readAsOwner(context, caller, async (db) => {
+    return timelinePage(db, await findTask(db, caller, ids), query)
+  })
+}
+
+export function cancelTaskAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  ids: Ids,
+  { reason }: OwnerCancelInput,
+  keyed: Keyed,
+): Promise<Answer> {
+  return writeAsOwner(context, caller, (tx) =>
+    onceInProject(tx, caller, ids.id, keyed, async () => {
+      const task = await reconcile(context, tx, await findTask(tx.db, caller, ids))
+      const what = cancelling(
+        task,
+        decide(task, 'cancel', () => ({})),
+        {
+          by: { kind: 'owner', agent_id: null, name: caller.name },
+          reason: reason ?? null,
+          nowIso: tx.nowIso,
+        },
+      )
+      const cancelled = await happen(context, tx, task, { ...what, actor: ownerActor(caller) })
+      return { task: toTask(cancelled, context.leases) }
+    }),
+  )
+}

@@ -1,0 +1,127 @@
+/** A task as the wire shows it: its state at the server's clock, whatever was written down of an expired claim. */
+import type { Evidence, Task, TaskEntry, TaskParty } from '../../sdk/contract/agent/tasks.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { TaskRow } from '../database/tables.ts'
+import type { LeaseClock } from './lease-clock.ts'
+import { decide } from './rules.ts'
+import type { listTimeline, TaskChange } from './store.ts'
+
+/** What the expiry of its claim makes of a task. */
+export function expiry(task: TaskRow, atIso: string): TaskChange {
+  const state = decide(task, 'expire', () => ({}))
+  const over = { state, claim_ends_at: null, claim_end: 'expired' } as const
+  if (state !== 'failed') return over
+  return {
+    ...over,
+    outcome_kind: 'attempts_exhausted',
+    outcome_at: atIso,
+    outcome_result: 'The claim expired.',
+  }
+}
+
+export const isExpired = (task: TaskRow, leaseNow: string): boolean =>
+  task.claim_ends_at !== null && task.claim_ends_at <= leaseNow
+
+/** The task as it stands now, though nobody wrote the expiry down yet. */
+export function current(task: TaskRow, leases: LeaseClock, now: Date): TaskRow {
+  if (!isExpired(task, leases.at(now).toISOString())) return task
+  const at = leases.wall(task.claim_ends_at ?? now.toISOString())
+  return { ...task, ...expiry(task, at), updated_at: at }
+}
+
+const party = (kind: TaskParty['kind'], agent_id: string | null, name: string): TaskParty => ({
+  kind,
+  agent_id,
+  name,
+})
+
+export function toTask(task: TaskRow, leases: LeaseClock): Task {
+  return {
+    id: task.id,
+    project_id: task.project_id,
+    conversation_id: task.conversation_id,
+    creator: party(task.creator_kind, task.creator_agent_id, task.creator_name),
+    assignee_agent_id: task.assignee_agent_id,
+    title: task.title,
+    instructions: task.instructions,
+    state: task.state,
+    attempts: task.attempts,
+    max_attempts: task.max_attempts,
+    claim_ttl_seconds: task.claim_ttl_seconds,
+    due_at: task.due_at,
+    claim: claimOf(task, leases),
+    cancellation: cancellationOf(task),
+    progress: progressOf(task),
+    outcome: outcomeOf(task),
+    created_at: task.created_at,
+    updated_at: task.updated_at,
+  }
+}
+
+export function claimOf(task: TaskRow, leases: LeaseClock): Task['claim'] {
+  const { claim_session_id, claim_session_generation, claimed_at, claim_ends_at } = task
+  if (claim_ends_at === null || claim_session_id === null) return null
+  if (claim_session_generation === null || claimed_at === null) return null
+  return {
+    generation: task.claim_generation,
+    session_id: claim_session_id,
+    session_generation: claim_session_generation,
+    claimed_at,
+    expires_at: leases.wall(claim_ends_at),
+  }
+}
+
+function cancellationOf(task: TaskRow): Task['cancellation'] {
+  const { cancel_requested_at, cancelled_by_kind, cancelled_by_name } = task
+  if (cancel_requested_at === null || cancelled_by_kind === null || cancelled_by_name === null) return null
+  return {
+    requested_at: cancel_requested_at,
+    requested_by: party(cancelled_by_kind, task.cancelled_by_agent_id, cancelled_by_name),
+    reason: task.cancel_reason,
+    stop_confirmed_at: task.stop_confirmed_at,
+  }
+}
+
+function progressOf({ progress_note, progress_percent, progress_at }: TaskRow): Task['progress'] {
+  if (progress_at === null) return null
+  return { note: progress_note, percent: progress_percent, reported_at: progress_at }
+}
+
+function outcomeOf(task: TaskRow): Task['outcome'] {
+  const { outcome_kind, outcome_result, outcome_evidence, outcome_at } = task
+  if (outcome_kind === null || outcome_at === null) return null
+  const evidence = outcome_evidence === null ? [] : (JSON.parse(outcome_evidence) as Evidence[])
+  return { kind: outcome_kind, result: outcome_result, evidence, reported_at: outcome_at }
+}
+
+/** As many of the first tasks as stay within a page's bytes; at least one. */
+export function fittingTasks(tasks: readonly Task[]): Task[] {
+  let sum = 0
+  const end = tasks.findIndex((task, index) => {
+    sum += Buffer.byteLength(JSON.stringify(task))
+    return index > 0 && sum > limits.pageBytes
+  })
+  return tasks.slice(0, end < 0 ? tasks.length : end)
+}
+
+/** What the audit notes of every change of a task. */
+export interface TaskNote {
+  readonly state: TaskRow['state']
+  readonly claim_generation: number
+  readonly reason?: string | null
+  readonly percent?: number | null
+}
+
+export function toEntry(row: Awaited<ReturnType<typeof listTimeline>>[number]): TaskEntry {
+  const note = JSON.parse(row.details) as TaskNote
+  return {
+    id: row.id,
+    at: row.at,
+    event: row.kind.replace(/^task\./, ''),
+    actor: { kind: row.actor_kind === 'anonymous' ? 'system' : row.actor_kind, name: row.actor_name },
+    state: note.state,
+    claim_generation: note.claim_generation === 0 ? null : note.claim_generation,
+    reason: note.reason ?? null,
+    percent: note.percent ?? null,
+  }
+}

@@ -1,0 +1,291 @@
+/** A task's life over the wire: made, claimed, worked on, ended; each step told to the other side. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Task } from '../../../sdk/contract/agent/tasks.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import {
+  act,
+  ask,
+  cancelAsOwner,
+  codeOf,
+  createAsOwner,
+  createTask,
+  evidence,
+  getTask,
+  heldBy,
+  listTasks,
+  timelineOf,
+  toldOf,
+} from './people.ts'
+
+let bridge: TestBridge
+/** Whose tasks no other test touches. */
+let cy: TestAgent
+let dan: TestAgent
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  cy = await bridge.agent('cy')
+  dan = await bridge.agent('dan')
+})
+afterAll(() => bridge.close())
+
+test('a task goes from creation to evidence, and each side is told what the other did', async () => {
+  const { ada, ben } = bridge
+  const made = await createTask(ada, ben, { due_at: '2030-01-01T00:00:00.000Z' })
+  expect(made).toMatchObject({
+    creator: { kind: 'agent', agent_id: ada.id, name: 'ada' },
+    assignee_agent_id: ben.id,
+    state: 'open',
+    attempts: 0,
+    max_attempts: 3,
+    claim_ttl_seconds: 300,
+    claim: null,
+    outcome: null,
+  })
+  const taken = await act(ben, made.id, 'claim')
+  expect(taken).toMatchObject({
+    state: 'claimed',
+    attempts: 1,
+    claim: { generation: 1, session_generation: 1 },
+  })
+  const lease = Date.parse(taken.claim?.expires_at ?? '') - Date.parse(taken.claim?.claimed_at ?? '')
+  expect(lease).toBe(300_000)
+  const held = heldBy(taken)
+  bridge.clock.advance(100)
+  const renewed = await act(ben, made.id, 'renew', held)
+  expect(Date.parse(renewed.claim?.expires_at ?? '')).toBeGreaterThanOrEqual(
+    Date.parse(taken.claim?.expires_at ?? '') + 100_000,
+  )
+  const reported = await act(ben, made.id, 'progress', { ...held, note: 'half', percent: 50 })
+  expect(reported.progress).toMatchObject({ note: 'half', percent: 50 })
+  const done = await act(ben, made.id, 'complete', { ...held, result: '90', evidence })
+  expect(done).toMatchObject({
+    state: 'completed',
+    claim: null,
+    outcome: { kind: 'completed', result: '90', evidence },
+  })
+  expect(await getTask(ada, made.id)).toEqual(done)
+  expect(await timelineOf(ada, made.id)).toEqual(['created', 'claimed', 'renewed', 'progressed', 'completed'])
+  expect(await toldOf(ben, made.id)).toEqual(['new task from ada'])
+  expect(await toldOf(ada, made.id)).toEqual(['claimed by ben, attempt 1 of 3', 'completed by ben'])
+})
+
+test('the message of a task comes from the service, names the task, and no agent can send one', async () => {
+  const { ada, ben } = bridge
+  const made = await createTask(ada, ben)
+  const { messages } = await ben.ok<{ messages: object[] }>({
+    target: `/api/v1/conversations/${made.conversation_id}/messages?limit=100`,
+  })
+  const told = messages.at(-1)
+  expect(told).toMatchObject({ type: 'task', task_id: made.id, sender: { kind: 'system', name: 'system' } })
+  expect(told).not.toHaveProperty('sender.agent_id')
+  const forged = await ada.call({
+    target: '/api/v1/messages',
+    body: { conversation_id: made.conversation_id, recipient_agent_id: ben.id, type: 'task', body: 'do it' },
+  })
+  expect(codeOf(forged)).toBe('invalid_request')
+})
+
+test('a released task is open again, and with its attempts used up it has failed', async () => {
+  const { ada, ben } = bridge
+  const { id } = await createTask(ada, ben, { max_attempts: 2 })
+  const first = heldBy(await act(ben, id, 'claim'))
+  expect(await act(ben, id, 'release', { ...first, reason: 'no time' })).toMatchObject({
+    state: 'open',
+    attempts: 1,
+  })
+  const second = await act(ben, id, 'claim')
+  expect(second).toMatchObject({ attempts: 2, claim: { generation: 2 } })
+  expect(codeOf(await ask(ben, id, 'complete', { ...first, result: 'x', evidence }))).toBe('claim_lost')
+  const failed = await act(ben, id, 'release', { ...heldBy(second), reason: 'still none' })
+  expect(failed).toMatchObject({
+    state: 'failed',
+    outcome: { kind: 'attempts_exhausted', result: 'still none', evidence: [] },
+  })
+  expect(codeOf(await ask(ben, id, 'claim'))).toBe('state_conflict')
+})
+
+test('an open task is declined by its assignee or cancelled by its creator, and by nobody else', async () => {
+  const { ada, ben } = bridge
+  const declined = await createTask(ada, ben)
+  expect(codeOf(await ask(ada, declined.id, 'decline'))).toBe('not_permitted')
+  expect(await act(ben, declined.id, 'decline', { reason: 'not mine' })).toMatchObject({
+    state: 'declined',
+    outcome: { kind: 'declined', result: 'not mine' },
+  })
+  const cancelled = await createTask(ada, ben)
+  expect(codeOf(await ask(ben, cancelled.id, 'cancel'))).toBe('not_permitted')
+  expect(await act(ada, cancelled.id, 'cancel', { reason: 'done already' })).toMatchObject({
+    state: 'cancelled',
+    cancellation: {
+      requested_by: { kind: 'agent', agent_id: ada.id, name: 'ada' },
+      reason: 'done already',
+      stop_confirmed_at: null,
+    },
+  })
+  expect(await toldOf(ben, cancelled.id)).toEqual(['new task from ada', 'cancelled by ada'])
+})
+
+test('a holder is asked to stop and confirms; its renewals tell it; asking twice changes nothing', async () => {
+  const { ada, ben } = bridge
+  const { id } = await createTask(ada, ben)
+  const held = heldBy(await act(ben, id, 'claim'))
+  const asked = await act(ada, id, 'cancel', { reason: 'no longer' })
+  expect(asked).toMatchObject({ state: 'cancel_requested', claim: { generation: 1 } })
+  expect((await act(ada, id, 'cancel', { reason: 'again' })).cancellation).toEqual(asked.cancellation)
+  expect((await act(ben, id, 'renew', held)).state).toBe('cancel_requested')
+  expect(codeOf(await ask(ben, id, 'claim'))).toBe('state_conflict')
+  const stopped = await act(ben, id, 'stopped', held)
+  expect(stopped).toMatchObject({ state: 'cancelled', claim: null, cancellation: { reason: 'no longer' } })
+  expect(stopped.cancellation?.stop_confirmed_at).not.toBeNull()
+  expect((await act(ben, id, 'stopped', held)).cancellation).toEqual(stopped.cancellation)
+  expect(await toldOf(ben, id)).toEqual([
+    'new task from ada',
+    'ada asks to stop; confirm with bridge task stopped',
+  ])
+  expect(await toldOf(ada, id)).toEqual(['claimed by ben, attempt 1 of 3', 'cancelled, ben has stopped'])
+})
+
+test('a result that was ready when the cancellation came is accepted', async () => {
+  const { ada, ben } = bridge
+  const { id } = await createTask(ada, ben)
+  const held = heldBy(await act(ben, id, 'claim'))
+  await act(ada, id, 'cancel')
+  expect(await act(ben, id, 'complete', { ...held, result: '90', evidence })).toMatchObject({
+    state: 'completed',
+    cancellation: { stop_confirmed_at: null },
+  })
+})
+
+test('an expired claim is open again for another claim, and tells both sides', async () => {
+  const { ada, ben } = bridge
+  const { id } = await createTask(ada, ben, { claim_ttl_seconds: 30 })
+  const lost = heldBy(await act(ben, id, 'claim'))
+  bridge.clock.advance(31)
+  // Before anything is written down: no read shows it as held.
+  expect(await getTask(ben, id)).toMatchObject({ state: 'open', claim: null })
+  const { tasks } = await listTasks(ben, '?state=open&role=assignee&limit=100')
+  expect(tasks.map((task) => task.id)).toContain(id)
+  for (const verb of ['renew', 'progress', 'fail', 'release', 'complete', 'stopped']) {
+    const body = { fail: { reason: 'x' }, release: { reason: 'x' }, complete: { result: 'x', evidence } }[
+      verb
+    ]
+    expect([verb, codeOf(await ask(ben, id, verb, { ...lost, ...body }))]).toEqual([verb, 'claim_lost'])
+  }
+  expect(await timelineOf(ada, id)).toEqual(['created', 'claimed', 'expired'])
+  expect((await toldOf(ada, id)).at(-1)).toBe('the claim expired, the task is open again')
+  expect((await toldOf(ben, id)).at(-1)).toBe('the claim expired, the task is open again')
+  expect(await act(ben, id, 'claim')).toMatchObject({ attempts: 2, claim: { generation: 2 } })
+})
+
+test('the last claim that expires fails the task; one that was to stop is cancelled without a confirmation', async () => {
+  const { ada, ben } = bridge
+  const last = await createTask(ada, ben, { claim_ttl_seconds: 30, max_attempts: 1 })
+  await act(ben, last.id, 'claim')
+  const stopping = await createTask(ada, ben, { claim_ttl_seconds: 30 })
+  const held = heldBy(await act(ben, stopping.id, 'claim'))
+  await act(ada, stopping.id, 'cancel')
+  bridge.clock.advance(31)
+  expect(await getTask(ada, last.id)).toMatchObject({
+    state: 'failed',
+    outcome: { kind: 'attempts_exhausted' },
+  })
+  const over = await getTask(ada, stopping.id)
+  expect(over).toMatchObject({ state: 'cancelled', cancellation: { stop_confirmed_at: null } })
+  const late = await act(ben, stopping.id, 'stopped', held)
+  expect(late.cancellation?.stop_confirmed_at).not.toBeNull()
+  expect(codeOf(await ask(ben, stopping.id, 'complete', { ...held, result: 'x', evidence }))).toBe(
+    'claim_lost',
+  )
+})
+
+test('a claim belongs to a session generation: it moves to a resumed session, not to a new one', async () => {
+  const { ada } = bridge
+  const { id } = await createTask(ada, cy)
+  const held = heldBy(await act(cy, id, 'claim'))
+  await cy.startSession()
+  expect(await act(cy, id, 'renew', held)).toMatchObject({ state: 'claimed' })
+  // Alive by its claim: another instance has to wait, though nothing was heard for longer than a session lives.
+  bridge.clock.advance(200)
+  expect(codeOf(await cy.requestSession(crypto.randomUUID()))).toBe('session_active')
+  const { grant } = await bridge.owner.takeover(bridge.project.id, cy.id)
+  await cy.startSession(crypto.randomUUID(), { takeover_grant: grant })
+  const renewals = [held, { ...held, session_generation: 2 }]
+  for (const named of renewals) expect(codeOf(await ask(cy, id, 'renew', named))).toBe('claim_lost')
+  const refused = await ask(cy, id, 'claim')
+  expect(codeOf(refused)).toBe('claim_held')
+  const { details } = refused.json as { details: { holder: object; expires_at: string } }
+  expect(details).toMatchObject({ holder: { agent_id: cy.id, session_generation: 1 } })
+  bridge.clock.advance(101)
+  expect(await act(cy, id, 'claim')).toMatchObject({ claim: { generation: 2, session_generation: 2 } })
+  // With its claim over and no contact for long, the session can be replaced.
+  bridge.clock.advance(301)
+  expect((await cy.requestSession(crypto.randomUUID())).status).toBe(200)
+})
+
+test('the owner gives tasks in its own conversation, sees their timeline and cancels any of them', async () => {
+  const { ada, ben, owner, project } = bridge
+  const own = await createAsOwner(bridge, ben)
+  expect(own).toMatchObject({ creator: { kind: 'owner', agent_id: null, name: 'olu' }, state: 'open' })
+  expect(own.conversation_id).toBe(await ben.conversationWith(ben.id))
+  const held = heldBy(await act(ben, own.id, 'claim'))
+  await act(ben, own.id, 'complete', { ...held, result: 'done', evidence })
+  const target = `/api/admin/projects/${project.id}/tasks`
+  expect(await owner.ok({ target: `${target}/${own.id}` })).toMatchObject({ state: 'completed' })
+  const { entries } = await owner.ok<{ entries: { event: string }[] }>({
+    target: `${target}/${own.id}/timeline`,
+  })
+  expect(entries.map(({ event }) => event)).toEqual(['created', 'claimed', 'completed'])
+  const history = `/api/admin/projects/${project.id}/conversations/${own.conversation_id}/messages`
+  const { messages } = await owner.ok<{ messages: { task_id: string; recipient: object }[] }>({
+    target: history,
+  })
+  const told = messages.filter(({ task_id }) => task_id === own.id).map(({ recipient }) => recipient)
+  expect(told).toEqual([{ kind: 'agent' }, { kind: 'owner' }, { kind: 'owner' }])
+
+  const between = await createTask(ada, ben)
+  await act(ben, between.id, 'claim')
+  expect(await cancelAsOwner(bridge, between.id)).toMatchObject({
+    state: 'cancel_requested',
+    cancellation: { requested_by: { kind: 'owner', name: 'olu' } },
+  })
+  expect((await toldOf(ben, between.id)).at(-1)).toMatch(/^olu asks to stop/)
+  expect((await toldOf(ada, between.id)).at(-1)).toBe('cancelled by olu')
+  const { tasks } = await owner.ok<{ tasks: Task[] }>({
+    target: `${target}?state=cancel_requested&assignee_agent_id=${ben.id}`,
+  })
+  expect(tasks.map(({ id }) => id)).toContain(between.id)
+})
+
+test('lists go by role and state, page by page, and show a task to its two sides only', async () => {
+  const { ada } = bridge
+  const given: string[] = []
+  for (let count = 0; count < 3; count += 1) given.push((await createTask(ada, dan)).id)
+  const back = await createTask(dan, ada)
+  await act(dan, given[0] ?? '', 'claim')
+  const ids = async (query: string) => (await listTasks(dan, query)).tasks.map(({ id }) => id)
+  expect(await ids('')).toEqual([...given, back.id])
+  expect(await ids('?role=creator')).toEqual([back.id])
+  expect(await ids('?role=assignee&state=open')).toEqual(given.slice(1))
+  const page = await listTasks(dan, '?limit=2')
+  expect(page).toMatchObject({ has_more: true, next_after: given[1] })
+  expect(await ids(`?limit=2&after=${page.next_after}`)).toEqual([given[2], back.id])
+  expect((await listTasks(bridge.ben)).tasks.map(({ id }) => id)).not.toContain(back.id)
+  expect(codeOf(await bridge.ben.call({ target: `/api/v1/tasks/${back.id}` }))).toBe('not_found')
+  expect(codeOf(await ask(bridge.ben, back.id, 'claim'))).toBe('not_found')
+})
+
+test('a list waits for its first task and answers at once when there is one', async () => {
+  const { ada } = bridge
+  for (const task of (await listTasks(dan, '?state=open&role=assignee')).tasks)
+    await act(dan, task.id, 'decline')
+  const work = listTasks(dan, '?state=open&role=assignee&wait_seconds=20')
+  const { id } = await createTask(ada, dan)
+  expect((await work).tasks.map((task) => task.id)).toEqual([id])
+  const held = heldBy(await act(dan, id, 'claim'))
+  const word = listTasks(dan, '?state=cancel_requested&role=assignee&wait_seconds=20')
+  await act(ada, id, 'cancel')
+  expect((await word).tasks.map((task) => task.id)).toEqual([id])
+  await act(dan, id, 'stopped', held)
+})

@@ -1,0 +1,152 @@
+/** The state table of tasks, cell by cell, and the fence before it. */
+import { expect, test } from 'vitest'
+import { Fault } from '../../../server/fault.ts'
+import {
+  type ClaimStanding,
+  decide,
+  requireClaim,
+  type TaskEvent,
+  type TaskState,
+  taskEvents,
+  transitions,
+} from '../../../server/tasks/rules.ts'
+
+const conflict = 'state_conflict'
+
+/** Contract §8, written out: state → event → next, or the code. `again` is open, or failed with attempts used up. */
+const expected: Record<TaskState, Record<TaskEvent, string>> = {
+  open: {
+    claim: 'claimed',
+    renew: 'claim_lost',
+    progress: 'claim_lost',
+    complete: 'claim_lost',
+    fail: 'claim_lost',
+    release: 'claim_lost',
+    decline: 'declined',
+    cancel: 'cancelled',
+    stopped: 'claim_lost',
+    expire: 'never',
+  },
+  claimed: {
+    claim: 'claim_held',
+    renew: 'claimed',
+    progress: 'claimed',
+    complete: 'completed',
+    fail: 'failed',
+    release: 'again',
+    decline: conflict,
+    cancel: 'cancel_requested',
+    stopped: conflict,
+    expire: 'again',
+  },
+  cancel_requested: {
+    claim: conflict,
+    renew: 'cancel_requested',
+    progress: 'cancel_requested',
+    complete: 'completed',
+    fail: 'failed',
+    release: 'cancelled',
+    decline: conflict,
+    cancel: 'cancel_requested',
+    stopped: 'cancelled',
+    expire: 'cancelled',
+  },
+  completed: final(),
+  failed: final(),
+  declined: final(),
+  cancelled: { ...final(), stopped: 'cancelled' },
+}
+
+function final(): Record<TaskEvent, string> {
+  return {
+    claim: conflict,
+    renew: conflict,
+    progress: conflict,
+    complete: conflict,
+    fail: conflict,
+    release: conflict,
+    decline: conflict,
+    cancel: conflict,
+    stopped: conflict,
+    expire: 'never',
+  }
+}
+
+const standing = (state: TaskState, attempts: number): ClaimStanding => ({
+  state,
+  attempts,
+  max_attempts: 2,
+  claim_generation: 3,
+  claim_session_generation: 5,
+  claim_end: null,
+})
+
+const outcome = (task: ClaimStanding, event: TaskEvent): string => {
+  try {
+    return decide(task, event, () => ({}))
+  } catch (error) {
+    if (error instanceof Fault) return error.code
+    expect((error as Error).message).toMatch(/which holds none/)
+    return 'never'
+  }
+}
+
+const states = Object.keys(expected) as TaskState[]
+
+test('the table knows exactly the states and events of the contract', () => {
+  expect(Object.keys(transitions).sort()).toEqual([...states].sort())
+  for (const state of states) expect(Object.keys(transitions[state]).sort()).toEqual([...taskEvents].sort())
+})
+
+test.each(states.flatMap((state) => taskEvents.map((event) => ({ state, event }))))(
+  '$state × $event',
+  ({ state, event }) => {
+    const answer = expected[state][event]
+    expect(outcome(standing(state, 1), event)).toBe(answer === 'again' ? 'open' : answer)
+    expect(outcome(standing(state, 2), event)).toBe(answer === 'again' ? 'failed' : answer)
+  },
+)
+
+test('a refused state is named, and a loser is told who holds the claim', () => {
+  const caught = (state: TaskState) => {
+    try {
+      decide(standing(state, 1), 'claim', () => ({ holder: 'ben', expires_at: 'soon' }))
+    } catch (error) {
+      return (error as Fault).details
+    }
+    return 'nothing was refused'
+  }
+  expect(caught('completed')).toEqual({ state: 'completed' })
+  expect(caught('claimed')).toEqual({ holder: 'ben', expires_at: 'soon' })
+})
+
+const named = { claim_generation: 3, session_generation: 5, spoken_in: 5 }
+
+test('only the last claim, of the session that speaks, which was not lost, passes the fence', () => {
+  const fenced = (
+    task: Partial<ClaimStanding>,
+    claim: Partial<typeof named>,
+    event: TaskEvent = 'complete',
+  ) => {
+    try {
+      requireClaim({ ...standing('claimed', 1), ...task }, event, { ...named, ...claim })
+      return 'passes'
+    } catch (error) {
+      return (error as Fault).code
+    }
+  }
+  expect(fenced({}, {})).toBe('passes')
+  expect(fenced({}, { claim_generation: 2 })).toBe('claim_lost')
+  expect(fenced({}, { claim_generation: 4 })).toBe('claim_lost')
+  expect(fenced({}, { session_generation: 4 })).toBe('claim_lost')
+  expect(fenced({}, { spoken_in: 6 })).toBe('claim_lost')
+  expect(fenced({}, { session_generation: 6, spoken_in: 6 })).toBe('claim_lost')
+  expect(fenced({ claim_end: 'expired', state: 'failed' }, {})).toBe('claim_lost')
+  expect(fenced({ claim_end: 'released', state: 'open' }, {})).toBe('claim_lost')
+  expect(fenced({ claim_end: 'finished', state: 'completed' }, {})).toBe('passes')
+  // A late word that the work has stopped may come from a session that follows.
+  const over = { claim_end: 'expired', state: 'cancelled' } as const
+  expect(fenced(over, { spoken_in: 6 }, 'stopped')).toBe('passes')
+  expect(fenced(over, { claim_generation: 2 }, 'stopped')).toBe('claim_lost')
+  expect(fenced(over, {}, 'complete')).toBe('claim_lost')
+})
