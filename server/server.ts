@@ -214,6 +214,7 @@ async function running({
     startNoncePurge(context, store.nonces),
     startRemovals(context),
     startMaintenance(context, store.nonces),
+    startClaimReconciling(context),
   ]
   const setupLink = await offerSetup(context)
 
