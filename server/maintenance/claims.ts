@@ -2,32 +2,51 @@
  * Writing down that claims are over, a batch a transaction, so that no request waits for it.
  *
  * What is shown does not wait for this: an expired claim is never shown as held. It is what tells both sides, and what
- * keeps the offset of the lease clock.
+ * keeps the offset of the lease clock. The server looks every second; the run of all maintenance does it too.
  *
  * Contract §8.
  */
 import type { Context } from '../context.ts'
 import { reconcile } from '../tasks/changes.ts'
-import { keepOffset } from '../tasks/lease-clock.ts'
+import { createLeaseClock, keepOffset, readOffset } from '../tasks/lease-clock.ts'
 import { listExpired } from '../tasks/store.ts'
+import type { Job, RunBatch } from './job.ts'
 
 const everyMs = 1000
-const batch = 50
+const atOnce = 50
+
+/** As a job it may run beside the server, and goes by the offset that the server wrote down. */
+export const claimReconciling: Job = {
+  name: 'claims reconciled',
+  begin:
+    ({ clock, monotonicMs, wakeups }): RunBatch =>
+    async (tx, room) => {
+      const leases = createLeaseClock(clock, monotonicMs, await readOffset(tx.db))
+      const expired = await listExpired(tx.db, leases.at(tx.now).toISOString(), room.rows)
+      let done = 0
+      for (const task of expired) {
+        if (done > 0 && room.isOver()) break
+        await reconcile({ leases, wakeups }, tx, task)
+        done += 1
+      }
+      return { done, more: done < expired.length || done === room.rows }
+    },
+}
 
 /** Answers how many claims were over. */
 export async function reconcileClaims(context: Context): Promise<number> {
   let reconciled = 0
   let found: number
   do {
-    found = await context.read(async (db) => (await listExpired(db, leaseNow(context), batch)).length)
+    found = await context.read(async (db) => (await listExpired(db, leaseNow(context), atOnce)).length)
     if (found > 0) reconciled += await reconcileBatch(context)
-  } while (found === batch && !context.stopping.aborted)
+  } while (found === atOnce && !context.stopping.aborted)
   return reconciled
 }
 
 const reconcileBatch = (context: Context): Promise<number> =>
   context.write(async (tx) => {
-    const expired = await listExpired(tx.db, context.leases.at(tx.now).toISOString(), batch)
+    const expired = await listExpired(tx.db, context.leases.at(tx.now).toISOString(), atOnce)
     for (const task of expired) await reconcile(context, tx, task)
     return expired.length
   })
@@ -38,17 +57,19 @@ const leaseNow = ({ leases, clock }: Context): string => leases.at(clock()).toIS
 export function startClaimReconciling(context: Context): () => void {
   let busy = false
   let kept = context.leases.offsetMs
+  const look = async () => {
+    await reconcileClaims(context)
+    const { offsetMs } = context.leases
+    if (offsetMs !== kept) await context.write((tx) => keepOffset(tx, context.leases))
+    kept = offsetMs
+  }
   const timer = setInterval(() => {
     if (busy) return
     busy = true
-    const look = async () => {
-      await reconcileClaims(context)
-      const { offsetMs } = context.leases
-      if (offsetMs !== kept) await context.write((tx) => keepOffset(tx, context.leases))
-      kept = offsetMs
-    }
     look()
-      .catch((error: unknown) => context.log.error({ err: error }, 'expired claims were not reconciled'))
+      .catch((error: unknown) => {
+        if (!context.stopping.aborted) context.log.error({ err: error }, 'expired claims were not reconciled')
+      })
       .finally(() => {
         busy = false
       })

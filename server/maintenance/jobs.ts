@@ -2,6 +2,7 @@
 import { auditRetention } from '../audit/retention.ts'
 import type { Nonces } from '../database/nonces.ts'
 import { messageRetention } from '../messages/retention.ts'
+import { claimReconciling } from './claims.ts'
 import { expired, idempotencyRetention } from './expired.ts'
 import type { Job } from './job.ts'
 import { noncePurge } from './nonces.ts'
@@ -11,5 +12,6 @@ export const jobsOf = (nonces: Nonces): readonly Job[] => [
   auditRetention,
   idempotencyRetention,
   noncePurge(nonces),
+  claimReconciling,
   ...expired,
 ]

@@ -7,7 +7,7 @@ import { type Actor, recordAudit, systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
-import { type Notice, notify } from './notices.ts'
+import { type Notice, notify, type Telling } from './notices.ts'
 import { changeTask, type TaskChange } from './store.ts'
 import { expiry, isExpired, type TaskNote } from './views.ts'
 
@@ -21,7 +21,7 @@ export interface Happening {
   readonly percent?: number | null | undefined
 }
 
-export async function happen(context: Context, tx: Tx, task: TaskRow, what: Happening): Promise<TaskRow> {
+export async function happen(context: Telling, tx: Tx, task: TaskRow, what: Happening): Promise<TaskRow> {
   const changed = await changeTask(tx, task, what.change)
   for (const notice of what.notices) await notify(context, tx, changed, notice)
   await recordTask(tx, changed, what)
@@ -51,7 +51,11 @@ export async function recordTask(
 }
 
 /** Write down that a claim is over, if it is. Answers the task as it stands now. */
-export async function reconcile(context: Context, tx: Tx, task: TaskRow): Promise<TaskRow> {
+export async function reconcile(
+  context: Telling & Pick<Context, 'leases'>,
+  tx: Tx,
+  task: TaskRow,
+): Promise<TaskRow> {
   if (!isExpired(task, context.leases.at(tx.now).toISOString())) return task
   const change = expiry(task, tx.nowIso)
   const what = {

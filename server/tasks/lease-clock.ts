@@ -62,7 +62,7 @@ export function openLeaseClock(
   })
 }
 
-async function readOffset(db: Kysely<Tables>): Promise<number> {
+export async function readOffset(db: Kysely<Tables>): Promise<number> {
   return (await db.selectFrom('lease_clock').select('offset_ms').executeTakeFirst())?.offset_ms ?? 0
 }
 

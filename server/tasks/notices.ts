@@ -27,8 +27,11 @@ export interface Notice {
   readonly needsRoom?: boolean
 }
 
+/** Of the context what telling takes. */
+export type Telling = Pick<Context, 'wakeups'>
+
 /** @throws capacity_reached, where the notice needs room */
-export async function notify(context: Context, tx: Tx, task: TaskRow, notice: Notice): Promise<void> {
+export async function notify(context: Telling, tx: Tx, task: TaskRow, notice: Notice): Promise<void> {
   const isCreator = notice.to === 'creator'
   const agentId = isCreator ? task.creator_agent_id : task.assignee_agent_id
   const counterpart = isCreator ? task.assignee_agent_id : task.creator_agent_id
