@@ -176,7 +176,10 @@ function refusalOf(
   heldBy: () => Readonly<Record<string, unknown>>,
 ) {
   if (refused === 'claim_lost') return claimLost()
-  if (refused === 'claim_held') return new Fault('claim_held', { details: heldBy() })
+  if (refused === 'claim_held') {
+    const details = heldBy()
+    return new Fault('claim_held', { message: `The task is claimed until ${details.expires_at}.`, details })
+  }
   return new Fault('state_conflict', {
     message: `The task is ${state}; ${event} is not possible any more or not yet.`,
     details: { state },

@@ -110,12 +110,12 @@ test('a profile speaks for the claim that it took, and for no other', async () =
   })
   await dan('task', 'claim', id)
   const held = await dan('task', 'claim', id)
-  expect(held).toMatchObject({ code: 7, stderr: expect.stringContaining('claim_held') })
+  expect(held).toMatchObject({ code: 7, stderr: expect.stringMatching(/the task is claimed until 20\S+Z/) })
   bridge.clock.advance(31)
   const lost = await dan('task', 'complete', id, 'x', '--evidence', 'text:x')
   expect(lost).toMatchObject({
     code: 11,
-    stderr: expect.stringMatching(/claim_lost[\s\S]*hint: stop the work/),
+    stderr: expect.stringMatching(/the claim is over[\s\S]*hint: stop the work/),
   })
 })
 
