@@ -24,7 +24,10 @@ export const withSendingOptions = (to: Command, type: AgentMessageType): Command
     .option('--type <type>', types.join(', '), oneOf(types), type)
     .option('--key <key>', 'idempotency key, to retry a send safely', idempotencyKey)
     .option('--expects-reply-by <when>', 'a duration like 30m, or a timestamp', replyBy)
-    .option('--require-listening', 'exit 10 when nobody listens for it; it is stored all the same')
+    .option(
+      '--require-listening',
+      'exit 10 unless somebody listens for it or did 5 seconds ago; it is stored all the same',
+    )
 
 export const inReplyTo = ['--in-reply-to <message_id>', 'the message that this one answers', id] as const
 
@@ -40,7 +43,7 @@ export const instantOf = (by: ReplyBy, now: Date): string => ('at' in by ? by.at
 export const after = (now: Date, secondsLater: number): string =>
   new Date(now.getTime() + secondsLater * 1000).toISOString()
 
-/** Says that a message is stored, and whether somebody listens for it. @throws CommandFailure when that was required. */
+/** Says that a message is stored, and whether somebody listens for it. @throws as {@link requireListening} */
 export async function tellSent(
   context: CliContext,
   sent: MessageSent,
@@ -50,11 +53,17 @@ export async function tellSent(
   const words = connectionWords(recipient.connection, await (await context.bridge()).now())
   const text = `stored ${message.id} as number ${message.sequence}\nrecipient: ${words}`
   await context.output.resultSomewhere(sent, text)
-  if (options.requireListening === true && !recipient.connection.listening_now) {
-    throw new CommandFailure('nobody_listening', 'stored, but nobody is listening for it', {
-      hint: `bridge status ${message.id} tells when it was offered and acknowledged`,
-    })
-  }
+  requireListening(sent, options, `bridge status ${message.id} tells when it was offered and acknowledged`)
+}
+
+/**
+ * "Listening now" is an open wait, or one that ended less than 5 seconds ago: between two polls somebody listens.
+ *
+ * @throws CommandFailure where that was required.
+ */
+export function requireListening({ recipient }: MessageSent, options: SendingOptions, hint: string): void {
+  if (options.requireListening !== true || recipient.connection.listening_now) return
+  throw new CommandFailure('nobody_listening', 'stored, but nobody is listening for it', { hint })
 }
 
 export function idempotencyKey(text: string): string {

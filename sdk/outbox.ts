@@ -47,6 +47,9 @@ const oldMs = 6 * 86_400_000
 const idForm = /^\d{13}-[A-Za-z0-9_-]{8}$/
 const name = /^(\d{13}-[A-Za-z0-9_-]{8})\.(sending|kept)$/
 
+const ofAnother = (id: string): LocalError =>
+  new LocalError('entry_of_another', `the outbox entry ${id} is of another agent or another node`)
+
 export interface OutboxOptions {
   readonly folder: string
   readonly owner: { readonly server_id: string; readonly agent_id: string }
@@ -103,8 +106,7 @@ export class Outbox {
     for (const id of ids) {
       const entry =
         (await this.#read(this.#path(id, 'kept'))) ?? (await this.#read(this.#path(id, 'sending')))
-      if (entry === undefined || this.#isOwn(entry)) continue
-      throw new LocalError('entry_of_another', `the outbox entry ${id} is of another agent or another node`)
+      if (entry !== undefined && !this.#isOwn(entry)) throw ofAnother(id)
     }
   }
 
@@ -114,14 +116,19 @@ export class Outbox {
    * @throws as {@link requireOwn}; the entry stays as it is.
    */
   async claim(id: string): Promise<OutboxEntry | undefined> {
-    // Whose it is never changes, so this holds for what is taken below.
     await this.requireOwn([id])
     const path = this.#path(id, 'sending')
     // The process that was at it died. Two who find out at once may both send it: with one key, once is all it does.
     if (await this.#isStale(path)) await this.keep(id)
     if (!(await this.#move(this.#path(id, 'kept'), path))) return undefined
     await this.#touch(path)
-    return this.#read(path)
+    const entry = await this.#read(path)
+    // Another process moved it from one name to the other while it was looked for above.
+    if (entry !== undefined && !this.#isOwn(entry)) {
+      await this.keep(id)
+      throw ofAnother(id)
+    }
+    return entry
   }
 
   /** Every entry of this folder, oldest first, whoever's it is. */

@@ -9,7 +9,13 @@ import { CommandFailure } from '../exit-codes.ts'
 import { openJournal } from '../journal.ts'
 import { messageText } from '../message-text.ts'
 import { awaiting } from '../open-asks.ts'
-import { after, messageFields, type SendingOptions, withSendingOptions } from '../sending.ts'
+import {
+  after,
+  messageFields,
+  requireListening,
+  type SendingOptions,
+  withSendingOptions,
+} from '../sending.ts'
 import { messageBody } from '../text-argument.ts'
 import { connectionWords, exactDuration } from '../words.ts'
 
@@ -99,9 +105,11 @@ async function askNow(context: CliContext, bridge: Bridge, { peer, text, options
   const waits = { expects_reply_by: after(now, options.timeout) }
   const call = { idempotencyKey: options.key, signal: context.signal }
   const message = { ...waits, ...messageFields(options, now), body }
-  const { message: question, recipient } = await bridge.messages.sendTo(peer, message, call)
+  const sent = await bridge.messages.sendTo(peer, message, call)
+  const { message: question, recipient } = sent
   const words = connectionWords(recipient.connection, now)
   context.output.note(`asked as ${question.id}, number ${question.sequence}; recipient: ${words}`)
+  requireListening(sent, options, `bridge ask --resume ${question.id} waits for the answer all the same`)
   return question
 }
 

@@ -76,6 +76,9 @@ const named: Readonly<Record<string, Way>> = {
   NotInitialised: ['not_found', 'bridge server init makes an installation'],
   AlreadyInitialised: ['conflict', 'bridge server start runs it; --data names another folder'],
   DataFolderLocked: ['conflict', 'bridge server status asks the one that runs'],
+  DatabaseNewer: ['conflict', 'a newer bridge has run here; it never runs backwards'],
+  MigrationHistoryChanged: ['conflict', 'is this the data folder of another program, or of a changed build?'],
+  UnsafeStore: ['unexpected'],
 }
 
 const faultExit = (code: string | undefined): Way | undefined => {
