@@ -124,7 +124,11 @@ const [cli, client, ...others] = await Promise.all([
   bundle('sdk/index.cjs', { ...library, format: 'cjs' }),
 ])
 chmodSync(join(out, 'bridge.cjs'), 0o755)
-requireLight('cli.cjs', cli, /^cli\/|^sdk\/version\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/)
+requireLight(
+  'cli.cjs',
+  cli,
+  /^cli\/|^sdk\/(version|profile-files)\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
+)
 requireLight('client.cjs', client, /^sdk\//)
 writeFileSync(join(out, 'LICENSES.txt'), licences([cli, client, ...others]))
 if (!process.argv.includes('--no-types')) declareTypes()

@@ -1,17 +1,11 @@
 /** The Bridge of a profile; loaded by the commands that talk to a node. */
 import type { Bridge, Flushed, OutboxEntry } from '../sdk/index.ts'
+import type { ProfilePaths, ProfileRecord } from '../sdk/profile-files.ts'
 import type { CliContext } from './context.ts'
 import { CommandFailure } from './exit-codes.ts'
 import { failureWords } from './failure-words.ts'
 import { readKeyFile } from './key-file.ts'
-import {
-  type ProfilePaths,
-  type ProfileRecord,
-  profileDirectory,
-  profilePaths,
-  profileSessions,
-  requireProfile,
-} from './profile.ts'
+import { profileDirectory, profilePaths, profileSessions, requireProfile } from './profile.ts'
 
 /** A profile with its Bridge. */
 export interface Agent {

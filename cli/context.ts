@@ -4,8 +4,8 @@
  * The only CLI file that reads `process.env`; clock and randomness are made here and handed on.
  */
 import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
 import type { Bridge, Fetch } from '../sdk/index.ts'
+import { profilesHome } from '../sdk/profile-files.ts'
 import type { Agent } from './agent.ts'
 import type { GlobalOptions } from './command.ts'
 import { createIo, type Io, type Streams } from './io.ts'
@@ -77,7 +77,7 @@ export function createContext(surroundings: Surroundings): CliContext {
     clock,
     random,
     environment,
-    home: homeFolder(environment, homeDirectory),
+    home: profilesHome(environment, homeDirectory),
     settings,
     signal: interruption.signal,
     isSandboxed: environment.CODEX_SANDBOX_NETWORK_DISABLED === '1',
@@ -104,14 +104,6 @@ export function createContext(surroundings: Surroundings): CliContext {
     },
   }
   return context
-}
-
-/** BRIDGE_HOME, else the XDG folder, else `~/.config/agent-bridge`. */
-function homeFolder({ BRIDGE_HOME, XDG_CONFIG_HOME }: Environment, homeDirectory: string): string {
-  if (BRIDGE_HOME !== undefined && BRIDGE_HOME !== '') return BRIDGE_HOME
-  // "All paths set in these environment variables must be absolute" (XDG base directories).
-  const base = XDG_CONFIG_HOME !== undefined && isAbsolute(XDG_CONFIG_HOME) ? XDG_CONFIG_HOME : undefined
-  return join(base ?? join(homeDirectory, '.config'), 'agent-bridge')
 }
 
 /** The context of this process. A second SIGINT or SIGTERM ends it at once. */

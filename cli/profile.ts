@@ -1,61 +1,35 @@
 /**
- * Where an identity lives on this machine: `BRIDGE_HOME/profiles/<name>/`, folders 0700, files 0600.
- *
- * - `profile.json`: node, ids, instance id; written at enrolment only.
- * - `key-<credential id>.pem`: the private key. Named by its credential, so that a re-enrolment never mixes old and new.
- * - `pending-<of the code>.pem`: a key that is being enrolled. Stored before the node is asked, so a lost answer costs
- *   nothing.
- * - `session.json`, `peers.json`: what the last commands learnt; shared by all processes of the profile.
- * - `claims/`: which claims of tasks this profile took.
- * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock for each question that an `ask` waits for.
+ * The profile of a command: its files are those of sdk/profile-files.ts; what is wrong with them is told with a way out.
  *
  * Contract §12.
  */
 import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { DirectoryStore, IdentityRecord, KnownPeers, SessionStore, StoredSession } from '../sdk/index.ts'
+import type { DirectoryStore, KnownPeers, SessionStore, StoredSession } from '../sdk/index.ts'
+import type { ProfilePaths, ProfileRecord } from '../sdk/profile-files.ts'
+import * as files from '../sdk/profile-files.ts'
 import { CommandFailure } from './exit-codes.ts'
 import { readJson, writeJson } from './json-file.ts'
 
-export interface ProfileRecord {
-  readonly base_url: string
-  readonly allow_plain_http: boolean
-  /** Names this profile to the node at every session start. */
-  readonly instance_id: string
-  /** Of the enrolment code, so that the same enrolment can be repeated. */
-  readonly code_sha256: string
-  /** The X-Bridge-Device of a device-bound identity. */
-  readonly device: string | null
-  readonly identity: IdentityRecord
-}
+/** The session that all processes of the profile share. */
+export const profileSessions = (paths: ProfilePaths, blank: StoredSession): SessionStore =>
+  files.profileSessions(paths, blank, writeJson)
+
+/** What was learnt of peers. */
+export const profileDirectory = (paths: ProfilePaths, nobody: KnownPeers): DirectoryStore =>
+  files.profileDirectory(paths, nobody, writeJson)
 
 /** The folder and its files; nothing is read yet. @throws CommandFailure for a name that is no plain file name. */
-export function profilePaths(home: string, name: string) {
-  if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(name)) {
-    throw new CommandFailure('usage', `a profile's name is letters, digits, and _ . - ; this is not: ${name}`)
-  }
-  const folder = join(home, 'profiles', name)
-  return {
-    folder,
-    record: join(folder, 'profile.json'),
-    session: join(folder, 'session.json'),
-    peers: join(folder, 'peers.json'),
-    pendingKey: (codeSha256: string) => join(folder, `pending-${codeSha256.slice(0, 16)}.pem`),
-    key: (credentialId: string) => join(folder, `key-${credentialId}.pem`),
-    claims: join(folder, 'claims'),
-    outbox: join(folder, 'outbox'),
-    journal: join(folder, 'journal.jsonl'),
-    lock: join(folder, 'listen.lock'),
-    asks: join(folder, 'asks'),
-  }
+export function profilePaths(home: string, name: string): ProfilePaths {
+  if (files.isProfileName(name)) return files.profileFiles(home, name)
+  throw new CommandFailure('usage', `a profile's name is letters, digits, and _ . - ; this is not: ${name}`)
 }
-export type ProfilePaths = ReturnType<typeof profilePaths>
 
 /** The stored identity of a profile, or undefined. @throws CommandFailure when what is stored is not usable. */
 export async function readProfile(paths: ProfilePaths): Promise<ProfileRecord | undefined> {
   const stored = await readJson(paths.record, 'authentication')
   if (stored === undefined) return undefined
-  if (isProfile(stored)) return stored
+  if (files.isProfile(stored)) return stored
   throw new CommandFailure('authentication', `${paths.record} is not a whole profile`, {
     hint: 'bridge enroll --replace with a new code from the owner writes it again',
   })
@@ -83,44 +57,3 @@ export async function writeProfile(paths: ProfilePaths, record: ProfileRecord): 
     if (/^(key|pending)-.*\.pem$/.test(file) && path !== current) await rm(path, { force: true })
   }
 }
-
-const words = ['base_url', 'instance_id', 'code_sha256'] as const
-
-function isProfile(stored: Record<string, unknown>): stored is ProfileRecord & Record<string, unknown> {
-  const { identity } = stored as { identity?: Partial<IdentityRecord> }
-  return (
-    words.every((name) => typeof stored[name] === 'string') &&
-    typeof stored.allow_plain_http === 'boolean' &&
-    (stored.device === null || typeof stored.device === 'string') &&
-    typeof identity?.server_id === 'string' &&
-    typeof identity.credential_id === 'string' &&
-    typeof identity.agent?.id === 'string' &&
-    typeof identity.project?.id === 'string' &&
-    typeof identity.binding === 'string'
-  )
-}
-
-/** The session that all processes of the profile share. */
-export function profileSessions(paths: ProfilePaths, blank: StoredSession): SessionStore {
-  return {
-    load: async () => {
-      const stored = await readJson(paths.session, 'unexpected').catch(forgotten)
-      return { ...blank, ...(stored as Partial<StoredSession> | undefined), instance_id: blank.instance_id }
-    },
-    save: (session) => writeJson(paths.session, session),
-  }
-}
-
-/** What was learnt of peers. */
-export function profileDirectory(paths: ProfilePaths, nobody: KnownPeers): DirectoryStore {
-  return {
-    load: async () => {
-      const stored = await readJson(paths.peers, 'unexpected').catch(forgotten)
-      return Array.isArray(stored?.peers) ? { ...nobody, ...(stored as Partial<KnownPeers>) } : nobody
-    },
-    save: (known) => writeJson(paths.peers, known),
-  }
-}
-
-/** These files hold only what can be learnt again: a broken one is as good as none. */
-const forgotten = (): undefined => undefined

@@ -94,6 +94,7 @@ export {
   type SignInOptions,
   type SignInWith,
 } from './owner.ts'
+export { type OpenProfileOptions, openProfile } from './profile.ts'
 export type { PageOptions } from './resources/call.ts'
 export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'
 export type { FollowOptions } from './resources/owner/following.ts'

@@ -12,6 +12,7 @@ import { createHash } from 'node:crypto'
 import { rm, rmdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { BridgeError, IdentityRecord, RefusalCode } from '../../sdk/index.ts'
+import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { deviceOf } from '../device.ts'
@@ -19,7 +20,7 @@ import { CommandFailure } from '../exit-codes.ts'
 import { addressHint } from '../hints.ts'
 import { readKeyFileIfThere } from '../key-file.ts'
 import { oneLine } from '../plain-text.ts'
-import { type ProfilePaths, type ProfileRecord, profilePaths, readProfile, writeProfile } from '../profile.ts'
+import { profilePaths, readProfile, writeProfile } from '../profile.ts'
 
 export interface EnrollOptions {
   readonly url: string

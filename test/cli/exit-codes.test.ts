@@ -1,8 +1,11 @@
 /** Frozen: programs and hooks depend on these numbers. Contract §12. */
 import { expect, test } from 'vitest'
+import { onHost } from '../../cli/commands/server/settings.ts'
 import { exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
 import { errors } from '../../sdk/contract/errors.ts'
 import { localErrors } from '../../sdk/transport/failures.ts'
+import { DatabaseNewer, MigrationHistoryChanged } from '../../server/database/migrate.ts'
+import { UnsafeStore } from '../../server/database/open.ts'
 
 test('the exit codes are what the contract says', () => {
   expect(exitCodes).toEqual({
@@ -96,5 +99,21 @@ test('each failure on this side of the node has its exit code', () => {
     13: ['sandbox_blocked'],
     15: ['integrity'],
     130: ['aborted'],
+  })
+})
+
+test.each([
+  [new DatabaseNewer('the database is newer'), 'conflict', /never runs backwards/],
+  [new MigrationHistoryChanged('another history'), 'conflict', /data folder/],
+  [new UnsafeStore('no room'), 'unexpected', undefined],
+] as const)('host work that ends with %s is told', async (error, exit, hint) => {
+  const failing = onHost(async () => {
+    throw error
+  })
+  await expect(failing).rejects.toMatchObject({
+    name: 'CommandFailure',
+    exit,
+    message: error.message,
+    hint: hint === undefined ? undefined : expect.stringMatching(hint),
   })
 })

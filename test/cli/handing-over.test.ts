@@ -2,7 +2,7 @@
  * What `listen` and `ask` hand to whoever reads: each message once, and nothing lost where the reader, the disk or the
  * process goes away in between. In this process, at a real server.
  */
-import { readFile } from 'node:fs/promises'
+import { appendFile, readFile, stat } from 'node:fs/promises'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { MessagePage, Unacknowledged } from '../../sdk/index.ts'
@@ -147,6 +147,17 @@ test('an ask that is interrupted says how to take it up, and what it left is pri
   })
   await dan.bridge('reply', question, 'this one')
   expect(bodies((await cleo.bridge(...listenOnce)).stdout)).toEqual(['this one'])
+})
+
+test('a profile that only asks begins a new journal when the old one is full', async () => {
+  const asking = desk.run(['ask', dan.name, 'which?', '--profile', cleo.name])
+  const question = storedMessage(await dan.bridge(...listenOnce))
+  const path = desk.path(cleo.name, 'journal.jsonl')
+  await appendFile(path, `${JSON.stringify({ kind: 'done', ids: ['x'.repeat(16 * 1024 * 1024)] })}\n`)
+  await dan.bridge('reply', question, 'this one')
+  expect((await asking).code).toBe(0)
+  expect((await stat(`${path}.old`)).size).toBeGreaterThan(16 * 1024 * 1024)
+  expect((await readFile(path, 'utf8')).split('\n').at(-4)).toContain('"body":"this one"')
 })
 
 const storedMessage = ({ stdout }: { stdout: string }) => /^id (\S+),/m.exec(stdout)?.[1] ?? ''

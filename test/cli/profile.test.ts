@@ -10,7 +10,6 @@ import { writeJson } from '../../cli/json-file.ts'
 import { readKeyFile, readKeyFileIfThere } from '../../cli/key-file.ts'
 import { takeLock } from '../../cli/lock.ts'
 import {
-  type ProfileRecord,
   profileDirectory,
   profilePaths,
   profileSessions,
@@ -19,6 +18,7 @@ import {
   writeProfile,
 } from '../../cli/profile.ts'
 import { blankSession, nobodyKnown } from '../../sdk/index.ts'
+import type { ProfileRecord } from '../../sdk/profile-files.ts'
 import { record } from '../sdk/people.ts'
 
 let home: string

@@ -127,6 +127,12 @@ test('a clock that is off is corrected and remembered; one that stays off is exi
   expect((await eve.bridge('whoami')).code).toBe(0)
   const stored = await readFile(home.path('eve', 'session.json'), 'utf8')
   expect((JSON.parse(stored) as { clock_offset_ms: number }).clock_offset_ms).toBeGreaterThan(3_590_000)
+  // Ages are told by the node's time.
+  await eve.bridge('send', 'owner', 'how late is it?', '--expects-reply-by', '30m')
+  ahead.clock.advance(600)
+  expect((await eve.bridge('history', 'owner')).stdout).toMatch(
+    /, 10 minutes ago\n[\s\S]*, in (19|20) minutes\n/,
+  )
   await ahead.close()
 
   const odd = await startNode((_heard, _nth, response) =>

@@ -72,7 +72,7 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^cli\//,
-    may: /^(cli\/|sdk\/(index|version)\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
+    may: /^(cli\/|sdk\/(index|version|profile-files)\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
     because: 'the command line uses the public index of the SDK, commander and conf',
   },
   {
@@ -186,6 +186,7 @@ const readsEnvironment: Readonly<Record<string, string>> = {
   'server/config.ts': 'the settings of the server',
   'helper/options.ts': 'the token of the helper',
   'cli/context.ts': 'everything from outside that a command may reach',
+  'sdk/profile.ts': 'which profile a script means that does not say',
 }
 
 const environment: Rule = ({ path, code, imports }) => {
@@ -205,6 +206,7 @@ const makesChance: Readonly<Record<string, string>> = {
   'helper/main.ts': 'the context of a helper',
   'sdk/bridge.ts': 'defaults of the options of Bridge',
   'sdk/owner.ts': 'defaults of the options of Owner',
+  'sdk/profile.ts': 'defaults of the options of openProfile()',
   'sdk/enroll.ts': 'defaults of the options of enroll()',
   'sdk/node-status.ts': 'defaults of the options of nodeStatus()',
   'sdk/durable-file.ts': 'names of drafts, which nobody sees',

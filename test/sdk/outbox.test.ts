@@ -241,6 +241,14 @@ test("another identity's entry is not claimed when the process that was at it di
   expect(await outboxOf({ ...owner, agent_id: benId }).claim(id)).toMatchObject({ id })
 })
 
+test("another identity's entry that changed its name while it was looked for is put back", async () => {
+  const { id } = await keep('one', { ...owner, agent_id: benId })
+  // Neither name was there when each was looked for.
+  const outbox = Object.assign(outboxOf(), { requireOwn: async () => {} })
+  await expect(outbox.claim(id)).rejects.toMatchObject({ code: 'entry_of_another' })
+  expect(await readdir(folder)).toEqual([`${id}.kept`])
+})
+
 test('an entry that another process sends is left to it for two minutes, then it is free', async () => {
   const outbox = outboxOf()
   const entry = await keep('one')

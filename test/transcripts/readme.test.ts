@@ -1,9 +1,9 @@
 /** The README's console blocks, typed as they stand, print what it shows. */
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { program } from '../support/program.ts'
 import { matches, type Running, readSteps, run } from './transcript.ts'
@@ -26,6 +26,17 @@ const sources: readonly [string, RegExp][] = [
   ['(the code from the prompt)', /<<'CODE'\n(\S+)\nCODE/],
   ['(id of the message)', /^stored (\S+) as number/m],
 ]
+
+/** The README's script, where the package is installed. */
+function scriptIn(folder: string): string {
+  const [, script = ''] = /```js\n([\s\S]+?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
+  const installed = join(folder, 'node_modules/agent-bridge')
+  mkdirSync(installed, { recursive: true })
+  writeFileSync(join(installed, 'package.json'), '{"type":"module","exports":"./index.js"}')
+  symlinkSync(join(dirname(program), 'sdk/index.js'), join(installed, 'index.js'))
+  writeFileSync(join(folder, 'talk.mjs'), script)
+  return join(folder, 'talk.mjs')
+}
 
 test('a person who types the README gets what it shows', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-readme-'))
@@ -61,6 +72,25 @@ test('a person who types the README gets what it shows', async () => {
         `$ ${step.command}\nprinted:\n${printed}\nexpected:\n${step.expected}`,
       ).toBe(true)
     }
+    const script = run({ command: `"${process.execPath}" "${scriptIn(folder)}"`, expected: '' }, env, root)
+    running.push(script)
+    const as = async (profile: string, command: string) => {
+      const started = run(
+        { command: fill(`npx bridge ${command} --profile ${profile}`), expected: '' },
+        env,
+        root,
+      )
+      running.push(started)
+      await once(started.child, 'close')
+      return started.printed()
+    }
+    const asked = await as('ben', 'listen --once --timeout 30')
+    const question = /^question from agent ada .*\nid (\S+),/m.exec(asked)?.[1] ?? ''
+    await as('ben', `reply ${question} 'release-2'`)
+    if (script.child.exitCode === null) await once(script.child, 'close')
+    expect(script.printed()).toBe(`asked as ${question}\nben: release-2\n`)
+    // The session was that of the profile, whose commands go on in it.
+    expect(await as('ada', 'inbox')).toContain('nothing is unacknowledged')
   } finally {
     for (const { child } of running) {
       if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'close')
