@@ -3,7 +3,7 @@
  *
  * Contract §12.
  */
-import type { LocalErrorCode, RefusalCode } from '../sdk/index.ts'
+import type { HelperErrorCode, LocalErrorCode, RefusalCode } from '../sdk/index.ts'
 
 export const exitCodes = {
   done: 0,
@@ -122,5 +122,18 @@ export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
   not_sendable: 'usage',
   integrity: 'integrity',
   destination_exists: 'conflict',
+  transfer_in_use: 'conflict',
   transfer_expired: 'conflict',
+}
+
+/** The exits of what a transfer helper refuses; all others are of its state. */
+export const helperExits: Readonly<Partial<Record<HelperErrorCode | 'unrecognized', ExitName>>> = {
+  invalid_token: 'authentication',
+  not_found: 'not_found',
+  hash_mismatch: 'integrity',
+  length_mismatch: 'integrity',
+  file_changed: 'integrity',
+  storage_failed: 'unreachable',
+  internal: 'unexpected',
+  unrecognized: 'unexpected',
 }

@@ -15,6 +15,7 @@ import {
   type ExitCode,
   type ExitName,
   exitCodes,
+  helperExits,
   localExits,
   refusalExits,
 } from './exit-codes.ts'
@@ -94,7 +95,9 @@ export async function failureEnding(error: unknown, context: CliContext): Promis
   if (context.environment.BRIDGE_DEBUG && error instanceof Error) context.io.err(`${error.stack}\n`)
   if (error instanceof CommandFailure) return endingOfFailure(error)
   // Loaded only now: a usage error must not pay for it.
-  const { BridgeError, LocalError } = await import('../sdk/index.ts')
+  const { BridgeError, HelperError, LocalError } = await import('../sdk/index.ts')
+  if (error instanceof HelperError)
+    return { exit: helperExits[error.code] ?? 'conflict', message: error.message }
   if (error instanceof BridgeError || error instanceof LocalError) {
     const told = { message: failureWords(error), hint: hintOf(error, context), ...factsOf(error) }
     return { exit: exitOf(error, context), ...told }

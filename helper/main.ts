@@ -11,11 +11,11 @@ import type { StartErrorCode } from '../sdk/contract/helper/errors.ts'
 import { Folder } from '../sdk/parts/folder.ts'
 import type { Pace } from '../sdk/parts/receive.ts'
 import { Refusal } from '../sdk/parts/refusal.ts'
+import { holdAlone } from '../sdk/parts/sole.ts'
 import { type Clock, Lifetime } from './lifetime.ts'
 import { host, Listener } from './listener.ts'
 import { readManifest } from './manifest-file.ts'
 import { type HelperOptions, readOptions } from './options.ts'
-import { holdAlone } from './sole.ts'
 import { StartFailure } from './start-failure.ts'
 import { TokenCheck } from './token.ts'
 import { Transfer } from './transfer.ts'
@@ -48,7 +48,7 @@ export async function startHelper(options: HelperOptions, tuning: HelperTuning =
   try {
     const folder = await openRoot(options.root)
     closing.push(() => folder.close())
-    if (manifest.mode === 'upload') closing.push(await holdAlone(folder.key, manifest.transfer_id))
+    if (manifest.mode === 'upload') closing.push(await hold(folder, manifest.transfer_id))
     const lifetime = new Lifetime(tuning.clock ?? systemClock, options.ttlSeconds)
     const transfer = await Transfer.open(file, folder, { lifetime, pace: tuning.pace })
     closing.push(() => transfer.close())
@@ -90,6 +90,12 @@ async function openRoot(path: string): Promise<Folder> {
   } catch (cause) {
     throw new StartFailure('root_unusable', { cause })
   }
+}
+
+async function hold(folder: Folder, transferId: string): Promise<() => void> {
+  const release = await holdAlone(folder.key, transferId)
+  if (release === undefined) throw new StartFailure('transfer_in_use')
+  return release
 }
 
 /** Last opened, first closed. */

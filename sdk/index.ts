@@ -33,6 +33,7 @@ export {
 } from './contract/agent/tasks.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
 export type { Receipt } from './contract/events.ts'
+export { type HelperErrorCode, helperErrors } from './contract/helper/errors.ts'
 export {
   type Manifest,
   type ManifestPart,
@@ -109,7 +110,17 @@ export {
   type KeyPair,
   publicKeyOf,
 } from './signing/keys.ts'
+export { type Downloaded, downloadFile } from './transfers/download.ts'
+export {
+  type FileHome,
+  type HelperEndpoint,
+  HelperError,
+  type HomeRequest,
+  helperHome,
+} from './transfers/home.ts'
 export { type DescribeOptions, describeFile, manifestDigest } from './transfers/manifest.ts'
+export { uploadFile } from './transfers/upload.ts'
+export type { TransferOptions, TransferProgress } from './transfers/work.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export {
   BridgeError,

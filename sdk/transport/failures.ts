@@ -34,6 +34,7 @@ export const localErrors = {
   not_sendable: 'No transfer can be made of the file as it was named.',
   integrity: 'The bytes are not those that the manifest names.',
   destination_exists: 'Another file has the name, and files are never overwritten.',
+  transfer_in_use: 'Another process receives this transfer into the folder.',
   transfer_expired: 'The lifetime of the transfer or of its endpoint is over.',
 } as const
 export type LocalErrorCode = keyof typeof localErrors

@@ -209,6 +209,7 @@ const makesChance: Readonly<Record<string, string>> = {
   'sdk/profile.ts': 'defaults of the options of openProfile()',
   'sdk/enroll.ts': 'defaults of the options of enroll()',
   'sdk/node-status.ts': 'defaults of the options of nodeStatus()',
+  'sdk/transfers/patience.ts': 'defaults of the options of transfers',
   'sdk/durable-file.ts': 'names of drafts, which nobody sees',
 }
 

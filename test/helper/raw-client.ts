@@ -1,5 +1,4 @@
 /** Requests to a helper byte by byte, over a socket of their own. */
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 export interface RawAnswer {
@@ -30,7 +29,8 @@ export async function readAnswer(socket: Socket, until = isWhole): Promise<RawAn
     chunks.push(chunk)
     if (until(Buffer.concat(chunks))) socket.destroy()
   })
-  if (!socket.destroyed) await once(socket, 'close')
+  // Not once(): a reset is an end like any other.
+  if (!socket.destroyed) await new Promise((resolve) => socket.once('close', resolve))
   return parse(Buffer.concat(chunks))
 }
 

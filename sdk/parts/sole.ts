@@ -1,27 +1,26 @@
 /**
- * One helper at a time receives a transfer into a folder: two would write over each other's parts.
+ * One process at a time receives a transfer into a folder: two would write over each other's parts.
  *
  * A name in the kernel is held, and goes with the process however it ends, so nothing stale is left. Linux and Windows
  * have such names; elsewhere nothing is held.
  */
 import { createHash } from 'node:crypto'
 import { createServer, type Server } from 'node:net'
-import { platformCode } from '../sdk/parts/refusal.ts'
-import { StartFailure } from './start-failure.ts'
+import { platformCode } from './refusal.ts'
 
 const prefixes: Readonly<Record<string, string>> = {
-  linux: '\0bridge-helper-',
-  win32: '\\\\.\\pipe\\bridge-helper-',
+  linux: '\0bridge-parts-',
+  win32: '\\\\.\\pipe\\bridge-parts-',
 }
 
-/** Holds the name until the returned function is called. @throws StartFailure `transfer_in_use` */
-export async function holdAlone(folderKey: string, transferId: string): Promise<() => void> {
+/** Held until the returned function is called; undefined when another process holds it. */
+export async function holdAlone(folderKey: string, transferId: string): Promise<(() => void) | undefined> {
   const prefix = prefixes[process.platform]
   if (prefix === undefined) return () => {}
   const name = createHash('sha256').update(`${folderKey}\n${transferId}`).digest('hex').slice(0, 40)
   const server = createServer((socket) => socket.destroy())
   const failure = await listening(server, prefix + name)
-  if (failure === 'EADDRINUSE') throw new StartFailure('transfer_in_use')
+  if (failure === 'EADDRINUSE') return undefined
   server.unref()
   return () => void server.close()
 }

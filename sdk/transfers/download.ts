@@ -1,0 +1,132 @@
+/**
+ * A file from its home, part by part, verified before it has its name.
+ *
+ * Parts wait in the part store of the destination's folder: a call that fails leaves what it has verified, and the next
+ * one goes on from there. A file of the name is never overwritten, and never seen unfinished.
+ *
+ * Spec §4.5; contract §9.
+ */
+import { join } from 'node:path'
+import { contentHashHeader } from '../contract/helper/endpoints.ts'
+import type { Manifest, ManifestPart } from '../contract/helper/manifest.ts'
+import { storageFailed } from '../durable-file.ts'
+import { ManifestChanged } from '../parts/commitments.ts'
+import { Folder } from '../parts/folder.ts'
+import { PartStore } from '../parts/parts.ts'
+import { Refusal } from '../parts/refusal.ts'
+import { holdAlone } from '../parts/sole.ts'
+import { LocalError } from '../transport/failures.ts'
+import { Line } from './exchange.ts'
+import type { FileHome } from './home.ts'
+import { manifestDigest } from './manifest.ts'
+import { partWork, statusOf, type TransferOptions } from './work.ts'
+
+export interface Downloaded {
+  readonly path: string
+  readonly size: number
+  readonly sha256: string
+}
+
+/**
+ * Fetch the file that the manifest describes into a folder, under the manifest's name.
+ *
+ * @throws LocalError `integrity` when the home serves other bytes, `destination_exists`, `transfer_in_use`,
+ *   `transfer_expired`, `storage_failed`, `aborted`, what the connection met; HelperError or BridgeError when the home
+ *   refuses.
+ */
+export async function downloadFile(
+  home: FileHome,
+  manifest: Manifest,
+  folderPath: string,
+  options: TransferOptions = {},
+): Promise<Downloaded> {
+  const line = new Line(home)
+  const folder = await Folder.open(folderPath).catch((error: unknown) => {
+    throw storageFailed(folderPath, error)
+  })
+  try {
+    const release = await holdAlone(folder.key, manifest.transfer_id)
+    if (release === undefined)
+      throw new LocalError('transfer_in_use', 'another process receives this transfer here')
+    try {
+      await fetchInto(folder, line, manifest, options)
+    } finally {
+      release()
+    }
+  } catch (error) {
+    throw localError(error, manifest)
+  } finally {
+    line.close()
+    await folder.close()
+  }
+  return { path: join(folderPath, manifest.filename), size: manifest.size, sha256: manifest.sha256 }
+}
+
+async function fetchInto(
+  folder: Folder,
+  line: Line,
+  manifest: Manifest,
+  options: TransferOptions,
+): Promise<void> {
+  const store = await PartStore.open(folder, { ...manifest, digest: manifestDigest(manifest) })
+  try {
+    const work = partWork(line, manifest, options)
+    const there = new Set(store.committed)
+    work.resume(manifest.parts.filter(({ index }) => there.has(index)))
+    const missing = manifest.parts.filter(({ index }) => !there.has(index))
+    if (missing.length > 0) await statusOf(work, line, manifest)
+    for (const part of missing) {
+      await work.each(part, (onBytes) =>
+        fetchPart({ line, store, idleMs: work.idleMs }, part, { ...options, onBytes }),
+      )
+    }
+    await store.finalize({ signal: options.signal })
+  } finally {
+    await store.close()
+  }
+}
+
+interface Way {
+  readonly line: Line
+  readonly store: PartStore
+  readonly idleMs: number
+}
+
+async function fetchPart(
+  { line, store, idleMs }: Way,
+  part: ManifestPart,
+  { signal, onBytes }: TransferOptions & { readonly onBytes: (count: number) => void },
+): Promise<void> {
+  const message = await line.send({ method: 'GET', path: `/parts/${part.index}`, signal, idleMs })
+  const named = message.headers[contentHashHeader.toLowerCase()] ?? part.sha256
+  const length = message.headers['content-length'] ?? String(part.size)
+  if (named !== part.sha256 || length !== String(part.size)) {
+    message.destroy()
+    throw new Refusal('hash_mismatch')
+  }
+  try {
+    await store.receive(part.index, message, { signal, onBytes })
+  } catch (error) {
+    message.destroy()
+    // The connection ended inside the part, or crawled: the next attempt may do better.
+    const isCut = error instanceof Refusal && (error.code === 'length_mismatch' || error.code === 'too_slow')
+    if (!isCut) throw error
+    throw new LocalError('unreachable', `the connection broke inside part ${part.index}`, { cause: error })
+  }
+}
+
+/** What the part store refuses, in the words of a client. */
+function localError(error: unknown, { filename }: Manifest): unknown {
+  if (error instanceof ManifestChanged) {
+    const words = 'the folder holds parts of this transfer for another manifest'
+    return new LocalError('integrity', words, { cause: error })
+  }
+  if (!(error instanceof Refusal)) return error
+  if (error.code === 'hash_mismatch' || error.code === 'part_conflict') {
+    return new LocalError('integrity', 'what arrived is not what the manifest names', { cause: error })
+  }
+  if (error.code === 'destination_exists') {
+    return new LocalError('destination_exists', `${filename} exists with other content`, { cause: error })
+  }
+  return new LocalError('storage_failed', `cannot keep the file (${error.code})`, { cause: error })
+}

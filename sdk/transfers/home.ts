@@ -1,0 +1,74 @@
+/**
+ * Where the bytes of a transfer are handed over: the direct helper, or the package store of the service.
+ *
+ * Both speak the same routes; they differ in their address and in what proves the caller. The proof is asked for at every
+ * attempt, and goes to that address only: a redirect is refused and never followed.
+ *
+ * Spec §4.5, §5 "Transfer helper"; contract §9.
+ */
+import type { ErrorBody } from '../contract/error-body.ts'
+import { type HelperErrorCode, helperErrors } from '../contract/helper/errors.ts'
+import { parseBaseUrl } from '../transport/address.ts'
+import { BridgeError, LocalError } from '../transport/failures.ts'
+
+/** What is about to be asked. */
+export interface HomeRequest {
+  readonly method: 'GET' | 'PUT' | 'POST'
+  /** As it travels. */
+  readonly target: string
+  /** Of the body: for a part the hash that the manifest names. */
+  readonly bodySha256: string
+}
+
+export interface FileHome {
+  /** Scheme, host and port. */
+  readonly origin: string
+  /** What stands before `/status`, `/file`, `/parts/{index}` and `/finalize`: `/v1` at a helper. */
+  readonly prefix: string
+  /** The headers that prove the caller; asked again for each attempt. */
+  authorise(request: HomeRequest): Record<string, string> | Promise<Record<string, string>>
+  /** Whether it mended what a refusal names, so that the same request may be tried again at once. */
+  mend?(refusal: BridgeError): Promise<boolean>
+}
+
+export interface HelperEndpoint {
+  /** An https origin without path, user info or query. */
+  readonly endpoint: string
+  readonly token: string
+  /** Plain http beyond this machine: the bytes and the token travel in the clear. */
+  readonly allowPlainHttp?: boolean | undefined
+}
+
+/** The home behind a helper. @throws LocalError `invalid_url`, `insecure_url` */
+export function helperHome({ endpoint, token, allowPlainHttp }: HelperEndpoint): FileHome {
+  const { origin, prefix } = parseBaseUrl(endpoint, { allowPlainHttp })
+  if (prefix !== '') throw new LocalError('invalid_url', 'the endpoint of a helper has no path')
+  // A closure: whoever prints the home prints no token.
+  return { origin, prefix: '/v1', authorise: () => ({ authorization: `Bearer ${token}` }) }
+}
+
+/** A helper refused. Everything else is a BridgeError (the service) or a LocalError (nobody answered). */
+export class HelperError extends Error {
+  override readonly name = 'HelperError'
+  readonly code: HelperErrorCode | 'unrecognized'
+  readonly status: number
+
+  constructor(asked: { readonly method: string; readonly path: string }, status: number, code: string) {
+    super(`${asked.method} ${asked.path}: ${status} ${code}`)
+    this.code = Object.hasOwn(helperErrors, code) ? (code as HelperErrorCode) : 'unrecognized'
+    this.status = status
+  }
+}
+
+/** What an error answer means; undefined for a body of neither home. */
+export function homeRefusal(
+  asked: { readonly method: string; readonly path: string },
+  status: number,
+  body: Readonly<Record<string, unknown>> | undefined,
+): BridgeError | HelperError | undefined {
+  const code = body?.error
+  if (typeof code !== 'string' || !/^[a-z_]{1,64}$/.test(code)) return undefined
+  const isServiceBody = typeof body?.message === 'string' && typeof body.request_id === 'string'
+  if (isServiceBody) return new BridgeError(asked, status, body as unknown as ErrorBody)
+  return new HelperError(asked, status, code)
+}

@@ -1,0 +1,78 @@
+/**
+ * When an attempt to move bytes is made again, and how long to wait before: one policy for both directions.
+ *
+ * - `transfer_busy`: "another file operation is running and the request should be retried within the offer lifetime".
+ * - A connection that broke, a body that came too slowly, a disk or a service that says "not now": again, some times,
+ *   counted anew whenever a part gets through.
+ * - Everything else is told at once.
+ *
+ * Spec §7.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { BridgeError, LocalError } from '../transport/failures.ts'
+import { HelperError } from './home.ts'
+
+export interface PatienceOptions {
+  readonly signal?: AbortSignal | undefined
+  /** After this nothing is tried again: the expiry of the offer or of the endpoint. */
+  readonly expiresAt?: Date | undefined
+  readonly clock?: (() => Date) | undefined
+  readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
+}
+
+const busyMs = { first: 100, most: 2000 }
+const brokenMs = { first: 250, most: 8000 }
+const brokenTries = 6
+
+const sleepFor = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
+  await pause(ms, undefined, { signal })
+}
+
+export class Patience {
+  readonly #options: PatienceOptions
+  #busy = 0
+  #broken = 0
+
+  constructor(options: PatienceOptions) {
+    this.#options = options
+  }
+
+  /** Something got through: what failed before counts no more. */
+  renew(): void {
+    this.#busy = 0
+    this.#broken = 0
+  }
+
+  /** Waits before the next attempt. @throws the error itself when there is none; LocalError `transfer_expired`, `aborted` */
+  async afterFailure(error: unknown): Promise<void> {
+    const ms = this.#delay(error)
+    if (ms === undefined) throw error
+    const { expiresAt, clock = () => new Date(), signal, sleep = sleepFor } = this.#options
+    if (expiresAt !== undefined && clock().getTime() + ms >= expiresAt.getTime()) {
+      throw new LocalError('transfer_expired', 'the lifetime ended before the transfer did', { cause: error })
+    }
+    try {
+      await sleep(ms, signal)
+    } catch (cause) {
+      throw signal?.aborted === true ? new LocalError('aborted', 'given up by the caller', { cause }) : cause
+    }
+  }
+
+  #delay(error: unknown): number | undefined {
+    if (error instanceof HelperError && error.code === 'transfer_busy') {
+      this.#busy += 1
+      return Math.min(busyMs.most, busyMs.first * 2 ** (this.#busy - 1))
+    }
+    if (!mayPass(error) || this.#broken >= brokenTries) return undefined
+    this.#broken += 1
+    const asked = error instanceof BridgeError ? (error.retryAfterMs ?? 0) : 0
+    return Math.max(asked, Math.min(brokenMs.most, brokenMs.first * 2 ** (this.#broken - 1)))
+  }
+}
+
+/** Whether the same request may succeed although nobody changes anything. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof LocalError) return error.code === 'unreachable' || error.code === 'timeout'
+  if (error instanceof HelperError) return error.code === 'too_slow' || error.code === 'storage_failed'
+  return error instanceof BridgeError && error.retry !== 'never'
+}

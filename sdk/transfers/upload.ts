@@ -1,0 +1,141 @@
+/**
+ * A file to its home, part by part.
+ *
+ * What the home has committed already is not sent again; a connection that breaks costs at most a part. The home measures
+ * what it received, and its measure must be the manifest's.
+ *
+ * Spec §3, §4.5.
+ */
+import { type FileHandle, open } from 'node:fs/promises'
+import type { FileVerified, PartReceived, TransferStatus } from '../contract/helper/endpoints.ts'
+import type { Manifest, ManifestPart } from '../contract/helper/manifest.ts'
+import { storageFailed } from '../durable-file.ts'
+import { LocalError } from '../transport/failures.ts'
+import { Line } from './exchange.ts'
+import { type FileHome, HelperError } from './home.ts'
+import { type PartWork, partWork, statusOf, type TransferOptions } from './work.ts'
+
+/** Of a home that checks the whole file before it answers. */
+const finalizeMs = 600_000
+
+/**
+ * Send the file that the manifest describes, and have it verified and published.
+ *
+ * Called again after a failure, it goes on where the last call got to.
+ *
+ * @throws LocalError `integrity` when the file is not the manifest's, `transfer_expired`, `aborted`, what the connection
+ *   met; HelperError or BridgeError when the home refuses.
+ */
+export async function uploadFile(
+  home: FileHome,
+  manifest: Manifest,
+  path: string,
+  options: TransferOptions = {},
+): Promise<FileVerified> {
+  const file = await openSource(path, manifest)
+  const line = new Line(home)
+  try {
+    return await new Upload(line, manifest, file, options).run()
+  } finally {
+    line.close()
+    await file.close()
+  }
+}
+
+async function openSource(path: string, manifest: Manifest): Promise<FileHandle> {
+  let file: FileHandle
+  try {
+    file = await open(path, 'r')
+  } catch (error) {
+    throw storageFailed(path, error)
+  }
+  if ((await file.stat()).size === manifest.size) return file
+  await file.close()
+  throw new LocalError('integrity', `${path} is not as long as its manifest says`)
+}
+
+class Upload {
+  readonly #line: Line
+  readonly #manifest: Manifest
+  readonly #file: FileHandle
+  readonly #options: TransferOptions
+  readonly #work: PartWork
+
+  constructor(line: Line, manifest: Manifest, file: FileHandle, options: TransferOptions) {
+    this.#line = line
+    this.#manifest = manifest
+    this.#file = file
+    this.#options = options
+    this.#work = partWork(line, manifest, options)
+  }
+
+  async run(): Promise<FileVerified> {
+    // A part may go bad on the other side between its commitment and the end; twice is no accident.
+    for (let round = 0; ; round += 1) {
+      const status = await statusOf(this.#work, this.#line, this.#manifest)
+      await this.#sendMissing(status)
+      try {
+        return await this.#finalize()
+      } catch (error) {
+        const isMissing = error instanceof HelperError && error.code === 'parts_missing'
+        if (!isMissing || round >= 2) throw error
+      }
+    }
+  }
+
+  async #sendMissing({ committed_parts, verified }: TransferStatus): Promise<void> {
+    const there = new Set(committed_parts)
+    const { parts } = this.#manifest
+    this.#work.resume(parts.filter(({ index }) => verified || there.has(index)))
+    for (const part of parts) {
+      if (!verified && !there.has(part.index))
+        await this.#work.each(part, (onBytes) => this.#send(part, onBytes))
+    }
+  }
+
+  async #send(part: ManifestPart, onBytes: (count: number) => void): Promise<void> {
+    const received = await this.#line
+      .ask<PartReceived>(
+        {
+          method: 'PUT',
+          path: `/parts/${part.index}`,
+          part: { file: this.#file, part },
+          signal: this.#options.signal,
+          onBytes,
+          idleMs: this.#work.idleMs,
+        },
+        ['size', 'sha256'],
+      )
+      .catch((error: unknown) => {
+        throw isOtherBytes(error)
+          ? new LocalError('integrity', `part ${part.index} of the file is not the manifest's`, {
+              cause: error,
+            })
+          : error
+      })
+    this.#requireMeasured(part, received)
+  }
+
+  async #finalize(): Promise<FileVerified> {
+    const { signal } = this.#options
+    const verified = await this.#work.again(() =>
+      this.#line.ask<FileVerified>(
+        { method: 'POST', path: '/finalize', signal, idleMs: Math.max(finalizeMs, this.#work.idleMs) },
+        ['verified', 'size', 'sha256'],
+      ),
+    )
+    this.#requireMeasured(this.#manifest, verified)
+    return verified
+  }
+
+  #requireMeasured(
+    wanted: { readonly size: number; readonly sha256: string },
+    measured: { readonly size: number; readonly sha256: string },
+  ): void {
+    if (measured.size === wanted.size && measured.sha256 === wanted.sha256) return
+    throw new LocalError('integrity', 'what the other side received is not what the manifest names')
+  }
+}
+
+const isOtherBytes = (error: unknown): boolean =>
+  error instanceof HelperError && (error.code === 'hash_mismatch' || error.code === 'part_conflict')

@@ -1,0 +1,60 @@
+/** `bridge helper` as a process of its own, as it is published; ended by its id. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { ReadinessLine } from '../../sdk/contract/helper/endpoints.ts'
+import { program } from '../support/program.ts'
+import { freshToken } from './files.ts'
+
+export interface ProcessOptions {
+  readonly token?: string | undefined
+  readonly uid?: number | undefined
+  /** A program and its arguments to run it under. */
+  readonly under?: readonly string[] | undefined
+}
+
+export interface HelperProcess {
+  readonly child: ChildProcess
+  readonly token: string
+  /** Undefined when the start failed. */
+  readonly readiness: ReadinessLine | undefined
+  /** Everything on standard output and error so far. */
+  readonly said: { out: string; err: string }
+  readonly ended: Promise<number | NodeJS.Signals>
+  kill(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>
+}
+
+export async function spawnHelper(
+  args: readonly string[],
+  options: ProcessOptions = {},
+): Promise<HelperProcess> {
+  const token = options.token ?? freshToken()
+  const [command = process.execPath, ...before] = [...(options.under ?? []), process.execPath]
+  const child = spawn(command, [...before, program, 'helper', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, SERVICE_TRANSFER_TOKEN: token },
+    ...(options.uid !== undefined && { uid: options.uid, gid: options.uid }),
+  })
+  const said = { out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said.out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said.err += text
+  })
+  const ended = once(child, 'close').then(([code, signal]) => (signal ?? code) as number | NodeJS.Signals)
+  const line = once(createInterface(child.stdout), 'line')
+  const first = await Promise.race([line, ended])
+  const readiness = Array.isArray(first) ? (JSON.parse(String(first[0])) as ReadinessLine) : undefined
+  return {
+    child,
+    token,
+    readiness,
+    said,
+    ended,
+    kill: (signal = 'SIGKILL') => {
+      child.kill(signal)
+      return ended
+    },
+  }
+}

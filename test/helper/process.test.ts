@@ -1,0 +1,488 @@
+/** The program itself: options, token, readiness line, fixed codes, deadline, signals. Spec §2, §4.5, §5, §7, §8. */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RunningHelper, readOptions, startErrorOf, startHelper } from '../../helper/main.ts'
+import { manifestText } from '../../sdk/contract/helper/manifest.ts'
+import { freshToken, manifestOf, Place, partOf } from './files.ts'
+import { type HelperProcess, spawnHelper } from './helper-process.ts'
+import { exchange, request } from './raw-client.ts'
+
+const bytes = randomBytes(2500)
+const manifest = manifestOf(bytes, { mode: 'download' })
+let place: Place
+let path: string
+
+beforeAll(() => {
+  place = new Place()
+  path = place.manifest(manifest)
+  writeFileSync(place.inRoot('payload.bin'), bytes)
+})
+afterAll(() => place.remove())
+
+const usual = () => ['--manifest', path, '--root', place.root]
+
+test('the readiness line has exactly its five fields, and the token is nowhere', async () => {
+  const helper = await spawnHelper([...usual(), '--ttl', '300'])
+  const before = Date.now()
+  expect(Object.keys(helper.readiness ?? {})).toEqual(['host', 'port', 'transfer_id', 'mode', 'expires_at'])
+  expect(helper.readiness).toMatchObject({
+    host: '127.0.0.1',
+    transfer_id: manifest.transfer_id,
+    mode: 'download',
+  })
+  const expires = Date.parse(helper.readiness?.expires_at ?? '')
+  expect(Math.abs(expires - before - 300_000)).toBeLessThan(10_000)
+  const { port = 0 } = helper.readiness ?? {}
+  const answer = await exchange(port, request({ target: '/v1/file', token: helper.token }))
+  expect(answer.body.equals(bytes)).toBe(true)
+  const commandLine = readFileSync(`/proc/${helper.child.pid}/cmdline`, 'utf8')
+  expect(commandLine + helper.said.out + helper.said.err).not.toContain(helper.token)
+  expect(await helper.kill('SIGTERM')).toBe(0)
+  expect(helper.said.out.split('\n')).toHaveLength(2)
+  expect(helper.said.err).toBe('')
+})
+
+test('it listens on 127.0.0.1 only', async () => {
+  const helper = await spawnHelper(usual())
+  const tables = ['tcp', 'tcp6'].flatMap((name) =>
+    readFileSync(`/proc/${helper.child.pid}/net/${name}`, 'utf8').split('\n'),
+  )
+  const port = (helper.readiness?.port ?? 0).toString(16).toUpperCase().padStart(4, '0')
+  const listening = tables.filter((line) => line.includes(`:${port} `) && / 0A /.test(line))
+  expect(listening.map((line) => line.trim().split(/\s+/)[1])).toEqual([`0100007F:${port}`])
+  await helper.kill('SIGINT')
+})
+
+describe('a start that fails prints a fixed code and nothing else', () => {
+  const failing = async (args: readonly string[], token?: string): Promise<[string, string, unknown]> => {
+    const { said, ended } = await spawnHelper(args, { token })
+    return [said.out, said.err, await ended]
+  }
+
+  test('of its options', async () => {
+    expect(await failing(['--bogus'])).toEqual(['', '{"error":"invalid_options"}\n', 2])
+  })
+  test('of its token', async () => {
+    expect(await failing(usual(), 'short')).toEqual(['', '{"error":"invalid_token"}\n', 1])
+  })
+  test('of its port', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as { port: number }
+    expect(await failing([...usual(), '--port', String(port)])).toEqual(['', '{"error":"port_in_use"}\n', 1])
+    taken.close()
+  })
+})
+
+describe('options', () => {
+  const token = freshToken()
+  const codeOf = (args: readonly string[], value: string | null = token): string => {
+    try {
+      readOptions(args, value === null ? {} : { SERVICE_TRANSFER_TOKEN: value })
+      return 'fine'
+    } catch (error) {
+      return startErrorOf(error)
+    }
+  }
+  const needed = ['--manifest', 'm', '--root', 'r']
+
+  test('have the defaults and ranges of the specification', () => {
+    expect(readOptions(needed, { SERVICE_TRANSFER_TOKEN: token })).toEqual({
+      manifest: 'm',
+      root: 'r',
+      port: 0,
+      ttlSeconds: 1800,
+      maxBytes: 1024 ** 3,
+      token,
+    })
+    for (const args of [
+      ['--ttl=1'],
+      ['--ttl', '1800'],
+      ['--port', '65535'],
+      [`--max-bytes=${10 * 1024 ** 3}`],
+      ['--json'],
+    ]) {
+      expect([args, codeOf([...needed, ...args])]).toEqual([args, 'fine'])
+    }
+  })
+
+  test.each([
+    [['--root', 'r']],
+    [['--manifest', 'm']],
+    [[]],
+    [[...needed, '--manifest', 'n']],
+    [[...needed, '--root=q']],
+    [[...needed, '--ttl', '0']],
+    [[...needed, '--ttl', '1801']],
+    [[...needed, '--ttl', '1.5']],
+    [[...needed, '--ttl', '-1']],
+    [[...needed, '--ttl', '1e2']],
+    [[...needed, '--ttl', ' 5']],
+    [[...needed, '--ttl', '05']],
+    [[...needed, '--ttl', '']],
+    [[...needed, '--port', '65536']],
+    [[...needed, '--port', 'http']],
+    [[...needed, '--port', '0x50']],
+    [[...needed, '--max-bytes', String(10 * 1024 ** 3 + 1)]],
+    [[...needed, '--max-bytes', '1G']],
+    [[...needed, '--ttl']],
+    [[...needed, '--token', 'x']],
+    [[...needed, 'extra']],
+    [['--manifest=', '--root', 'r']],
+    [[...needed, '--no-ttl']],
+  ])('%j are refused', (args) => {
+    expect(codeOf(args)).toBe('invalid_options')
+  })
+
+  test.each([
+    null,
+    '',
+    'a'.repeat(42),
+    'a'.repeat(129),
+    `${'a'.repeat(43)}=`,
+    `${'a'.repeat(43)} `,
+    `${'a'.repeat(43)}\n`,
+    'ä'.repeat(43),
+    '+/'.repeat(30),
+  ])('the token %j is refused', (value) => {
+    expect(codeOf(needed, value)).toBe('invalid_token')
+  })
+
+  test('the token leaves the environment with its reading', () => {
+    const environment = { SERVICE_TRANSFER_TOKEN: token, OTHER: 'x' }
+    readOptions(needed, environment)
+    expect(environment).toEqual({ OTHER: 'x' })
+  })
+})
+
+describe('a manifest', () => {
+  const startWithText = async (
+    text: string | Buffer,
+    more: { maxBytes?: number; mode?: number } = {},
+  ): Promise<string> => {
+    const file = join(place.folder, 'tried.json')
+    rmSync(file, { force: true })
+    writeFileSync(file, text)
+    chmodSync(file, more.mode ?? 0o600)
+    return startCode(file, more.maxBytes)
+  }
+  const startCode = async (file: string, maxBytes = 1024 ** 3): Promise<string> => {
+    const options = {
+      manifest: file,
+      root: place.root,
+      port: 0,
+      ttlSeconds: 60,
+      maxBytes,
+      token: freshToken(),
+    }
+    try {
+      await (await startHelper(options)).stop()
+      return 'fine'
+    } catch (error) {
+      return startErrorOf(error)
+    }
+  }
+  const changed = (change: object): string => JSON.stringify({ ...manifest, ...change })
+  const parts = (change: object, index = 0): string =>
+    changed({ parts: manifest.parts.map((part) => (part.index === index ? { ...part, ...change } : part)) })
+
+  test('as it should be', async () => {
+    expect(await startWithText(manifestText(manifest))).toBe('fine')
+    expect(await startWithText(JSON.stringify(manifest, null, 2), { mode: 0o644 })).toBe('fine')
+  })
+
+  test.each([
+    ['no JSON', 'hello'],
+    ['empty', ''],
+    ['a list', '[]'],
+    ['null', 'null'],
+    ['a byte order mark', `\ufeff${manifestText(manifest)}`],
+    ['another version', changed({ version: '2' })],
+    ['a number as version', changed({ version: 1 })],
+    ['an unknown field', changed({ token: 'x' })],
+    ['a field of the prototype', manifestText(manifest).replace('{', '{"__proto__":{},')],
+    ['a missing field', changed({ size: undefined })],
+    ['a field twice', manifestText(manifest).replace('"version":"1"', '"version":"1","version":"1"')],
+    ['a field of a part twice', manifestText(manifest).replace('"index":0', '"index":0,"index":0')],
+    ['another mode', changed({ mode: 'both' })],
+    ['an id with a slash', changed({ transfer_id: '../x' })],
+    ['an empty id', changed({ transfer_id: '' })],
+    ['an id of 129', changed({ transfer_id: 'a'.repeat(129) })],
+    ['an id that is not ASCII', changed({ transfer_id: 'é' })],
+    ['a negative size', changed({ size: -1 })],
+    ['a fraction', changed({ size: 2500.5 })],
+    ['a size as text', changed({ size: '2500' })],
+    ['a size beyond integers', manifestText(manifest).replace('"size":2500,', '"size":9007199254740993,')],
+    ['a short hash', changed({ sha256: 'ab' })],
+    ['no parts', changed({ parts: [] })],
+    ['parts as an object', changed({ parts: {} })],
+    [
+      '1,025 parts',
+      changed({ parts: Array.from({ length: 1025 }, (_, index) => ({ ...manifest.parts[0], index })) }),
+    ],
+    ['a gap', parts({ offset: 1001 }, 1)],
+    ['an overlap', parts({ offset: 999 }, 1)],
+    ['a wrong index', parts({ index: 2 }, 1)],
+    [
+      'a part beyond 96 MiB',
+      changed({ size: 96 * 1024 ** 2 + 1, parts: [{ ...manifest.parts[0], size: 96 * 1024 ** 2 + 1 }] }),
+    ],
+    [
+      'an empty part of a file that is not empty',
+      changed({ size: 0, parts: [{ ...manifest.parts[0], size: 0 }] }),
+    ],
+    ['an unknown field in a part', parts({ name: 'x' })],
+    ['a sum that is not the size', changed({ size: 2501 })],
+  ])('%s is invalid', async (_name, text) => {
+    expect(await startWithText(text)).toBe('manifest_invalid')
+  })
+
+  test.each(
+    [
+      '',
+      '.',
+      '..',
+      'a/b',
+      '/etc/passwd',
+      'a\\b',
+      'a..b',
+      'a.',
+      'a ',
+      'a:b',
+      '.hidden',
+      'con',
+      'CON',
+      'con.txt',
+      'Com1.tar.gz',
+      'LPT9',
+      'nul',
+      'aux.c',
+      'CLOCK$',
+      'CONIN$',
+      'COM0',
+      'COM¹',
+      'naïve',
+      'a\0b',
+      'a\nb',
+      'x'.repeat(128),
+      '.bridge-one.staged',
+      '%2e%2e',
+      '~',
+      '-',
+    ].map((name) => [name, name === '-' ? 'file_missing' : 'manifest_invalid']),
+  )('the file name %j: %s', async (filename, code) => {
+    expect(await startWithText(changed({ filename }))).toBe(code)
+  })
+
+  test.each(['a', 'a.b.c', 'A-b_c.TXT', 'console.log', 'com10', 'x'.repeat(127), '-rf', '_'])(
+    'the file name %j is one',
+    async (filename) => {
+      expect(await startWithText(changed({ filename }))).toBe('file_missing')
+    },
+  )
+
+  test('not UTF-8 is invalid', async () => {
+    expect(await startWithText(Buffer.from([0x7b, 0xff, 0x7d]))).toBe('manifest_invalid')
+  })
+
+  test('of more than 1 MiB is too large, unread', async () => {
+    expect(await startWithText(`${manifestText(manifest)}${' '.repeat(1024 ** 2)}`)).toBe(
+      'manifest_too_large',
+    )
+  })
+
+  test('of a file beyond --max-bytes is too large', async () => {
+    expect(await startWithText(manifestText(manifest), { maxBytes: 2499 })).toBe('file_too_large')
+    expect(await startWithText(manifestText(manifest), { maxBytes: 2500 })).toBe('fine')
+  })
+
+  test('that others may write, a link, a second name, a folder or nothing is unreadable', async () => {
+    expect(await startWithText(manifestText(manifest), { mode: 0o666 })).toBe('manifest_unreadable')
+    const link = join(place.folder, 'link.json')
+    symlinkSync(path, link)
+    expect(await startCode(link)).toBe('manifest_unreadable')
+    const twin = join(place.folder, 'twin.json')
+    linkSync(path, twin)
+    expect(await startCode(twin)).toBe('manifest_unreadable')
+    rmSync(twin)
+    expect(await startCode(place.root)).toBe('manifest_unreadable')
+    expect(await startCode(join(place.folder, 'nothing'))).toBe('manifest_unreadable')
+  })
+})
+
+describe('the deadline', () => {
+  let elapsed = 0
+  const clock = { now: () => new Date(), elapsed: () => elapsed }
+  const upload = manifestOf(bytes, { mode: 'upload', partSize: 2500 })
+  const token = freshToken()
+
+  async function expiring(
+    ttlSeconds: number,
+    run: (helper: RunningHelper, root: Place) => Promise<void>,
+  ): Promise<void> {
+    const own = new Place()
+    elapsed = 0
+    const options = {
+      manifest: own.manifest(upload),
+      root: own.root,
+      port: 0,
+      ttlSeconds,
+      maxBytes: 9999,
+      token,
+    }
+    const helper = await startHelper(options, { clock })
+    await run(helper, own)
+    await helper.stop()
+    own.remove()
+  }
+  const put = request({ method: 'PUT', target: '/v1/parts/0', token, body: bytes })
+  const finalize = request({ method: 'POST', target: '/v1/finalize', token })
+
+  test('closes listener and sockets, and ends the process by itself', async () => {
+    const helper = await spawnHelper([...usual(), '--ttl', '1'])
+    const { port = 0 } = helper.readiness ?? {}
+    const idle = connect(port, '127.0.0.1')
+    await once(idle, 'close')
+    expect(await helper.ended).toBe(0)
+    await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  })
+
+  test('answers 410 while it still can, and publishes nothing any more', () =>
+    expiring(60, async ({ readiness: { port } }, own) => {
+      expect((await exchange(port, put)).status).toBe(200)
+      elapsed = 60_000
+      for (const call of [finalize, put, request({ target: '/v1/status', token })]) {
+        const answer = await exchange(port, call)
+        expect([answer.status, answer.error]).toEqual([410, 'expired'])
+      }
+      expect(existsSync(own.inRoot('payload.bin'))).toBe(false)
+    }))
+
+  test('ends an upload that is under way with 410', () =>
+    expiring(60, async ({ readiness: { port }, stop }) => {
+      const answer = exchange(port, put.subarray(0, -100))
+      const status = request({ target: '/v1/status', token })
+      // Once a second request is answered, the first is being received.
+      expect((await exchange(port, status)).status).toBe(200)
+      await stop()
+      expect((await answer).error).toBe('expired')
+    }))
+
+  test('passing between the check of the whole and its name leaves no file', () =>
+    expiring(60, async ({ readiness: { port } }, own) => {
+      expect((await exchange(port, put)).status).toBe(200)
+      // The request is admitted, then the time is over before the file has its name.
+      let asked = 0
+      const original = clock.elapsed
+      clock.elapsed = () => (asked++ === 0 ? 0 : 60_000)
+      const answer = await exchange(port, finalize)
+      clock.elapsed = original
+      expect([answer.status, answer.error]).toEqual([410, 'expired'])
+      expect(existsSync(own.inRoot('payload.bin'))).toBe(false)
+    }))
+})
+
+describe('slow clients', () => {
+  test('a body that does not move is cut with 408, and the next request is let in', async () => {
+    const own = new Place()
+    const upload = manifestOf(randomBytes(200_000), { mode: 'upload', partSize: 200_000 })
+    const token = freshToken()
+    const options = {
+      manifest: own.manifest(upload),
+      root: own.root,
+      port: 0,
+      ttlSeconds: 60,
+      maxBytes: 999_999,
+      token,
+    }
+    const helper = await startHelper(options, { pace: { progressBytes: 65_536, progressMs: 100 } })
+    const { port } = helper.readiness
+    const slow = exchange(
+      port,
+      request({ method: 'PUT', target: '/v1/parts/0', token, headers: ['Content-Length: 200000'] }),
+    )
+    const busy = await exchange(port, request({ method: 'POST', target: '/v1/finalize', token }))
+    expect([busy.status, busy.error]).toEqual([409, 'transfer_busy'])
+    const answer = await slow
+    expect([answer.status, answer.error]).toEqual([408, 'too_slow'])
+    const next = await exchange(port, request({ method: 'POST', target: '/v1/finalize', token }))
+    expect(next.error).toBe('parts_missing')
+    await helper.stop()
+    own.remove()
+  })
+
+  test('headers that never end are cut after 5 s with 408, and four of them do not keep the owner out', async () => {
+    const helper = await spawnHelper(usual())
+    const { port = 0 } = helper.readiness ?? {}
+    const silent = [0, 1, 2, 3].map(() =>
+      exchange(port, 'GET /v1/status HTTP/1.1\r\nHost: x\r\n', () => false),
+    )
+    const began = Date.now()
+    const answers = await Promise.all(silent)
+    expect(Date.now() - began).toBeLessThan(7500)
+    for (const answer of answers) expect([answer.status, answer.error]).toEqual([408, 'too_slow'])
+    expect((await exchange(port, request({ target: '/v1/status', token: helper.token }))).status).toBe(200)
+    await helper.kill('SIGTERM')
+  })
+})
+
+test('after twenty wrong tokens each further one waits, and the right one does not', async () => {
+  const token = freshToken()
+  const options = { manifest: path, root: place.root, port: 0, ttlSeconds: 60, maxBytes: 9999, token }
+  const helper = await startHelper(options, { badTokenMs: 150 })
+  const { port } = helper.readiness
+  const wrong = request({ target: '/v1/status', token: freshToken() })
+  const began = performance.now()
+  for (let round = 0; round < 20; round += 1) expect((await exchange(port, wrong)).status).toBe(401)
+  const free = performance.now()
+  expect((await exchange(port, wrong)).status).toBe(401)
+  expect(performance.now() - free).toBeGreaterThanOrEqual(140)
+  expect(free - began).toBeLessThan(20 * 140)
+  expect((await exchange(port, request({ target: '/v1/status', token }))).status).toBe(200)
+  await helper.stop()
+})
+
+test.skipIf(process.getuid?.() !== 0)(
+  'as another user it serves and receives its own files, and no others',
+  async () => {
+    const uid = 65_534
+    const own = new Place(uid)
+    const upload = manifestOf(bytes, { mode: 'upload' })
+    const args = ['--manifest', own.manifest(upload, uid), '--root', own.root]
+    const helper: HelperProcess = await spawnHelper(args, { uid })
+    const { port = 0 } = helper.readiness ?? {}
+    for (const { index } of upload.parts) {
+      const body = partOf(bytes, upload, index)
+      const call = request({ method: 'PUT', target: `/v1/parts/${index}`, token: helper.token, body })
+      expect((await exchange(port, call)).status).toBe(200)
+    }
+    expect(
+      (await exchange(port, request({ method: 'POST', target: '/v1/finalize', token: helper.token }))).status,
+    ).toBe(200)
+    await helper.kill('SIGTERM')
+    // What root owns is another user's.
+    own.manifest(upload)
+    const refused = await spawnHelper(args, { uid })
+    expect(refused.said.err).toBe('{"error":"manifest_unreadable"}\n')
+    writeFileSync(own.inRoot('root.bin'), bytes)
+    chmodSync(own.inRoot('root.bin'), 0o644)
+    own.manifest({ ...manifestOf(bytes, { mode: 'download' }), filename: 'root.bin' }, uid)
+    const foreign = await spawnHelper(args, { uid })
+    expect(foreign.said.err).toBe('{"error":"unsafe_file"}\n')
+    truncateSync(own.inRoot('root.bin'))
+    own.remove()
+  },
+)
