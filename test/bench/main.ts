@@ -1,0 +1,56 @@
+/**
+ * `npm run bench [-- --quick] [section…]`: measures the product against its floors and prints one table.
+ *
+ * A section is a module that yields rows; it starts and ends its own processes. Targets are aims: what misses one is
+ * printed as MISSED and changes no exit code, since a busy machine misses them too.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type BenchOptions, header, rowText, type Section } from './rows.ts'
+
+/** By the word that names it, in the order of the table. */
+const sections: Readonly<Record<string, () => Promise<Section>>> = {
+  helper: async () => (await import('./helper/section.ts')).helperSection,
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+async function main(words: readonly string[]): Promise<void> {
+  const options: BenchOptions = { isQuick: words.includes('--quick') }
+  const named = words.filter((word) => !word.startsWith('-'))
+  const unknown = named.filter((word) => !Object.hasOwn(sections, word))
+  if (unknown.length > 0) {
+    process.stderr.write(`no section ${unknown.join(', ')}; there are ${Object.keys(sections).join(', ')}\n`)
+    process.exitCode = 2
+    return
+  }
+  const built = buildProgram()
+  try {
+    say(`node ${process.version}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`)
+    say(header())
+    for (const name of named.length > 0 ? named : Object.keys(sections)) {
+      const section = await sections[name]?.()
+      for await (const found of section?.(options) ?? [])
+        say(typeof found === 'string' ? found : rowText(found))
+    }
+  } finally {
+    rmSync(built, { recursive: true, force: true })
+  }
+}
+
+/** What is measured is the program as it is published. */
+function buildProgram(): string {
+  const folder = mkdtempSync(join(root, 'node_modules', '.bench-'))
+  execFileSync(process.execPath, ['esbuild.config.ts', folder, '--no-types'], { cwd: root, stdio: 'inherit' })
+  process.env.BRIDGE_TEST_PROGRAM = folder
+  return folder
+}
+
+const say = (text: string): void => {
+  process.stdout.write(`${text}\n`)
+}
+
+await main(process.argv.slice(2))

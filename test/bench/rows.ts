@@ -1,0 +1,115 @@
+/**
+ * What a measurement says, in one format for every section: figure, floor, ratio, target, and MISSED where it is missed.
+ *
+ * A figure counts only beside its floor, taken in the same run, in turns with it: medians of the rounds are compared, and
+ * the spread tells how far they can be trusted.
+ */
+
+/** One figure against its floor; both in the same unit. */
+export interface Row {
+  readonly figure: string
+  readonly unit: string
+  /** Medians of the rounds. */
+  readonly product: number
+  readonly floor: number
+  /** `[least..most]` of the rounds, of product and floor. */
+  readonly spread: string
+  readonly ratio: number
+  readonly target: Target
+  readonly isMissed: boolean
+}
+
+/** `at-least`: the product reaches this share of its floor. `at-most`: it costs no more than this many times it. */
+export type Target = { readonly atLeast: number } | { readonly atMost: number } | 'for comparison'
+
+export interface BenchOptions {
+  /** Two minutes for all sections instead of fifteen. */
+  readonly isQuick: boolean
+}
+
+/** What a section's module exports: rows as they come, and sentences about what could not be measured. */
+export type Section = (options: BenchOptions) => AsyncIterable<Row | string>
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = Math.floor(sorted.length / 2)
+  const upper = sorted[middle] ?? Number.NaN
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
+}
+
+/** Compare what the rounds of both gave. */
+export function row(
+  figure: string,
+  unit: string,
+  rounds: { readonly product: readonly number[]; readonly floor: readonly number[] },
+  target: Target,
+): Row {
+  const product = median(rounds.product)
+  const floor = median(rounds.floor)
+  const ratio = product / floor
+  return {
+    figure,
+    unit,
+    product,
+    floor,
+    spread: `${spreadOf(rounds.product)} ${spreadOf(rounds.floor)}`,
+    ratio,
+    target,
+    isMissed: misses(ratio, target),
+  }
+}
+
+/** A figure with a bound of its own instead of a floor: `floor` is the bound. */
+export function bounded(figure: string, unit: string, values: readonly number[], bound: number): Row {
+  const product = median(values)
+  const ratio = product / bound
+  const spread = spreadOf(values)
+  return {
+    figure,
+    unit,
+    product,
+    floor: bound,
+    spread,
+    ratio,
+    target: { atMost: 1 },
+    isMissed: !(ratio <= 1),
+  }
+}
+
+function misses(ratio: number, target: Target): boolean {
+  if (target === 'for comparison') return false
+  return 'atLeast' in target ? !(ratio >= target.atLeast) : !(ratio <= target.atMost)
+}
+
+const spreadOf = (values: readonly number[]): string =>
+  `[${short(Math.min(...values))}..${short(Math.max(...values))}]`
+
+const short = (value: number): string => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2))
+
+const targetWords = (target: Target): string => {
+  if (target === 'for comparison') return ''
+  return 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
+}
+
+const columns = ['figure', 'product', 'floor', 'unit', 'ratio', 'target', '', 'spread: product, floor']
+const widths = [56, 10, 10, 6, 7, 15, 7, 0]
+
+const line = (cells: readonly string[]): string =>
+  cells
+    .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+    .join(' ')
+    .trimEnd()
+
+export const header = (): string => line(columns)
+
+export const rowText = ({ figure, unit, product, floor, ratio, target, isMissed, spread }: Row): string =>
+  line([
+    figure,
+    short(product),
+    short(floor),
+    unit,
+    ratio.toFixed(2),
+    targetWords(target),
+    isMissed ? 'MISSED' : '',
+    spread,
+  ])
