@@ -25,9 +25,15 @@ export async function exchange(
 
 export async function readAnswer(socket: Socket, until = isWhole): Promise<RawAnswer> {
   const chunks: Buffer[] = []
+  let received = 0
+  let wanted = 0
   socket.on('data', (chunk: Buffer) => {
     chunks.push(chunk)
-    if (until(Buffer.concat(chunks))) socket.destroy()
+    received += chunk.length
+    if (received < wanted) return
+    const all = Buffer.concat(chunks)
+    if (until(all)) socket.destroy()
+    else wanted = promised(all) ?? 0
   })
   // Not once(): a reset is an end like any other.
   if (!socket.destroyed) await new Promise((resolve) => socket.once('close', resolve))
@@ -35,13 +41,17 @@ export async function readAnswer(socket: Socket, until = isWhole): Promise<RawAn
 }
 
 /** One answer with as many bytes as it promised. */
-export function isWhole(received: Buffer): boolean {
-  const end = received.indexOf('\r\n\r\n')
-  if (end < 0) return false
+export const isWhole = (received: Buffer): boolean =>
+  received.length >= (promised(received) ?? Number.POSITIVE_INFINITY)
+
+/** How long the first answer is, once its head is there. */
+function promised(received: Buffer): number | undefined {
+  const end = received.indexOf('\r\n\r\n') + 4
+  if (end < 4) return undefined
   const head = received.subarray(0, end).toString('latin1')
-  if (/^HTTP\/1\.1 100/.test(head)) return isWhole(received.subarray(end + 4))
-  const length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? Number.NaN)
-  return received.length >= end + 4 + length
+  if (/^HTTP\/1\.1 100/.test(head))
+    return end + (promised(received.subarray(end)) ?? Number.POSITIVE_INFINITY)
+  return end + Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? Number.NaN)
 }
 
 function parse(received: Buffer): RawAnswer {
