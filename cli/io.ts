@@ -11,7 +11,7 @@ import { CommandFailure } from './exit-codes.ts'
 
 export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown }
-  readonly stdout: Writable & { readonly isTTY?: boolean }
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly rows?: number; readonly columns?: number }
   readonly stderr: Writable & { readonly isTTY?: boolean }
 }
 
@@ -27,6 +27,9 @@ export interface Io {
   /** Why nothing more can be written to standard output: `EPIPE` when its reader went away. */
   readonly closedBy: string | undefined
   readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean }
+  /** The size of the terminal on standard output, as it is now. */
+  rows(): number
+  columns(): number
   /** All of standard input as text. @throws CommandFailure when it is longer than `maxBytes` or not UTF-8. */
   readAll(maxBytes?: number): Promise<string>
   /** The first line of standard input, without its end. Where it is a terminal, `prompt` is shown and nothing is echoed. */
@@ -75,6 +78,8 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
         return streams.stderr.isTTY === true
       },
     },
+    rows: () => stdout.rows ?? 24,
+    columns: () => stdout.columns ?? 80,
     readAll: (maxBytes = defaultMaxBytes) => readText(streams.stdin, maxBytes),
     readSecret: (prompt) =>
       streams.stdin.isTTY === true

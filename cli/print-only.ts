@@ -24,6 +24,8 @@ export const printOnly: ReadonlySet<string> = new Set([
   'admin whoami',
   'admin history',
   'admin audit',
+  'admin status',
+  'admin watch',
   'admin conversations',
   'admin project list',
   'admin administrator list',

@@ -41,6 +41,7 @@ export {
   parseManifest,
   type TransferMode,
 } from './contract/helper/manifest.ts'
+export { type AttentionKind, attentionLabels, connectionLabels } from './contract/labels.ts'
 export { limits } from './contract/limits.ts'
 export type { Administrator, AdministratorLink } from './contract/owner/administrators.ts'
 export type { Agent, AgentInput, AgentInstructionPreview } from './contract/owner/agents.ts'
@@ -58,6 +59,7 @@ export type { OwnerMessageInput } from './contract/owner/messages.ts'
 export type { PairingResult } from './contract/owner/pairings.ts'
 export type { Project, ProjectInput, ProjectPolicy, ProjectState } from './contract/owner/projects.ts'
 export type { OwnerSession } from './contract/owner/sign-in.ts'
+export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection, ConnectionModeSet, ContactSchedule } from './contract/presence.ts'
 export type { Flushed } from './courier.ts'
 export { type ListenTransport, listenTransports } from './delivery/choice.ts'

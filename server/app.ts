@@ -34,6 +34,7 @@ import { peerRoutes } from './peers/routes.ts'
 import { projectOwnerRoutes } from './projects/owner-routes.ts'
 import { recipientKeyOwnerRoutes, recipientKeyRoutes } from './recipient-keys/routes.ts'
 import { sessionOwnerRoutes, sessionRoutes } from './sessions/routes.ts'
+import { snapshotOwnerRoutes } from './snapshots/owner-routes.ts'
 import { taskOwnerRoutes } from './tasks/owner-routes.ts'
 import { taskRoutes } from './tasks/routes.ts'
 
@@ -142,6 +143,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     messageOwnerRoutes(api, context)
     auditOwnerRoutes(api, context)
     taskOwnerRoutes(api, context)
+    snapshotOwnerRoutes(api, context)
   })
 }
 

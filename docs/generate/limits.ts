@@ -14,6 +14,11 @@ const limitWords: Record<keyof typeof limits, string> = {
   pageDefault: 'items of a page where `limit` is absent',
   ownerPage: "messages of a page of the owner's history",
   activityRecords: "activity records of the owner's snapshot",
+  snapshotAgents: "agents of the owner's snapshot",
+  snapshotCount: 'what a count of the snapshot counts to',
+  snapshotStaleSeconds: 'seconds after which a snapshot is shown as Unavailable',
+  attentionPerKind: 'items of one kind on the attention list',
+  attentionDays: 'days that what happened stays on the attention list',
   sequenceMax: 'largest sequence number',
   inboxWaitSeconds: 'seconds of a wait, at most',
   pageBytes: 'bytes of the messages of a page as they travel; one message always fits',
@@ -79,7 +84,7 @@ const limitWords: Record<keyof typeof limits, string> = {
 }
 
 /** Limits that the server of today does not apply. The test of the pages compares this with the code. */
-export const notYet: ReadonlySet<string> = new Set(['activityRecords'])
+export const notYet: ReadonlySet<string> = new Set<string>([])
 
 export const limitsTable = (): string =>
   table(

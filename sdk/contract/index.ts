@@ -43,6 +43,7 @@ import { conversations as ownerConversations, messages as ownerMessages } from '
 import { pairings } from './owner/pairings.ts'
 import { projects } from './owner/projects.ts'
 import { signIn } from './owner/sign-in.ts'
+import { snapshots } from './owner/snapshot.ts'
 import { tasks as ownerTasks } from './owner/tasks.ts'
 import { connectionMode } from './presence.ts'
 
@@ -76,6 +77,7 @@ export const contract = {
     conversations: ownerConversations,
     audit,
     tasks: ownerTasks,
+    snapshots,
   },
 } as const
 

@@ -18,6 +18,11 @@ export const limits = {
   /** Of the messages of a page as they travel; one message always fits. */
   pageBytes: 1024 * 1024,
   activityRecords: 100,
+  snapshotAgents: 500,
+  snapshotCount: 10_000,
+  snapshotStaleSeconds: 30,
+  attentionPerKind: 20,
+  attentionDays: 7,
   sequenceMax: 9_007_199_254_740_991,
 
   inboxWaitSeconds: 20,

@@ -2,7 +2,8 @@
  * The examples of the owner's help, typed as they stand into a shell.
  *
  * They run in the order of the command tree, one after another on one node. Those of setup, login, logout and password
- * begin and end a sign-in or need a terminal: test/cli/admin.test.ts has them.
+ * begin and end a sign-in or need a terminal: test/cli/admin.test.ts has them. That of watch does not end by itself: test/cli/admin-upkeep.test.ts
+ * has it.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,7 +19,7 @@ import { startServerProcess } from '../support/process.ts'
 import { program } from '../support/program.ts'
 import { TestHome } from './program.ts'
 
-const apart = new Set(['setup', 'login', 'logout', 'password'])
+const apart = new Set(['setup', 'login', 'logout', 'password', 'watch'])
 
 /** Every command that does something, as the words that one types. */
 const leaves = (command: Command, words: readonly string[] = []): string[][] =>

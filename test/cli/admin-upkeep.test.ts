@@ -1,5 +1,8 @@
 /** What an owner sees with the program: the audit. Against a real server. */
+import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loadWording, snapshotText } from '../../cli/snapshot-text.ts'
+import type { ProjectSnapshot } from '../../sdk/index.ts'
 import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/init.ts'
 import { daysAgo, tamper } from '../server/maintenance/upkeep.ts'
@@ -37,7 +40,7 @@ const audit = (...args: string[]) =>
   desk.json<{ audit: Record[]; has_more: boolean; next_after: string }>(['admin', 'audit', ...args])
 
 /** A command that goes on until it is interrupted. */
-function started(...args: string[]) {
+function started(args: readonly string[], stdout?: PassThrough) {
   const interruption = new AbortController()
   const looking = new Set<() => void>()
   let text = ''
@@ -45,7 +48,7 @@ function started(...args: string[]) {
     text = all
     for (const look of [...looking]) look()
   }
-  const ended = desk.run(['admin', ...args], { interruption, onOutput })
+  const ended = desk.run(['admin', ...args], { interruption, onOutput, ...(stdout && { stdout }) })
   const shows = (pattern: RegExp) =>
     new Promise<string>((resolve, reject) => {
       const look = () => {
@@ -105,7 +108,7 @@ test('a filter that is none is a usage error, and so is an agent that nobody kno
 })
 
 test('--follow prints what happens, also after the node was away, until it is interrupted', async () => {
-  const following = started('audit', '--follow', '--limit', '1', '--json')
+  const following = started(['audit', '--follow', '--limit', '1', '--json'])
   await following.shows(/\n/)
   await bridge.owner.createAgent(bridge.project.id, 'dee')
   await following.shows(/agent\.created/)
@@ -157,4 +160,100 @@ test('maintain runs beside the server, removes what is old, and says how much', 
     stderr: 'hint: if the clock is right, run it again\n',
   })
   expect(await desk.run(['server', 'maintain', '--data', desk.folder])).toMatchObject({ code: 3, stdout: '' })
+})
+
+test('status tells what needs attention, who is there, and what waits', async () => {
+  const { owner, project, ada } = bridge
+  await owner.setProject(project.id, 'active')
+  const conversation = await ada.conversationWith(ada.id)
+  const body = {
+    conversation_id: conversation,
+    recipient_agent_id: ada.id,
+    type: 'question',
+    body: 'may I push?',
+  }
+  const { message } = await ada.ok<{ message: { id: string } }>({ target: '/api/v1/messages', body })
+  const { code, stdout, stderr } = await admin('status')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const lines = stdout.split('\n')
+  expect(lines[0]).toBe('demo, active, observed just now')
+  expect(lines[1]).toMatch(
+    /^3 agents, \d connected, 0 listening now, 0 overdue, \d+ messages unacknowledged, 1 to you$/,
+  )
+  expect(stdout).toContain(`  A question to the owner: ada, message ${message.id}, just now\n`)
+  expect(stdout).toMatch(
+    /\nagent +state +Connected +Listening now +Last contact +Next contact +waiting\nada +enabled +yes +no +just now +unknown +\d\n/,
+  )
+  expect(stdout).not.toContain('may I push?')
+  expect(await desk.json(['admin', 'status'])).toMatchObject({
+    project: { name: 'demo' },
+    counts: { to_owner: 1 },
+  })
+  await owner.ok({
+    target: `/api/admin/projects/${project.id}/acknowledgements`,
+    body: { message_ids: [message.id] },
+  })
+})
+
+test('watch without a terminal prints one line for each change, also after the node was away', async () => {
+  const watching = started(['watch'])
+  await watching.shows(/agent {2}ada {2}Connected\n/)
+  await bridge.owner.createAgent(bridge.project.id, 'eve')
+  await watching.shows(/agent\.created {2}by olu .* name=eve\n.*agent {2}eve {2}not connected\n/)
+  bridge = await bridge.restart()
+  await bridge.owner.setAgent(bridge.project.id, bridge.ben.id, 'disabled')
+  await watching.shows(/agent {2}ben {2}disabled\n/)
+  watching.interrupt()
+  expect(await watching.ended).toMatchObject({ code: 130, stderr: expect.not.stringContaining('bridge:') })
+  await bridge.owner.setAgent(bridge.project.id, bridge.ben.id, 'enabled')
+})
+
+test('watch --json prints snapshots, one a line, when something is new', async () => {
+  const watching = started(['watch', '--json'])
+  await watching.shows(/\n/)
+  await bridge.owner.setProject(bridge.project.id, 'paused')
+  await watching.shows(/"state":"paused"/)
+  watching.interrupt()
+  const { code, stdout } = await watching.ended
+  expect(code).toBe(130)
+  const states = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line).project.state)
+  expect([...new Set(states)]).toEqual(['active', 'paused'])
+  await bridge.owner.setProject(bridge.project.id, 'active')
+})
+
+test('watch on a terminal draws one picture again and again, no larger than the terminal', async () => {
+  const stdout = Object.assign(new PassThrough(), { isTTY: true, rows: 12, columns: 60 })
+  const watching = started(['watch'], stdout)
+  await watching.shows(/demo, active/)
+  await bridge.owner.setProject(bridge.project.id, 'paused')
+  const text = await watching.shows(/demo, paused/)
+  watching.interrupt()
+  expect((await watching.ended).code).toBe(130)
+  const frames = text.split('\u001b[H').slice(1)
+  expect(frames.length).toBeGreaterThan(1)
+  for (const frame of frames.slice(0, -1)) {
+    const lines = frame.replaceAll('\u001b[K', '').replace('\u001b[J', '').trimEnd().split('\n')
+    expect(lines.length).toBeLessThan(12)
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(60)
+  }
+  await bridge.owner.setProject(bridge.project.id, 'active')
+})
+
+test('what was seen too long ago is Unavailable', async () => {
+  const soon = new Date()
+  const snapshot = await desk.json<ProjectSnapshot>(['admin', 'status'])
+  const wording = await loadWording()
+  const after = (seconds: number) =>
+    snapshotText(snapshot, wording, new Date(Date.parse(snapshot.observed_at) + seconds * 1000))
+  expect(after(30)).not.toContain('Unavailable')
+  expect(after(31)).toMatch(/\nada +enabled +Unavailable +Unavailable +Unavailable +Unavailable +\d/)
+  expect(Date.parse(snapshot.observed_at)).toBeGreaterThanOrEqual(soon.getTime() - 5000)
+})
+
+test('a project that is not there cannot be watched', async () => {
+  expect(await admin('watch', '--project', 'nowhere')).toMatchObject({ code: 3, stdout: '' })
+  expect(await admin('status', '--project', 'nowhere')).toMatchObject({ code: 3, stdout: '' })
 })

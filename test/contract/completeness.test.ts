@@ -110,6 +110,7 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'owner.conversations.list': 'admin conversations',
   'owner.conversations.get': 'admin history',
   'owner.conversations.history': 'admin history',
+  'owner.snapshots.get': 'admin status',
   'owner.audit.list': 'admin audit',
   'owner.audit.get': 'admin audit',
   'owner.audit.node': 'admin audit',

@@ -122,6 +122,7 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'owner.conversations.list': ({ owner }) => owner.conversations.list(id, page),
   'owner.conversations.get': ({ owner }) => owner.conversations.get(id, id),
   'owner.conversations.history': ({ owner }) => owner.conversations.history(id, id),
+  'owner.snapshots.get': ({ owner }) => owner.projects.snapshot(id),
   'owner.audit.list': ({ owner }) => owner.audit.list(id, { ...page, kind: 'session.fenced' }),
   'owner.audit.get': ({ owner }) => owner.audit.get(id, id),
   'owner.audit.node': ({ owner }) => owner.audit.node({ order: 'newest_first' }),

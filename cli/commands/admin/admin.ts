@@ -41,11 +41,13 @@ import { projectStateCommand } from './project/state.ts'
 import { listSessionsCommand } from './sessions/list.ts'
 import { revokeSessionCommand } from './sessions/revoke.ts'
 import { setupCommand } from './setup.ts'
+import { statusCommand } from './status.ts'
 import { takeoverCommand } from './takeover.ts'
 import { cancelTaskCommand } from './task/cancel.ts'
 import { createTaskCommand } from './task/create.ts'
 import { listTasksCommand } from './task/list.ts'
 import { showTaskCommand } from './task/show.ts'
+import { watchCommand } from './watch.ts'
 import { whoamiCommand } from './whoami.ts'
 
 export function adminCommand(context: CliContext): Command {
@@ -57,6 +59,8 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(whoamiCommand(context))
     .addCommand(sessionsGroup(context))
     .addCommand(passwordCommand(context))
+    .addCommand(statusCommand(context))
+    .addCommand(watchCommand(context))
     .addCommand(projectGroup(context))
     .addCommand(administratorGroup(context))
     .addCommand(environmentGroup(context))

@@ -54,6 +54,31 @@ export async function* following<T>(
   }
 }
 
+/** What was read, again and again: at once when `changed` resolves, which is asked where the last one left off. */
+export async function* watching<T>(
+  { signal, onConnection }: FollowOptions,
+  read: () => Promise<T>,
+  changed: (last: T) => Promise<unknown>,
+): AsyncGenerator<T, void, undefined> {
+  let last: T | undefined
+  let failures = 0
+  for (;;) {
+    signal?.throwIfAborted()
+    try {
+      if (last !== undefined && failures === 0) await changed(last)
+      last = await read()
+      if (failures > 0) onConnection?.(undefined)
+      failures = 0
+      yield last
+    } catch (error) {
+      if (last === undefined || judge(error, 'long-poll', false) !== 'node') throw error
+      if (failures === 0) onConnection?.(error as Error)
+      await pause(Math.min(pauses.longestMs, pauses.firstMs * 2 ** failures), signal)
+      failures += 1
+    }
+  }
+}
+
 /** @throws LocalError aborted */
 async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   try {

@@ -1,6 +1,7 @@
 /** Projects, as their owner sees them. Contract §10. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
+import { audit } from '../../contract/owner/audit.ts'
 import {
   projects as entries,
   type Project,
@@ -9,8 +10,14 @@ import {
   type ProjectState,
   type ProjectStateInput,
 } from '../../contract/owner/projects.ts'
+import { type ProjectSnapshot, snapshots } from '../../contract/owner/snapshot.ts'
 import type { CallOptions } from '../../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+import { type FollowOptions, watching } from './following.ts'
+
+/** Presence is no older than this on a view that watches. */
+const watchSeconds = 5
+const watchTimeoutMs = 15_000
 
 export class OwnerProjects {
   readonly #call: Call
@@ -41,6 +48,30 @@ export class OwnerProjects {
    */
   create(input: ProjectInput, options: CallOptions = {}): Promise<Project> {
     return this.#call(entries.create, { body: input }, options)
+  }
+
+  /** The project at a glance: agents, counts, the latest 100 records, what needs attention. @throws not_found */
+  snapshot(projectId: string, options: CallOptions = {}): Promise<ProjectSnapshot> {
+    return this.#call(snapshots.get, { params: { id: projectId } }, options)
+  }
+
+  /**
+   * The project at a glance, again and again: whenever something is recorded, and every five seconds in any case, since
+   * who listens is observed and not recorded. A node that goes away is waited for.
+   *
+   * @throws not_found, wait_limit, and aborted.
+   */
+  watch(projectId: string, options: FollowOptions = {}): AsyncGenerator<ProjectSnapshot, void, undefined> {
+    const { signal } = options
+    const timeoutMs = watchTimeoutMs
+    return watching(
+      options,
+      () => this.snapshot(projectId, { signal, timeoutMs }),
+      ({ activity }) => {
+        const query = given({ after: activity.at(-1)?.id, limit: 1, wait_seconds: watchSeconds })
+        return this.#call(audit.events, { params: { id: projectId }, query }, { signal, timeoutMs })
+      },
+    )
   }
 
   /**

@@ -35,6 +35,7 @@ import { sql as m028 } from './028_project_deletion.ts'
 import { sql as m029 } from './029_maintenance.ts'
 import { sql as m030 } from './030_tasks.ts'
 import { sql as m031 } from './031_lease_clock.ts'
+import { sql as m032 } from './032_attention.ts'
 
 export interface Migration {
   readonly number: number
@@ -74,6 +75,7 @@ export const migrations: readonly Migration[] = [
   { number: 29, name: 'maintenance', sql: m029 },
   { number: 30, name: 'tasks', sql: m030 },
   { number: 31, name: 'lease_clock', sql: m031 },
+  { number: 32, name: 'attention', sql: m032 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -12,7 +12,11 @@ async function recorded(world: World) {
   return { id, record_id: audit.at(-1)?.id ?? '', at: audit.at(-1)?.at ?? '' }
 }
 
-export const upkeepCases: SomeCases<Extract<EndpointId, `owner.audit.${string}`>> = {
+export const upkeepCases: SomeCases<Extract<EndpointId, `owner.${'audit' | 'snapshots'}.${string}`>> = {
+  'owner.snapshots.get': {
+    success: async (world) => ({ by: world.owner, params: { id: (await world.pair()).project.id } }),
+    refusals: { not_found: async (world) => ({ by: world.owner, params: { id: unknownId } }) },
+  },
   'owner.audit.list': {
     success: async (world) => {
       const { project, ada } = await world.pair()

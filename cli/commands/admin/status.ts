@@ -1,0 +1,20 @@
+/** `bridge admin status`: a project at a glance. Spec §1; contract §10 "Snapshot". */
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { asOwner } from '../../owner-client.ts'
+import { findProject, type ProjectOption, withProject } from '../../owner-names.ts'
+import { loadWording, snapshotText } from '../../snapshot-text.ts'
+
+export function statusCommand(context: CliContext, run = status): Command {
+  const status = command('status', 'bridge admin status').description(
+    'A project at a glance: what needs your attention, its agents, what waits for whom.',
+  )
+  return withProject(status).action((options: ProjectOption) => run(context, options))
+}
+
+export const status = (context: CliContext, options: ProjectOption): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const { id } = await findProject(owner, options.project, context)
+    const snapshot = await owner.projects.snapshot(id, { signal: context.signal })
+    context.output.result(snapshot, snapshotText(snapshot, await loadWording(), context.clock()))
+  })

@@ -1,0 +1,110 @@
+/**
+ * `bridge admin watch`: a project at a glance, as it changes, until interrupted.
+ *
+ * - On a terminal one picture that is drawn again; elsewhere one line for each change; with `--json` one snapshot a line,
+ *   whenever more than the time is new.
+ * - A node that goes away is waited for; what was seen of it is soon shown as Unavailable.
+ *
+ * Spec §1; contract §10 "Snapshot".
+ */
+import type { ProjectSnapshot } from '../../../sdk/index.ts'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { asOwner } from '../../owner-client.ts'
+import { findProject, type ProjectOption, withProject } from '../../owner-names.ts'
+import { neutralize } from '../../plain-text.ts'
+import { changes, loadWording, snapshotText, type Wording } from '../../snapshot-text.ts'
+import { recordText } from './audit.ts'
+
+/** Shows what is given; `close` when nothing more comes. */
+interface View {
+  show(snapshot: ProjectSnapshot): void
+  away(why: Error | undefined): void
+  close(): void
+}
+
+export function watchCommand(context: CliContext, run = watch): Command {
+  const watch = command('watch', 'bridge admin watch').description(
+    'Watch a project until interrupted: agents, who listens, who is overdue, what needs your attention.',
+  )
+  return withProject(watch).action((options: ProjectOption) => run(context, options))
+}
+
+export const watch = (context: CliContext, options: ProjectOption): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const { id } = await findProject(owner, options.project, context)
+    const wording = await loadWording()
+    const isPicture = context.io.isTerminal.stdout && !context.output.json
+    const view = isPicture ? picture(context, wording) : lines(context, wording)
+    try {
+      const watching = owner.projects.watch(id, { signal: context.signal, onConnection: view.away })
+      for await (const snapshot of watching) view.show(snapshot)
+    } finally {
+      view.close()
+    }
+  })
+
+function lines({ output }: CliContext, wording: Wording): View {
+  let before: ProjectSnapshot | undefined
+  return {
+    show(snapshot) {
+      if (output.json) {
+        if (before === undefined || seen(before) !== seen(snapshot)) output.item(snapshot, '')
+      } else {
+        const after = before?.activity.at(-1)?.id
+        if (after !== undefined && !snapshot.activity.some(({ id }) => id === after))
+          output.note('more happened than is shown here: bridge admin audit has it')
+        const fresh = after === undefined ? [] : snapshot.activity.filter(({ id }) => id > after)
+        for (const record of fresh) output.item(record, recordText(record))
+        for (const line of changes(before, snapshot, wording)) output.item(line, line)
+      }
+      before = snapshot
+    },
+    away: (why) =>
+      output.note(why === undefined ? 'the node is back' : `the node is away, waiting: ${why.message}`),
+    close() {},
+  }
+}
+
+/** A snapshot without the times that pass by themselves. */
+const seen = (snapshot: ProjectSnapshot): string =>
+  JSON.stringify(snapshot, (key, value: unknown) =>
+    key === 'observed_at' || key === 'last_contact_at' || key === 'expected_at' ? undefined : value,
+  )
+
+const redrawMs = 1000
+const home = '\u001b[H'
+const clearLine = '\u001b[K'
+const clearRest = '\u001b[J'
+const clearAll = '\u001b[2J'
+const newestRecords = 8
+
+function picture({ io, clock }: CliContext, wording: Wording): View {
+  let last: ProjectSnapshot | undefined
+  let why: Error | undefined
+  const draw = () => {
+    if (last === undefined) return
+    const away = why === undefined ? [] : [`the node is away, waiting: ${why.message}`]
+    const activity = last.activity.slice(-newestRecords).map(recordText)
+    const text = [...away, snapshotText(last, wording, clock()), '', ...activity].join('\n')
+    const shown = neutralize(text)
+      .split('\n')
+      .slice(0, io.rows() - 1)
+    io.out(
+      `${home}${shown.map((line) => `${line.slice(0, io.columns() - 1)}${clearLine}\n`).join('')}${clearRest}`,
+    )
+  }
+  io.out(clearAll)
+  const timer = setInterval(draw, redrawMs)
+  return {
+    show(snapshot) {
+      last = snapshot
+      draw()
+    },
+    away(error) {
+      why = error
+      draw()
+    },
+    close: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,93 @@
+/** A project at a glance, read in one snapshot of the store. Contract §10 "Snapshot". */
+import type { Kysely } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { AttentionItem, ProjectSnapshot, SnapshotAgent } from '../../sdk/contract/owner/snapshot.ts'
+import { listRecords, toRecord } from '../audit/reading.ts'
+import type { Context } from '../context.ts'
+import type { Tables } from '../database/tables.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { readAsOwner } from '../identity/owner.ts'
+import { getProject, toProject } from '../projects/store.ts'
+import { type AttentiveKind, attentiveKinds, countsOf, isOpened, itemsOf, itemsOfAgents } from './rules.ts'
+import * as store from './store.ts'
+
+type Db = Kysely<Tables>
+
+export function getSnapshot(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+): Promise<ProjectSnapshot> {
+  return readAsOwner(context, caller, async (db, now) => {
+    const project = await getProject(db, caller, projectId)
+    const observed_at = now.toISOString()
+    const rows = await store.agentsQuery(db, project.id, limits.snapshotAgents + 1).execute()
+    const agents = rows.slice(0, limits.snapshotAgents).map((row) => toAgent(context, row, now))
+    const latest = { order: 'newest_first', limit: limits.activityRecords } as const
+    const activity = (await listRecords(db, project.id, latest)).slice(0, limits.activityRecords)
+    return {
+      project: toProject(project),
+      agents,
+      has_more_agents: rows.length > agents.length,
+      counts: {
+        ...countsOf(agents),
+        to_owner: await store.countToOwner(db, project.id),
+        pending_enrollments: await store.countPendingEnrollments(db, project.id, observed_at),
+      },
+      activity: activity.reverse().map(toRecord),
+      attention: await attention(db, project.id, agents, now),
+      observed_at,
+    }
+  })
+}
+
+const toAgent = (context: Context, row: store.AgentRow, now: Date): SnapshotAgent => ({
+  id: row.id,
+  name: row.name,
+  role_name: row.role_name,
+  state: row.state,
+  connection: context.presence.connection(row.id, now, row),
+  waiting: row.waiting ?? 0,
+})
+
+/** Newest first. */
+async function attention(
+  db: Db,
+  projectId: string,
+  agents: readonly SnapshotAgent[],
+  now: Date,
+): Promise<AttentionItem[]> {
+  const happened: AttentionItem[] = []
+  for (const kind of Object.keys(attentiveKinds) as AttentiveKind[])
+    happened.push(...(await listHappened(db, projectId, kind, agents, now)))
+  const questions = (await store.listOpenQuestions(db, projectId)).map(
+    (row): AttentionItem => ({
+      kind: 'question_to_owner',
+      at: row.created_at,
+      agent: row.sender_agent_id === null ? null : { id: row.sender_agent_id, name: row.sender_name },
+      subject: { type: 'message', id: row.id },
+      count: 1,
+    }),
+  )
+  const all = [...happened, ...itemsOfAgents(agents, now.toISOString()), ...questions]
+  return all.sort((one, other) => (one.at < other.at ? 1 : -1))
+}
+
+async function listHappened(
+  db: Db,
+  projectId: string,
+  kind: AttentiveKind,
+  agents: readonly SnapshotAgent[],
+  now: Date,
+): Promise<AttentionItem[]> {
+  const since = new Date(now.getTime() - limits.attentionDays * 86_400_000).toISOString()
+  const query = { kind, since, order: 'newest_first', limit: limits.attentionPerKind } as const
+  const records = (await listRecords(db, projectId, query)).slice(0, limits.attentionPerKind).map(toRecord)
+  const items = itemsOf(attentiveKinds[kind], records, agents)
+  if (kind !== 'conversation.guard_tripped') return items
+  const opened = await store.findOpened(
+    db,
+    items.map(({ subject }) => subject.id ?? ''),
+  )
+  return items.filter((item) => !isOpened(item, opened))
+}

@@ -1,0 +1,87 @@
+/**
+ * What needs the owner's attention, and until when.
+ *
+ * - What happened stays for a week: a second use of an enrolment, a refused replacement of a session, a failed task, and
+ *   a tripped guard, which the owner's word in its conversation also takes off.
+ * - What is so stays while it is so: an overdue agent, mail that nobody listens for, a question without an answer.
+ *
+ * Contract §10 "Snapshot".
+ */
+import type { AttentionKind } from '../../sdk/contract/labels.ts'
+import type { AuditRecord } from '../../sdk/contract/owner/audit.ts'
+import type { AttentionItem, SnapshotAgent, SnapshotCounts } from '../../sdk/contract/owner/snapshot.ts'
+
+/** Record of the audit → what it means to an owner. */
+export const attentiveKinds = {
+  'enrollment.reused': 'enrollment_reused',
+  'session.replacement_refused': 'session_replacement_refused',
+  'conversation.guard_tripped': 'guard_tripped',
+  'task.failed': 'task_failed',
+} as const satisfies Record<string, AttentionKind>
+export type AttentiveKind = keyof typeof attentiveKinds
+
+/** One item for each thing that it happened to, newest first as the records are. */
+export function itemsOf(
+  kind: AttentionKind,
+  newestFirst: readonly AuditRecord[],
+  agents: readonly SnapshotAgent[],
+): AttentionItem[] {
+  const bySubject = Map.groupBy(newestFirst, ({ subject, actor }) => `${subject.id} ${actor.id}`)
+  return [...bySubject.values()].flatMap((records) => {
+    const [latest] = records
+    if (latest === undefined) return []
+    const { subject, at } = latest
+    return [{ kind, at, agent: agentOf(latest, agents), subject, count: records.length }]
+  })
+}
+
+/** Who did it, or whom it was done to by nobody known. */
+function agentOf({ actor, details }: AuditRecord, agents: readonly SnapshotAgent[]): AttentionItem['agent'] {
+  const concerned = agents.find(({ id }) => id === (actor.kind === 'agent' ? actor.id : details.agent_id))
+  return concerned === undefined ? null : { id: concerned.id, name: concerned.name }
+}
+
+/** Whether the owner wrote there since. */
+export const isOpened = ({ subject, at }: AttentionItem, openedAt: ReadonlyMap<string, string>): boolean =>
+  subject.id !== null && (openedAt.get(subject.id) ?? '') > at
+
+export function itemsOfAgents(agents: readonly SnapshotAgent[], observedAt: string): AttentionItem[] {
+  const enabled = agents.filter(({ state }) => state === 'enabled')
+  const subjectOf = ({ id }: SnapshotAgent) => ({ type: 'agent', id })
+  const named = ({ id, name }: SnapshotAgent) => ({ id, name })
+  const overdue = enabled
+    .filter(({ connection }) => connection.next_contact.overdue)
+    .map((agent) => ({
+      kind: 'agent_overdue' as const,
+      at: agent.connection.next_contact.expected_at ?? observedAt,
+      agent: named(agent),
+      subject: subjectOf(agent),
+      count: 1,
+    }))
+  const unheard = enabled.filter(isUnheard).map((agent) => ({
+    kind: 'unread_unheard' as const,
+    at: agent.connection.last_contact_at ?? observedAt,
+    agent: named(agent),
+    subject: subjectOf(agent),
+    count: agent.waiting,
+  }))
+  return [...overdue, ...unheard]
+}
+
+/** Mail waits, and nothing says that anybody will come for it: no wait, no recent contact, no schedule that is kept. */
+const isUnheard = ({ waiting, connection: { connected, next_contact: next } }: SnapshotAgent): boolean =>
+  waiting > 0 && !connected && (next.kind === 'unknown' || next.overdue)
+
+export function countsOf(
+  agents: readonly SnapshotAgent[],
+): Omit<SnapshotCounts, 'to_owner' | 'pending_enrollments'> {
+  const count = (fits: (agent: SnapshotAgent) => boolean) => agents.filter(fits).length
+  return {
+    agents: agents.length,
+    enabled: count(({ state }) => state === 'enabled'),
+    connected: count(({ connection }) => connection.connected),
+    listening_now: count(({ connection }) => connection.listening_now),
+    overdue: count(({ connection }) => connection.next_contact.overdue),
+    unacknowledged: agents.reduce((sum, { waiting }) => sum + waiting, 0),
+  }
+}

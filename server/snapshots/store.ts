@@ -1,0 +1,103 @@
+/**
+ * What a snapshot is read from. Each query runs along an index and reads a bounded number of rows: what a project has
+ * stored makes no difference, only how many agents it has, of which the first 500 are read.
+ */
+import { type Kysely, sql } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import { prepared } from '../database/prepared.ts'
+import type { Tables } from '../database/tables.ts'
+
+type Db = Kysely<Tables>
+
+// Spelt out, since a partial index is chosen for its own words and for no parameter.
+const isOpenToOwner = sql<boolean>`recipient_kind = 'owner' and acknowledged_at is null`
+const isPending = sql<boolean>`state = 'pending'`
+
+/** Agents, their newest session and how much waits for them; prompts and instructions stay where they are. */
+export const agentsQuery = (db: Db, projectId: string, limit: number) =>
+  db
+    .selectFrom('agents')
+    .leftJoin('inboxes', 'inboxes.agent_id', 'agents.id')
+    .leftJoin('sessions as newest', (join) =>
+      join
+        .onRef('newest.agent_id', '=', 'agents.id')
+        .onRef('newest.generation', '=', 'agents.session_generation'),
+    )
+    .select(['agents.id', 'agents.name', 'agents.role_name', 'agents.state', 'inboxes.waiting'])
+    .select([
+      'newest.last_contact_at',
+      'newest.state as session_state',
+      'newest.contact_mode',
+      'newest.contact_interval_seconds',
+    ])
+    .where('agents.project_id', '=', projectId)
+    .orderBy('agents.id')
+    .limit(limit)
+
+export type AgentRow = Awaited<ReturnType<ReturnType<typeof agentsQuery>['execute']>>[number]
+
+const toOwner = prepared<{ project_id: string; most: number }>()((db, p) =>
+  db
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('messages')
+        .select('id')
+        .where('project_id', '=', p('project_id'))
+        .where(isOpenToOwner)
+        .limit(p('most'))
+        .as('found'),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count')),
+)
+
+export const countToOwner = async (db: Db, projectId: string): Promise<number> =>
+  (await toOwner.first(db, { project_id: projectId, most: limits.snapshotCount }))?.count ?? 0
+
+const pendingEnrollments = prepared<{ project_id: string; now: string; most: number }>()((db, p) =>
+  db
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('enrollments')
+        .select('id')
+        .where('project_id', '=', p('project_id'))
+        .where(isPending)
+        .where('expires_at', '>', p('now'))
+        .limit(p('most'))
+        .as('found'),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count')),
+)
+
+export const countPendingEnrollments = async (db: Db, projectId: string, now: string): Promise<number> =>
+  (await pendingEnrollments.first(db, { project_id: projectId, now, most: limits.snapshotCount }))?.count ?? 0
+
+/** Neither acknowledged nor answered by the owner. */
+const openQuestions = prepared<{ project_id: string; limit: number }>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .select(['id', 'conversation_id', 'sender_agent_id', 'sender_name', 'created_at'])
+    .where('project_id', '=', p('project_id'))
+    .where(isOpenToOwner)
+    .where('type', '=', 'question')
+    .where(
+      sql<boolean>`not exists (select 1 from messages as answer
+        where answer.in_reply_to = messages.id and answer.sender_kind = 'owner')`,
+    )
+    .orderBy('messages.id', 'desc')
+    .limit(p('limit')),
+)
+
+export const listOpenQuestions = (db: Db, projectId: string) =>
+  openQuestions.all(db, { project_id: projectId, limit: limits.attentionPerKind })
+
+/** Until when the owner's word has opened these conversations again. */
+export async function findOpened(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('conversations')
+    .select(['id', 'budget_from'])
+    .where('id', 'in', ids)
+    .where('budget_from', 'is not', null)
+    .execute()
+  return new Map(rows.map(({ id, budget_from }) => [id, budget_from ?? '']))
+}

@@ -1,0 +1,199 @@
+/** A project at a glance, and what needs the owner. Contract §10 "Snapshot". */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { limits } from '../../../sdk/contract/limits.ts'
+import type { AttentionItem, ProjectSnapshot } from '../../../sdk/contract/owner/snapshot.ts'
+import { generateKeyPair } from '../../../sdk/signing/keys.ts'
+import { firstIdAt } from '../../../server/database/ids.ts'
+import { claimBody, type TestAgent } from '../../support/agent.ts'
+import { exchange } from '../../support/http.ts'
+import { type Pair, startWorld, type World } from '../endpoints/world.ts'
+import { daysAgo, tamper } from '../maintenance/upkeep.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.close())
+
+const snapshot = (id: string) => world.owner.ok<ProjectSnapshot>({ target: `/api/admin/projects/${id}` })
+
+const attention = async ({ project }: Pick<Pair, 'project'>): Promise<AttentionItem[]> =>
+  (await snapshot(project.id)).attention
+
+/** A record as another part of the service left it so many days ago. */
+const record = (projectId: string, kind: string, subject: string, agent: TestAgent, days = 0) =>
+  tamper(world.bridge.data, (database) =>
+    database
+      .prepare(
+        `INSERT INTO audit VALUES (@id, @at, @kind, @project, 'agent', @actor, @name, 'task', @subject, NULL, '{}')`,
+      )
+      .run({
+        id:
+          firstIdAt(new Date(daysAgo(days)))
+            .replace('-0000-0000-', '-7000-8000-')
+            .slice(0, 24) + randomBytes(6).toString('hex'),
+        at: daysAgo(days),
+        kind,
+        project: projectId,
+        actor: agent.id,
+        name: agent.name,
+        subject,
+      }),
+  )
+
+test('it shows the project, its agents and what was observed of them, and what happened last', async () => {
+  const { project, ada, ben, conversation } = await world.pair()
+  await ada.send(conversation, ben.id, 'a text that stays where it is')
+  const found = await snapshot(project.id)
+  expect(found.project).toMatchObject({ id: project.id, state: 'active' })
+  expect(found.agents).toMatchObject([
+    { id: ada.id, waiting: 0, connection: { connected: true, listening_now: false } },
+    { id: ben.id, waiting: 1, connection: { connected: true, next_contact: { kind: 'unknown' } } },
+  ])
+  expect(found.counts).toEqual({
+    ...{ agents: 2, enabled: 2, connected: 2, listening_now: 0, overdue: 0 },
+    ...{ unacknowledged: 1, to_owner: 0, pending_enrollments: 0 },
+  })
+  expect(found.activity.at(0)).toMatchObject({ kind: 'project.created' })
+  expect(found.activity.at(-1)).toMatchObject({ kind: 'message.sent', actor: { name: ada.name } })
+  expect(found.observed_at).toBe(found.agents[0]?.connection.observed_at)
+  expect(JSON.stringify(found)).not.toContain('stays where it is')
+})
+
+test('of the activity it shows the latest hundred, oldest first', async () => {
+  const id = await world.project()
+  for (let turn = 0; turn < 51; turn += 1)
+    for (const state of ['paused', 'active'] as const) await world.setProject(id, state)
+  const { activity } = await snapshot(id)
+  const { audit } = await world.owner.ok<{ audit: unknown[] }>({
+    target: `/api/admin/projects/${id}/audit?order=newest_first&limit=100`,
+  })
+  expect(activity).toHaveLength(limits.activityRecords)
+  expect(activity.toReversed()).toEqual(audit)
+})
+
+test('the schedule of an agent is told, and that it is overdue', async () => {
+  const other = await world.elsewhere()
+  const { project, ada, ben, conversation } = await other.pair()
+  const read = () => other.owner.ok<ProjectSnapshot>({ target: `/api/admin/projects/${project.id}` })
+  await ada.ok({ target: '/api/v1/connection-mode', body: { mode: 'short_poll', interval_seconds: 60 } })
+  await ben.ok({ target: '/api/v1/connection-mode', body: { mode: 'checkpoint' } })
+  const next = ({ agents }: ProjectSnapshot) => agents.map(({ connection }) => connection.next_contact)
+  expect(next(await read())).toMatchObject([
+    { kind: 'scheduled', overdue: false },
+    { kind: 'after_current_work_step', expected_at: null, overdue: false },
+  ])
+  await ada.send(conversation, ben.id, 'for your next step')
+  other.bridge.clock.advance(91)
+  const late = await read()
+  expect(late.counts).toMatchObject({ overdue: 1, connected: 0 })
+  // Ben said that he comes after his step, so his mail is expected to wait.
+  expect(late.attention).toMatchObject([{ kind: 'agent_overdue', agent: { name: ada.name }, count: 1 }])
+})
+
+test('mail that nobody listens for needs attention until somebody comes for it', async () => {
+  const other = await world.elsewhere()
+  const { project, ada, ben, conversation } = await other.pair()
+  const read = () => other.owner.ok<ProjectSnapshot>({ target: `/api/admin/projects/${project.id}` })
+  for (const text of ['one', 'two']) await ada.send(conversation, ben.id, text)
+  expect((await read()).attention).toEqual([])
+  other.bridge.clock.advance(limits.connectedSeconds)
+  expect((await read()).attention).toMatchObject([
+    { kind: 'unread_unheard', agent: { id: ben.id, name: ben.name }, count: 2 },
+  ])
+  await ben.inbox()
+  expect((await read()).attention).toEqual([])
+})
+
+test('a question to the owner needs attention until it is answered or acknowledged', async () => {
+  const { project, ada } = await world.pair()
+  const conversation = await ada.conversationWith(ada.id)
+  const ask = async (text: string) => {
+    const body = { conversation_id: conversation, recipient_agent_id: ada.id, type: 'question', body: text }
+    return (await ada.ok<{ message: { id: string } }>({ target: '/api/v1/messages', body })).message.id
+  }
+  const [first, second] = [await ask('may I?'), await ask('and now?')]
+  const kinds = async () => (await attention({ project })).map(({ kind, subject }) => [kind, subject.id])
+  expect(await kinds()).toEqual([
+    ['question_to_owner', second],
+    ['question_to_owner', first],
+  ])
+  expect((await snapshot(project.id)).counts.to_owner).toBe(2)
+  await world.owner.ok({
+    target: `/api/admin/projects/${project.id}/messages`,
+    body: { recipient_agent_id: ada.id, type: 'answer', body: 'yes', in_reply_to: first },
+    key: crypto.randomUUID(),
+  })
+  expect(await kinds()).toEqual([['question_to_owner', second]])
+  await world.owner.ok({
+    target: `/api/admin/projects/${project.id}/acknowledgements`,
+    body: { message_ids: [first, second] },
+  })
+  expect(await kinds()).toEqual([])
+  expect((await snapshot(project.id)).counts.to_owner).toBe(0)
+})
+
+test('a second use of an enrolment needs attention', async () => {
+  const id = await world.project()
+  const agentId = await world.unenrolled(id)
+  const code = await world.owner.enrollmentCode(id, agentId)
+  expect((await snapshot(id)).counts.pending_enrollments).toBe(1)
+  const claim = () =>
+    exchange(world.bridge.url, {
+      method: 'POST',
+      target: '/api/v1/enrollments/claim',
+      headers: [['Content-Type', 'application/json']],
+      body: JSON.stringify(claimBody(code, generateKeyPair())),
+    })
+  expect((await claim()).status).toBe(200)
+  expect(await attention({ project: { id } })).toEqual([])
+  expect((await claim()).status).toBe(410)
+  const found = await snapshot(id)
+  expect(found.attention).toMatchObject([
+    { kind: 'enrollment_reused', subject: { type: 'enrollment' }, agent: { id: agentId }, count: 1 },
+  ])
+  expect(found.counts.pending_enrollments).toBe(0)
+  expect(JSON.stringify(found)).not.toContain(code)
+})
+
+test('a tripped guard needs attention until the owner has written there', async () => {
+  const project = await world.owner.createProject(world.name('project'), { policy: { message_budget: 1 } })
+  const [ada, ben] = [await world.agent(project.id), await world.agent(project.id)]
+  const conversation = await ada.conversationWith(ben.id)
+  await ada.send(conversation, ben.id, 'ping')
+  await expect(ada.send(conversation, ben.id, 'ping')).rejects.toThrow('conversation_budget')
+  expect(await attention({ project })).toMatchObject([
+    { kind: 'guard_tripped', agent: { name: ada.name }, subject: { type: 'conversation', id: conversation } },
+  ])
+  await world.owner.ok({
+    target: `/api/admin/projects/${project.id}/messages`,
+    body: { recipient_agent_id: ada.id, conversation_id: conversation, body: 'enough' },
+    key: crypto.randomUUID(),
+  })
+  expect(await attention({ project })).toEqual([])
+})
+
+test('failed tasks and refused replacements need attention, once for each thing, for a week', async () => {
+  const { project, ada } = await world.pair()
+  const [task, other] = [crypto.randomUUID(), crypto.randomUUID()]
+  for (const days of [0, 1]) record(project.id, 'task.failed', task, ada, days)
+  record(project.id, 'task.failed', other, ada, limits.attentionDays + 0.01)
+  record(project.id, 'session.replacement_refused', ada.id, ada, limits.attentionDays - 0.01)
+  expect(await attention({ project })).toMatchObject([
+    { kind: 'task_failed', count: 2, subject: { id: task }, agent: { id: ada.id } },
+    { kind: 'session_replacement_refused', count: 1, agent: { name: ada.name } },
+  ])
+})
+
+test('what is overdue or unheard of an agent that is disabled needs nobody', async () => {
+  const { project, ada, ben, conversation } = await world.pair()
+  await ada.send(conversation, ben.id, 'never mind')
+  await world.setAgent(project.id, ben.id, 'disabled')
+  const { clock } = world.bridge
+  const before = clock()
+  onTestFinished(() => clock.set(before))
+  clock.advance(limits.connectedSeconds)
+  expect(await attention({ project })).toEqual([])
+})
