@@ -45,6 +45,8 @@ export function snapshotText(snapshot: ProjectSnapshot, wording: Wording, now: D
     `${counts.overdue} overdue`,
     `${counts.unacknowledged} messages unacknowledged`,
     `${counts.to_owner} to you`,
+    `${counts.tasks.open} tasks open`,
+    `${counts.tasks.claimed + counts.tasks.cancel_requested} held`,
     ...(counts.pending_enrollments > 0 ? [`${counts.pending_enrollments} enrolments pending`] : []),
   ]
   const lines = [

@@ -26,8 +26,8 @@ const keptFields = [
   'messages.sequence',
   'messages.created_at',
   'messages.acknowledged_at',
-  'messages.task_id',
   'messages.transfer_id',
+  'tasks.state as task_state',
 ] as const
 
 const firstMessages = prepared<{ after: string; limit: number }>()((db, p) =>
@@ -39,6 +39,7 @@ const firstMessages = prepared<{ after: string; limit: number }>()((db, p) =>
         .onRef('messages.conversation_id', '=', 'conversations.id')
         .on('messages.sequence', '=', sql<number>`conversations.removed_through_sequence + 1`),
     )
+    .leftJoin('tasks', 'tasks.id', 'messages.task_id')
     .select(['conversations.id', 'conversations.project_id', 'projects.retention_days'])
     .select(keptFields)
     .where('conversations.id', '>', p('after'))
@@ -117,10 +118,11 @@ async function removePrefix(tx: Tx, id: string, cutoff: string, { rows, bytes }:
 const oldest = (db: Kysely<Tables>, conversationId: string, rows: number) =>
   db
     .selectFrom('messages')
+    .leftJoin('tasks', 'tasks.id', 'messages.task_id')
     .select(keptFields)
     .select(sql<number>`octet_length(body)`.as('bytes'))
-    .where('conversation_id', '=', conversationId)
-    .orderBy('sequence')
+    .where('messages.conversation_id', '=', conversationId)
+    .orderBy('messages.sequence')
     .limit(rows)
     .execute()
 

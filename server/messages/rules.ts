@@ -6,6 +6,8 @@
  *
  * Contract §7 "Loop guard".
  */
+
+import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
 
@@ -48,17 +50,19 @@ export function requireInboxRoom(waiting: number): void {
 export interface Kept {
   readonly created_at: string
   readonly acknowledged_at: string | null
-  readonly task_id: string | null
   readonly transfer_id: string | null
+  readonly task_state: TaskState | null
 }
 
+const unfinished: ReadonlySet<TaskState | null> = new Set(['open', 'claimed', 'cancel_requested'])
+
 /**
- * Whether a message may go: acknowledged, older than the cutoff by both its times, and nobody's pointer. What tells of a
- * task or transfer stays: whether that is over is not asked here.
+ * Whether a message may go: acknowledged, older than the cutoff by both its times, and of no open task. What tells of a
+ * transfer stays: whether that is over is not asked here.
  */
 export const isRemovable = (message: Kept, cutoff: string): boolean =>
   message.acknowledged_at !== null &&
   message.acknowledged_at < cutoff &&
   message.created_at < cutoff &&
-  message.task_id === null &&
+  !unfinished.has(message.task_state) &&
   message.transfer_id === null

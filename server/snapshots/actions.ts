@@ -8,7 +8,15 @@ import type { Tables } from '../database/tables.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { getProject, toProject } from '../projects/store.ts'
-import { type AttentiveKind, attentiveKinds, countsOf, isOpened, itemsOf, itemsOfAgents } from './rules.ts'
+import {
+  type AttentiveKind,
+  attentiveKinds,
+  countsOf,
+  isOpened,
+  itemsOf,
+  itemsOfAgents,
+  withoutWords,
+} from './rules.ts'
 import * as store from './store.ts'
 
 type Db = Kysely<Tables>
@@ -33,8 +41,9 @@ export function getSnapshot(
         ...countsOf(agents),
         to_owner: await store.countToOwner(db, project.id),
         pending_enrollments: await store.countPendingEnrollments(db, project.id, observed_at),
+        tasks: await store.countTasks(db, project.id),
       },
-      activity: activity.reverse().map(toRecord),
+      activity: activity.reverse().map((row) => withoutWords(toRecord(row))),
       attention: await attention(db, project.id, agents, now),
       observed_at,
     }
@@ -57,9 +66,10 @@ async function attention(
   agents: readonly SnapshotAgent[],
   now: Date,
 ): Promise<AttentionItem[]> {
-  const happened: AttentionItem[] = []
+  const since = new Date(now.getTime() - limits.attentionDays * 86_400_000).toISOString()
+  const happened: AttentionItem[] = await listFailed(db, projectId, agents, since)
   for (const kind of Object.keys(attentiveKinds) as AttentiveKind[])
-    happened.push(...(await listHappened(db, projectId, kind, agents, now)))
+    happened.push(...(await listHappened(db, projectId, kind, agents, since)))
   const questions = (await store.listOpenQuestions(db, projectId)).map(
     (row): AttentionItem => ({
       kind: 'question_to_owner',
@@ -73,14 +83,27 @@ async function attention(
   return all.sort((one, other) => (one.at < other.at ? 1 : -1))
 }
 
+async function listFailed(
+  db: Db,
+  projectId: string,
+  agents: readonly SnapshotAgent[],
+  since: string,
+): Promise<AttentionItem[]> {
+  const failed = await store.listFailedTasks(db, projectId, since)
+  return failed.map(({ id, assignee_agent_id, outcome_at }) => {
+    const assignee = agents.find((agent) => agent.id === assignee_agent_id)
+    const agent = assignee === undefined ? null : { id: assignee.id, name: assignee.name }
+    return { kind: 'task_failed', at: outcome_at, agent, subject: { type: 'task', id }, count: 1 }
+  })
+}
+
 async function listHappened(
   db: Db,
   projectId: string,
   kind: AttentiveKind,
   agents: readonly SnapshotAgent[],
-  now: Date,
+  since: string,
 ): Promise<AttentionItem[]> {
-  const since = new Date(now.getTime() - limits.attentionDays * 86_400_000).toISOString()
   const query = { kind, since, order: 'newest_first', limit: limits.attentionPerKind } as const
   const records = (await listRecords(db, projectId, query)).slice(0, limits.attentionPerKind).map(toRecord)
   const items = itemsOf(attentiveKinds[kind], records, agents)

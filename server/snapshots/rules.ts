@@ -16,9 +16,13 @@ export const attentiveKinds = {
   'enrollment.reused': 'enrollment_reused',
   'session.replacement_refused': 'session_replacement_refused',
   'conversation.guard_tripped': 'guard_tripped',
-  'task.failed': 'task_failed',
 } as const satisfies Record<string, AttentionKind>
 export type AttentiveKind = keyof typeof attentiveKinds
+
+/** "Sanitized": the reason that somebody gave in words of their own stays in the audit. */
+export function withoutWords({ details: { reason: _, ...details }, ...record }: AuditRecord): AuditRecord {
+  return { ...record, details }
+}
 
 /** One item for each thing that it happened to, newest first as the records are. */
 export function itemsOf(
@@ -74,7 +78,7 @@ const isUnheard = ({ waiting, connection: { connected, next_contact: next } }: S
 
 export function countsOf(
   agents: readonly SnapshotAgent[],
-): Omit<SnapshotCounts, 'to_owner' | 'pending_enrollments'> {
+): Omit<SnapshotCounts, 'to_owner' | 'pending_enrollments' | 'tasks'> {
   const count = (fits: (agent: SnapshotAgent) => boolean) => agents.filter(fits).length
   return {
     agents: agents.length,

@@ -3,6 +3,7 @@
  * stored makes no difference, only how many agents it has, of which the first 500 are read.
  */
 import { type Kysely, sql } from 'kysely'
+import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables } from '../database/tables.ts'
@@ -70,6 +71,49 @@ const pendingEnrollments = prepared<{ project_id: string; now: string; most: num
 
 export const countPendingEnrollments = async (db: Db, projectId: string, now: string): Promise<number> =>
   (await pendingEnrollments.first(db, { project_id: projectId, now, most: limits.snapshotCount }))?.count ?? 0
+
+const tasksIn = prepared<{ project_id: string; state: TaskState; most: number }>()((db, p) =>
+  db
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('tasks')
+        .select('id')
+        .where('project_id', '=', p('project_id'))
+        .where('state', '=', p('state'))
+        .limit(p('most'))
+        .as('found'),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count')),
+)
+
+/** Tasks that are not over, by state. */
+export async function countTasks(db: Db, projectId: string) {
+  const count = async (state: TaskState): Promise<number> =>
+    (await tasksIn.first(db, { project_id: projectId, state, most: limits.snapshotCount }))?.count ?? 0
+  return {
+    open: await count('open'),
+    claimed: await count('claimed'),
+    cancel_requested: await count('cancel_requested'),
+  }
+}
+
+const failedTasks = prepared<{ project_id: string; limit: number }>()((db, p) =>
+  db
+    .selectFrom('tasks')
+    .select(['id', 'assignee_agent_id', 'outcome_at'])
+    .where('project_id', '=', p('project_id'))
+    .where('state', '=', 'failed')
+    .orderBy('id', 'desc')
+    .limit(p('limit')),
+)
+
+/** The youngest that failed, for whatever reason, and did so since then. */
+export async function listFailedTasks(db: Db, projectId: string, since: string) {
+  const rows = await failedTasks.all(db, { project_id: projectId, limit: limits.attentionPerKind })
+  return rows.flatMap(({ outcome_at, ...row }) =>
+    outcome_at !== null && outcome_at >= since ? [{ ...row, outcome_at }] : [],
+  )
+}
 
 /** Neither acknowledged nor answered by the owner. */
 const openQuestions = prepared<{ project_id: string; limit: number }>()((db, p) =>

@@ -178,7 +178,7 @@ test('status tells what needs attention, who is there, and what waits', async ()
   const lines = stdout.split('\n')
   expect(lines[0]).toBe('demo, active, observed just now')
   expect(lines[1]).toMatch(
-    /^3 agents, \d connected, 0 listening now, 0 overdue, \d+ messages unacknowledged, 1 to you$/,
+    /^3 agents, \d connected, 0 listening now, 0 overdue, \d+ messages unacknowledged, 1 to you, 0 tasks open, 0 held$/,
   )
   expect(stdout).toContain(`  A question to the owner: ada, message ${message.id}, just now\n`)
   expect(stdout).toMatch(

@@ -41,6 +41,7 @@ export const SnapshotCounts = named(
       unacknowledged: Type.Integer({ minimum: 0, description: 'Messages in the inboxes of the agents.' }),
       to_owner: Type.Integer({ minimum: 0, description: 'Unacknowledged messages to the owner.' }),
       pending_enrollments: Count,
+      tasks: Type.Object({ open: Count, claimed: Count, cancel_requested: Count }),
     },
     {
       description:

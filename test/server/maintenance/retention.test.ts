@@ -100,7 +100,7 @@ test('nothing unacknowledged goes, however old, and nothing young by either of i
   for (const pair of [unread, young, lately]) expect(await left(pair)).toEqual([1, 2])
 })
 
-test('what a task or transfer points to stays, and all behind it', async () => {
+test('what an open task or a transfer points to stays, and all behind it', async () => {
   const pair = await spoken(3, [1, 2, 3])
   age(pair, 91)
   const column = (name: string, value: string | null) =>
@@ -112,6 +112,15 @@ test('what a task or transfer points to stays, and all behind it', async () => {
   column('transfer_id', pair.conversation)
   await upkeep(data)
   expect(await left(pair)).toEqual([2, 3])
+  const body = { assignee_agent_id: pair.ben.id, title: 'a task', instructions: 'as told' }
+  const { id } = await pair.ada.ok<{ id: string }>({ target: '/api/v1/tasks', body })
+  column('transfer_id', null)
+  column('task_id', id)
+  await upkeep(data)
+  expect(await left(pair)).toEqual([2, 3, 4])
+  await pair.ada.ok({ target: `/api/v1/tasks/${id}/cancel`, body: {} })
+  await upkeep(data)
+  expect((await left(pair))[0]).toBe(4)
 })
 
 test('a project keeps messages and audit as long as its policy says', async () => {

@@ -1,11 +1,9 @@
 /** A project at a glance, and what needs the owner. Contract §10 "Snapshot". */
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { AttentionItem, ProjectSnapshot } from '../../../sdk/contract/owner/snapshot.ts'
 import { generateKeyPair } from '../../../sdk/signing/keys.ts'
-import { firstIdAt } from '../../../server/database/ids.ts'
-import { claimBody, type TestAgent } from '../../support/agent.ts'
+import { claimBody } from '../../support/agent.ts'
 import { exchange } from '../../support/http.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 import { daysAgo, tamper } from '../maintenance/upkeep.ts'
@@ -22,27 +20,6 @@ const snapshot = (id: string) => world.owner.ok<ProjectSnapshot>({ target: `/api
 const attention = async ({ project }: Pick<Pair, 'project'>): Promise<AttentionItem[]> =>
   (await snapshot(project.id)).attention
 
-/** A record as another part of the service left it so many days ago. */
-const record = (projectId: string, kind: string, subject: string, agent: TestAgent, days = 0) =>
-  tamper(world.bridge.data, (database) =>
-    database
-      .prepare(
-        `INSERT INTO audit VALUES (@id, @at, @kind, @project, 'agent', @actor, @name, 'task', @subject, NULL, '{}')`,
-      )
-      .run({
-        id:
-          firstIdAt(new Date(daysAgo(days)))
-            .replace('-0000-0000-', '-7000-8000-')
-            .slice(0, 24) + randomBytes(6).toString('hex'),
-        at: daysAgo(days),
-        kind,
-        project: projectId,
-        actor: agent.id,
-        name: agent.name,
-        subject,
-      }),
-  )
-
 test('it shows the project, its agents and what was observed of them, and what happened last', async () => {
   const { project, ada, ben, conversation } = await world.pair()
   await ada.send(conversation, ben.id, 'a text that stays where it is')
@@ -55,6 +32,7 @@ test('it shows the project, its agents and what was observed of them, and what h
   expect(found.counts).toEqual({
     ...{ agents: 2, enabled: 2, connected: 2, listening_now: 0, overdue: 0 },
     ...{ unacknowledged: 1, to_owner: 0, pending_enrollments: 0 },
+    tasks: { open: 0, claimed: 0, cancel_requested: 0 },
   })
   expect(found.activity.at(0)).toMatchObject({ kind: 'project.created' })
   expect(found.activity.at(-1)).toMatchObject({ kind: 'message.sent', actor: { name: ada.name } })
@@ -175,16 +153,32 @@ test('a tripped guard needs attention until the owner has written there', async 
   expect(await attention({ project })).toEqual([])
 })
 
-test('failed tasks and refused replacements need attention, once for each thing, for a week', async () => {
-  const { project, ada } = await world.pair()
-  const [task, other] = [crypto.randomUUID(), crypto.randomUUID()]
-  for (const days of [0, 1]) record(project.id, 'task.failed', task, ada, days)
-  record(project.id, 'task.failed', other, ada, limits.attentionDays + 0.01)
-  record(project.id, 'session.replacement_refused', ada.id, ada, limits.attentionDays - 0.01)
-  expect(await attention({ project })).toMatchObject([
-    { kind: 'task_failed', count: 2, subject: { id: task }, agent: { id: ada.id } },
-    { kind: 'session_replacement_refused', count: 1, agent: { name: ada.name } },
+test('tasks are counted, and one that failed needs attention for a week', async () => {
+  const { project, ada, ben } = await world.pair()
+  const create = async (title: string) => {
+    const body = { assignee_agent_id: ben.id, title, instructions: 'as told' }
+    return (await ada.ok<{ id: string }>({ target: '/api/v1/tasks', body })).id
+  }
+  const [failing] = [await create('the hard one'), await create('the other one')]
+  const { claim } = await ben.ok<{ claim: { generation: number; session_generation: number } }>({
+    target: `/api/v1/tasks/${failing}/claim`,
+    body: {},
+  })
+  expect((await snapshot(project.id)).counts.tasks).toEqual({ open: 1, claimed: 1, cancel_requested: 0 })
+  const held = { claim_generation: claim.generation, session_generation: claim.session_generation }
+  await ben.ok({ target: `/api/v1/tasks/${failing}/fail`, body: { ...held, reason: 'it is too hard' } })
+  const found = await snapshot(project.id)
+  expect(found.counts.tasks).toEqual({ open: 1, claimed: 0, cancel_requested: 0 })
+  expect(found.attention).toMatchObject([
+    { kind: 'task_failed', subject: { type: 'task', id: failing }, agent: { name: ben.name }, count: 1 },
   ])
+  expect(JSON.stringify(found)).not.toContain('too hard')
+  tamper(world.bridge.data, (database) =>
+    database
+      .prepare('UPDATE tasks SET outcome_at = ? WHERE id = ?')
+      .run(daysAgo(limits.attentionDays + 0.01), failing),
+  )
+  expect(await attention({ project })).toEqual([])
 })
 
 test('what is overdue or unheard of an agent that is disabled needs nobody', async () => {
