@@ -59,8 +59,6 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(whoamiCommand(context))
     .addCommand(sessionsGroup(context))
     .addCommand(passwordCommand(context))
-    .addCommand(statusCommand(context))
-    .addCommand(watchCommand(context))
     .addCommand(projectGroup(context))
     .addCommand(administratorGroup(context))
     .addCommand(environmentGroup(context))
@@ -73,6 +71,8 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(conversationsCommand(context))
     .addCommand(historyCommand(context))
     .addCommand(ackCommand(context))
+    .addCommand(statusCommand(context))
+    .addCommand(watchCommand(context))
     .addCommand(auditCommand(context))
     .addCommand(taskGroup(context))
 }
