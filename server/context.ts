@@ -4,6 +4,7 @@ import type { Config } from './config.ts'
 import type { Commits } from './database/commits.ts'
 import type { Reader } from './database/reader.ts'
 import type { Writer } from './database/transaction.ts'
+import type { OfferLog } from './delivery/offer-log.ts'
 import type { Offers } from './delivery/offers.ts'
 import type { Presence } from './delivery/presence.ts'
 import type { Receipts } from './delivery/receipts.ts'
@@ -11,6 +12,7 @@ import type { Streams } from './delivery/streams.ts'
 import type { Wakeups } from './delivery/wakeups.ts'
 import type { Identities } from './identity/identities.ts'
 import type { Throttle } from './identity/throttle.ts'
+import type { Offer } from './inbox/store.ts'
 import type { SignInDelays } from './owners/delays.ts'
 import type { Passwords } from './owners/password.ts'
 import type { OwnerWaits } from './owners/waits.ts'
@@ -46,6 +48,7 @@ export interface Context {
   /** The time that claims run by. */
   readonly leases: LeaseClock
   readonly offers: Offers
+  readonly offerLog: OfferLog<Offer>
   readonly identities: Identities
   readonly throttle: Throttle
   readonly signInDelays: SignInDelays

@@ -13,6 +13,7 @@ import type { Config } from './config.ts'
 import type { Context } from './context.ts'
 import { type Commits, createCommits } from './database/commits.ts'
 import { lockDataFolder } from './database/lock.ts'
+import { createOfferLog } from './delivery/offer-log.ts'
 import { createOffers } from './delivery/offers.ts'
 import { createPresence } from './delivery/presence.ts'
 import { createReceipts } from './delivery/receipts.ts'
@@ -23,6 +24,7 @@ import { createWakeups } from './delivery/wakeups.ts'
 import { isEnvelopeKey } from './health/readiness.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
+import { markOffered } from './inbox/store.ts'
 import { startClaimReconciling } from './maintenance/claims.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
 import { startMaintenance } from './maintenance/schedule.ts'
@@ -160,6 +162,7 @@ function createContext({
     presence: createPresence(clock, config.maxWaits),
     leases,
     offers: createOffers(),
+    offerLog: createOfferLog(store.writer.write, markOffered),
     identities: createIdentities(store.reader.read),
     throttle: createThrottle(monotonicMs, config),
     signInDelays: createSignInDelays(monotonicMs),

@@ -1,4 +1,6 @@
 /** The SQL of acknowledging: exact ids, all or nothing. */
+import { sql } from 'kysely'
+import { prepared } from '../database/prepared.ts'
 import type { Tx } from '../database/transaction.ts'
 
 /** Whose messages: an agent's inbox, or what agents of one project wrote to the owner. */
@@ -11,33 +13,59 @@ export interface Found {
   readonly sender_agent_id: string | null
 }
 
-export async function findAddressed(tx: Tx, recipient: Recipient, ids: readonly string[]): Promise<Found[]> {
-  const named = tx.db
+const inInbox = prepared<{ id: string; agent_id: string }>()((db, p) =>
+  db
     .selectFrom('messages')
     .select(['id', 'acknowledged_at', 'sender_kind', 'sender_agent_id'])
-    .where('id', 'in', ids)
-  return 'agentId' in recipient
-    ? named.where('inbox_agent_id', '=', recipient.agentId).execute()
-    : named.where('project_id', '=', recipient.ownerOf).where('recipient_kind', '=', 'owner').execute()
+    .where('id', '=', p('id'))
+    .where('inbox_agent_id', '=', p('agent_id')),
+)
+
+const toOwner = prepared<{ id: string; project_id: string }>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .select(['id', 'acknowledged_at', 'sender_kind', 'sender_agent_id'])
+    .where('id', '=', p('id'))
+    .where('project_id', '=', p('project_id'))
+    .where('recipient_kind', '=', 'owner'),
+)
+
+/** Those of the ids that name a message of the recipient. */
+export async function findAddressed(tx: Tx, recipient: Recipient, ids: readonly string[]): Promise<Found[]> {
+  const found: Found[] = []
+  for (const id of ids) {
+    const message =
+      'agentId' in recipient
+        ? await inInbox.first(tx.db, { id, agent_id: recipient.agentId })
+        : await toOwner.first(tx.db, { id, project_id: recipient.ownerOf })
+    if (message !== undefined) found.push(message)
+  }
+  return found
 }
+
+const acknowledge = prepared<{ id: string; now: string }>()((db, p) =>
+  db
+    .updateTable('messages')
+    .set((eb) => ({
+      acknowledged_at: p('now'),
+      first_offered_at: eb.fn.coalesce('first_offered_at', sql<string>`${p('now')}`),
+      offers: eb.case().when('offers', '=', 0).then(1).else(eb.ref('offers')).end(),
+    }))
+    .where('id', '=', p('id')),
+)
 
 /** Acknowledging proves an offer, also when its flush was not recorded yet. */
 export async function markAcknowledged(tx: Tx, ids: readonly string[]): Promise<void> {
-  await tx.db
-    .updateTable('messages')
-    .set((eb) => ({
-      acknowledged_at: tx.nowIso,
-      first_offered_at: eb.fn.coalesce('first_offered_at', eb.val(tx.nowIso)),
-      offers: eb.case().when('offers', '=', 0).then(1).else(eb.ref('offers')).end(),
-    }))
-    .where('id', 'in', ids)
-    .execute()
+  for (const id of ids) await acknowledge.run(tx.db, { id, now: tx.nowIso })
 }
 
-export async function countOut(tx: Tx, agentId: string, acknowledged: number): Promise<void> {
-  await tx.db
+const takeOut = prepared<{ agent_id: string; count: number }>()((db, p) =>
+  db
     .updateTable('inboxes')
-    .set((eb) => ({ waiting: eb('waiting', '-', acknowledged) }))
-    .where('agent_id', '=', agentId)
-    .execute()
+    .set((eb) => ({ waiting: eb('waiting', '-', p('count')) }))
+    .where('agent_id', '=', p('agent_id')),
+)
+
+export async function countOut(tx: Tx, agentId: string, acknowledged: number): Promise<void> {
+  await takeOut.run(tx.db, { agent_id: agentId, count: acknowledged })
 }

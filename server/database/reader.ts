@@ -7,6 +7,7 @@
  *   runs a bounded number.
  * - The rule for units holds here too: they await nothing but `db`.
  */
+import type Database from 'better-sqlite3'
 import type { Kysely } from 'kysely'
 import { Fault } from '../fault.ts'
 import { Statements, UnitConnection } from './connection.ts'
@@ -29,7 +30,7 @@ export interface Reader {
   close(): Promise<void>
 }
 
-type Waiting = (statements: Statements) => Promise<void>
+type Waiting = () => Promise<void>
 
 /** The file must exist and be migrated. */
 export function createReader({ path, maxPerTurn = 128 }: ReaderOptions): Reader {
@@ -39,6 +40,8 @@ export function createReader({ path, maxPerTurn = 128 }: ReaderOptions): Reader 
 
 class ReadQueue {
   readonly #statements: Statements
+  readonly #begin: Database.Statement
+  readonly #end: Database.Statement
   readonly #maxPerTurn: number
   readonly #waiting: Waiting[] = []
   #leftThisTurn: number
@@ -47,7 +50,10 @@ class ReadQueue {
   #whenIdle = () => {}
 
   constructor(path: string, maxPerTurn: number) {
-    this.#statements = new Statements(openDatabase(path, { readonly: true }))
+    const database = openDatabase(path, { readonly: true })
+    this.#statements = new Statements(database)
+    this.#begin = database.prepare('BEGIN')
+    this.#end = database.prepare('COMMIT')
     this.#maxPerTurn = maxPerTurn
     this.#leftThisTurn = maxPerTurn
   }
@@ -55,7 +61,7 @@ class ReadQueue {
   read<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
     if (this.#closed !== undefined) return Promise.reject(new Fault('unavailable'))
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push((statements) => perform(statements, unit).then(resolve, reject))
+      this.#waiting.push(() => this.#perform(unit).then(resolve, reject))
       if (this.#running) return
       this.#running = true
       this.#continue()
@@ -87,8 +93,8 @@ class ReadQueue {
     if (this.#leftThisTurn === this.#maxPerTurn) this.#beginTurn()
     const group = this.#waiting.splice(0, this.#leftThisTurn)
     this.#leftThisTurn -= group.length
-    for (const each of group) await each(this.#statements)
-    if (this.#statements.database.inTransaction) this.#statements.database.exec('COMMIT')
+    for (const each of group) await each()
+    if (this.#statements.database.inTransaction) this.#end.run()
     if (this.#waiting.length > 0) return this.#continue()
     this.#running = false
     this.#whenIdle()
@@ -100,15 +106,15 @@ class ReadQueue {
       this.#leftThisTurn = this.#maxPerTurn
     }).unref()
   }
-}
 
-/** Joins the snapshot that is open, or begins one. */
-async function perform<T>(statements: Statements, unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-  const connection = new UnitConnection(statements)
-  try {
-    if (!statements.database.inTransaction) statements.database.exec('BEGIN')
-    return await withinTurn(unit(unitDb(connection)))
-  } finally {
-    connection.end(() => new UnitEnded())
+  /** Joins the snapshot that is open, or begins one. */
+  async #perform<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+    const connection = new UnitConnection(this.#statements)
+    try {
+      if (!this.#statements.database.inTransaction) this.#begin.run()
+      return await withinTurn(unit(unitDb(connection)))
+    } finally {
+      connection.end(() => new UnitEnded())
+    }
   }
 }

@@ -135,17 +135,17 @@ async function serve(context: Context, socket: WebSocket, peer: Peer): Promise<v
  * @throws unauthenticated when none came in time, or it was something else
  */
 async function firstFrame(context: Context, socket: WebSocket): Promise<Readonly<Record<string, string>>> {
-  const late = new Fault('unauthenticated', {
-    message: `The first frame must authenticate within ${limits.socketAuthSeconds} seconds.`,
-  })
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(late), limits.socketAuthSeconds * 1000)
-    socket.once('close', () => {
+    const late = () => {
       clearTimeout(timer)
-      reject(late)
-    })
+      const message = `The first frame must authenticate within ${limits.socketAuthSeconds} seconds.`
+      reject(new Fault('unauthenticated', { message }))
+    }
+    const timer = setTimeout(late, limits.socketAuthSeconds * 1000)
+    socket.once('close', late)
     socket.once('message', (data: Buffer, isBinary: boolean) => {
       clearTimeout(timer)
+      socket.off('close', late)
       socket.on('message', (later: Buffer, binary: boolean) => answer(context, socket, later, binary))
       try {
         resolve(readFrame(isBinary ? undefined : parseStrictJson(data)))

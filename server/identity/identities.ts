@@ -6,6 +6,7 @@
  */
 
 import { parseDevice } from '../../sdk/signing/device.ts'
+import { prepared } from '../database/prepared.ts'
 import type { Reader } from '../database/reader.ts'
 import type { CredentialRow } from '../database/tables.ts'
 import { type StoredIdentity, storedKey } from './verifier.ts'
@@ -21,25 +22,27 @@ export interface Identities {
   forget(credentialId: string): void
 }
 
-const kept = 10_000
+/** More than wait at once by default: who comes back every twenty seconds is still known. */
+const kept = 20_000
 
 type Row = CredentialRow & { agent_name: string }
+
+const stored = prepared<{ id: string }>()((db, p) =>
+  db
+    .selectFrom('credentials')
+    .innerJoin('agents', 'agents.id', 'credentials.agent_id')
+    .innerJoin('projects', 'projects.id', 'credentials.project_id')
+    .selectAll('credentials')
+    .select('agents.name as agent_name')
+    .where('credentials.id', '=', p('id'))
+    .where('projects.deleted_at', 'is', null),
+)
 
 export function createIdentities(read: Reader['read']): Identities {
   const rows = new Map<string, { row: Row; identity: Identity }>()
 
   const load = async (credentialId: string) => {
-    const row = await read((db) =>
-      db
-        .selectFrom('credentials')
-        .innerJoin('agents', 'agents.id', 'credentials.agent_id')
-        .innerJoin('projects', 'projects.id', 'credentials.project_id')
-        .selectAll('credentials')
-        .select('agents.name as agent_name')
-        .where('credentials.id', '=', credentialId)
-        .where('projects.deleted_at', 'is', null)
-        .executeTakeFirst(),
-    )
+    const row = await read((db) => stored.first(db, { id: credentialId }))
     if (row === undefined) return undefined
     const entry = { row, identity: toIdentity(row) }
     rows.set(credentialId, entry)

@@ -49,11 +49,16 @@ export function readInbox(context: Context, caller: AgentCaller, size: PageSize)
     const { id: session, generation } = agent.session
     const view = { agentId: agent.agent_id, generation, scopes: agent.scopes }
     const held = context.offers.heldBy(session)
-    const dueBefore = new Date(at.getTime() - redeliveryMs).toISOString()
-    const dueRows = await store.listDue(db, view, dueBefore, limit + held)
-    const freshRows = await store.listFresh(db, view, limit + 1 + held)
     const waiting = await store.countWaiting(db, agent.agent_id)
-    const earliest = freshRows.length > 0 ? null : await store.findEarliestOffer(db, view)
+    const never = await store.listNeverOffered(db, view, limit + 1 + held)
+    // Most often there is nothing else to look for: every statement that is not run is part of each wake-up's price.
+    const offeredBefore = waiting > never.length
+    const earlier = offeredBefore ? await store.listOfferedEarlier(db, view, limit + 1 + held) : []
+    const freshRows =
+      earlier.length === 0 ? never : [...never, ...earlier].sort(byId).slice(0, limit + 1 + held)
+    const dueBefore = new Date(at.getTime() - redeliveryMs).toISOString()
+    const dueRows = offeredBefore ? await store.listDue(db, view, dueBefore, limit + held) : []
+    const earliest = offeredBefore && freshRows.length === 0 ? await store.findEarliestOffer(db, view) : null
 
     // From here on nothing is awaited: what is chosen is held before another wait of the session can choose it too.
     const notHeld = (row: MessageRow) => !context.offers.isHeld(session, row.id)
@@ -70,6 +75,8 @@ export function readInbox(context: Context, caller: AgentCaller, size: PageSize)
     return { page, agent, at, nextDueAt: dueAfter(earliest, at), ...hold(context, agent, rows, at) }
   })
 }
+
+const byId = (one: MessageRow, other: MessageRow): number => (one.id < other.id ? -1 : 1)
 
 /** What the agent has not acknowledged, read like a history: nothing is offered by it, nothing is held or postponed. */
 export function listInbox(context: Context, caller: AgentCaller, query: PageQuery): Promise<Unacknowledged> {
@@ -127,7 +134,7 @@ function hold(
       }
       context.offers.used(session, ids.length)
       try {
-        await context.write((tx) => store.markOffered(tx, ids, { generation, at: at.toISOString() }))
+        await context.offerLog.record({ ids, generation, at: at.toISOString() })
       } finally {
         // A read whose snapshot is older than the commit ends within this turn of the event loop.
         setImmediate(release)

@@ -23,7 +23,8 @@ const pairIsOpen = sql<boolean>`not exists (
     and pairings.agent_a = min(messages.sender_agent_id, messages.inbox_agent_id)
     and pairings.agent_b = max(messages.sender_agent_id, messages.inbox_agent_id))`
 
-const fresh = prepared<{
+/** Of one generation, in the order of its index: a range of generations would have to be sorted, whatever its size. */
+const ofGeneration = prepared<{
   agent_id: string
   generation: number
   task: number
@@ -36,13 +37,25 @@ const fresh = prepared<{
     .selectAll()
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
-    .where('offered_generation', '<', p('generation'))
+    .where('offered_generation', '=', p('generation'))
     .where(pairIsOpen)
     .where(
       sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
     )
     .orderBy('id')
     .limit(p('limit')),
+)
+
+const nextGeneration = prepared<{ agent_id: string; above: number; below: number }>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .select('offered_generation')
+    .where('inbox_agent_id', '=', p('agent_id'))
+    .where('acknowledged_at', 'is', null)
+    .where('offered_generation', '>', p('above'))
+    .where('offered_generation', '<', p('below'))
+    .orderBy('offered_generation')
+    .limit(1),
 )
 
 const due = prepared<{
@@ -82,6 +95,7 @@ const earliestOffer = prepared<{
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
+    .where('last_offered_at', 'is not', null)
     .where(pairIsOpen)
     .where(
       sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
@@ -128,9 +142,23 @@ export interface InboxView {
   readonly scopes: readonly Scope[]
 }
 
-/** Not yet offered to this session, oldest first: within a conversation that is sequence order. */
-export const listFresh = (db: Db, view: InboxView, limit: number): Promise<MessageRow[]> =>
-  fresh.all(db, { agent_id: view.agentId, generation: view.generation, ...typesOf(view.scopes), limit })
+/** Never offered, oldest first: within a conversation that is sequence order. */
+export const listNeverOffered = (db: Db, view: InboxView, limit: number): Promise<MessageRow[]> =>
+  ofGeneration.all(db, { agent_id: view.agentId, generation: 0, ...typesOf(view.scopes), limit })
+
+/** Offered to earlier sessions of the agent and not to this one, in no order: at most `limit` of each of them. */
+export async function listOfferedEarlier(db: Db, view: InboxView, limit: number): Promise<MessageRow[]> {
+  const { agentId: agent_id, generation: below } = view
+  const rows: MessageRow[] = []
+  for (let above = 0; ; ) {
+    const next = await nextGeneration.first(db, { agent_id, above, below })
+    if (next === undefined) return rows
+    above = next.offered_generation
+    rows.push(
+      ...(await ofGeneration.all(db, { agent_id, generation: above, ...typesOf(view.scopes), limit })),
+    )
+  }
+}
 
 /** Offered to this session at or before `before` and not acknowledged, longest ago first. */
 export const listDue = (db: Db, view: InboxView, before: string, limit: number): Promise<MessageRow[]> =>
@@ -158,25 +186,30 @@ export async function countWaiting(db: Db, agentId: string): Promise<number> {
   return (await waitingIn.first(db, { agent_id: agentId }))?.waiting ?? 0
 }
 
+const offeredTo = prepared<{ id: string; generation: number; at: string }>()((db, p) =>
+  db
+    .updateTable('messages')
+    .set((eb) => ({
+      offers: eb('offers', '+', 1),
+      offered_generation: p('generation'),
+      first_offered_at: eb.fn.coalesce('first_offered_at', sql<string>`${p('at')}`),
+      last_offered_at: p('at'),
+    }))
+    .where('id', '=', p('id'))
+    .where('acknowledged_at', 'is', null)
+    .where('offered_generation', '<=', p('generation')),
+)
+
+export interface Offer {
+  readonly ids: readonly string[]
+  readonly generation: number
+  readonly at: string
+}
+
 /**
  * Record that these were offered at `at`. An acknowledgement that came first keeps its own record, and so does a newer
  * session that was offered them meanwhile.
  */
-export async function markOffered(
-  tx: Tx,
-  ids: readonly string[],
-  offer: { readonly generation: number; readonly at: string },
-): Promise<void> {
-  await tx.db
-    .updateTable('messages')
-    .set((eb) => ({
-      offers: eb('offers', '+', 1),
-      offered_generation: offer.generation,
-      first_offered_at: eb.fn.coalesce('first_offered_at', eb.val(offer.at)),
-      last_offered_at: offer.at,
-    }))
-    .where('id', 'in', ids)
-    .where('acknowledged_at', 'is', null)
-    .where('offered_generation', '<=', offer.generation)
-    .execute()
+export async function markOffered(tx: Tx, { ids, generation, at }: Offer): Promise<void> {
+  for (const id of ids) await offeredTo.run(tx.db, { id, generation, at })
 }

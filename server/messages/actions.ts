@@ -89,8 +89,15 @@ function requireRecipient({ peer }: ConversationStanding, agent: Admitted, input
 /** What stops new peer messages: a paused project, and the loop guard. */
 async function guard(tx: Tx, agent: Admitted, { row }: ConversationStanding, hops: number): Promise<void> {
   requireProjectActive(agent.project_state)
-  const sent = await store.countRecent(tx.db, row.id, agent.agent_id, budgetSince(tx.now, row.budget_from))
-  requireBudget(sent, agent.message_budget)
+  const budget = agent.message_budget ?? limits.messageBudget
+  const sent = await store.countRecent(tx.db, {
+    conversationId: row.id,
+    agentId: agent.agent_id,
+    since: budgetSince(tx.now, row.budget_from),
+    lastSequence: row.last_sequence,
+    budget,
+  })
+  requireBudget(sent, budget)
   requireHops(hops)
 }
 

@@ -18,8 +18,7 @@ export function budgetSince(now: Date, ownerWroteAt: string | null): string {
 }
 
 /** @throws conversation_budget */
-export function requireBudget(sent: number, budget: number | null): void {
-  const allowed = budget ?? limits.messageBudget
+export function requireBudget(sent: number, allowed: number): void {
   if (sent < allowed) return
   throw new Fault('conversation_budget', {
     message: `Stop: ${allowed} messages in ${limits.messageBudgetWindowSeconds / 60} minutes. Do not rephrase; wait for the owner.`,

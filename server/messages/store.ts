@@ -108,7 +108,19 @@ export async function countIn(tx: Tx, agentId: string): Promise<number> {
   return (await addWaiting.first(tx.db, { agent_id: agentId }))?.waiting ?? 0
 }
 
-/** The index ends at the window and the budget bounds what lies in it, so this counts few rows. */
+const firstRecent = prepared<{ conversation_id: string; agent_id: string; since: string }>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .select('sequence')
+    .where('conversation_id', '=', p('conversation_id'))
+    .where('sender_agent_id', '=', p('agent_id'))
+    .where('sender_kind', '=', 'agent')
+    .where('created_at', '>', p('since'))
+    .orderBy('created_at')
+    .limit(1),
+)
+
+/** The index ends at the window. */
 const recentBySender = prepared<{ conversation_id: string; agent_id: string; since: string }>()((db, p) =>
   db
     .selectFrom('messages')
@@ -119,14 +131,28 @@ const recentBySender = prepared<{ conversation_id: string; agent_id: string; sin
     .where('created_at', '>', p('since')),
 )
 
-export async function countRecent(
-  db: Db,
-  conversationId: string,
-  agentId: string,
-  since: string,
-): Promise<number> {
-  const found = await recentBySender.first(db, { conversation_id: conversationId, agent_id: agentId, since })
-  return found?.count ?? 0
+export interface Recent {
+  readonly conversationId: string
+  readonly agentId: string
+  readonly since: string
+  /** The conversation's last number. */
+  readonly lastSequence: number
+  /** Fewer than this many need not be counted. */
+  readonly budget: number
+}
+
+/**
+ * How many messages the sender put into the conversation since then, or some number below the budget: between the
+ * first of them and the conversation's last there cannot be more than their numbers say, and a large budget must not
+ * make every send count all that came before it.
+ */
+export async function countRecent(db: Db, recent: Recent): Promise<number> {
+  const named = { conversation_id: recent.conversationId, agent_id: recent.agentId, since: recent.since }
+  const first = await firstRecent.first(db, named)
+  if (first === undefined) return 0
+  const atMost = recent.lastSequence - first.sequence + 1
+  if (atMost < recent.budget) return atMost
+  return (await recentBySender.first(db, named))?.count ?? 0
 }
 
 const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>

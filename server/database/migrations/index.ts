@@ -36,6 +36,7 @@ import { sql as m029 } from './029_maintenance.ts'
 import { sql as m030 } from './030_tasks.ts'
 import { sql as m031 } from './031_lease_clock.ts'
 import { sql as m032 } from './032_attention.ts'
+import { sql as m033 } from './033_messages_offered.ts'
 
 export interface Migration {
   readonly number: number
@@ -76,6 +77,7 @@ export const migrations: readonly Migration[] = [
   { number: 30, name: 'tasks', sql: m030 },
   { number: 31, name: 'lease_clock', sql: m031 },
   { number: 32, name: 'attention', sql: m032 },
+  { number: 33, name: 'messages_offered', sql: m033 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -23,7 +23,10 @@ test('a full disk ends SQLite’s transaction by itself: the trap is there', () 
   const { database } = openStore()
   fill(database)
   database.exec('BEGIN IMMEDIATE; SAVEPOINT unit')
-  const insert = database.prepare("INSERT INTO idempotency VALUES ('p', 'POST', '/x', 'k', x'00', ?, '')")
+  const insert = database.prepare(
+    `INSERT INTO idempotency (principal, method, route, key, fingerprint, answer, created_at)
+      VALUES ('p', 'POST', '/x', 'k', x'00', ?, '')`,
+  )
   expect(() => insert.run(large)).toThrow(expect.objectContaining({ code: 'SQLITE_FULL' }))
   expect(database.inTransaction).toBe(false)
   expect(() => database.exec('ROLLBACK TO unit')).toThrow('no such savepoint')

@@ -70,18 +70,21 @@ test('a join is planned once, not again at every run', async () => {
       .innerJoin('projects', 'projects.id', 'agents.project_id')
       .select('projects.name')
       .where('agents.id', '=', 'x')
-  const runs = (database: Database.Database, text: string) => {
+  const quickest = (database: Database.Database, text: string) => {
     const statement = database.prepare(text)
-    const began = performance.now()
-    for (let run = 0; run < 2000; run += 1) statement.all(`agent-${run}`)
-    return performance.now() - began
+    const rounds = Array.from({ length: 20 }, () => {
+      const began = performance.now()
+      for (let run = 0; run < 100; run += 1) statement.all(`agent-${run}`)
+      return performance.now() - began
+    })
+    return Math.min(...rounds)
   }
   const compiled = await writer.write(async (tx) => join(tx).compile().sql)
   const database = new Database(':memory:')
   database.exec('CREATE TABLE projects (id TEXT PRIMARY KEY, name TEXT, state TEXT)')
   database.exec('CREATE TABLE agents (id TEXT PRIMARY KEY, project_id TEXT)')
   try {
-    expect(runs(database, compiled)).toBeLessThan(runs(database, compiled.replace('+?', '?')) / 2)
+    expect(quickest(database, compiled)).toBeLessThan(quickest(database, compiled.replace('+?', '?')) / 2)
   } finally {
     database.close()
   }
