@@ -3,7 +3,17 @@ import type { FastifyRequest } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 
-export function ringable(context: Context, agentId: string, request: FastifyRequest) {
+export interface Bell {
+  isOver(): boolean
+  /** Whether there was a notice since the last `ring` ended, or since `hush`. */
+  isRung(): boolean
+  hush(): void
+  /** Resolves at a notice, after the time, or when the wait is over. */
+  ring(ms: number): Promise<void>
+  close(): void
+}
+
+export function ringable(context: Context, agentId: string, request: FastifyRequest): Bell {
   let rung = false
   let over = context.stopping.aborted
   let wake: (() => void) | undefined
@@ -17,7 +27,8 @@ export function ringable(context: Context, agentId: string, request: FastifyRequ
   }
   const unsubscribe = context.wakeups.subscribe(agentId, ring)
   request.raw.socket.once('close', end)
-  context.stopping.addEventListener('abort', end)
+  // Not the signal itself: it looks through all of its listeners to add or remove one, and thousands wait.
+  const leave = context.streams.add({ tick() {}, stop: end })
   return {
     isOver: () => over,
     isRung: () => rung,
@@ -40,7 +51,7 @@ export function ringable(context: Context, agentId: string, request: FastifyRequ
     close() {
       unsubscribe()
       request.raw.socket.off('close', end)
-      context.stopping.removeEventListener('abort', end)
+      leave()
     },
   }
 }

@@ -12,7 +12,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type InboxRead, type PageSize, readInbox } from '../inbox/actions.ts'
-import { ringable } from './bell.ts'
+import { type Bell, ringable } from './bell.ts'
 
 interface Poll {
   readonly caller: AgentCaller
@@ -26,12 +26,11 @@ export async function longPoll(
   { caller, query, request, reply }: Poll,
 ): Promise<InboxPage> {
   const size = { messages: query.limit ?? limits.pageDefault, bytes: limits.pageBytes }
-  const first = await readInbox(context, caller, size)
   const seconds = query.wait_seconds ?? 0
   const read =
-    first.page.messages.length > 0 || seconds === 0
-      ? first
-      : await waitFor(context, { caller, size, seconds, request }, first)
+    seconds === 0
+      ? await readInbox(context, caller, size)
+      : await waitFor(context, { caller, size, seconds, request })
   onFlushed({ request, reply }, (flushed) => {
     read
       .settle(flushed)
@@ -47,30 +46,37 @@ interface Wait {
   readonly request: FastifyRequest
 }
 
-async function waitFor(context: Context, wait: Wait, first: InboxRead): Promise<InboxRead> {
-  const { agent } = first
-  const closeWait = context.presence.openWait(agent.agent_id, agent.session.id)
-  const bell = ringable(context, agent.agent_id, wait.request)
-  const deadline = context.monotonicMs() + wait.seconds * 1000
+async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
+  // Before the first read: what is committed together with it rings.
+  const bell = ringable(context, wait.caller.agent_id, wait.request)
+  let closeWait: (() => void) | undefined
   try {
-    let read = first
+    let read = await readUnrung(context, wait, bell)
+    if (read.page.messages.length > 0) return read
+    closeWait = context.presence.openWait(read.agent.agent_id, read.agent.session.id)
+    const deadline = context.monotonicMs() + wait.seconds * 1000
     while (read.page.messages.length === 0 && !bell.isOver()) {
       const left = deadline - context.monotonicMs()
       if (left <= 0) break
       await bell.ring(Math.min(left, untilDue(read, context.clock())))
-      read = await readInbox(context, wait.caller, wait.size)
-      // What was read before a notice may be over: nothing leaves that an answer to the owner already denies.
-      while (bell.isRung() && read.page.messages.length > 0) {
-        read.drop()
-        bell.hush()
-        read = await readInbox(context, wait.caller, wait.size)
-      }
+      read = await readUnrung(context, wait, bell)
     }
     return read
   } finally {
     bell.close()
-    closeWait()
+    closeWait?.()
   }
+}
+
+/** What was read before a notice may be over: nothing leaves that an answer to the owner already denies. */
+async function readUnrung(context: Context, { caller, size }: Wait, bell: Bell): Promise<InboxRead> {
+  let read = await readInbox(context, caller, size)
+  while (bell.isRung() && read.page.messages.length > 0) {
+    read.drop()
+    bell.hush()
+    read = await readInbox(context, caller, size)
+  }
+  return read
 }
 
 const untilDue = ({ nextDueAt }: InboxRead, now: Date): number =>

@@ -124,13 +124,16 @@ export async function writeAs<T>(
   }, takeNonce(caller))
 }
 
-/** Read for an agent: the nonce is spent durably first, then one snapshot is both asked for admission and read. */
+/**
+ * Read for an agent. What a request reads first it reads in the transaction that spends its nonce, and is told once
+ * that is on disk; what it reads afterwards, as a wait does, is a snapshot. Either asks for admission.
+ */
 export async function readAs<T>(
   context: Context,
   caller: AgentCaller,
   unit: (db: Kysely<Tables>, agent: Admitted, now: Date) => Promise<T>,
 ): Promise<T> {
-  if (caller.nonce !== undefined) await writeAs(context, caller, async () => undefined)
+  if (caller.isNew) return writeAs(context, caller, (tx, agent) => unit(tx.db, agent, tx.now))
   return context.read(async (db) => {
     const now = context.clock()
     return unit(db, await admit(db, caller, now), now)
@@ -146,5 +149,6 @@ export async function spendNonce(context: Context, caller: AgentCaller): Promise
 function takeNonce(caller: AgentCaller) {
   const { nonce } = caller
   caller.nonce = undefined
+  caller.isNew = false
   return nonce === undefined ? {} : { nonce }
 }

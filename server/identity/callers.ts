@@ -16,6 +16,8 @@ export interface AgentCaller {
   readonly request_id: string
   /** The proof's nonce, until it is spent in a transaction; undefined for a legacy credential. */
   nonce: Nonce | undefined
+  /** No transaction has judged this request yet. A wait reads again and again, and only its request was contact. */
+  isNew: boolean
 }
 
 export interface OwnerCaller {

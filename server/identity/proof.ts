@@ -99,6 +99,7 @@ export async function proveBody(
     device: headers.device,
     endpoint: body.endpoint,
     request_id: incoming.requestId,
+    isNew: true,
     nonce:
       headers.nonce === undefined || identity.binding === 'legacy'
         ? undefined

@@ -6,11 +6,12 @@
  *
  * Contract §6.
  */
+import type { Kysely } from 'kysely'
 import type { InboxPage, OfferedMessage, Unacknowledged } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import { beforeAll, type PageQuery } from '../database/page.ts'
-import type { MessageRow } from '../database/tables.ts'
+import type { MessageRow, Tables } from '../database/tables.ts'
 import { type Admitted, readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { fitting } from '../messages/pages.ts'
@@ -43,37 +44,71 @@ const redeliveryMs = limits.redeliverySeconds * 1000
 /** What falls due but is held by another wait, or is due in the same instant, is looked at again no sooner. */
 const soonestMs = 1000
 
-export function readInbox(context: Context, caller: AgentCaller, size: PageSize): Promise<InboxRead> {
-  const limit = size.messages
-  return readAs(context, caller, async (db, agent, at) => {
-    const { id: session, generation } = agent.session
-    const view = { agentId: agent.agent_id, generation, scopes: agent.scopes }
-    const held = context.offers.heldBy(session)
-    const waiting = await store.countWaiting(db, agent.agent_id)
-    const never = await store.listNeverOffered(db, view, limit + 1 + held)
-    // Most often there is nothing else to look for: every statement that is not run is part of each wake-up's price.
-    const offeredBefore = waiting > never.length
-    const earlier = offeredBefore ? await store.listOfferedEarlier(db, view, limit + 1 + held) : []
-    const freshRows =
-      earlier.length === 0 ? never : [...never, ...earlier].sort(byId).slice(0, limit + 1 + held)
-    const dueBefore = new Date(at.getTime() - redeliveryMs).toISOString()
-    const dueRows = offeredBefore ? await store.listDue(db, view, dueBefore, limit + held) : []
-    const earliest = offeredBefore && freshRows.length === 0 ? await store.findEarliestOffer(db, view) : null
+export async function readInbox(context: Context, caller: AgentCaller, size: PageSize): Promise<InboxRead> {
+  let held: Held | undefined
+  try {
+    return await readAs(context, caller, async (db, agent, at) => {
+      const found = await lookUp(context, db, agent, { at, limit: size.messages })
+      // From here on nothing is awaited: what is chosen is held before another wait of the session can choose it too.
+      const { page, rows } = choose(context, agent, found, { at, size })
+      held = hold(context, agent, rows, at)
+      return { page, agent, at, nextDueAt: dueAfter(found.earliest, at), ...held }
+    })
+  } catch (error) {
+    // It was read in a transaction that did not reach the disk.
+    held?.drop()
+    throw error
+  }
+}
 
-    // From here on nothing is awaited: what is chosen is held before another wait of the session can choose it too.
-    const notHeld = (row: MessageRow) => !context.offers.isHeld(session, row.id)
-    const due = dueRows.filter(notHeld)
-    const fresh = freshRows.filter(notHeld)
-    const kept = Math.min(due.length, context.offers.kept(session, limit))
-    const newOnes = fresh.slice(0, limit - kept)
-    const rows = fitting([...newOnes, ...due.slice(0, limit - newOnes.length)], size.bytes)
-    const page = {
-      messages: rows.map((row) => offered(row, at)),
-      has_more: fresh.length + due.length > rows.length,
-      waiting,
-    }
-    return { page, agent, at, nextDueAt: dueAfter(earliest, at), ...hold(context, agent, rows, at) }
-  })
+type Held = Pick<InboxRead, 'settle' | 'drop'>
+
+interface Found {
+  readonly waiting: number
+  readonly fresh: readonly MessageRow[]
+  readonly due: readonly MessageRow[]
+  readonly earliest: string | null
+}
+
+/** What may be chosen from: as much as one page takes and one more, and what is held beside. */
+async function lookUp(
+  context: Context,
+  db: Kysely<Tables>,
+  agent: Admitted,
+  { at, limit }: { readonly at: Date; readonly limit: number },
+): Promise<Found> {
+  const { id: session, generation } = agent.session
+  const view = { agentId: agent.agent_id, generation, scopes: agent.scopes }
+  const enough = limit + 1 + context.offers.heldBy(session)
+  const waiting = await store.countWaiting(db, agent.agent_id)
+  const never = await store.listNeverOffered(db, view, enough)
+  // Most often that is all there is: every statement that is not run is part of each wake-up's price.
+  if (waiting <= never.length) return { waiting, fresh: never, due: [], earliest: null }
+  const earlier = await store.listOfferedEarlier(db, view, enough)
+  const fresh = earlier.length === 0 ? never : [...never, ...earlier].sort(byId).slice(0, enough)
+  const due = await store.listDue(db, view, new Date(at.getTime() - redeliveryMs).toISOString(), enough)
+  const earliest = fresh.length > 0 ? null : await store.findEarliestOffer(db, view)
+  return { waiting, fresh, due, earliest }
+}
+
+function choose(
+  context: Context,
+  { session }: Admitted,
+  found: Found,
+  { at, size }: { readonly at: Date; readonly size: PageSize },
+): { readonly page: InboxPage; readonly rows: readonly MessageRow[] } {
+  const limit = size.messages
+  const notHeld = (row: MessageRow) => !context.offers.isHeld(session.id, row.id)
+  const due = found.due.filter(notHeld)
+  const fresh = found.fresh.filter(notHeld)
+  const kept = Math.min(due.length, context.offers.kept(session.id, limit))
+  const newOnes = fresh.slice(0, limit - kept)
+  const rows = fitting([...newOnes, ...due.slice(0, limit - newOnes.length)], size.bytes)
+  const messages = rows.map((row) => offered(row, at))
+  return {
+    page: { messages, has_more: fresh.length + due.length > rows.length, waiting: found.waiting },
+    rows,
+  }
 }
 
 const byId = (one: MessageRow, other: MessageRow): number => (one.id < other.id ? -1 : 1)
@@ -113,12 +148,7 @@ function offered(row: MessageRow, at: Date): OfferedMessage {
 }
 
 /** Hold the messages of a page while their bytes travel. */
-function hold(
-  context: Context,
-  agent: Admitted,
-  rows: readonly MessageRow[],
-  at: Date,
-): Pick<InboxRead, 'settle' | 'drop'> {
+function hold(context: Context, agent: Admitted, rows: readonly MessageRow[], at: Date): Held {
   const ids = rows.map(({ id }) => id)
   const { id: session, generation } = agent.session
   if (ids.length > 0) context.offers.hold(session, ids)
