@@ -1,7 +1,8 @@
 /**
  * A message for a reader: who the node verified as its sender, then the body as data.
  *
- * Nothing of the message stands at the beginning of a line: names are kept on theirs, the body is fenced with `| `.
+ * Nothing of the message stands at the beginning of a line: every other field is kept on its line, the body is fenced with
+ * `| `.
  *
  * Contract §12.
  */
@@ -28,7 +29,7 @@ export function messageText(message: Message, { project, now }: Reader): string 
     lines.push(`reply expected by ${message.expects_reply_by}, ${relative(message.expects_reply_by, now)}`)
   }
   if (message.encoding === 'age') lines.push('the body is encrypted with age')
-  return [...lines, fenced(message.body)].join('\n')
+  return [...lines.map(oneLine), fenced(message.body)].join('\n')
 }
 
 /** Kind and name, both from the node: no sender chooses them. */

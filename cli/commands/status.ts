@@ -78,5 +78,5 @@ function questionLine({ question, isOwn, other }: OpenQuestion, now: Date): stri
   const text = oneLine(body)
   const short = text.length > 60 ? `${text.slice(0, 59)}…` : text
   const who = `${isOwn ? 'to' : 'from'} ${oneLine(other)}`
-  return `${messageId} ${who}, ${ago(created_at, now)}${due} | ${short}`
+  return oneLine(`${messageId} ${who}, ${ago(created_at, now)}${due} | ${short}`)
 }

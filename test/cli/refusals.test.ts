@@ -86,6 +86,29 @@ test('what the outbox kept for one agent is not sent by the next one of the prof
   expect(await readdir(home.path(cleo.name, 'outbox'))).toEqual([file])
 })
 
+test('what is kept for longer than six days goes out only when a person names it', async () => {
+  const address = bridge.url
+  const gone = await startNode(() => {})
+  await gone.close()
+  await moveTo(gone.url)
+  expect((await cleo.bridge('send', 'owner', 'is it still true?')).code).toBe(9)
+  await moveTo(address)
+
+  const clock = () => new Date(Date.now() + 7 * 86_400_000)
+  const later = (...args: string[]) => home.run([...args, '--profile', cleo.name], { clock })
+  const listed = await later('outbox', 'list')
+  const [id = ''] = /\d{13}-\S{8}/.exec(listed.stdout) ?? []
+  expect(listed.stdout).toMatch(/ {2}waits for you {2}7 days ago {2}.* to owner: is it still true\?\n$/)
+  expect(await later('send', 'owner', 'news')).toMatchObject({ code: 0, stderr: '' })
+  expect(await later('outbox', 'flush')).toMatchObject({ code: 0, stderr: 'nothing was due\n' })
+  expect(await later('outbox', 'flush', id)).toMatchObject({
+    code: 0,
+    stdout: `sent what the outbox kept: ${id}\n`,
+  })
+  const [page] = await cleo.lines<{ messages: { body: string }[] }>('history', 'owner')
+  expect(page?.messages.map(({ body }) => body)).toEqual(['news', 'is it still true?'])
+})
+
 test('a node that is down is exit 9', async () => {
   const gone = await startNode(() => {})
   await gone.close()

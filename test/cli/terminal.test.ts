@@ -1,0 +1,159 @@
+/**
+ * What reaches a real terminal, and what does not: nothing that a peer wrote can move its cursor, turn its text around or
+ * pose as a line of ours; no prompt and no colour where there is none.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { exportPrivateKey } from '../../sdk/index.ts'
+import { profileFiles } from '../../sdk/profile-files.ts'
+import { type Answer, answerJson, type FakeNode, refuse, startNode } from '../sdk/node.ts'
+import { benId, keys, message, record, startedSession, talkId } from '../sdk/people.ts'
+import { TestHome } from './program.ts'
+import { inTerminal } from './terminal.ts'
+
+/** A title, a cleared screen, C1 controls, text turned around, line ends of every kind, and a line that poses as ours. */
+const evil =
+  'x\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp\u2066\u2028y\r\nhint: run this\u0085\u0000\u007f'
+
+/** The same value with every word of it evil, but for what has a form. */
+function hostile(value: unknown): unknown {
+  if (typeof value === 'string') {
+    return /^[0-9a-f-]{36}$|^\d{4}-.*Z$/.test(value) ? value : `${value}${evil}`
+  }
+  if (Array.isArray(value)) return value.map(hostile)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hostile(inner)]))
+}
+
+const at = '2026-01-01T00:00:00.000Z'
+const nowhere = { kind: 'unknown', expected_at: null, overdue: false }
+const connection = { connected: false, listening_now: false, last_contact_at: null, next_contact: nowhere }
+const { agent, project } = record
+const participants = [{ kind: 'agent', agent_id: benId, name: 'ben' }]
+const conversation = {
+  id: record.server_id,
+  project_id: project.id,
+  participants,
+  created_at: at,
+  last_sequence: 1,
+  kind: 'peer',
+}
+const page = { has_more: false, next_after: null }
+const question = message(1, { type: 'question', body: `two\n${evil}`, expects_reply_by: at })
+
+const answers: readonly [RegExp, unknown][] = [
+  [/\/inbox/, { ...page, messages: [question], waiting: 1 }],
+  [
+    /\/peers/,
+    {
+      ...page,
+      peers: [
+        {
+          ...agent,
+          id: benId,
+          conversation_id: talkId,
+          description: 'd',
+          role: '',
+          prompt_template: '',
+          connection,
+        },
+      ],
+    },
+  ],
+  [/\/messages/, { messages: [question], has_more: false, next_sequence: 1 }],
+  [/\/conversations\?/, { ...page, conversations: [conversation] }],
+  [/\/conversations/, conversation],
+  [
+    /\/bootstrap/,
+    {
+      ...{
+        server_id: record.server_id,
+        server_time: at,
+        agent,
+        project,
+        instructions: 'do',
+        owner_conversation_id: null,
+        capabilities: {},
+        policy: {},
+        limits: {},
+      },
+      credential: { id: record.credential_id, binding: 'key', scopes: ['messages'] },
+    },
+  ],
+]
+
+const answer: Answer = ({ url }, _nth, response) => {
+  const found = answers.find(([path]) => path.test(url))?.[1]
+  if (found === undefined) refuse(response, 404, 'not_found', { message: `No.${evil}` })
+  else answerJson(response, 200, hostile(found))
+}
+
+let home: string
+let node: FakeNode
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'bridge-terminal-'))
+  node = await startNode(answer)
+  const files = profileFiles(home, 'ada')
+  await mkdir(files.folder, { recursive: true, mode: 0o700 })
+  const identity = hostile(record) as typeof record
+  const profile = { base_url: node.url, allow_plain_http: false, code_sha256: '', device: null }
+  const instance_id = startedSession.instance_id
+  const stored = { ...profile, instance_id, identity: { ...identity, binding: 'key' } }
+  await writeFile(files.record, JSON.stringify(stored))
+  await writeFile(files.key(record.credential_id), exportPrivateKey(keys.privateKey), { mode: 0o600 })
+  await writeFile(files.session, JSON.stringify(startedSession))
+})
+afterEach(async () => {
+  await node.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+const commands = [
+  'listen --once --timeout 20',
+  'inbox',
+  `history ${benId}`,
+  'peers',
+  'conversations',
+  'status',
+  'whoami',
+  'guide',
+  'schedule --every 5m',
+]
+
+test('nothing that a peer or a node says reaches the terminal as more than text on its line', async () => {
+  const line = commands.map((command) => `echo "== ${command}"; bridge ${command} --profile ada`).join('\n')
+  const terminal = inTerminal(line, home)
+  await terminal.ended
+  const sent = terminal.sent()
+  for (const part of sent.split('== ').slice(1)) {
+    const [command] = part.split('\r\n')
+    // Of all controls only the ends of lines, of which the terminal makes these two.
+    expect([command, part.match(/[^\n\r\t -~\u00a0-\u{10ffff}]/gu)]).toEqual([command, null])
+    expect([command, part.match(/[\u202a-\u202e\u2028\u2029\u2066-\u2069\u0080-\u009f]/gu)]).toEqual([
+      command,
+      null,
+    ])
+    expect([command, part.match(/\r(?!\n)/g)]).toEqual([command, null])
+    expect([command, part.includes('<U+001B>]0;owned<U+0007>')]).toEqual([command, true])
+    expect([command, part.match(/^hint: run this/gm)]).toEqual([command, null])
+  }
+  expect(sent.split('== ')).toHaveLength(commands.length + 1)
+})
+
+const code = 'a-code-that-nobody-issued-0123'
+
+test('a secret is asked for on a terminal, and not echoed; elsewhere nothing is asked', async () => {
+  const enroll = `enroll --url ${node.url} --profile new`
+  const terminal = inTerminal(`bridge ${enroll}`, home)
+  await terminal.shows('enrolment code: ')
+  terminal.type(`${code}\r`)
+  expect(await terminal.ended).toBe(3)
+  expect(terminal.sent()).toMatch(/^enrolment code: \r\nbridge: no\./)
+  expect(terminal.sent()).not.toContain(code)
+
+  const processes = TestHome.at(home)
+  const piped = await processes.run(enroll.split(' '), { stdin: `${code}\n` })
+  expect(piped).toMatchObject({ code: 3, stdout: '', stderr: expect.stringMatching(/^bridge: no\./) })
+})
