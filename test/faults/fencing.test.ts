@@ -255,6 +255,17 @@ describe('an administrator that writes without pause', () => {
     expect(stored(world.bridge.data)).toEqual(before)
   })
 
+  test.each(administratorActs)('is told at its open wait that $what', async (act) => {
+    const its = await scene()
+    const events = `/api/admin/projects/${its.project.id}/events`
+    const { next_after } = await its.kim.by.ok<{ next_after: string }>({ target: `${events}?limit=100` })
+    const waiting = its.kim.by.call({ target: `${events}?wait_seconds=20&after=${next_after}` })
+    await act.happens(its)
+    const answeredMs = performance.now()
+    expect((await waiting).json).toMatchObject({ error: act.code })
+    expect(performance.now() - answeredMs).toBeLessThan(2000)
+  })
+
   test('gets no stored answer of a project that was taken away', async () => {
     const its = await scene()
     const call = { ...fromAdministrator(its), key: crypto.randomUUID() }

@@ -110,6 +110,13 @@ async function fullProject() {
   )
   await ada.send(await ada.conversationWith(ada.id), ada.id, canary('to the owner'))
   await owner.message(project.id, ada.id, canary('from the owner'))
+  const task = { assignee_agent_id: ben.id, title: canary('title'), instructions: canary('work') }
+  const { id: taskId } = await ada.ok<{ id: string }>({ target: '/api/v1/tasks', body: task })
+  await owner.ok({
+    target: `${admin}/tasks/${taskId}/cancel`,
+    body: { reason: canary('why') },
+    key: crypto.randomUUID(),
+  })
   const recipient = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
   await ben.ok({ target: '/api/v1/recipient-key', body: { recipient }, key: null })
   const pending = await owner.createAgent(project.id, canary('dan'))
