@@ -41,6 +41,7 @@ export const printOnly: ReadonlySet<string> = new Set([
   'admin sessions list',
   'admin task list',
   'admin task show',
+  'admin transfer list',
 ])
 
 export const printsOnly = (command: Command): boolean => printOnly.has(wordsOf(command).join(' '))

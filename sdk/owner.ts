@@ -27,6 +27,7 @@ import { OwnerRecipientKeys } from './resources/owner/recipient-keys.ts'
 import { OwnerSignIn } from './resources/owner/sign-in.ts'
 import { OwnerTakeovers } from './resources/owner/takeovers.ts'
 import { OwnerTasks } from './resources/owner/tasks.ts'
+import { OwnerTransfers } from './resources/owner/transfers.ts'
 import { type Address, parseBaseUrl } from './transport/address.ts'
 import { LocalError } from './transport/failures.ts'
 import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
@@ -83,6 +84,7 @@ export class Owner {
   readonly conversations: OwnerConversations
   readonly audit: OwnerAudit
   readonly tasks: OwnerTasks
+  readonly transfers: OwnerTransfers
   /** As the node answered at sign-in; undefined after {@link Owner.resume}, where `signIn.current()` asks. */
   readonly session: OwnerSession | undefined
   readonly #parts: Parts
@@ -105,6 +107,7 @@ export class Owner {
     this.conversations = new OwnerConversations(call)
     this.audit = new OwnerAudit(call)
     this.tasks = new OwnerTasks(call)
+    this.transfers = new OwnerTransfers(call)
   }
 
   /**

@@ -45,6 +45,7 @@ import { projects } from './owner/projects.ts'
 import { signIn } from './owner/sign-in.ts'
 import { snapshots } from './owner/snapshot.ts'
 import { tasks as ownerTasks } from './owner/tasks.ts'
+import { transfers as ownerTransfers } from './owner/transfers.ts'
 import { connectionMode } from './presence.ts'
 
 export const contract = {
@@ -78,6 +79,7 @@ export const contract = {
     audit,
     tasks: ownerTasks,
     snapshots,
+    transfers: ownerTransfers,
   },
 } as const
 

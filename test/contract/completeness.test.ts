@@ -120,6 +120,7 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'owner.tasks.get': 'admin task show',
   'owner.tasks.timeline': 'admin task show',
   'owner.tasks.cancel': 'admin task cancel',
+  'owner.transfers.list': 'admin transfer list',
 }
 
 const ids = endpoints.map(({ id }) => id as EndpointId)

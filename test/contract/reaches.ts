@@ -127,6 +127,7 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'owner.audit.get': ({ owner }) => owner.audit.get(id, id),
   'owner.audit.node': ({ owner }) => owner.audit.node({ order: 'newest_first' }),
   'owner.audit.events': ({ owner }) => owner.audit.events(id, { waitSeconds: 0 }),
+  'owner.transfers.list': ({ owner }) => owner.transfers.list(id, { ...page, state: 'offered' }),
   'owner.tasks.create': ({ owner }) =>
     owner.tasks.create(id, { assignee_agent_id: id, title: 'count', instructions: 'count the lines' }),
   'owner.tasks.list': ({ owner }) => owner.tasks.list(id, { ...page, state: 'open', assigneeAgentId: id }),

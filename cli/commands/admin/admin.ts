@@ -48,6 +48,7 @@ import { createTaskCommand } from './task/create.ts'
 import { listTasksCommand } from './task/list.ts'
 import { showTaskCommand } from './task/show.ts'
 import { watchCommand } from './watch.ts'
+import { listTransfersCommand } from './transfer/list.ts'
 import { whoamiCommand } from './whoami.ts'
 
 export function adminCommand(context: CliContext): Command {
@@ -75,6 +76,7 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(watchCommand(context))
     .addCommand(auditCommand(context))
     .addCommand(taskGroup(context))
+    .addCommand(transferGroup(context))
 }
 
 const sessionsGroup = (context: CliContext): Command =>
@@ -149,3 +151,8 @@ const credentialGroup = (context: CliContext): Command =>
     .addCommand(listCredentialsCommand(context))
     .addCommand(showCredentialCommand(context))
     .addCommand(revokeCredentialCommand(context))
+
+const transferGroup = (context: CliContext): Command =>
+  group('transfer', 'bridge admin transfer list')
+    .description('Transfers: files on their way between agents.')
+    .addCommand(listTransfersCommand(context))
