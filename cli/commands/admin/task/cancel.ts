@@ -3,12 +3,13 @@ import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner, namingKey } from '../../../owner-client.ts'
 import { findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { exampleTask, type ReasonOption, tellTask, withKey } from '../../../task-options.ts'
+import { type ReasonOption, tellTask, withKey } from '../../../task-options.ts'
 
 export type AdminTaskCancelOptions = ReasonOption & ProjectOption
 
 export function cancelTaskCommand(context: CliContext, run = cancelTask): Command {
-  const cancel = command('cancel', `bridge admin task cancel ${exampleTask} --reason "not needed any more"`)
+  const example = `bridge admin task cancel $(bridge admin task list | awk 'NR == 2 { print $1 }') --reason "not needed any more"`
+  const cancel = command('cancel', example)
     .description('Cancel a task. Who holds it is asked to stop, and confirms.')
     .argument('<task_id>', 'the task', id)
     .option('--reason <text>', 'why')

@@ -3,11 +3,11 @@ import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner-client.ts'
 import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { exampleTask } from '../../../task-options.ts'
 import { taskText, timelineText } from '../../../task-text.ts'
 
 export function showTaskCommand(context: CliContext, run = showTask): Command {
-  const show = command('show', `bridge admin task show ${exampleTask}`)
+  const example = `bridge admin task show $(bridge admin task list | awk 'NR == 2 { print $1 }')`
+  const show = command('show', example)
     .description('All of a task, with its timeline.')
     .argument('<task_id>', 'the task', id)
   return withProject(show).action((taskId: string, options: ProjectOption) => run(context, taskId, options))
