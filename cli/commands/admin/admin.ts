@@ -47,8 +47,8 @@ import { cancelTaskCommand } from './task/cancel.ts'
 import { createTaskCommand } from './task/create.ts'
 import { listTasksCommand } from './task/list.ts'
 import { showTaskCommand } from './task/show.ts'
-import { watchCommand } from './watch.ts'
 import { listTransfersCommand } from './transfer/list.ts'
+import { watchCommand } from './watch.ts'
 import { whoamiCommand } from './whoami.ts'
 
 export function adminCommand(context: CliContext): Command {
