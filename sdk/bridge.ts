@@ -9,11 +9,14 @@
  * Contract §13. See `Owner` for an owner's session.
  */
 import { randomBytes } from 'node:crypto'
+import { setTimeout as timer } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { agentAuthority } from './agent-authority.ts'
 import type { Client } from './contract/agent/enrollments.ts'
 import type { MessageSent, messages } from './contract/agent/messages.ts'
+import type { Task } from './contract/agent/tasks.ts'
 import type { EndpointSpec, ResponseOf } from './contract/endpoint.ts'
+import { limits } from './contract/limits.ts'
 import { type ConnectionModeSet, type ContactSchedule, connectionMode } from './contract/presence.ts'
 import { Courier, type CourierOptions, type Flushed } from './courier.ts'
 import type { ListenTransport } from './delivery/choice.ts'
@@ -41,6 +44,7 @@ import { BridgeError } from './transport/failures.ts'
 import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
 import { type CallInput, type CallOptions, type KeyedOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
+import type { TaskHandler, Worked, WorkOptions } from './work/work.ts'
 
 export interface BridgeOptions {
   /** May have a path prefix. */
@@ -91,6 +95,9 @@ export class Bridge {
   readonly #listening: Listening
   readonly #acknowledged = new AcknowledgedIds()
   readonly #closing = new AbortController()
+  /** Past the outbox. */
+  readonly #direct: Tasks
+  readonly #random: (bytes: number) => Buffer
 
   /** @throws LocalError `invalid_url`, `insecure_url` */
   constructor(options: BridgeOptions) {
@@ -102,6 +109,7 @@ export class Bridge {
     const needsChallenge = identity.record.binding === 'device'
     const keeper = new SessionKeeper({ store, transport: () => transport, client, needsChallenge })
     this.#clock = clock
+    this.#random = random
     this.#keeper = keeper
     const transport: Transport = new Transport({
       address: parseBaseUrl(options.baseUrl, options),
@@ -135,7 +143,7 @@ export class Bridge {
     this.acknowledgements = new Acknowledgements(call, (ids) => this.#acknowledged.add(ids))
     this.recipientKeys = new RecipientKeys(call)
     this.guides = new Guides(call)
-    this.tasks = new Tasks(call)
+    this.tasks = new Tasks(call, (handler, workOptions) => this.#work(handler, workOptions))
     this.#listening = {
       inbox: this.inbox,
       bootstrap: this.bootstrap,
@@ -151,6 +159,7 @@ export class Bridge {
     // Looking up is no mutation that anybody must not lose.
     const direct: Call = async (entry, input, callOptions) =>
       (await this.#courier.direct(entry, input, callOptions)) as never
+    this.#direct = new Tasks(direct)
     const lookUps = { peers: new Peers(direct), conversations: new Conversations(direct) }
     const known = options.directory ?? memoryDirectory()
     this.directory = new Directory({ store: known, agentId: identity.agentId, clock, ...lookUps })
@@ -229,6 +238,32 @@ export class Bridge {
     return `Bridge { ${inspect(this.identity)} }`
   }
 
+  async #work(handler: TaskHandler, options: WorkOptions): Promise<Worked> {
+    const { Worker } = await import('./work/worker.ts')
+    const { sleep = sleepFor, monotonicMs } = this.#listening
+    const signal =
+      options.signal === undefined
+        ? this.#closing.signal
+        : AbortSignal.any([this.#closing.signal, options.signal])
+    const acknowledge = (task: Task) => this.#acknowledgeTask(task.id)
+    const parts = {
+      tasks: this.tasks,
+      direct: this.#direct,
+      acknowledge,
+      monotonicMs,
+      random: this.#random,
+      sleep,
+    }
+    return new Worker(parts, handler, { ...options, signal }).run()
+  }
+
+  /** What the inbox holds of a task lies behind the task's own id. */
+  async #acknowledgeTask(taskId: string): Promise<void> {
+    const { messages } = await this.inbox.list({ after: taskId, limit: limits.pageMax })
+    const ids = messages.filter((message) => message.task_id === taskId).map(({ id }) => id)
+    if (ids.length > 0) await this.acknowledgements.create(ids)
+  }
+
   async #sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<MessageSent> {
     try {
       return (await this.#courier.sendDraft(draft, options)) as MessageSent
@@ -251,6 +286,10 @@ export class Bridge {
     const original = await this.messages.get(draft.in_reply_to ?? '', options)
     return { body: { ...replyAddress(original, this.identity.agentId), ...message } }
   }
+}
+
+const sleepFor = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
+  await timer(ms, undefined, signal === undefined ? {} : { signal })
 }
 
 /** A version 4 UUID from 16 random bytes. */

@@ -140,3 +140,14 @@ export {
   type KeyedOptions,
 } from './transport/http.ts'
 export { version } from './version.ts'
+export {
+  type ClaimedTask,
+  type StopReason,
+  TaskFailed,
+  type TaskHandler,
+  type TaskResult,
+  type WorkEvent,
+  type Worked,
+  type WorkOptions,
+  WorkStopped,
+} from './work/work.ts'

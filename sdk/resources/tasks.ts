@@ -20,7 +20,11 @@ import {
 } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
+import type { TaskHandler, Worked, WorkOptions } from '../work/work.ts'
 import { type Call, everyItem, given, type PageOptions } from './call.ts'
+
+/** How long an answer may take beyond the wait. */
+const answerMs = 30_000
 
 /** A claim as `claim` answered it: a whole Task will do. */
 export interface HeldTask {
@@ -35,11 +39,16 @@ export interface TaskListOptions extends PageOptions, CallOptions {
   readonly waitSeconds?: number | undefined
 }
 
+/** Runs a worker; handed in, so that a list of tasks does not load it. */
+export type Work = (handler: TaskHandler, options: WorkOptions) => Promise<Worked>
+
 export class Tasks {
   readonly #call: Call
+  readonly #work: Work | undefined
 
-  constructor(call: Call) {
+  constructor(call: Call, work?: Work) {
     this.#call = call
+    this.#work = work
   }
 
   /**
@@ -51,10 +60,25 @@ export class Tasks {
     return this.#call(entries.create, { body: input }, options)
   }
 
+  /**
+   * Take open tasks one at a time until the signal is aborted: claim, hand over to `handler`, renew meanwhile, report.
+   *
+   * What the handler answers completes the task; what it throws fails it, or with `TaskFailed` and `again` gives it back.
+   * Its signal is aborted when the task is cancelled, the claim is lost, or the caller aborts; once the handler has
+   * ended, a cancellation is confirmed and an interrupted task is open again. Resolves when `options.signal` is aborted.
+   *
+   * @throws what only a person can mend: a revoked credential, a fenced session, a disabled agent, an archived project.
+   */
+  async work(handler: TaskHandler, options: WorkOptions = {}): Promise<Worked> {
+    if (this.#work === undefined) throw new TypeError('these tasks belong to no Bridge')
+    return this.#work(handler, options)
+  }
+
   /** One page, oldest first. See {@link all}. @throws wait_limit */
   list({ after, limit, state, role, waitSeconds, ...options }: TaskListOptions = {}): Promise<TaskList> {
     const query = given({ after, limit, state, role, wait_seconds: waitSeconds })
-    return this.#call(entries.list, { query }, options)
+    const timeoutMs = options.timeoutMs ?? (waitSeconds ?? 0) * 1000 + answerMs
+    return this.#call(entries.list, { query }, { ...options, timeoutMs })
   }
 
   /** Every task of the caller, page after page. */

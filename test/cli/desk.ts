@@ -25,6 +25,8 @@ export interface DeskOptions {
   readonly interruption?: AbortController
   /** Hears all of standard output so far, as it comes. */
   readonly onOutput?: (text: string) => void
+  /** The same for standard error. */
+  readonly onError?: (text: string) => void
 }
 
 export interface AtTerminal extends Ended {
@@ -60,6 +62,7 @@ export class Desk {
     }
     streams.stderr.setEncoding('utf8').on('data', (text: string) => {
       texts.stderr += text
+      options.onError?.(texts.stderr)
       const line = text.endsWith(': ') ? typed.shift() : undefined
       if (line !== undefined) streams.stdin.write(`${line}\r`)
     })

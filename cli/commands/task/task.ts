@@ -11,6 +11,7 @@ import { taskListCommand } from './list.ts'
 import { taskProgressCommand } from './progress.ts'
 import { taskReleaseCommand } from './release.ts'
 import { taskRenewCommand } from './renew.ts'
+import { taskRunCommand } from './run.ts'
 import { taskShowCommand } from './show.ts'
 import { taskStoppedCommand } from './stopped.ts'
 
@@ -29,4 +30,5 @@ export function taskCommand(context: CliContext): Command {
     .addCommand(taskDeclineCommand(context))
     .addCommand(taskCancelCommand(context))
     .addCommand(taskStoppedCommand(context))
+    .addCommand(taskRunCommand(context))
 }

@@ -1,0 +1,160 @@
+/**
+ * `bridge task run --exec CMD`: tasks handed to a command, one at a time.
+ *
+ * The claim is renewed while it runs. Exit 0 completes the task, with what it printed as the result and the command, its
+ * exit code and the hashes of the named files as evidence; any other exit fails it. On a cancellation, a lost claim or an
+ * interruption the command is stopped, and only then is the stop confirmed or the claim given back.
+ *
+ * Contract §12.
+ */
+import type { Evidence, Task, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
+import { dropClaim, keepClaim } from '../../claims.ts'
+import { type Command, command, oneOf, seconds } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { hashFile } from '../../evidence.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { oneLine } from '../../plain-text.ts'
+import { runTask, type TaskEnd } from '../../run-task.ts'
+
+export interface TaskRunOptions {
+  readonly exec: string
+  readonly evidence?: readonly string[]
+  readonly once?: true
+  readonly timeout?: number
+  readonly grace: number
+  readonly onFailure: 'fail' | 'release'
+}
+
+const gathered = (file: string, before: readonly string[] = []): readonly string[] => [...before, file]
+
+export function taskRunCommand(context: CliContext, run = taskRun): Command {
+  return command('run', `bridge task run --exec './do-it.sh' --evidence out.txt`)
+    .description('Take tasks that are given to you, one at a time, and hand each to a command.')
+    .requiredOption(
+      '--exec <command>',
+      'title and instructions on standard input and in BRIDGE_TASK_…; exit 0 completes the task with what it printed, and lines "progress: 40% half" are reported',
+    )
+    .option(
+      '--evidence <file>',
+      'a file whose SHA-256 goes into the evidence; may stand several times',
+      gathered,
+    )
+    .option('--once', 'end after one task; exit 1 when it failed, 11 when its claim was lost')
+    .option(
+      '--timeout <duration>',
+      'end when no task came for so long; exit 4 when none came at all',
+      seconds,
+    )
+    .option('--grace <duration>', 'from SIGTERM to SIGKILL when the command has to stop', seconds, 10)
+    .option(
+      '--on-failure <what>',
+      'fail the task, or release it for another attempt',
+      oneOf(['fail', 'release']),
+      'fail',
+    )
+    .action((options: TaskRunOptions) => run(context, options))
+}
+
+export async function taskRun(context: CliContext, options: TaskRunOptions): Promise<void> {
+  const { signal, output } = context
+  const { tasks } = await context.bridge()
+  const endings: WorkEvent[] = []
+  const onEvent = (event: WorkEvent) => {
+    const words = eventWords(event)
+    output.note(words)
+    if (event.type !== 'ended' && event.type !== 'lost') return
+    endings.push(event)
+    if (output.json) output.item(event.task, '')
+  }
+  const { claimed } = await tasks.work(await handlerOf(context, options), {
+    signal,
+    onEvent,
+    ...(options.once === true ? { limit: 1 } : {}),
+    ...(options.timeout === undefined ? {} : { idleMs: options.timeout * 1000 }),
+  })
+  if (signal.aborted) throw new CommandFailure('interrupted', 'interrupted')
+  if (claimed === 0)
+    throw new CommandFailure('nothing_came', `no task came within ${options.timeout} seconds`)
+  if (options.once === true) requireGood(endings.at(-1))
+}
+
+/** With `--once` the exit code tells how the task ended. */
+function requireGood(event: WorkEvent | undefined): void {
+  if (event?.type === 'lost') throw new CommandFailure('claim_lost', 'the claim was lost')
+  if (event?.type !== 'ended' || event.task.state === 'completed' || event.task.state === 'cancelled') return
+  throw new CommandFailure('unexpected', `the task ${event.task.id} is ${event.task.state}`)
+}
+
+async function handlerOf(context: CliContext, options: TaskRunOptions): Promise<TaskHandler> {
+  const { TaskFailed, WorkStopped } = await import('../../../sdk/index.ts')
+  const { exec, grace, evidence: files = [], onFailure } = options
+  const { paths } = await context.agent()
+  const { environment, settings } = context
+  return async (claimed) => {
+    const { signal, task } = claimed
+    // What the command runs of this program speaks for the same claim.
+    await keepClaim(paths.claims, task)
+    const end = await runTask(
+      {
+        command: exec,
+        graceMs: grace * 1000,
+        environment: { ...environment, BRIDGE_PROFILE: settings.profile },
+        show: (text) => context.io.err(text),
+        monotonicMs: () => performance.now(),
+      },
+      claimed,
+    ).finally(() => dropClaim(paths.claims, task.id))
+    // What was stopped on the way has done nothing that counts, whatever it exits with.
+    if (signal.aborted)
+      throw signal.reason instanceof WorkStopped ? signal.reason : new WorkStopped('interrupted')
+    const again = onFailure === 'release'
+    const commandEvidence = evidenceOf(exec, end)
+    if (end.code !== 0) {
+      throw new TaskFailed(failureWords(end), { evidence: [commandEvidence], again })
+    }
+    const hashed = await hashAll(files).catch((error: unknown) => {
+      throw new TaskFailed((error as Error).message, { evidence: [commandEvidence], again })
+    })
+    return {
+      result: end.output.result || 'exit code 0, nothing was printed',
+      evidence: [commandEvidence, ...hashed],
+    }
+  }
+}
+
+/** The hash is of all that the command printed on standard output. */
+const evidenceOf = (exec: string, { code, output }: TaskEnd): Evidence => ({
+  kind: 'command',
+  value: Buffer.byteLength(exec) > 4096 ? `${exec.slice(0, 1000)} …` : exec,
+  label: 'sha256 is of its standard output',
+  sha256: output.sha256,
+  ...(code === null ? {} : { exit_code: code }),
+})
+
+const hashAll = (files: readonly string[]): Promise<Evidence[]> =>
+  Promise.all(files.map(async (value) => ({ kind: 'file' as const, value, sha256: await hashFile(value) })))
+
+function failureWords({ code, signal, output }: TaskEnd): string {
+  const how = code === null ? `the command was ended by ${signal}` : `the command exited ${code}`
+  const last = output.result.slice(-500).trim()
+  return last === '' ? how : `${how}; it printed last: ${last}`
+}
+
+function eventWords(event: WorkEvent): string {
+  switch (event.type) {
+    case 'claimed':
+      return `claimed ${event.task.id}: ${oneLine(event.task.title)}`
+    case 'ended':
+      return `${endWords(event.task)} ${event.task.id}`
+    case 'stopping':
+      return { cancelled: 'cancelled', claim_lost: 'the claim is lost', interrupted: 'interrupted' }[
+        event.why
+      ].concat(`: stopping the command of ${event.task.id}`)
+    case 'lost':
+      return `the claim of ${event.task.id} is lost; nothing was reported`
+    case 'away':
+      return event.error === null ? 'the node is back' : `the node is away, waiting: ${event.error.message}`
+  }
+}
+
+const endWords = ({ state }: Task): string => (state === 'open' ? 'gave back' : state)

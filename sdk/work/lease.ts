@@ -1,0 +1,117 @@
+/**
+ * Keeping a claim while a handler works.
+ *
+ * - Renewed at a third of the lease. While the node is away it is tried more often, until the lease has really run out.
+ * - A wait at the node hears of a cancellation at once; each renewal tells of it too.
+ *
+ * Contract §8, §12 `task run`.
+ */
+
+import type { Task } from '../contract/agent/tasks.ts'
+import { limits } from '../contract/limits.ts'
+import type { Tasks } from '../resources/tasks.ts'
+import { BridgeError, isOutcomeUnknown } from '../transport/failures.ts'
+import { type StopReason, WorkStopped } from './work.ts'
+
+export interface LeaseParts {
+  readonly tasks: Tasks
+  readonly monotonicMs: () => number
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+/** Beside a listener and another worker there is no place to wait; then the renewals alone tell. */
+const noPlaceMs = 5_000
+const awayMs = 1_000
+
+export class Lease {
+  readonly #parts: LeaseParts
+  readonly #task: Task
+  readonly #stop = new AbortController()
+  readonly #done = new AbortController()
+  #renewedMs: number
+
+  constructor(parts: LeaseParts, task: Task) {
+    this.#parts = parts
+    this.#task = task
+    this.#renewedMs = parts.monotonicMs()
+    if (task.state === 'cancel_requested') this.stop('cancelled')
+    void this.#renewing()
+    void this.#watching()
+  }
+
+  /** Aborted when the work has to stop. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  get why(): StopReason | undefined {
+    const { reason } = this.#stop.signal as { reason: unknown }
+    return reason instanceof WorkStopped ? reason.why : undefined
+  }
+
+  stop(why: StopReason): void {
+    if (!this.#stop.signal.aborted) this.#stop.abort(new WorkStopped(why))
+    // Whoever confirms a stop must still hold the claim, so renewing goes on until the handler has ended.
+    if (why === 'claim_lost') this.end()
+  }
+
+  /** The handler has ended: nothing is renewed any more. */
+  end(): void {
+    this.#done.abort()
+  }
+
+  get #leaseMs(): number {
+    return this.#task.claim_ttl_seconds * 1000
+  }
+
+  async #renewing(): Promise<void> {
+    const { monotonicMs, tasks } = this.#parts
+    let pause = this.#leaseMs / 3
+    while (await this.#pause(pause)) {
+      const askedMs = monotonicMs()
+      try {
+        const { state } = await tasks.renew(this.#task, {
+          signal: this.#done.signal,
+          timeoutMs: this.#leaseMs / 3,
+        })
+        this.#renewedMs = askedMs
+        pause = this.#leaseMs / 3
+        if (state === 'cancel_requested') this.stop('cancelled')
+      } catch (error) {
+        if (this.#done.signal.aborted) return
+        const isOver = monotonicMs() - this.#renewedMs >= this.#leaseMs
+        if (isOver || !mayPass(error)) return this.stop('claim_lost')
+        pause = Math.min(awayMs, this.#leaseMs / 10)
+      }
+    }
+  }
+
+  async #watching(): Promise<void> {
+    const { tasks } = this.#parts
+    const { signal } = this.#done
+    while (!signal.aborted && this.why === undefined) {
+      try {
+        const query = { state: 'cancel_requested', role: 'assignee', limit: limits.pageMax } as const
+        const page = await tasks.list({ ...query, waitSeconds: limits.inboxWaitSeconds, signal })
+        if (page.tasks.some(({ id }) => id === this.#task.id)) return this.stop('cancelled')
+        // Another task of this agent is to stop: that one would be told again and again.
+        if (page.tasks.length > 0 && !(await this.#pause(awayMs))) return
+      } catch (error) {
+        if (signal.aborted) return
+        const isFull = error instanceof BridgeError && error.code === 'wait_limit'
+        if (!(await this.#pause(isFull ? noPlaceMs : awayMs))) return
+      }
+    }
+  }
+
+  /** False when there is nothing to wait for any more. */
+  async #pause(ms: number): Promise<boolean> {
+    const { signal } = this.#done
+    await this.#parts.sleep(ms, signal).catch(() => {})
+    return !signal.aborted
+  }
+}
+
+/** The node is away, or busy: the claim stands as long as its lease. */
+export const mayPass = (error: unknown): boolean =>
+  isOutcomeUnknown(error) || (error instanceof BridgeError && error.retry === 'after-delay')

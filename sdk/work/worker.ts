@@ -1,0 +1,253 @@
+/**
+ * The loop of `bridge.tasks.work(handler)`: take open tasks one at a time, keep the claim, report how it ended.
+ *
+ * - Waits at the node for the first open task, so that work begins at once; it takes no message away from a listener.
+ * - A handler that throws never completes its task. One that is stopped is waited for: a cancellation is confirmed, the
+ *   claim of an interrupted one is given back, a lost one is left alone.
+ * - What ends a task goes through the outbox and is tried under one key until the node answered.
+ *
+ * Contract §8, §12 `task run`, §13.
+ */
+import type { Task } from '../contract/agent/tasks.ts'
+import { limits } from '../contract/limits.ts'
+import type { Tasks } from '../resources/tasks.ts'
+import { BridgeError, isOutcomeUnknown, type RefusalCode } from '../transport/failures.ts'
+import { freshKey } from '../transport/http.ts'
+import { Lease, mayPass } from './lease.ts'
+import {
+  TaskFailed,
+  type TaskHandler,
+  type WorkEvent,
+  type Worked,
+  type WorkOptions,
+  WorkStopped,
+} from './work.ts'
+
+export interface WorkParts {
+  /** Through the outbox. */
+  readonly tasks: Tasks
+  /** Past the outbox: what is asked again anyway. */
+  readonly direct: Tasks
+  /** Acknowledge what the inbox holds of a task. */
+  readonly acknowledge: (task: Task, signal: AbortSignal | undefined) => Promise<void>
+  readonly monotonicMs: () => number
+  readonly random: (bytes: number) => Buffer
+  readonly sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>
+}
+
+const pauses = { firstMs: 250, longestMs: 15_000, noPlaceMs: 2_000 } as const
+/** Refusals of one claim: the next task may be claimed all the same. */
+const passedOver: ReadonlySet<RefusalCode> = new Set([
+  'claim_held',
+  'state_conflict',
+  'not_found',
+  'not_permitted',
+  'pairing_disabled',
+  'project_paused',
+])
+
+export class Worker {
+  readonly #parts: WorkParts
+  readonly #handler: TaskHandler
+  readonly #options: WorkOptions
+  #claimed = 0
+  #away = 0
+  #isHeard = false
+  #idleSinceMs: number
+
+  constructor(parts: WorkParts, handler: TaskHandler, options: WorkOptions) {
+    this.#parts = parts
+    this.#handler = handler
+    this.#options = options
+    this.#idleSinceMs = parts.monotonicMs()
+  }
+
+  async run(): Promise<Worked> {
+    const { limit = Number.POSITIVE_INFINITY } = this.#options
+    let fruitless = 0
+    while (this.#claimed < limit && !this.#isInterrupted && this.#idleLeftMs > 0) {
+      const open = await this.#findOpen()
+      const task = await this.#claimFirst(open)
+      if (task !== undefined) {
+        fruitless = 0
+        this.#claimed += 1
+        await this.#perform(task)
+        this.#idleSinceMs = this.#parts.monotonicMs()
+      } else if (open.length > 0) {
+        fruitless += 1
+        await this.#pause(grown(fruitless))
+      }
+    }
+    return { claimed: this.#claimed }
+  }
+
+  get #isInterrupted(): boolean {
+    return this.#options.signal?.aborted === true
+  }
+
+  get #idleLeftMs(): number {
+    const { idleMs = Number.POSITIVE_INFINITY } = this.#options
+    return idleMs - (this.#parts.monotonicMs() - this.#idleSinceMs)
+  }
+
+  #tell(event: WorkEvent): void {
+    this.#options.onEvent?.(event)
+  }
+
+  /** Waits for open tasks; none when the time is over, or the caller is. @throws what only a person can mend */
+  async #findOpen(): Promise<readonly Task[]> {
+    const { signal } = this.#options
+    const wait = Math.min(limits.inboxWaitSeconds, Math.ceil(this.#idleLeftMs / 1000))
+    const query = { state: 'open', role: 'assignee', limit: limits.pageDefault, signal } as const
+    try {
+      const { tasks } = await this.#parts.direct.list({ ...query, waitSeconds: wait })
+      this.#heard()
+      return tasks
+    } catch (error) {
+      if (this.#isInterrupted) return []
+      if (!(error instanceof BridgeError) || error.code !== 'wait_limit') return this.#whileAway(error)
+      // Others of this session wait in both places: look now and then.
+      await this.#pause(pauses.noPlaceMs)
+      const found = await this.#parts.direct.list(query).catch((failure: unknown) => this.#whileAway(failure))
+      return 'tasks' in found ? found.tasks : found
+    }
+  }
+
+  #heard(): void {
+    this.#isHeard = true
+    if (this.#away > 0) this.#tell({ type: 'away', error: null })
+    this.#away = 0
+  }
+
+  async #whileAway(error: unknown): Promise<readonly Task[]> {
+    if (this.#isInterrupted) return []
+    // A node that was never heard may have another address.
+    if (!(error instanceof Error) || !mayPass(error) || !this.#isHeard) throw error
+    this.#away += 1
+    if (this.#away === 2) this.#tell({ type: 'away', error })
+    await this.#pause(
+      error instanceof BridgeError ? (error.retryAfterMs ?? grown(this.#away)) : grown(this.#away),
+    )
+    return []
+  }
+
+  async #claimFirst(open: readonly Task[]): Promise<Task | undefined> {
+    for (const { id } of open) {
+      if (this.#isInterrupted) return undefined
+      try {
+        return await this.#claim(id)
+      } catch (error) {
+        if (error instanceof BridgeError && passedOver.has(error.code)) continue
+        await this.#whileAway(error)
+      }
+    }
+    return undefined
+  }
+
+  /** Under one key: a claim whose answer was lost is claimed again, not lost to its own worker. */
+  async #claim(id: string): Promise<Task> {
+    const { direct, random } = this.#parts
+    const idempotencyKey = freshKey(random)
+    return direct.claim(id, { idempotencyKey })
+  }
+
+  async #perform(task: Task): Promise<void> {
+    const { signal } = this.#options
+    this.#tell({ type: 'claimed', task })
+    const { direct: tasks, monotonicMs, sleep } = this.#parts
+    const lease = new Lease({ tasks, monotonicMs, sleep }, task)
+    const interrupt = () => lease.stop('interrupted')
+    if (signal?.aborted) interrupt()
+    signal?.addEventListener('abort', interrupt, { once: true })
+    const tellStop = () => {
+      if (lease.why !== undefined) this.#tell({ type: 'stopping', task, why: lease.why })
+    }
+    lease.signal.addEventListener('abort', tellStop, { once: true })
+    try {
+      const end = await this.#handled(task, lease)
+      await this.#report(task, end)
+    } finally {
+      lease.end()
+      signal?.removeEventListener('abort', interrupt)
+    }
+    await this.#parts.acknowledge(task, undefined).catch(() => {
+      // They come again to whoever listens.
+    })
+  }
+
+  /** How the handler ended, as the call that reports it; undefined when there is nothing to say any more. */
+  async #handled(task: Task, lease: Lease): Promise<Report | undefined> {
+    const { direct, tasks } = this.#parts
+    const progress = async (report: { note?: string | undefined; percent?: number | undefined }) => {
+      await direct.progress(task, report, { signal: lease.signal }).catch((error: unknown) => {
+        if (error instanceof BridgeError && error.code === 'claim_lost') lease.stop('claim_lost')
+      })
+    }
+    try {
+      const { result, evidence } = await this.#handler({ task, signal: lease.signal, progress })
+      if (lease.why === 'claim_lost') return undefined
+      return (idempotencyKey) => tasks.complete(task, { result, evidence }, { idempotencyKey })
+    } catch (error) {
+      return this.#failed(task, lease, error)
+    }
+  }
+
+  #failed(task: Task, lease: Lease, error: unknown): Report | undefined {
+    const { tasks } = this.#parts
+    if (lease.why === 'claim_lost') return undefined
+    if (lease.why === 'cancelled') return (idempotencyKey) => tasks.stopped(task, { idempotencyKey })
+    const reason = reasonOf(error)
+    const isAgain = lease.why === 'interrupted' || (error instanceof TaskFailed && error.again)
+    if (isAgain) return (idempotencyKey) => tasks.release(task, { reason }, { idempotencyKey })
+    const evidence = error instanceof TaskFailed ? error.evidence : []
+    return (idempotencyKey) => tasks.fail(task, { reason, evidence }, { idempotencyKey })
+  }
+
+  /** Until the node answered, for as long as the claim may stand. */
+  async #report(task: Task, report: Report | undefined): Promise<void> {
+    if (report === undefined) return this.#tell({ type: 'lost', task })
+    const { random, monotonicMs, sleep } = this.#parts
+    const key = freshKey(random)
+    const untilMs = monotonicMs() + task.claim_ttl_seconds * 1000
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return this.#tell({ type: 'ended', task: await report(key) })
+      } catch (error) {
+        if (error instanceof BridgeError && lostCodes.has(error.code))
+          return this.#tell({ type: 'lost', task })
+        if (!isOutcomeUnknown(error) || monotonicMs() >= untilMs) throw error
+        await sleep(grown(attempt), undefined)
+      }
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#options
+    const bounded = Math.max(0, Math.min(ms, this.#idleLeftMs))
+    await this.#parts.sleep(bounded, signal).catch(() => {
+      // Interrupted: the loop looks by itself.
+    })
+  }
+}
+
+type Report = (idempotencyKey: string) => Promise<Task>
+
+/** The claim is another's, or the task has ended in another way: what was done here counts no more. */
+const lostCodes: ReadonlySet<RefusalCode> = new Set(['claim_lost', 'state_conflict', 'not_found'])
+
+const grown = (attempt: number): number => Math.min(pauses.longestMs, pauses.firstMs * 2 ** (attempt - 1))
+
+/** What the node is told, within what a reason may hold. */
+function reasonOf(error: unknown): string {
+  if (error instanceof WorkStopped) return error.message
+  const text = error instanceof Error ? error.message : String(error)
+  return within(text === '' ? 'the handler failed without a word' : text, limits.taskReasonBytes)
+}
+
+/** Cut at a character, and marked as cut. */
+export function within(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text
+  const mark = ' …'
+  const cut = Buffer.from(text).subarray(0, bytes - Buffer.byteLength(mark))
+  return `${new TextDecoder().decode(cut, { stream: true })}${mark}`
+}

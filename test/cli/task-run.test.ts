@@ -1,0 +1,190 @@
+/** `bridge task run --exec`: real commands in a shell, stopped and killed for real. */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TaskOutput } from '../../cli/task-output.ts'
+import type { Task } from '../../sdk/index.ts'
+import { act, createTask, getTask, timelineOf } from '../server/tasks/people.ts'
+import type { TestAgent } from '../support/agent.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk, type DeskOptions } from './desk.ts'
+import { TestHome } from './program.ts'
+
+let bridge: TestBridge
+let desk: Desk
+let eve: Pick<TestAgent, 'id'>
+
+const { PATH = '' } = process.env
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+  eve = await bridge.owner.createAgent(bridge.project.id, 'eve')
+  await enrollAt(desk, 'eve')
+}, 60_000)
+
+async function enrollAt(at: Pick<Desk, 'run'> | TestHome, profile: string): Promise<void> {
+  const code = await bridge.owner.enrollmentCode(bridge.project.id, eve.id)
+  await at.run(['enroll', '--url', bridge.url, '--profile', profile], { stdin: `${code}\n` })
+  await at.run(['session', 'start', '--profile', profile])
+}
+
+afterAll(async () => {
+  await desk.remove()
+  await bridge.close()
+})
+
+const given = (fields: object = {}): Promise<Task> =>
+  createTask(bridge.ada, eve as TestAgent, { claim_ttl_seconds: 30, ...fields })
+
+const run = (exec: string, more: readonly string[] = [], options: DeskOptions = {}) =>
+  desk.run(['task', 'run', '--exec', exec, '--once', '--timeout', '20', '--profile', 'eve', ...more], {
+    clock: () => bridge.clock(),
+    environment: { PATH },
+    ...options,
+  })
+
+/** Run a command, and do something as soon as it has said that it began. */
+async function runAnd(exec: string, more: readonly string[], act: (controller: AbortController) => unknown) {
+  const interruption = new AbortController()
+  let begun = false
+  const onError = (text: string) => {
+    if (begun || !text.includes('begun')) return
+    begun = true
+    void act(interruption)
+  }
+  return run(`echo begun; ${exec}`, more, { interruption, onError })
+}
+
+test('a command gets title and instructions, and its output and exit code become result and evidence', async () => {
+  const { id } = await given({ title: 'Sum up', instructions: '1\n2\n3' })
+  const file = join(desk.folder, 'out.txt')
+  const exec = `cat > '${file}'; echo "progress: 40% nearly"; echo "$BRIDGE_TASK_TITLE of $BRIDGE_TASK_ID, attempt $BRIDGE_TASK_ATTEMPT"; printf %s "$BRIDGE_TASK_INSTRUCTIONS" | wc -l`
+  const ended = await run(exec, ['--evidence', file])
+  expect([ended.code, ended.stdout]).toEqual([0, ''])
+  expect(ended.stderr).toMatch(
+    /^claimed \S+: Sum up\nprogress: 40% nearly\nSum up of [\s\S]*\ncompleted \S+\n$/,
+  )
+  expect(await readFile(file, 'utf8')).toBe('Sum up\n\n1\n2\n3\n')
+  const task = await getTask(bridge.ada, id)
+  const printed = `progress: 40% nearly\nSum up of ${id}, attempt 1\n2\n`
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+  expect(task).toMatchObject({
+    state: 'completed',
+    progress: { note: 'nearly', percent: 40 },
+    outcome: {
+      result: `Sum up of ${id}, attempt 1\n2`,
+      evidence: [
+        { kind: 'command', value: exec, exit_code: 0, sha256: sha256(printed) },
+        { kind: 'file', value: file, sha256: sha256('Sum up\n\n1\n2\n3\n') },
+      ],
+    },
+  })
+})
+
+test('a command that fails never completes its task: it fails, or is given back', async () => {
+  const failing = await given()
+  const ended = await run('echo half a result; exit 3')
+  expect(ended).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`the task ${failing.id} is failed`),
+  })
+  expect((await getTask(bridge.ada, failing.id)).outcome).toMatchObject({
+    kind: 'failed',
+    result: 'the command exited 3; it printed last: half a result',
+    evidence: [{ kind: 'command', exit_code: 3 }],
+  })
+  const again = await given()
+  expect((await run('exit 1', ['--on-failure', 'release'])).code).toBe(1)
+  expect(await getTask(bridge.ada, again.id)).toMatchObject({ state: 'open', attempts: 1 })
+  // The evidence that was promised is part of the result.
+  const missing = await run('true', ['--evidence', '/no/such/file'])
+  expect(missing.code).toBe(1)
+  expect((await getTask(bridge.ada, again.id)).outcome?.result).toContain('/no/such/file')
+})
+
+test('a cancelled command gets SIGTERM, then SIGKILL after its grace, and the stop is confirmed after it is gone', async () => {
+  const polite = await given()
+  const gone = join(desk.folder, 'gone')
+  const ended = await runAnd(`trap 'echo bye > ${gone}; exit 0' TERM; sleep 60 & wait`, [], () =>
+    act(bridge.ada, polite.id, 'cancel'),
+  )
+  expect(ended.code).toBe(0)
+  expect(ended.stderr).toMatch(/cancelled: stopping the command of \S+\ncancelled \S+\n$/)
+  expect(await readFile(gone, 'utf8')).toBe('bye\n')
+  expect((await getTask(bridge.ada, polite.id)).cancellation?.stop_confirmed_at).not.toBeNull()
+
+  const stubborn = await given()
+  const killed = await runAnd(`trap '' TERM; while :; do sleep 1; done`, ['--grace', '1'], () =>
+    act(bridge.ada, stubborn.id, 'cancel'),
+  )
+  expect(killed.code).toBe(0)
+  expect(await getTask(bridge.ada, stubborn.id)).toMatchObject({ state: 'cancelled', outcome: null })
+})
+
+test('Ctrl-C stops the command and gives the task back', async () => {
+  const { id } = await given()
+  const ended = await runAnd('sleep 60', [], (interruption) => interruption.abort())
+  expect(ended.code).toBe(130)
+  expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'open', claim: null, attempts: 1 })
+  await bridge.ada.ok({ target: `/api/v1/tasks/${id}/cancel`, body: {} })
+})
+
+test('a runner that is killed leaves its task to the next one, once the lease is over', async () => {
+  const home = await TestHome.make()
+  try {
+    await enrollAt(home, 'eve')
+    const { id } = await given()
+    const pids = join(home.folder, 'pid')
+    const exec = `echo $$ > '${pids}'; echo begun; sleep 60`
+    const started = home.start(['task', 'run', '--exec', exec, '--profile', 'eve'])
+    await started.said(/begun/)
+    started.child.kill('SIGKILL')
+    // The command outlives its runner: nobody is left to stop it, and nothing that it does counts.
+    process.kill(-Number(await readFile(pids, 'utf8')), 'SIGKILL')
+    await started.ended
+    expect((await getTask(bridge.ada, id)).state).toBe('claimed')
+    bridge.clock.advance(31)
+    expect((await getTask(bridge.ada, id)).state).toBe('open')
+    const second = home.start(['task', 'run', '--exec', 'echo finished', '--once', '--profile', 'eve'])
+    expect((await second.ended).code).toBe(0)
+    expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'completed', attempts: 2 })
+    expect(await timelineOf(bridge.ada, id)).toEqual(
+      expect.arrayContaining(['created', 'claimed', 'expired', 'claimed', 'completed']),
+    )
+  } finally {
+    await home.remove()
+  }
+}, 60_000)
+
+test('with nothing to do it says so', async () => {
+  const ended = await desk.run(['task', 'run', '--exec', 'true', '--timeout', '1', '--profile', 'eve'], {
+    clock: () => bridge.clock(),
+  })
+  expect(ended.code).not.toBe(0)
+})
+
+test('a long output is kept to its end, and its hash is of all of it', async () => {
+  const reported: object[] = []
+  let now = 0
+  const output = new TaskOutput({
+    show: () => {},
+    report: async (progress) => {
+      reported.push(progress)
+    },
+    monotonicMs: () => now,
+  })
+  const all = `${'é'.repeat(50_000)}\nprogress: 10%\nprogress: 20% more\nlast\n`
+  output.add(Buffer.from(all), all)
+  now += 1500
+  output.add(Buffer.from('progress: 120% over'), 'progress: 120% over')
+  await output.end('')
+  expect(output.result).toMatch(/^\[\d+ bytes before this were left out\]\né+\nlast$/)
+  expect(Buffer.byteLength(output.result)).toBeLessThan(64 * 1024)
+  expect(output.sha256).toBe(createHash('sha256').update(`${all}progress: 120% over`).digest('hex'))
+  expect(reported).toEqual([
+    { note: 'more', percent: 20 },
+    { note: 'over', percent: 100 },
+  ])
+})
