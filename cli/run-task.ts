@@ -1,7 +1,7 @@
 /**
  * One task handed to a shell command.
  *
- * - Title and instructions stand on its standard input, and in its environment as BRIDGE_TASK_…
+ * - Title and instructions stand on its standard input, and in its environment.
  * - A line of its standard output that begins `progress:` is reported, at most one a second, the latest; all others are
  *   the result. Both are shown as they come, on standard error, as is the command's own standard error.
  * - To stop it, all that it started gets SIGTERM, and SIGKILL after a grace: it has a process group of its own.
@@ -19,7 +19,7 @@ export interface TaskCommand {
   readonly graceMs: number
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly show: (text: string) => void
-  readonly monotonicMs: () => number
+  readonly nowMs: () => number
 }
 
 export interface TaskEnd {
@@ -30,7 +30,7 @@ export interface TaskEnd {
 }
 
 export async function runTask(
-  { command, graceMs, environment, show, monotonicMs }: TaskCommand,
+  { command, graceMs, environment, show, nowMs }: TaskCommand,
   { task, signal, progress }: ClaimedTask,
 ): Promise<TaskEnd> {
   const child = spawn(command, {
@@ -39,7 +39,7 @@ export async function runTask(
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...environment, ...taskEnvironment(task) },
   })
-  const output = new TaskOutput({ show, report: progress, monotonicMs })
+  const output = new TaskOutput({ show, report: progress, nowMs })
   const decoder = new StringDecoder('utf8')
   child.stdout.on('data', (bytes: Buffer) => output.add(bytes, decoder.write(bytes)))
   // A command that does not read its input closes it early: that is its own affair.

@@ -13,7 +13,7 @@ export interface Progress {
 export interface TaskOutputOptions {
   readonly show: (text: string) => void
   readonly report: (progress: Progress) => Promise<void>
-  readonly monotonicMs: () => number
+  readonly nowMs: () => number
 }
 
 const keptBytes = 60 * 1024
@@ -82,10 +82,11 @@ export class TaskOutput {
   }
 
   #reportPending(): void {
-    const { report, monotonicMs } = this.#options
+    const { report, nowMs } = this.#options
     if (this.#pending === undefined || this.#reporting !== undefined) return
-    if (monotonicMs() - this.#reportedMs < everyMs) return
-    this.#reportedMs = monotonicMs()
+    // A clock that is set delays one report at most.
+    if (Math.abs(nowMs() - this.#reportedMs) < everyMs) return
+    this.#reportedMs = nowMs()
     const progress = this.#pending
     this.#pending = undefined
     this.#reporting = report(progress).finally(() => {

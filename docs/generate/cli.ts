@@ -165,6 +165,11 @@ export const environment: Readonly<Record<string, string>> = {
     'The data folder of the server; `~/.local/share/agent-bridge` when neither this nor `--data` is given.',
   SERVICE_TRANSFER_TOKEN:
     'The token of `bridge helper`: 43 to 128 of A-Z, a-z, 0-9, `_` and `-`, 256 random bits, fresh for each helper.',
+  BRIDGE_TASK_ID: 'Set by `bridge task run` for its command: the task.',
+  BRIDGE_TASK_TITLE: 'Likewise: its title.',
+  BRIDGE_TASK_INSTRUCTIONS: 'Likewise: its instructions, unless they hold a NUL.',
+  BRIDGE_TASK_ATTEMPT: 'Likewise: 1 for the first attempt.',
+  BRIDGE_TASK_DUE_AT: 'Likewise: by when it is wanted; empty when nothing was said.',
   BRIDGE_DEBUG: 'Where it is set, an error prints the request that failed, its code, and where it happened.',
   XDG_CONFIG_HOME: 'See `BRIDGE_HOME`; only an absolute path counts.',
   NODE_EXTRA_CA_CERTS: "Node's own: a file with certificate authorities to trust beside the usual ones.",

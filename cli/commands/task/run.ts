@@ -32,7 +32,7 @@ export function taskRunCommand(context: CliContext, run = taskRun): Command {
     .description('Take tasks that are given to you, one at a time, and hand each to a command.')
     .requiredOption(
       '--exec <command>',
-      'title and instructions on standard input and in BRIDGE_TASK_…; exit 0 completes the task with what it printed, and lines "progress: 40% half" are reported',
+      'title and instructions on standard input, and in BRIDGE_TASK_TITLE, BRIDGE_TASK_INSTRUCTIONS and others; exit 0 completes the task with what it printed, and lines "progress: 40% half" are reported',
     )
     .option(
       '--evidence <file>',
@@ -100,7 +100,7 @@ async function handlerOf(context: CliContext, options: TaskRunOptions): Promise<
         graceMs: grace * 1000,
         environment: { ...environment, BRIDGE_PROFILE: settings.profile },
         show: (text) => context.io.err(text),
-        monotonicMs: () => performance.now(),
+        nowMs: () => context.clock().getTime(),
       },
       claimed,
     ).finally(() => dropClaim(paths.claims, task.id))
