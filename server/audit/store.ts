@@ -3,6 +3,7 @@
  *
  * Kinds are `noun.verb` in the past tense. Contract §10.
  */
+import { type SqlBool, sql } from 'kysely'
 import { prepared } from '../database/prepared.ts'
 import type { Tx } from '../database/transaction.ts'
 import type { Admitted } from '../identity/admission.ts'
@@ -83,26 +84,40 @@ export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
   })
 }
 
-const recorded = prepared<{ project_id: string; kind: string; id: string; from: string; since: string }>()(
-  (db, p) =>
-    db
-      .selectFrom('audit')
-      .select('id')
-      .where('project_id', '=', p('project_id'))
-      .where('id', '>', p('from'))
-      .where('at', '>', p('since'))
-      .where('kind', '=', p('kind'))
-      .where('subject_id', '=', p('id'))
-      .limit(1),
+const recorded = prepared<{
+  project_id: string
+  kind: string
+  id: string
+  actor_id: string | null
+  from: string
+  since: string
+}>()((db, p) =>
+  db
+    .selectFrom('audit')
+    .select('id')
+    .where('project_id', '=', p('project_id'))
+    .where('subject_id', '=', p('id'))
+    .where('id', '>', p('from'))
+    .where('at', '>', p('since'))
+    .where('kind', '=', p('kind'))
+    .where(sql<SqlBool>`(${p('actor_id')} is null or actor_id = ${p('actor_id')})`)
+    .limit(1),
 )
 
+export interface Recorded {
+  readonly kind: string
+  readonly project_id: string
+  /** The subject. */
+  readonly id: string
+  readonly since: string
+  /** Whose doing; of anyone when it is left out. */
+  readonly actor_id?: string
+}
+
 /** Whether something was recorded of a subject since then. Ids begin with their time, so little of the index is read. */
-export async function wasRecorded(
-  tx: Tx,
-  what: { readonly kind: string; readonly project_id: string; readonly id: string; readonly since: string },
-): Promise<boolean> {
-  const { project_id, kind, id, since } = what
+export async function wasRecorded(tx: Tx, what: Recorded): Promise<boolean> {
+  const { project_id, kind, id, since, actor_id = null } = what
   const time = Date.parse(since).toString(16).padStart(12, '0')
   const from = `${time.slice(0, 8)}-${time.slice(8)}`
-  return (await recorded.first(tx.db, { project_id, kind, id, from, since })) !== undefined
+  return (await recorded.first(tx.db, { project_id, kind, id, actor_id, from, since })) !== undefined
 }

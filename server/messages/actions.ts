@@ -9,10 +9,14 @@ import type { MessagePage } from '../../sdk/contract/agent/conversations.ts'
 import type { Message, MessageInput, MessageSent } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { administratorsOf } from '../administrators/store.ts'
-import { agentActor, recordAudit } from '../audit/store.ts'
+import { agentActor, recordAudit, wasRecorded } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { requireParticipant, requireReadable, requireWritable } from '../conversations/rules.ts'
-import { type ConversationStanding, findForAgent as findConversation } from '../conversations/store.ts'
+import {
+  type ConversationStanding,
+  findForAgent as findConversation,
+  findInProject,
+} from '../conversations/store.ts'
 import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
@@ -53,25 +57,32 @@ export function sendMessage(
   return sent.catch((error: unknown) => recordGuard(context, caller, input, error))
 }
 
-/** A refusal undoes its transaction, so the guard that tripped is recorded in one of its own. */
+/**
+ * A refusal undoes its transaction, so the guard that tripped is recorded in one of its own: the first time in a window
+ * of the conversation, since a loop that goes on says nothing new and would fill the audit.
+ */
 async function recordGuard(
   context: Context,
   caller: AgentCaller,
   input: MessageInput,
   error: unknown,
 ): Promise<never> {
-  if (error instanceof Fault && error.code === 'conversation_budget') {
-    const actor = { kind: 'agent', id: caller.agent_id, name: caller.agent_name } as const
-    await context.write((tx) =>
-      recordAudit(tx, {
-        kind: 'conversation.guard_tripped',
-        actor: { ...actor, request_id: caller.request_id },
-        project_id: caller.project_id,
-        subject: { type: 'conversation', id: input.conversation_id },
-        details: { ...error.details },
-      }),
-    )
-  }
+  if (!(error instanceof Fault && error.code === 'conversation_budget')) throw error
+  const { agent_id, agent_name, project_id, request_id } = caller
+  const kind = 'conversation.guard_tripped'
+  const id = input.conversation_id
+  await context.write(async (tx) => {
+    const row = await findInProject(tx.db, project_id, id)
+    const since = budgetSince(tx.now, row?.budget_from ?? null)
+    if (await wasRecorded(tx, { kind, project_id, id, since, actor_id: agent_id })) return
+    await recordAudit(tx, {
+      kind,
+      actor: { kind: 'agent', id: agent_id, name: agent_name, request_id },
+      project_id,
+      subject: { type: 'conversation', id },
+      details: { ...error.details },
+    })
+  })
   throw error
 }
 

@@ -1,7 +1,7 @@
 /** Starting, resuming and closing a session. Contract §5. */
 import type { Session, SessionClosed, SessionInput } from '../../sdk/contract/agent/sessions.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import { agentActor, recordAudit } from '../audit/store.ts'
+import { agentActor, recordAudit, wasRecorded } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { SessionRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
@@ -12,12 +12,12 @@ import { getPolicy } from '../projects/store.ts'
 import { holdsClaim } from '../tasks/store.ts'
 import { requireChallenge } from './challenges.ts'
 import { fence } from './fencing.ts'
-import { decideStart, type Liveness, requireReplacementRoom } from './rules.ts'
+import { decideStart, type Liveness, ReplacementRefused, requireReplacementRoom } from './rules.ts'
 import * as store from './store.ts'
 import { redeemTakeover } from './takeovers.ts'
 
 export function startSession(context: Context, caller: AgentCaller, input: SessionInput): Promise<Session> {
-  return writeAs(context, caller, async (tx, agent) => {
+  const started = writeAs(context, caller, async (tx, agent) => {
     await requireChallenge(tx, caller, agent, input.challenge)
     await redeemTakeover(tx, agent.agent_id, input.takeover_grant)
     const active = await store.findActive(tx.db, agent.agent_id)
@@ -44,7 +44,29 @@ export function startSession(context: Context, caller: AgentCaller, input: Sessi
       policy: await getPolicy(tx.db, agent.project_id),
     }
   })
+  return started.catch((error: unknown) => recordRefusal(context, caller, error))
 }
+
+/** A refusal undoes its transaction, so this one is recorded in one of its own, once in the window that it is about. */
+async function recordRefusal(context: Context, caller: AgentCaller, error: unknown): Promise<never> {
+  if (!(error instanceof ReplacementRefused)) throw error
+  const { agent_id: id, agent_name: name, project_id, request_id } = caller
+  const kind = 'session.replacement_refused'
+  await context.write(async (tx) => {
+    if (await wasRecorded(tx, { kind, project_id, id, since: replacementsSince(tx.now) })) return
+    await recordAudit(tx, {
+      kind,
+      actor: { kind: 'agent', id, name, request_id },
+      project_id,
+      subject: { type: 'agent', id },
+      details: { limit: limits.sessionReplacements, window_seconds: limits.sessionReplacementWindowSeconds },
+    })
+  })
+  throw error
+}
+
+const replacementsSince = (now: Date): string =>
+  new Date(now.getTime() - limits.sessionReplacementWindowSeconds * 1000).toISOString()
 
 async function livenessOf(
   context: Context,
@@ -83,8 +105,7 @@ async function begin(
   active: SessionRow | undefined,
 ): Promise<SessionRow> {
   if (active !== undefined) {
-    const since = new Date(tx.now.getTime() - limits.sessionReplacementWindowSeconds * 1000).toISOString()
-    requireReplacementRoom(await store.countReplacements(tx, agent.agent_id, since))
+    requireReplacementRoom(await store.countReplacements(tx, agent.agent_id, replacementsSince(tx.now)))
     await fence(
       context,
       tx,

@@ -66,10 +66,13 @@ function aliveSeconds({ mode, intervalSeconds }: Pick<Liveness, 'mode' | 'interv
   return 2 * intervalSeconds + limits.sessionAliveScheduleMargin
 }
 
-/** @throws rate_limited */
+/** Too many replacements: the owner learns of it, beside the caller. */
+export class ReplacementRefused extends Fault {}
+
+/** @throws ReplacementRefused, which is `rate_limited` */
 export function requireReplacementRoom(recent: number): void {
   if (recent < limits.sessionReplacements) return
-  throw new Fault('rate_limited', {
+  throw new ReplacementRefused('rate_limited', {
     message: `This agent's session was replaced ${recent} times in ten minutes; two instances seem to compete.`,
     retryAfterMs: limits.sessionReplacementWindowSeconds * 1000,
   })

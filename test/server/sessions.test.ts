@@ -191,6 +191,12 @@ describe('two instances of one agent', () => {
     expect([refused.status, errorOf(refused)]).toEqual([429, 'rate_limited'])
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
     expect((refused.json as { retry_after_ms: number }).retry_after_ms).toBeGreaterThan(0)
+    // Whoever goes on trying tells the owner no more than once.
+    expect((await start(ada, randomUUID())).status).toBe(429)
+    const { audit } = await own.owner.ok<{ audit: object[] }>({
+      target: `/api/admin/projects/${ada.enrolled.project.id}/audit?kind=session.replacement_refused`,
+    })
+    expect(audit).toMatchObject([{ actor: { id: ada.id }, subject: { type: 'agent', id: ada.id } }])
     expect(await isIn(ada, last)).toBe('ok')
 
     clock.advance(600)

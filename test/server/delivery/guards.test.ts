@@ -53,12 +53,30 @@ describe('the budget of a conversation', () => {
     expect((await say(ada, conversation, ben.id)).status).toBe(429)
     own.clock.advance(10)
     expect((await say(ada, conversation, ben.id)).status).toBe(200)
-    const audited = lookUp(
-      own,
-      "SELECT count(*) FROM audit WHERE kind = 'conversation.guard_tripped' AND subject_id = ?",
-      conversation,
-    )
-    expect(audited).toBe(2)
+    await own.close()
+  })
+
+  test('is recorded once a sender and window, however often the loop is refused', async () => {
+    const own = await startBridge()
+    const { ada, ben, conversation } = await pair({ message_budget: 1 }, own)
+    const trippedBy = (agent: TestAgent) =>
+      lookUp(
+        own,
+        "SELECT count(*) FROM audit WHERE kind = 'conversation.guard_tripped' AND subject_id = ? AND actor_id = ?",
+        conversation,
+        agent.id,
+      )
+    await ada.send(conversation, ben.id, 'one')
+    for (let n = 0; n < 3; n += 1) expect((await say(ada, conversation, ben.id)).status).toBe(429)
+    expect([trippedBy(ada), trippedBy(ben)]).toEqual([1, 0])
+    await ben.send(conversation, ada.id, 'one')
+    for (let n = 0; n < 3; n += 1) expect((await say(ben, conversation, ada.id)).status).toBe(429)
+    expect([trippedBy(ada), trippedBy(ben)]).toEqual([1, 1])
+    // Another window, another record.
+    own.clock.advance(601)
+    await ada.send(conversation, ben.id, 'two')
+    for (let n = 0; n < 2; n += 1) expect((await say(ada, conversation, ben.id)).status).toBe(429)
+    expect([trippedBy(ada), trippedBy(ben)]).toEqual([2, 1])
     await own.close()
   })
 
