@@ -118,7 +118,7 @@ const [cli, client, ...others] = await Promise.all([
     plugins: [contractAsValues(root), boundary, outside],
   }),
   bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),
-  bundle('helper.cjs', { ...quick, entryPoints: ['helper/main.ts'] }),
+  bundle('helper.cjs', { ...quick, minify: true, entryPoints: ['helper/main.ts'] }),
   bundle('bridge.cjs', launcher),
   bundle('sdk/index.js', { ...library, format: 'esm' }),
   bundle('sdk/index.cjs', { ...library, format: 'cjs' }),

@@ -9,7 +9,7 @@
  * Spec §4.5, §7, §8.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import net, { type AddressInfo, type Socket } from 'node:net'
 import { type HelperErrorCode, helperErrors } from '../sdk/contract/helper/errors.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import { platformCode, Refusal } from '../sdk/parts/refusal.ts'
@@ -78,9 +78,14 @@ export class Listener {
         const isTaken = platformCode(cause) === 'EADDRINUSE'
         reject(new StartFailure(isTaken ? 'port_in_use' : 'port_refused', { cause }))
       })
-      this.#server.listen({ host, port, exclusive: true }, () =>
-        resolve((this.#server.address() as AddressInfo).port),
-      )
+      this.#server.once('listening', () => resolve((this.#server.address() as AddressInfo).port))
+      try {
+        if (net.BoundSocket === undefined) this.#server.listen({ host, port, exclusive: true })
+        // A name is looked up even when it is an address, which takes longer than all else of a start.
+        else this.#server.listen(new net.BoundSocket({ host, port }))
+      } catch (error) {
+        this.#server.emit('error', error)
+      }
     })
   }
 

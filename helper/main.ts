@@ -6,6 +6,7 @@
  *
  * Spec §2, Helper readiness line; §4.5; §7.
  */
+import { writeSync } from 'node:fs'
 import type { ReadinessLine } from '../sdk/contract/helper/endpoints.ts'
 import type { StartErrorCode } from '../sdk/contract/helper/errors.ts'
 import { Folder } from '../sdk/parts/folder.ts'
@@ -41,7 +42,7 @@ const systemClock: Clock = { now: () => new Date(), elapsed: () => performance.n
 
 /** @throws StartFailure */
 export async function startHelper(options: HelperOptions, tuning: HelperTuning = {}): Promise<RunningHelper> {
-  const file = await readManifest(options.manifest)
+  const file = readManifest(options.manifest)
   const { manifest } = file
   if (manifest.size > options.maxBytes) throw new StartFailure('file_too_large')
   const closing: (() => unknown)[] = []
@@ -109,12 +110,21 @@ export async function runHelper(args: readonly string[]): Promise<void> {
   try {
     const helper = await startHelper(readOptions(args))
     for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => void helper.stop())
-    // Nobody can know the port when nobody reads the line.
-    process.stdout.once('error', () => void helper.stop())
-    process.stdout.write(`${JSON.stringify(helper.readiness)}\n`)
+    if (!isPrinted(`${JSON.stringify(helper.readiness)}\n`)) await helper.stop()
     await helper.ended
   } catch (error) {
     fail(error)
+  }
+}
+
+/** Straight to the descriptor: a stream for one line costs more than all else of the start. */
+function isPrinted(line: string): boolean {
+  try {
+    writeSync(1, line)
+    return true
+  } catch {
+    // Nobody reads the line, so nobody can know the port.
+    return false
   }
 }
 
@@ -124,6 +134,6 @@ export const startErrorOf = (error: unknown): StartErrorCode =>
 /** "Helper startup failures print only fixed error codes." */
 function fail(error: unknown): never {
   const code = startErrorOf(error)
-  process.stderr.write(`${JSON.stringify({ error: code })}\n`)
+  writeSync(2, `${JSON.stringify({ error: code })}\n`)
   process.exit(code === 'invalid_options' ? 2 : 1)
 }

@@ -1,13 +1,14 @@
 /**
  * The manifest: "a protected local JSON file".
  *
- * Protected: a regular file of this user under one name, which nobody else may write. Reading it follows no link.
+ * Protected: a regular file of this user under one name, which nobody else may write. Reading it follows no link. It is
+ * read synchronously, before anybody can wait for an answer: that is quicker than handing each step to another thread.
  *
  * Spec §2, Transfer manifest.
  */
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import { type Manifest, parseManifest } from '../sdk/contract/helper/manifest.ts'
 import { StartFailure } from './start-failure.ts'
@@ -20,51 +21,45 @@ export interface ManifestFile {
 }
 
 /** @throws StartFailure `manifest_unreadable`, `manifest_too_large`, `manifest_invalid` */
-export async function readManifest(path: string): Promise<ManifestFile> {
-  const bytes = await readProtected(path)
-  const manifest = parseManifest(decode(bytes))
+export function readManifest(path: string): ManifestFile {
+  const bytes = readProtected(path)
+  if (!isUtf8(bytes)) throw new StartFailure('manifest_invalid')
+  const manifest = parseManifest(bytes.toString('utf8'))
   if ('fault' in manifest) throw new StartFailure('manifest_invalid')
   return { manifest, digest: createHash('sha256').update(bytes).digest('hex'), size: bytes.length }
 }
 
-async function readProtected(path: string): Promise<Buffer> {
+function readProtected(path: string): Buffer {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants
-  let file: FileHandle | undefined
+  let file: number | undefined
   try {
-    file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-    await requireProtected(file)
-    return await readAtMost(file, transferLimits.manifestBytes)
+    file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    return readAtMost(file, protectedSize(file))
   } catch (cause) {
     throw cause instanceof StartFailure ? cause : new StartFailure('manifest_unreadable', { cause })
   } finally {
-    await file?.close()
+    if (file !== undefined) closeSync(file)
   }
 }
 
-async function requireProtected(file: FileHandle): Promise<void> {
-  const stats = await file.stat()
+/** @throws StartFailure unless it is protected. */
+function protectedSize(file: number): number {
+  const stats = fstatSync(file)
   const isMine = process.geteuid === undefined || stats.uid === process.geteuid()
   const isOpenToOthers = process.platform !== 'win32' && (stats.mode & 0o002) !== 0
   if (!stats.isFile() || !isMine || isOpenToOthers || stats.nlink !== 1) {
     throw new StartFailure('manifest_unreadable')
   }
+  return stats.size
 }
 
-async function readAtMost(file: FileHandle, max: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(max + 1)
+function readAtMost(file: number, size: number): Buffer {
+  const max = transferLimits.manifestBytes
+  if (size > max) throw new StartFailure('manifest_too_large')
+  const buffer = Buffer.alloc(size)
   let length = 0
-  for (;;) {
-    const { bytesRead } = await file.read(buffer, length, buffer.length - length, length)
-    length += bytesRead
-    if (length > max) throw new StartFailure('manifest_too_large')
-    if (bytesRead === 0) return buffer.subarray(0, length)
+  for (let count = -1; count !== 0 && length < size; length += count) {
+    count = readSync(file, buffer, length, size - length, length)
   }
-}
-
-function decode(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch (cause) {
-    throw new StartFailure('manifest_invalid', { cause })
-  }
+  return buffer.subarray(0, length)
 }

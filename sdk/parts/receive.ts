@@ -95,7 +95,8 @@ class Receiving {
     }
     this.#hash.update(chunk)
     this.#options.onBytes?.(chunk.length)
-    if (this.#options.into !== undefined) this.#gather(chunk)
+    if (this.#options.into === undefined) release(chunk)
+    else this.#gather(chunk)
   }
 
   #gather(chunk: Uint8Array): void {
@@ -135,6 +136,7 @@ class Receiving {
     this.#writing = writeAll(into.file, stretch, position).then(
       () => {
         this.#writing = undefined
+        stretch.forEach(release)
         if (this.#isOver) return
         if (this.#gatheredBytes >= stretchBytes) this.#write()
         this.#body.resume()
@@ -185,4 +187,13 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[], position: number
     rest = rest.subarray(written)
     at += written
   }
+}
+
+/**
+ * Gives the memory of a chunk back at once. The parser makes a new buffer for each; the collector sees only small objects
+ * and lets dozens of MiB of them pile up.
+ */
+function release({ buffer, byteLength }: Uint8Array): void {
+  // A view into something larger may have neighbours that are still in use.
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
