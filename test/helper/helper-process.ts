@@ -1,6 +1,7 @@
 /** `bridge helper` as a process of its own, as it is published; ended by its id. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { ReadinessLine } from '../../sdk/contract/helper/endpoints.ts'
 import { program } from '../support/program.ts'
@@ -32,7 +33,12 @@ export async function spawnHelper(
   const [command = process.execPath, ...before] = [...(options.under ?? []), process.execPath]
   const child = spawn(command, [...before, program, 'helper', ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, SERVICE_TRANSFER_TOKEN: token },
+    // One thread for files, so that the calls of a traced helper can be counted.
+    env: {
+      PATH: process.env.PATH,
+      SERVICE_TRANSFER_TOKEN: token,
+      ...(options.under && { UV_THREADPOOL_SIZE: '1' }),
+    },
     ...(options.uid !== undefined && { uid: options.uid, gid: options.uid }),
   })
   const said = { out: '', err: '' }
@@ -53,8 +59,19 @@ export async function spawnHelper(
     said,
     ended,
     kill: (signal = 'SIGKILL') => {
-      child.kill(signal)
+      if (options.under === undefined) child.kill(signal)
+      else killChildOf(child.pid, signal)
       return ended
     },
+  }
+}
+
+/** The helper under another program: that one ends with it. */
+function killChildOf(pid: number | undefined, signal: NodeJS.Signals): void {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+    if (children !== '') process.kill(Number(children.split(' ')[0]), signal)
+  } catch {
+    // It has ended already.
   }
 }

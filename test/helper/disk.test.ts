@@ -1,0 +1,88 @@
+/** A full disk, on a small file system of its own; only root may mount one. */
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { manifestOf, Place } from './files.ts'
+import { readAnswer, request } from './raw-client.ts'
+import { start } from './test-helper.ts'
+
+const disk = mkdtempSync(join(tmpdir(), 'helper-disk-'))
+const canMount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk]).status === 0
+afterAll(() => {
+  if (canMount) spawnSync('umount', [disk])
+  rmSync(disk, { recursive: true })
+})
+
+const MiB = 1024 * 1024
+const free = (): number => statfsSync(disk).bavail * statfsSync(disk).bsize
+
+/** A place whose root lies on the small disk. */
+function placeOnDisk(): Place {
+  const place = new Place()
+  const root = join(disk, 'root')
+  rmSync(root, { recursive: true, force: true })
+  mkdirSync(root)
+  return Object.assign(place, { root })
+}
+
+test.skipIf(!canMount)('free space is checked before a byte is written, for the whole file', async () => {
+  const place = placeOnDisk()
+  const bytes = randomBytes(5 * MiB)
+  const helper = await start(place, manifestOf(bytes, { mode: 'upload', partSize: MiB }), bytes)
+  const before = free()
+  const refused = await helper.put(0)
+  expect([refused.status, refused.error]).toEqual([413, 'insufficient_space'])
+  expect(free()).toBe(before)
+  await helper.close()
+})
+
+test.skipIf(!canMount)(
+  'a disk that fills up while parts arrive refuses, keeps what is committed, and goes on when there is room',
+  async () => {
+    const place = placeOnDisk()
+    const bytes = randomBytes(3 * MiB)
+    const helper = await start(place, manifestOf(bytes, { mode: 'upload', partSize: MiB }), bytes)
+    expect((await helper.put(0)).status).toBe(200)
+    const ballast = join(disk, 'ballast')
+    writeFileSync(ballast, randomBytes(free() - MiB / 2))
+    const refused = await helper.put(1)
+    expect([refused.status, refused.error]).toEqual([413, 'insufficient_space'])
+    expect((await helper.status()).committed_parts).toEqual([0])
+    expect((await helper.finalize()).error).toBe('parts_missing')
+    rmSync(ballast)
+    for (const index of [1, 2]) expect((await helper.put(index)).status).toBe(200)
+    expect((await helper.finalize()).status).toBe(200)
+    expect(readFileSync(place.inRoot('payload.bin')).equals(bytes)).toBe(true)
+    await helper.close()
+  },
+)
+
+test.skipIf(!canMount)(
+  'a disk that is full in the middle of a part ends in the same code, and no file',
+  async () => {
+    const place = placeOnDisk()
+    const bytes = randomBytes(3 * MiB)
+    const manifest = manifestOf(bytes, { mode: 'upload', partSize: 3 * MiB })
+    const helper = await start(place, manifest, bytes)
+    // The check passes; then somebody else takes the room while the part arrives.
+    const socket = connect(helper.port, '127.0.0.1')
+    socket.on('error', () => {})
+    const call = request({ method: 'PUT', target: '/v1/parts/0', token: helper.token, body: bytes })
+    socket.write(call.subarray(0, 300_000))
+    await once(socket, 'connect')
+    await expect.poll(() => existsSync(place.inRoot(`.bridge-${manifest.transfer_id}.staged`))).toBe(true)
+    writeFileSync(join(disk, 'ballast'), randomBytes(free() - MiB))
+    socket.write(call.subarray(300_000))
+    const refused = await readAnswer(socket)
+    expect([refused.status, refused.error]).toEqual([413, 'insufficient_space'])
+    rmSync(join(disk, 'ballast'))
+    expect((await helper.put(0)).status).toBe(200)
+    expect((await helper.finalize()).status).toBe(200)
+    await helper.close()
+  },
+)

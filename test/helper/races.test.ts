@@ -1,0 +1,100 @@
+/**
+ * Names that change under the helper while it works: nothing outside the root is read or written, nothing wrong is served.
+ *
+ * BRIDGE_RACES=100000 swaps so often.
+ */
+import { randomBytes } from 'node:crypto'
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Folder } from '../../sdk/parts/folder.ts'
+import { Place } from './files.ts'
+import { startWith } from './test-helper.ts'
+
+const swaps = Number(process.env.BRIDGE_RACES ?? 500)
+
+test(`${swaps} swaps of a name: what is read is the file inside or a refusal`, {
+  timeout: 60_000 + swaps * 2,
+}, async () => {
+  const place = new Place()
+  const secret = join(place.folder, 'secret')
+  writeFileSync(secret, 'outside')
+  const folder = await Folder.open(place.root)
+  const name = place.inRoot('payload.bin')
+  const swap = [
+    () => writeFileSync(`${name}.new`, 'inside'),
+    () => symlinkSync(secret, `${name}.new`),
+    () => linkSync(secret, `${name}.new`),
+    () => mkdirSync(`${name}.new`),
+  ]
+  let reads = 0
+  let refusals = 0
+  const wrong: string[] = []
+  for (let round = 0; round < swaps; round += 1) {
+    const looking = folder.find('payload.bin', round % 2 === 0 ? 'read' : 'write').then(
+      async (file) => {
+        if (file === undefined) return
+        const text = await file.readFile('utf8')
+        if (text !== 'inside' && text !== '') wrong.push(text)
+        reads += 1
+        await file.close()
+      },
+      () => {
+        refusals += 1
+      },
+    )
+    rmSync(`${name}.new`, { recursive: true, force: true })
+    swap[round % swap.length]?.()
+    rmSync(name, { recursive: true, force: true })
+    renameSync(`${name}.new`, name)
+    await looking
+  }
+  expect(wrong).toEqual([])
+  expect(reads).toBeGreaterThan(0)
+  expect(refusals).toBeGreaterThan(0)
+  expect(readFileSync(secret, 'utf8')).toBe('outside')
+  await folder.close()
+  place.remove()
+})
+
+test('the root swapped for another folder while names are made: all of them lie in the root that was opened', async () => {
+  const place = new Place()
+  const folder = await Folder.open(place.root)
+  const away = join(place.folder, 'away')
+  const evil = join(place.folder, 'evil')
+  mkdirSync(evil)
+  for (let round = 0; round < Math.min(swaps, 2000); round += 1) {
+    renameSync(place.root, away)
+    renameSync(evil, place.root)
+    const file = await folder.create('made')
+    await file.close()
+    expect(folder.link('made', 'linked')).toBe(true)
+    expect(readdirSync(place.root)).toEqual([])
+    renameSync(place.root, evil)
+    renameSync(away, place.root)
+    unlinkSync(place.inRoot('made'))
+    unlinkSync(place.inRoot('linked'))
+  }
+  await folder.close()
+  place.remove()
+})
+
+test('two finalizes at once: one runs, the other is told so or finds it done', async () => {
+  const helper = await startWith(randomBytes(20_000_000), { mode: 'upload', partSize: 10_000_000 })
+  for (const index of [0, 1]) expect((await helper.put(index)).status).toBe(200)
+  const answers = await Promise.all([helper.finalize(), helper.finalize(), helper.put(0)])
+  const said = answers.map(({ status, error }) => error ?? status).sort()
+  expect(said).toEqual([200, 'transfer_busy', 'transfer_busy'])
+  expect((await helper.finalize()).status).toBe(200)
+  await helper.close()
+})
