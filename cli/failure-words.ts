@@ -43,6 +43,10 @@ const refusals: Partial<Record<RefusalCode, (error: BridgeError) => string>> = {
       ? spoken(reason)
       : `too many requests; wait ${exactDuration(Math.max(1, Math.ceil(ms / 1000)))}`,
   capacity_reached: ({ details }) => `the node has reached a limit${told(details.limit, ': ')}`,
+  not_found: ({ reason }) =>
+    reason.startsWith('Unknown, or')
+      ? 'there is nothing of that id, or it is not for this identity to see'
+      : spoken(reason),
   idempotency_conflict: () => 'this idempotency key was used for something else',
   device_mismatch: () => 'the identity is bound to another device',
 }

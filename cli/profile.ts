@@ -3,8 +3,8 @@
  *
  * Contract §12.
  */
-import { readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { access, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { DirectoryStore, KnownPeers, SessionStore, StoredSession } from '../sdk/index.ts'
 import type { ProfilePaths, ProfileRecord } from '../sdk/profile-files.ts'
 import * as files from '../sdk/profile-files.ts'
@@ -39,9 +39,28 @@ export async function readProfile(paths: ProfilePaths): Promise<ProfileRecord | 
 export async function requireProfile(paths: ProfilePaths, name: string): Promise<ProfileRecord> {
   const profile = await readProfile(paths)
   if (profile !== undefined) return profile
+  const others = await enrolledBeside(paths)
+  const hint = others.length === 0 ? '--profile names another' : `--profile names one of ${others.join(', ')}`
   throw new CommandFailure('authentication', `no identity in the profile ${name}`, {
-    hint: 'bridge enroll --url URL makes one; --profile names another',
+    hint: `${hint}; bridge enroll --url URL makes one`,
   })
+}
+
+const namedAtMost = 8
+
+/** The profiles of this home that have an identity. */
+async function enrolledBeside({ folder }: ProfilePaths): Promise<string[]> {
+  const names = (await readdir(dirname(folder)).catch(() => [])).filter(files.isProfileName).sort()
+  const found: string[] = []
+  for (const name of names) {
+    const there = await access(join(dirname(folder), name, 'profile.json')).then(
+      () => true,
+      () => false,
+    )
+    if (there) found.push(name)
+    if (found.length === namedAtMost) return [...found, '…']
+  }
+  return found
 }
 
 /** The new key takes its place, then the record that names it; keys that nothing names go last. */

@@ -49,13 +49,24 @@ function hintFor(code: string, command: Command): string {
   if (code === 'commander.unknownCommand') {
     return command.parent === null ? `${help} lists the commands` : `${help} lists its commands`
   }
+  if (code === 'commander.invalidArgument' && takes(command, 'message_id')) {
+    return 'bridge inbox and bridge history show the ids'
+  }
   if (code !== 'commander.excessArguments') return `${help} shows how`
-  const takesText = command.registeredArguments.some((argument) => argument.name() === 'text')
-  if (takesText) return 'put the text in quotes'
+  if (takes(command, 'text')) return `put the text in quotes: ${exampleOf(command)}`
   const readsSecret = /standard input/.test(
     [command.description(), ...command.options.map((option) => option.description)].join(' '),
   )
   return readsSecret ? `codes and passwords come on standard input; ${help} shows how` : `${help} shows how`
 }
+
+const takes = (command: Command, argument: string): boolean =>
+  command.registeredArguments.some((each) => each.name() === argument)
+
+/** `bridge send <peer> '…'` */
+const exampleOf = (command: Command): string =>
+  ['bridge', typed(command), ...command.registeredArguments.map((each) => textOr(each.name()))].join(' ')
+
+const textOr = (argument: string): string => (argument === 'text' ? "'…'" : `<${argument}>`)
 
 const typed = (command: Command): string => wordsOf(command).join(' ')

@@ -128,9 +128,12 @@ export class Directory {
   }
 
   async #peer(to: string, options: CallOptions): Promise<Peer> {
-    const peer = find(await this.peers(options), to)
+    const all = await this.peers(options)
+    const peer = find(all, to)
     if (peer !== undefined) return peer
-    throw new LocalError('peer_unknown', `no permitted peer has the name or id ${to}`)
+    const alike = all.find(({ name }) => name.toLowerCase() === to.toLowerCase())
+    const meant = alike === undefined ? '' : `; there is ${alike.name}`
+    throw new LocalError('peer_unknown', `no permitted peer has the name or id ${to}${meant}`)
   }
 
   async #addressOfPeer(peer: KnownPeer, options: CallOptions): Promise<MessageAddress> {

@@ -9,16 +9,14 @@
  * Contract §4, §12.
  */
 import { createHash } from 'node:crypto'
-import { rm, rmdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import type { BridgeError, IdentityRecord, RefusalCode } from '../../sdk/index.ts'
+import type { BridgeError, IdentityRecord } from '../../sdk/index.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { deviceOf } from '../device.ts'
 import { CommandFailure } from '../exit-codes.ts'
 import { addressHint } from '../hints.ts'
-import { readKeyFileIfThere } from '../key-file.ts'
+import { noting, pendingKey } from '../pending-key.ts'
 import { oneLine } from '../plain-text.ts'
 import { profilePaths, readProfile, writeProfile } from '../profile.ts'
 
@@ -42,6 +40,7 @@ export function enrollCommand(context: CliContext, run = enroll): Command {
 }
 
 export async function enroll(context: CliContext, options: EnrollOptions): Promise<void> {
+  const where = await whereOf(context, options)
   const code = await readCode(context)
   const code_sha256 = createHash('sha256').update(code).digest('hex')
   const paths = profilePaths(context.home, context.settings.profile)
@@ -52,67 +51,64 @@ export async function enroll(context: CliContext, options: EnrollOptions): Promi
     return
   }
   if (before !== undefined) requireReplace(before, context.settings.profile, options)
-  const { claimed, where } = await claim(context, options, code, paths.pendingKey(code_sha256))
+  const device = options.device === true ? await deviceOf(context) : undefined
+  const claimed = await claim(context, { code, where, device, keyPath: paths.pendingKey(code_sha256) })
   const { server_time: _, ...identity } = claimed
   const { uuidFrom } = await import('../../sdk/index.ts')
-  const record = { ...where, instance_id: uuidFrom(context.random), code_sha256, identity }
-  await writeProfile(paths, record)
+  const instance_id = uuidFrom(context.random)
+  await writeProfile(paths, { ...where, device: device ?? null, instance_id, code_sha256, identity })
   tell(context, claimed, where.base_url)
 }
 
-/** Claim the code with the key of an earlier try, or with a new one that is on disk first. */
-async function claim(context: CliContext, options: EnrollOptions, code: string, pendingKey: string) {
-  const sdk = await import('../../sdk/index.ts')
+interface Where {
+  readonly base_url: string
+  readonly allow_plain_http: boolean
+}
+
+/** Checked before a code is asked for. @throws LocalError */
+async function whereOf(context: CliContext, options: EnrollOptions): Promise<Where> {
+  const { parseBaseUrl } = await import('../../sdk/index.ts')
   const allowPlainHttp = options.allowPlainHttp === true
   context.address = options.url
-  const { origin, prefix } = sdk.parseBaseUrl(options.url, { allowPlainHttp })
-  const baseUrl = `${origin}${prefix}`
-  const device = options.device === true ? await deviceOf(context) : undefined
-  const { pem, isNew } = await pendingPem(pendingKey)
-  const privateKey = sdk.importPrivateKey(pem)
+  const { origin, prefix } = parseBaseUrl(options.url, { allowPlainHttp })
+  return { base_url: `${origin}${prefix}`, allow_plain_http: allowPlainHttp }
+}
+
+interface Claim {
+  readonly code: string
+  readonly where: Where
+  readonly device: string | undefined
+  readonly keyPath: string
+}
+
+/** Claim the code with the key of an earlier try, or with a new one that is on disk first. */
+async function claim(context: CliContext, { code, where, device, keyPath }: Claim) {
+  const sdk = await import('../../sdk/index.ts')
+  const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = where
+  const { pem, isNew, forget } = await pendingKey(keyPath)
+  const { fetch, mayHaveReached } = noting(await context.fetch())
   const client = { name: 'bridge', version: sdk.version }
-  const how = { client, allowPlainHttp, fetch: await context.fetch(), signal: context.signal }
+  const how = { client, allowPlainHttp, fetch, signal: context.signal }
   try {
-    const claimed = await sdk.enroll({ baseUrl, code, privateKey, device, ...how })
-    const where = { base_url: baseUrl, allow_plain_http: allowPlainHttp, device: device ?? null }
-    return { claimed, where }
+    return await sdk.enroll({ baseUrl, code, privateKey: sdk.importPrivateKey(pem), device, ...how })
   } catch (error) {
-    if (!(error instanceof sdk.BridgeError)) throw error
-    // A key of an earlier try may be the one that the node has.
-    const isUseless = isNew ? error.retry === 'never' : keyIsRefused.has(error.code)
-    if (isUseless) await forgetKey(pendingKey)
-    throw addressHint(error, options.url) === undefined ? worded(error) : error
+    const refusal = error instanceof sdk.BridgeError ? error : undefined
+    const isRefused = refusal !== undefined && (isNew ? refusal.retry === 'never' : isNoKeyOf(refusal))
+    if (isRefused || (isNew && !mayHaveReached())) await forget()
+    throw refusal === undefined ? error : worded(refusal, baseUrl)
   }
 }
 
-const keyIsRefused: ReadonlySet<RefusalCode> = new Set(['unauthenticated', 'enrollment_used'])
+/** The node has nothing of this key. Of an earlier try's key only these say so. */
+const isNoKeyOf = ({ code }: BridgeError): boolean => code === 'unauthenticated' || code === 'enrollment_used'
 
-/** Here a code is all that can be unknown. */
-function worded(cause: BridgeError): Error {
-  if (cause.code !== 'unauthenticated') return cause
+/** Here a code is all that can be unknown, if the address is right. */
+function worded(cause: BridgeError, baseUrl: string): Error {
+  if (cause.code !== 'unauthenticated' || addressHint(cause, baseUrl) !== undefined) return cause
   return new CommandFailure('authentication', 'no enrolment at this node has this code', {
     hint: 'is it the whole code, of the newest prompt, and is this the address of its node?',
     cause,
   })
-}
-
-async function pendingPem(path: string): Promise<{ readonly pem: string; readonly isNew: boolean }> {
-  const stored = await readKeyFileIfThere(path)
-  if (stored !== undefined) return { pem: stored, isNew: false }
-  const { exportPrivateKey, generateKeyPair, makePrivateFolder, writeDurably } = await import(
-    '../../sdk/index.ts'
-  )
-  const pem = exportPrivateKey(generateKeyPair().privateKey)
-  await makePrivateFolder(dirname(path))
-  await writeDurably(path, pem)
-  return { pem, isNew: true }
-}
-
-/** The key, and the folder where nothing else is in it. */
-async function forgetKey(path: string): Promise<void> {
-  await rm(path, { force: true })
-  // Not empty: a profile lives there.
-  await rmdir(dirname(path)).catch(() => {})
 }
 
 /** The code is a secret: no error repeats it. */

@@ -74,9 +74,12 @@ async function listenLocked(
     const recipient = options.exec === undefined ? shower(receiving) : runner(receiving)
     const told = options.exec === undefined && (await recipient(await leftOver(receiving)))
     if (told && options.once === true) return
-    const heard = await receive(context, agent, options, recipient)
+    const { heard, waiting } = await receive(context, agent, options, recipient)
     if (!told && !heard && options.timeout !== undefined) {
-      throw new CommandFailure('nothing_came', `nothing came within ${exactDuration(options.timeout)}`)
+      const hint = waiting === 0 ? undefined : `bridge inbox shows the ${waiting} unacknowledged`
+      throw new CommandFailure('nothing_came', `nothing came within ${exactDuration(options.timeout)}`, {
+        hint,
+      })
     }
   } finally {
     await journal.close()
@@ -97,13 +100,19 @@ async function leftOver({ context, agent, journal }: Receiving): Promise<Message
   return messages
 }
 
-/** True when something new came. */
+interface Received {
+  /** Something new came. */
+  readonly heard: boolean
+  /** How many are unacknowledged, as far as the last page told. */
+  readonly waiting: number
+}
+
 async function receive(
   context: CliContext,
   { bridge }: Agent,
   { timeout, once }: ListenOptions,
   recipient: Recipient,
-): Promise<boolean> {
+): Promise<Received> {
   const { clock, output, signal } = context
   const until = timeout === undefined ? undefined : new Date(clock().getTime() + timeout * 1000)
   const onConnection = (away: Error | undefined) =>
@@ -112,14 +121,16 @@ async function receive(
   // What a stream pushes behind the first page would wait for its redelivery; a poll is given no more than it takes.
   const transports: readonly ListenTransport[] | undefined = once === true ? ['long-poll'] : undefined
   let heard = false
+  let waiting = 0
   for await (const page of bridge.pages({ signal, until, onConnection, transports })) {
     heard = (await recipient(page.messages)) || heard
-    if (heard && once === true) return true
+    waiting = page.waiting ?? waiting
+    if (heard && once === true) return { heard, waiting }
     tell(page)
   }
   if (until === undefined || clock() < until)
     output.note('ended: the project limits how long to listen without news')
-  return heard
+  return { heard, waiting }
 }
 
 /**

@@ -196,6 +196,7 @@ test('the lock is one process’s, and free as soon as that dies, however it die
     lock?.release()
   }
   expect(await readdir(home)).toEqual(['listen.lock'])
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
 })
 
 test('a lock that cannot be made is no lock that somebody holds', async () => {

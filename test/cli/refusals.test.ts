@@ -39,7 +39,7 @@ test('without a profile there is nobody to be', async () => {
     code: 5,
     stdout: '',
     stderr:
-      'bridge: no identity in the profile nobody\nhint: bridge enroll --url URL makes one; --profile names another\n',
+      'bridge: no identity in the profile nobody\nhint: --profile names one of cleo-1; bridge enroll --url URL makes one\n',
   })
 })
 
@@ -283,6 +283,23 @@ test('an enrolment whose answer was lost is claimed by the same command again', 
     stdout: found.stdout,
     stderr: 'this code has made this profile already\n',
   })
+})
+
+test.each([
+  [
+    'https at a port without TLS',
+    () => bridge.url.replace('http:', 'https:'),
+    9,
+    'does this port speak plain http? its address',
+  ],
+  ['a path', () => `${bridge.url}/setup`, 3, 'the address has the path /setup; most nodes are at http://127'],
+  ['nobody there', () => 'http://127.0.0.1:1', 9, 'is the node running, and is this its address?'],
+  ['no scheme', () => '127.0.0.1:8484', 2, 'an address is scheme, host and port: http://127.0.0.1:8484'],
+])('an enrolment at an address with %s says so, and leaves nothing', async (_what, url, exit, hint) => {
+  const { code, stderr } = await enrol(home, 'fresh', url(), 'a-code-that-nobody-issued-0123')
+  expect(code).toBe(exit)
+  expect(stderr).toContain(`\nhint: ${hint}`)
+  expect(await readdir(home.path())).toEqual([cleo.name])
 })
 
 test('a code is used once: another machine is refused, and its tries leave no identity', async () => {

@@ -82,12 +82,12 @@ test.each([
   ],
   [['peers', '--loud'], "bridge: unknown option '--loud'\nhint: bridge peers --help shows how\n"],
   [['peers', 'ben'], "bridge: too many arguments for 'peers': it takes none\nhint: bridge peers --help"],
-  [['send', 'ben', 'two', 'words'], 'it takes at most 2\nhint: put the text in quotes\n'],
+  [['send', 'ben', 'two', 'words'], 'it takes at most 2\nhint: put the text in quotes: bridge send <peer>'],
   [['send', '--tpye', 'note', 'ben', 'hi'], "unknown option '--tpye'\nhint: did you mean --type?\n"],
   [['send'], "bridge: missing required argument 'peer'\nhint: bridge send --help shows how\n"],
   [['send', 'ben', 'hi', '--type', 'task'], 'It must be one of question, answer, note, result, status.'],
   [['send', 'ben', 'hi', '--key', 'short'], 'It must be 8 to 128'],
-  [['ack', 'all'], 'It must be an id (a UUID).'],
+  [['ack', 'all'], 'It must be an id (a UUID).\nhint: bridge inbox and bridge history show the ids\n'],
   [['listen', '--timeout', 'soon'], 'It must be a duration like 90'],
   [['history', 'ben', '--limit', '101'], 'It must be a whole number from 1 to 100.'],
   [['enroll'], "required option '--url <url>' not specified"],
@@ -133,7 +133,7 @@ test('with --json what goes wrong is one JSON line on standard error', async () 
   expect(JSON.parse(stderr)).toEqual({
     error: 'usage',
     message: "too many arguments for 'send': it takes at most 2",
-    hint: 'put the text in quotes',
+    hint: "put the text in quotes: bridge send <peer> '…'",
     exit_code: 2,
   })
   expect((await runHere(['--json', 'peers'])).stderr).toMatch(
