@@ -72,7 +72,11 @@ test.each([
     // Meanwhile one of them is seen and acknowledged elsewhere.
     await dan.bridge('ack', ids[1] ?? '')
     expect(bodies((await dan.bridge(...listenOnce)).stdout)).toEqual(['three'])
-    expect(await dan.bridge('listen', '--timeout', '1')).toMatchObject({ code: 4, stdout: '' })
+    expect(await dan.bridge('listen', '--once', '--timeout', '1')).toMatchObject({
+      code: 4,
+      stdout: '',
+      stderr: 'bridge: nothing came within 1 second\nhint: bridge inbox shows the 2 unacknowledged\n',
+    })
   },
 )
 
