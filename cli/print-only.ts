@@ -26,6 +26,7 @@ export const printOnly: ReadonlySet<string> = new Set([
   'admin audit',
   'admin status',
   'admin watch',
+  'admin telemetry',
   'admin conversations',
   'admin project list',
   'admin administrator list',

@@ -61,6 +61,7 @@ export type { Project, ProjectInput, ProjectPolicy, ProjectState } from './contr
 export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection, ConnectionModeSet, ContactSchedule } from './contract/presence.ts'
+export type { HostSample, HostSampleInput, HostSampleList } from './contract/telemetry.ts'
 export type { Flushed } from './courier.ts'
 export { type ListenTransport, listenTransports } from './delivery/choice.ts'
 export type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'
@@ -112,6 +113,7 @@ export {
   type KeyPair,
   publicKeyOf,
 } from './signing/keys.ts'
+export { type ReportOptions, reportHost } from './telemetry.ts'
 export { type Downloaded, downloadFile } from './transfers/download.ts'
 export {
   type FileHome,

@@ -27,6 +27,7 @@ import { OwnerRecipientKeys } from './resources/owner/recipient-keys.ts'
 import { OwnerSignIn } from './resources/owner/sign-in.ts'
 import { OwnerTakeovers } from './resources/owner/takeovers.ts'
 import { OwnerTasks } from './resources/owner/tasks.ts'
+import { OwnerTelemetry } from './resources/owner/telemetry.ts'
 import { OwnerTransfers } from './resources/owner/transfers.ts'
 import { type Address, parseBaseUrl } from './transport/address.ts'
 import { LocalError } from './transport/failures.ts'
@@ -83,6 +84,7 @@ export class Owner {
   readonly messages: OwnerMessages
   readonly conversations: OwnerConversations
   readonly audit: OwnerAudit
+  readonly telemetry: OwnerTelemetry
   readonly tasks: OwnerTasks
   readonly transfers: OwnerTransfers
   /** As the node answered at sign-in; undefined after {@link Owner.resume}, where `signIn.current()` asks. */
@@ -106,6 +108,7 @@ export class Owner {
     this.messages = new OwnerMessages(call)
     this.conversations = new OwnerConversations(call)
     this.audit = new OwnerAudit(call)
+    this.telemetry = new OwnerTelemetry(call)
     this.tasks = new OwnerTasks(call)
     this.transfers = new OwnerTransfers(call)
   }

@@ -37,6 +37,7 @@ import { sessionOwnerRoutes, sessionRoutes } from './sessions/routes.ts'
 import { snapshotOwnerRoutes } from './snapshots/owner-routes.ts'
 import { taskOwnerRoutes } from './tasks/owner-routes.ts'
 import { taskRoutes } from './tasks/routes.ts'
+import { telemetryRoutes } from './telemetry/routes.ts'
 import { transferOwnerRoutes } from './transfers/owner-routes.ts'
 
 const maxHeaderBytes = 16 * 1024
@@ -146,6 +147,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     taskOwnerRoutes(api, context)
     snapshotOwnerRoutes(api, context)
     transferOwnerRoutes(api, context)
+    telemetryRoutes(api, context)
   })
 }
 

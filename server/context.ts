@@ -1,5 +1,6 @@
 /** What an action may reach. Built once by `app.ts`; time and randomness come from here and from nowhere else. */
 import type { FastifyBaseLogger } from 'fastify'
+import type { HostSampleInput } from '../sdk/contract/telemetry.ts'
 import type { Config } from './config.ts'
 import type { Commits } from './database/commits.ts'
 import type { Reader } from './database/reader.ts'
@@ -54,4 +55,6 @@ export interface Context {
   readonly signInDelays: SignInDelays
   readonly passwords: Passwords
   readonly ownerWaits: OwnerWaits
+  /** The latest sample of this host's load. */
+  readonly ownHost: () => HostSampleInput
 }

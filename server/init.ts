@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { migrate } from './database/migrate.ts'
 import { migrations } from './database/migrations/index.ts'
 import { openDatabase } from './database/open.ts'
+import type { Writer } from './database/transaction.ts'
 import { maintainStore } from './maintain.ts'
 import type { CycleReport } from './maintenance/cycle.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
@@ -17,6 +18,7 @@ import {
   readServerId,
   writeSecretFile,
 } from './store-files.ts'
+import { makeTelemetryToken } from './telemetry/token.ts'
 
 export interface Initialised {
   readonly serverId: string
@@ -58,8 +60,17 @@ export const maintain = (config: Pick<Config, 'data'>, stopping: AbortSignal): P
     stopping,
   )
 
-async function issueLink(config: Config, kind: 'setup' | 'sign_in'): Promise<string> {
-  // A link that could not be stored is refused by the write itself; nothing else of this store is used.
+const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =>
+  withStore(config, async (maker) => linkUrl(originOf(config), kind, await makeLinkToken(maker, kind)))
+
+/** A new token with which hosts report their load; the one before is good no more. @throws NotInitialised */
+export const issueTelemetryToken = (config: Config): Promise<string> => withStore(config, makeTelemetryToken)
+
+async function withStore<T>(
+  config: Config,
+  act: (maker: { readonly write: Writer['write']; readonly random: (bytes: number) => Buffer }) => Promise<T>,
+): Promise<T> {
+  // What could not be stored is refused by the write itself; nothing else of this store is used.
   const note = () => {}
   const store = openStore({
     data: config.data,
@@ -70,8 +81,7 @@ async function issueLink(config: Config, kind: 'setup' | 'sign_in'): Promise<str
     onEffectError: note,
   })
   try {
-    const token = await makeLinkToken({ write: store.writer.write, random: randomBytes }, kind)
-    return linkUrl(originOf(config), kind, token)
+    return await act({ write: store.writer.write, random: randomBytes })
   } finally {
     await store.close()
   }

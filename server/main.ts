@@ -13,6 +13,7 @@ export {
   initServer,
   issueOwnerLink,
   issueSetupLink,
+  issueTelemetryToken,
   maintain,
   readAddress,
 } from './init.ts'

@@ -18,6 +18,7 @@ import type { CallerOf } from './identity/callers.ts'
 import { proveOwner } from './identity/owner.ts'
 import { requireIdempotencyKey } from './identity/raw-headers.ts'
 import { Answer, type Keyed, keyedRequest } from './once.ts'
+import { proveTelemetry } from './telemetry/token.ts'
 
 export interface Call<E extends EndpointSpec> {
   readonly params: ParamsOf<E>
@@ -95,6 +96,7 @@ async function before(context: Context, entry: EndpointSpec, request: FastifyReq
   if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
     return proveRequestHead(context, request)
   if (entry.idempotent) requireIdempotencyKey(raw.rawHeaders)
+  if (entry.caller === 'telemetry') await proveTelemetry(context, request)
   if (entry.caller === 'owner') await proveOwner(context, request, entry)
 }
 

@@ -37,6 +37,7 @@ import { startRemovals } from './projects/removal.ts'
 import { openStore, type Store } from './store.ts'
 import { addressPath } from './store-files.ts'
 import { type LeaseClock, openLeaseClock } from './tasks/lease-clock.ts'
+import { watchOwnHost } from './telemetry/own-host.ts'
 
 export interface RunningServer {
   readonly url: string
@@ -168,6 +169,7 @@ function createContext({
     signInDelays: createSignInDelays(monotonicMs),
     passwords,
     ownerWaits: createOwnerWaits(),
+    ownHost: watchOwnHost(clock, stopping),
   }
 }
 

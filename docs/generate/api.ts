@@ -28,6 +28,7 @@ const callers: Record<Caller, string> = {
   'agent-without-session': 'an agent',
   owner: 'a signed-in owner',
   'owner-signing-in': 'a person who signs in',
+  telemetry: 'a host that reports its load',
   public: 'anybody',
 }
 
@@ -78,6 +79,7 @@ function commonCodes(): string[][] {
     ['every agent endpoint with a session', beyond('agent', 'agent-without-session')],
     ['every owner endpoint behind a sign-in', beyond('owner', 'public')],
     ['every way to sign in', beyond('owner-signing-in', 'public')],
+    ['every report of a host', beyond('telemetry', 'public')],
   ]
 }
 
@@ -88,6 +90,7 @@ const sentBy: Record<Caller, string> = {
   'agent-without-session': signed,
   owner: `the session cookie; with a POST also ${code(headers.origin)}`,
   'owner-signing-in': code(headers.origin),
+  telemetry: `${code(headers.authorization)} with ${code('Bearer')} and the telemetry token`,
   public: 'nothing',
 }
 

@@ -74,12 +74,13 @@ const row = (name: ErrorCode): string[] => {
 }
 
 const groups: readonly (readonly [words: string, callers: readonly Caller[]])[] = [
-  ['every endpoint', ['agent', 'agent-without-session', 'owner', 'owner-signing-in', 'public']],
+  ['every endpoint', ['agent', 'agent-without-session', 'owner', 'owner-signing-in', 'telemetry', 'public']],
   ['every agent endpoint', ['agent', 'agent-without-session']],
   ['every agent endpoint with a session', ['agent']],
   ['every owner endpoint', ['owner', 'owner-signing-in']],
   ['every owner endpoint behind a sign-in', ['owner']],
   ['every way to sign in', ['owner-signing-in']],
+  ['every report of a host', ['telemetry']],
 ]
 
 /** Codes of a caller that only some of its endpoints can answer. */

@@ -79,6 +79,9 @@ const limitWords: Record<keyof typeof limits, string> = {
   ownerFreshSeconds: 'seconds in which a sign-in or confirmation is fresh',
   ownerSessionsPerUser: 'sign-ins of one person at once',
   ownerWaitsPerSession: 'open waits of one sign-in',
+  telemetryHosts: 'hosts that report their load',
+  telemetryHostDays: 'days after which a host that is silent is forgotten',
+  telemetryStaleSeconds: 'seconds after which a sample of a host is stale',
   retentionDays: 'days that an acknowledged message is kept',
   auditDays: 'days that an audit record is kept',
 }

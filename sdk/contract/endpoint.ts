@@ -13,9 +13,10 @@ import type { ErrorCode } from './errors.ts'
  * - `agent-without-session`: a signed request before there is a session.
  * - `owner`: an administrator's session; every POST carries the portal's Origin.
  * - `owner-signing-in`: the portal's Origin, but no session yet.
+ * - `telemetry`: who holds the telemetry token, as `Authorization: Bearer …`.
  * - `public`: anybody.
  */
-export type Caller = 'agent' | 'agent-without-session' | 'owner' | 'owner-signing-in' | 'public'
+export type Caller = 'agent' | 'agent-without-session' | 'owner' | 'owner-signing-in' | 'telemetry' | 'public'
 
 export const scopes = ['messages', 'tasks', 'transfers'] as const
 export type ScopeNoun = (typeof scopes)[number]
@@ -96,5 +97,6 @@ export const callerErrors: Record<Caller, readonly ErrorCode[]> = {
     'rate_limited',
   ],
   'owner-signing-in': [...everyone, 'origin_mismatch', 'rate_limited'],
+  telemetry: [...everyone, 'unauthenticated', 'rate_limited'],
   public: everyone,
 }

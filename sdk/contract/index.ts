@@ -47,6 +47,7 @@ import { snapshots } from './owner/snapshot.ts'
 import { tasks as ownerTasks } from './owner/tasks.ts'
 import { transfers as ownerTransfers } from './owner/transfers.ts'
 import { connectionMode } from './presence.ts'
+import { ownerTelemetry, telemetry } from './telemetry.ts'
 
 export const contract = {
   health,
@@ -63,6 +64,7 @@ export const contract = {
   acknowledgements,
   streams,
   tasks,
+  telemetry,
   owner: {
     signIn,
     administrators,
@@ -80,6 +82,7 @@ export const contract = {
     tasks: ownerTasks,
     snapshots,
     transfers: ownerTransfers,
+    telemetry: ownerTelemetry,
   },
 } as const
 

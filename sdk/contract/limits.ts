@@ -90,6 +90,10 @@ export const limits = {
   ownerSessionsPerUser: 10,
   ownerWaitsPerSession: 10,
 
+  telemetryHosts: 1000,
+  telemetryHostDays: 30,
+  telemetryStaleSeconds: 90,
+
   retentionDays: 90,
   auditDays: 365,
 } as const

@@ -294,6 +294,21 @@ export interface LeaseClockRow {
   offset_ms: number
 }
 
+export interface TelemetryTokenRow {
+  one: 1
+  token_sha256: Buffer
+  created_at: string
+}
+
+export interface TelemetryHostRow {
+  host: string
+  sampled_at: string
+  cpu_percent: number
+  memory_used_bytes: number
+  memory_total_bytes: number
+  received_at: string
+}
+
 export interface MigrationRow {
   number: number
   name: string
@@ -326,5 +341,7 @@ export interface Tables {
   maintenance: MaintenanceRow
   tasks: TaskRow
   lease_clock: LeaseClockRow
+  telemetry_token: TelemetryTokenRow
+  telemetry_hosts: TelemetryHostRow
   schema_migrations: MigrationRow
 }

@@ -37,6 +37,7 @@ export async function useOpenapi(app: FastifyInstance): Promise<void> {
             name: 'Authorization',
             description: 'AgentKey <credential_id>',
           },
+          TelemetryToken: { type: 'http', scheme: 'bearer' },
           OwnerSession: { type: 'apiKey', in: 'cookie', name: '__Host-bridge_owner' },
         },
       },
@@ -88,6 +89,7 @@ export function describeRoute(entry: EndpointSpec): FastifySchema {
 
 function securityOf(caller: Caller) {
   if (caller === 'agent' || caller === 'agent-without-session') return [{ AgentKey: [] }]
+  if (caller === 'telemetry') return [{ TelemetryToken: [] }]
   return caller === 'owner' ? [{ OwnerSession: [] }] : []
 }
 

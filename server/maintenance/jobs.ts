@@ -2,6 +2,7 @@
 import { auditRetention } from '../audit/retention.ts'
 import type { Nonces } from '../database/nonces.ts'
 import { messageRetention } from '../messages/retention.ts'
+import { hostRetention } from '../telemetry/store.ts'
 import { claimReconciling } from './claims.ts'
 import { expired, idempotencyRetention } from './expired.ts'
 import type { Job } from './job.ts'
@@ -14,4 +15,5 @@ export const jobsOf = (nonces: Nonces): readonly Job[] => [
   noncePurge(nonces),
   claimReconciling,
   ...expired,
+  hostRetention,
 ]

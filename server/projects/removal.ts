@@ -124,6 +124,8 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   owner_sessions: stays,
   replay_floor: stays,
   maintenance: stays,
+  telemetry_token: stays,
+  telemetry_hosts: stays,
   lease_clock: stays,
   schema_migrations: stays,
 }

@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadWording, snapshotText } from '../../cli/snapshot-text.ts'
-import type { ProjectSnapshot } from '../../sdk/index.ts'
+import { type ProjectSnapshot, reportHost } from '../../sdk/index.ts'
 import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/init.ts'
 import { daysAgo, tamper } from '../server/maintenance/upkeep.ts'
@@ -256,4 +256,22 @@ test('what was seen too long ago is Unavailable', async () => {
 test('a project that is not there cannot be watched', async () => {
   expect(await admin('watch', '--project', 'nowhere')).toMatchObject({ code: 3, stdout: '' })
   expect(await admin('status', '--project', 'nowhere')).toMatchObject({ code: 3, stdout: '' })
+})
+
+test('a telemetry token is printed once, and the load of hosts is shown', async () => {
+  const { code, stdout, stderr } = await desk.run(['server', 'telemetry-token', '--data', bridge.data])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const token = stdout.trim()
+  expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/)
+  const sample = {
+    ...{ host: 'mill', cpu_percent: 40 },
+    ...{ memory_used_bytes: 2 ** 30, memory_total_bytes: 2 ** 32 },
+  }
+  const sampled_at = bridge.clock().toISOString()
+  await reportHost({ baseUrl: bridge.url, token, sample: { ...sample, sampled_at } })
+  const shown = await admin('telemetry')
+  expect(shown.stdout).toMatch(/^host +processors +memory +sampled\n/)
+  expect(shown.stdout).toMatch(/\nmill +40 % +1\.0 of 4\.0 GiB +just now\n/)
+  expect(shown.stdout).not.toContain(token)
+  expect(await desk.json(['admin', 'telemetry'])).toMatchObject({ hosts: expect.any(Array) })
 })

@@ -110,6 +110,10 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'owner.conversations.list': 'admin conversations',
   'owner.conversations.get': 'admin history',
   'owner.conversations.history': 'admin history',
+  'telemetry.report': {
+    none: 'for the program that measures another host; operations.md shows it with curl',
+  },
+  'owner.telemetry.list': 'admin telemetry',
   'owner.snapshots.get': 'admin status',
   'owner.audit.list': 'admin audit',
   'owner.audit.get': 'admin audit',

@@ -140,9 +140,12 @@ describe('the description', () => {
 
   test('says who may call', () => {
     for (const entry of endpoints) {
-      const scheme = { agent: 'AgentKey', 'agent-without-session': 'AgentKey', owner: 'OwnerSession' }[
-        entry.caller as string
-      ]
+      const scheme = {
+        agent: 'AgentKey',
+        'agent-without-session': 'AgentKey',
+        owner: 'OwnerSession',
+        telemetry: 'TelemetryToken',
+      }[entry.caller as string]
       expect([entry.id, operation(entry).security]).toEqual([entry.id, scheme ? [{ [scheme]: [] }] : []])
     }
   })

@@ -5,7 +5,7 @@
  */
 import { generateKeyPairSync } from 'node:crypto'
 import type { EndpointId } from '../../sdk/contract/index.ts'
-import { Bridge, enroll, Identity, nodeStatus, Owner } from '../../sdk/index.ts'
+import { Bridge, enroll, Identity, nodeStatus, Owner, reportHost } from '../../sdk/index.ts'
 import { blankSession } from '../../sdk/session.ts'
 import type { Fetch } from '../../sdk/transport/fetch.ts'
 
@@ -13,6 +13,10 @@ const baseUrl = 'http://127.0.0.1:1'
 const id = '01890000-0000-7000-8000-000000000000'
 const password = 'correct horse battery staple'
 const page = { limit: 1 }
+const hostSample = {
+  ...{ host: 'desk', sampled_at: '2026-01-01T00:00:00.000Z', cpu_percent: 12.5 },
+  ...{ memory_used_bytes: 1, memory_total_bytes: 2 },
+}
 const held = { id, claim: { generation: 1, session_generation: 1 } }
 const recipient = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
 
@@ -122,6 +126,9 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'owner.conversations.list': ({ owner }) => owner.conversations.list(id, page),
   'owner.conversations.get': ({ owner }) => owner.conversations.get(id, id),
   'owner.conversations.history': ({ owner }) => owner.conversations.history(id, id),
+  'telemetry.report': ({ fetch }) =>
+    reportHost({ baseUrl, fetch, token: 'A'.repeat(43), sample: hostSample }),
+  'owner.telemetry.list': ({ owner }) => owner.telemetry.list(),
   'owner.snapshots.get': ({ owner }) => owner.projects.snapshot(id),
   'owner.audit.list': ({ owner }) => owner.audit.list(id, { ...page, kind: 'session.fenced' }),
   'owner.audit.get': ({ owner }) => owner.audit.get(id, id),

@@ -47,6 +47,7 @@ import { cancelTaskCommand } from './task/cancel.ts'
 import { createTaskCommand } from './task/create.ts'
 import { listTasksCommand } from './task/list.ts'
 import { showTaskCommand } from './task/show.ts'
+import { telemetryCommand } from './telemetry.ts'
 import { listTransfersCommand } from './transfer/list.ts'
 import { watchCommand } from './watch.ts'
 import { whoamiCommand } from './whoami.ts'
@@ -75,6 +76,7 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(statusCommand(context))
     .addCommand(watchCommand(context))
     .addCommand(auditCommand(context))
+    .addCommand(telemetryCommand(context))
     .addCommand(taskGroup(context))
     .addCommand(transferGroup(context))
 }

@@ -7,9 +7,16 @@ import { maintainCommand } from './maintain.ts'
 import { addSettings } from './settings.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
+import { telemetryTokenCommand } from './telemetry-token.ts'
 
 /** Commands that take the server's settings as flags. */
-const configurable: ReadonlySet<string> = new Set(['init', 'start', 'setup-link', 'owner-link'])
+const configurable: ReadonlySet<string> = new Set([
+  'init',
+  'start',
+  'setup-link',
+  'owner-link',
+  'telemetry-token',
+])
 
 export function serverCommand(context: CliContext): Command {
   return group('server', 'bridge server start')
@@ -19,6 +26,7 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(statusCommand(context))
     .addCommand(linkCommand(context, 'setup-link'))
     .addCommand(linkCommand(context, 'owner-link'))
+    .addCommand(telemetryTokenCommand(context))
     .addCommand(maintainCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {
       if (configurable.has(chosen.name())) await addSettings(chosen)

@@ -37,6 +37,7 @@ import { sql as m030 } from './030_tasks.ts'
 import { sql as m031 } from './031_lease_clock.ts'
 import { sql as m032 } from './032_attention.ts'
 import { sql as m033 } from './033_messages_offered.ts'
+import { sql as m034 } from './034_telemetry.ts'
 
 export interface Migration {
   readonly number: number
@@ -78,6 +79,7 @@ export const migrations: readonly Migration[] = [
   { number: 31, name: 'lease_clock', sql: m031 },
   { number: 32, name: 'attention', sql: m032 },
   { number: 33, name: 'messages_offered', sql: m033 },
+  { number: 34, name: 'telemetry', sql: m034 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -55,6 +55,7 @@ export function send(entry: EndpointSpec, ready: Ready): Promise<Reply> {
   const key = ready.key ?? (entry.idempotent && ready.key !== null ? crypto.randomUUID() : undefined)
   if (by instanceof TestOwner) return by.call({ ...call, ...(key !== undefined && { key }) })
   const stranger = new TestOwner(by.url, '')
-  const nothing = { Cookie: null, ...(entry.caller === 'public' && { Origin: null }) }
+  const isOwners = entry.caller.startsWith('owner')
+  const nothing = { Cookie: null, ...(!isOwners && { Origin: null }) }
   return stranger.call({ ...call, override: { ...nothing, ...override } })
 }

@@ -1,7 +1,21 @@
 /** What an owner reads of what happened: the audit, live events. */
 import type { EndpointId } from '../../../sdk/contract/index.ts'
+import { tamper } from '../maintenance/upkeep.ts'
 import { type SomeCases, unknownId } from './case.ts'
+import type { Ready } from './send.ts'
 import type { World } from './world.ts'
+
+const hostSample = {
+  ...{ host: 'desk.example', sampled_at: '2026-01-01T00:00:00.000Z', cpu_percent: 12.5 },
+  ...{ memory_used_bytes: 1024, memory_total_bytes: 2048 },
+}
+
+/** By a host that holds this token. */
+const reporting = (world: World, token: string): Ready => ({
+  by: world.bridge,
+  body: hostSample,
+  extra: [['Authorization', `Bearer ${token}`]],
+})
 
 /** The latest record of a fresh project. */
 async function recorded(world: World) {
@@ -12,7 +26,24 @@ async function recorded(world: World) {
   return { id, record_id: audit.at(-1)?.id ?? '', at: audit.at(-1)?.at ?? '' }
 }
 
-export const upkeepCases: SomeCases<Extract<EndpointId, `owner.${'audit' | 'snapshots'}.${string}`>> = {
+export const upkeepCases: SomeCases<
+  Extract<EndpointId, `owner.${'audit' | 'snapshots' | 'telemetry'}.${string}` | 'telemetry.report'>
+> = {
+  'telemetry.report': {
+    success: async (world) => reporting(world, await world.telemetryToken()),
+    refusals: {
+      capacity_reached: async (world) => {
+        const other = await world.elsewhere()
+        const ready = reporting(other, await other.telemetryToken())
+        tamper(other.bridge.data, (database) =>
+          database.exec(`WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+            INSERT INTO telemetry_hosts SELECT 'h' || i, '2026-01-01T00:00:00.000Z', 1, 1, 2, '2026-01-01T00:00:00.000Z' FROM n`),
+        )
+        return ready
+      },
+    },
+  },
+  'owner.telemetry.list': { success: async (world) => ({ by: world.owner }), refusals: {} },
   'owner.snapshots.get': {
     success: async (world) => ({ by: world.owner, params: { id: (await world.pair()).project.id } }),
     refusals: { not_found: async (world) => ({ by: world.owner, params: { id: unknownId } }) },

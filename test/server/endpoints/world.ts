@@ -8,7 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig, type SettingName } from '../../../server/config.ts'
-import { initServer, issueOwnerLink } from '../../../server/init.ts'
+import { initServer, issueOwnerLink, issueTelemetryToken } from '../../../server/init.ts'
 import { startServer } from '../../../server/server.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { enroll } from '../../support/agent.ts'
@@ -30,6 +30,7 @@ export class World {
   readonly folders: string[]
   readonly #closers: (() => Promise<void>)[] = []
   #names = 0
+  #telemetryToken: Promise<string> | undefined
 
   constructor(bridge: TestBridge) {
     this.bridge = bridge
@@ -131,6 +132,12 @@ export class World {
   async linkToken(): Promise<string> {
     const link = await issueOwnerLink(readConfig({ data: this.bridge.data }, {}))
     return new URL(link).hash.slice(1)
+  }
+
+  /** The one of this server, made when it is first asked for. */
+  telemetryToken(): Promise<string> {
+    this.#telemetryToken ??= issueTelemetryToken(readConfig({ data: this.bridge.data }, {}))
+    return this.#telemetryToken
   }
 
   /** A server of one's own, with the same manners. */

@@ -1,0 +1,30 @@
+/** `bridge admin telemetry`: the load of hosts. Contract §11. */
+import type { HostSample } from '../../../sdk/index.ts'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { asOwner } from '../../owner-client.ts'
+import { relative } from '../../words.ts'
+
+export function telemetryCommand(context: CliContext, run = telemetry): Command {
+  return command('telemetry', 'bridge admin telemetry')
+    .description("The latest load of each host: the node's own, and those that report.")
+    .action(() => run(context))
+}
+
+export const telemetry = (context: CliContext): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const found = await owner.telemetry.list({ signal: context.signal })
+    const { connectionLabels } = await import('../../../sdk/index.ts')
+    const now = context.clock()
+    const loadOf = (host: HostSample) =>
+      host.stale
+        ? [connectionLabels.unavailable, connectionLabels.unavailable]
+        : [
+            `${host.cpu_percent.toFixed(0)} %`,
+            `${gib(host.memory_used_bytes)} of ${gib(host.memory_total_bytes)} GiB`,
+          ]
+    const rows = found.hosts.map((host) => [host.host, ...loadOf(host), relative(host.sampled_at, now)])
+    context.output.table(found, ['host', 'processors', 'memory', 'sampled'], rows, 'no host was sampled yet')
+  })
+
+const gib = (bytes: number): string => (bytes / 1024 ** 3).toFixed(1)

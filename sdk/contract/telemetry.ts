@@ -1,0 +1,61 @@
+/**
+ * Load of whole hosts: samples that a host reports with a bearer token, and the latest of each for the owner.
+ *
+ * Spec §4.4 "whole-host CPU and memory samples; the latest sample may become stale"; contract §11.
+ */
+import { type Static, Type } from 'typebox'
+import { endpoint } from './endpoint.ts'
+import { limits } from './limits.ts'
+import { named, ref, Strict, Timestamp } from './primitives.ts'
+
+const fields = {
+  host: Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }),
+  sampled_at: Timestamp,
+  cpu_percent: Type.Number({ minimum: 0, maximum: 100, description: 'Of all processors together.' }),
+  memory_used_bytes: Type.Integer({ minimum: 0, maximum: limits.sequenceMax }),
+  memory_total_bytes: Type.Integer({ minimum: 1, maximum: limits.sequenceMax }),
+}
+
+export const HostSampleInput = named('HostSampleInput', Strict(fields))
+export type HostSampleInput = Static<typeof HostSampleInput>
+
+export const HostSample = named(
+  'HostSample',
+  Type.Object({
+    ...fields,
+    stale: Type.Boolean({ description: 'Sampled more than 90 seconds ago.' }),
+  }),
+)
+export type HostSample = Static<typeof HostSample>
+
+export const HostSampleList = named(
+  'HostSampleList',
+  Type.Object({ hosts: Type.Array(ref(HostSample)), observed_at: Timestamp }),
+)
+export type HostSampleList = Static<typeof HostSampleList>
+
+export const telemetry = {
+  report: endpoint({
+    id: 'telemetry.report',
+    method: 'POST',
+    path: '/api/telemetry/host',
+    caller: 'telemetry',
+    summary: "Report a host's load; only its latest sample is kept.",
+    body: HostSampleInput,
+    response: HostSample,
+    errors: ['capacity_reached'],
+  }),
+}
+
+export const ownerTelemetry = {
+  list: endpoint({
+    id: 'owner.telemetry.list',
+    method: 'GET',
+    path: '/api/admin/telemetry',
+    caller: 'owner',
+    ownerOnly: true,
+    summary: "Read the latest sample of each host, the node's own among them.",
+    response: HostSampleList,
+    errors: [],
+  }),
+}

@@ -1,0 +1,17 @@
+/** The load of hosts. Contract §11. */
+import { type HostSampleList, ownerTelemetry } from '../../contract/telemetry.ts'
+import type { CallOptions } from '../../transport/http.ts'
+import type { Call } from '../call.ts'
+
+export class OwnerTelemetry {
+  readonly #call: Call
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  /** The latest sample of each host, the node's own among them. @throws not_permitted for a project administrator */
+  list(options: CallOptions = {}): Promise<HostSampleList> {
+    return this.#call(ownerTelemetry.list, {}, options)
+  }
+}

@@ -1,0 +1,58 @@
+/** Taking samples of hosts, and the latest of each. Not audited: they are measurements, and nobody's doing. Contract §11. */
+import { limits } from '../../sdk/contract/limits.ts'
+import type { HostSample, HostSampleInput, HostSampleList } from '../../sdk/contract/telemetry.ts'
+import type { Context } from '../context.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { readAsOwner } from '../identity/owner.ts'
+import * as store from './store.ts'
+
+/** A clock that is ahead would keep a host fresh for ever, and its later samples out. */
+const notAhead = (at: string, now: Date): string => (at < now.toISOString() ? at : now.toISOString())
+
+/** The latest is kept: one that was sampled before it changes nothing. @throws invalid_request, capacity_reached */
+export function reportHost(context: Context, input: HostSampleInput): Promise<HostSample> {
+  if (input.memory_used_bytes > input.memory_total_bytes) {
+    const problem = 'must not be more than memory_total_bytes'
+    throw new Fault('invalid_request', {
+      message: `body/memory_used_bytes ${problem}.`,
+      details: { faults: [{ path: 'body/memory_used_bytes', problem }] },
+    })
+  }
+  return context.write(async (tx) => {
+    const sample = { ...input, sampled_at: notAhead(input.sampled_at, tx.now) }
+    const known = await store.findHost(tx.db, input.host)
+    if (known === undefined && (await store.countHosts(tx.db)) >= limits.telemetryHosts) {
+      throw new Fault('capacity_reached', { details: { limit: 'telemetry_hosts' }, retryAfterMs: 60_000 })
+    }
+    if (known !== undefined && known.sampled_at > sample.sampled_at) return shown(known, tx.now)
+    await store.keepSample(tx, sample)
+    return shown(sample, tx.now)
+  })
+}
+
+const shown = (sample: HostSampleInput, now: Date): HostSample => ({
+  host: sample.host,
+  sampled_at: sample.sampled_at,
+  cpu_percent: sample.cpu_percent,
+  memory_used_bytes: sample.memory_used_bytes,
+  memory_total_bytes: sample.memory_total_bytes,
+  stale: now.getTime() - Date.parse(sample.sampled_at) > limits.telemetryStaleSeconds * 1000,
+})
+
+/** The node's own host stands among the others; where it also reports, the later sample counts. */
+export function listTelemetry(context: Context, caller: OwnerCaller): Promise<HostSampleList> {
+  return readAsOwner(context, caller, async (db, now) => {
+    const own = context.ownHost()
+    const reported: HostSampleInput[] = await store.listHosts(db)
+    const same = reported.find(({ host }) => host === own.host)
+    const samples =
+      same !== undefined && same.sampled_at > own.sampled_at
+        ? reported
+        : [own, ...reported.filter(({ host }) => host !== own.host)]
+    const hosts = samples
+      .map((sample) => shown(sample, now))
+      .sort((one, other) => (one.host < other.host ? -1 : 1))
+    return { hosts, observed_at: now.toISOString() }
+  })
+}

@@ -1,0 +1,46 @@
+/** The SQL of telemetry: one row a host, its latest sample. */
+import type { Kysely } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { HostSampleInput } from '../../sdk/contract/telemetry.ts'
+import type { Tables, TelemetryHostRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { before } from '../maintenance/expired.ts'
+import type { Job } from '../maintenance/job.ts'
+
+type Db = Kysely<Tables>
+
+export const findHost = (db: Db, host: string): Promise<TelemetryHostRow | undefined> =>
+  db.selectFrom('telemetry_hosts').selectAll().where('host', '=', host).executeTakeFirst()
+
+export async function countHosts(db: Db): Promise<number> {
+  const found = await db
+    .selectFrom('telemetry_hosts')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return found.count
+}
+
+export async function keepSample(tx: Tx, sample: HostSampleInput): Promise<void> {
+  const { host, ...rest } = sample
+  const row = { ...rest, received_at: tx.nowIso }
+  await tx.db
+    .insertInto('telemetry_hosts')
+    .values({ host, ...row })
+    .onConflict((conflict) => conflict.column('host').doUpdateSet(row))
+    .execute()
+}
+
+export const listHosts = (db: Db): Promise<TelemetryHostRow[]> =>
+  db.selectFrom('telemetry_hosts').selectAll().orderBy('host').limit(limits.telemetryHosts).execute()
+
+/** A host that says nothing for a month is none any more. */
+export const hostRetention: Job = {
+  name: 'silent hosts removed',
+  begin: () => async (tx) => {
+    const removed = await tx.db
+      .deleteFrom('telemetry_hosts')
+      .where('received_at', '<', before(tx.now, limits.telemetryHostDays))
+      .executeTakeFirst()
+    return { done: Number(removed.numDeletedRows), more: false }
+  },
+}

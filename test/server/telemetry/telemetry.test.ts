@@ -1,0 +1,150 @@
+/** Load of hosts: who may report, what is kept, when it is stale. Contract §11. */
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { limits } from '../../../sdk/contract/limits.ts'
+import type { HostSample, HostSampleList } from '../../../sdk/contract/telemetry.ts'
+import { reportHost } from '../../../sdk/index.ts'
+import { readConfig } from '../../../server/config.ts'
+import { issueTelemetryToken } from '../../../server/init.ts'
+import { exchange } from '../../support/http.ts'
+import { startWorld, type World } from '../endpoints/world.ts'
+import { daysAgo, tamper, upkeep } from '../maintenance/upkeep.ts'
+
+let world: World
+let token: string
+
+beforeAll(async () => {
+  world = await startWorld()
+  token = await world.telemetryToken()
+})
+afterAll(() => world.close())
+
+const now = () => world.bridge.clock().toISOString()
+const sampleOf = (host: string, fields: object = {}) => ({
+  ...{ host, sampled_at: now(), cpu_percent: 12.5, memory_used_bytes: 1024, memory_total_bytes: 4096 },
+  ...fields,
+})
+const report = (sample: ReturnType<typeof sampleOf>) =>
+  reportHost({ baseUrl: world.bridge.url, token, sample })
+const listed = () => world.owner.ok<HostSampleList>({ target: '/api/admin/telemetry' })
+const find = async (host: string): Promise<HostSample | undefined> =>
+  (await listed()).hosts.find((each) => each.host === host)
+
+const post = (authorization: readonly string[], body: unknown = sampleOf('desk')) =>
+  exchange(world.bridge.url, {
+    method: 'POST',
+    target: '/api/telemetry/host',
+    headers: [
+      ['Content-Type', 'application/json'],
+      ...authorization.map((value): [string, string] => ['Authorization', value]),
+    ],
+    body: JSON.stringify(body),
+  })
+
+test('of each host the latest sample is kept and shown, in the order of their names', async () => {
+  await report(sampleOf('b-host', { cpu_percent: 90 }))
+  await report(sampleOf('a-host'))
+  const second = await report(sampleOf('b-host', { cpu_percent: 20 }))
+  expect(second).toMatchObject({ host: 'b-host', cpu_percent: 20, stale: false })
+  const early = sampleOf('b-host', { cpu_percent: 50, sampled_at: '2026-01-01T00:00:00.000Z' })
+  expect(await report(early)).toEqual(second)
+  expect((await find('b-host'))?.cpu_percent).toBe(20)
+  const names = (await listed()).hosts.map(({ host }) => host)
+  expect(names).toEqual(names.toSorted())
+})
+
+test('the node samples its own host', async () => {
+  const own = await find(hostname())
+  expect(own).toMatchObject({ stale: false })
+  expect(own?.memory_used_bytes).toBeLessThanOrEqual(own?.memory_total_bytes ?? 0)
+  expect(own?.cpu_percent).toBeGreaterThanOrEqual(0)
+  expect(own?.cpu_percent).toBeLessThanOrEqual(100)
+})
+
+test('a sample is stale after 90 seconds, and a clock that is ahead makes it no fresher', async () => {
+  await report(sampleOf('ahead', { sampled_at: '2040-01-01T00:00:00.000Z' }))
+  expect(await find('ahead')).toMatchObject({ stale: false })
+  world.bridge.clock.advance(limits.telemetryStaleSeconds - 1)
+  expect(await find('ahead')).toMatchObject({ stale: false })
+  world.bridge.clock.advance(2)
+  expect(await find('ahead')).toMatchObject({ stale: true })
+  await report(sampleOf('ahead'))
+  expect(await find('ahead')).toMatchObject({ stale: false })
+})
+
+test('only the token reports: neither none, nor another, nor two, nor the sign-in of the owner', async () => {
+  const other = 'A'.repeat(43)
+  for (const given of [
+    [],
+    [`Bearer ${other}`],
+    [`bearer ${token}`],
+    [token],
+    [`Bearer ${token}`, `Bearer ${token}`],
+  ]) {
+    const { status, json } = await post(given)
+    expect([status, json]).toMatchObject([401, { error: 'unauthenticated' }])
+  }
+  expect(await post([`Bearer ${other}`], { host: '' })).toMatchObject({ status: 401 })
+  const reply = await world.owner.call({ target: '/api/telemetry/host', body: sampleOf('desk') })
+  expect(reply.status).toBe(401)
+  expect(await find('desk')).toBeUndefined()
+  const asked = await exchange(world.bridge.url, {
+    method: 'GET',
+    target: '/api/admin/telemetry',
+    headers: [['Authorization', `Bearer ${token}`]],
+  })
+  expect(asked.json).toMatchObject({ error: 'owner_session_expired' })
+})
+
+test('failures count against the address', async () => {
+  const other = await world.elsewhere({ settings: { failed_auth_per_minute: '2' } })
+  const wrong = () =>
+    exchange(other.bridge.url, { method: 'POST', target: '/api/telemetry/host', headers: [], body: '{}' })
+  expect([(await wrong()).status, (await wrong()).status, (await wrong()).status]).toEqual([401, 401, 429])
+})
+
+test('a sample that cannot be is refused by its field', async () => {
+  for (const [field, value] of [
+    ['host', '../etc'],
+    ['cpu_percent', 101],
+    ['memory_used_bytes', 5000],
+    ['memory_total_bytes', 0],
+    ['sampled_at', 'now'],
+    ['surplus', 1],
+  ] as const) {
+    const { status, text } = await post([`Bearer ${token}`], sampleOf('desk', { [field]: value }))
+    expect(status).toBe(422)
+    expect(text).toContain(field)
+  }
+})
+
+test('a new token ends the one before; only its hash is stored, and its making is recorded', async () => {
+  const other = await world.elsewhere()
+  const config = readConfig({ data: other.bridge.data }, {})
+  const [first, second] = [await issueTelemetryToken(config), await issueTelemetryToken(config)]
+  const { url: baseUrl, data } = other.bridge
+  await expect(reportHost({ baseUrl, token: first, sample: sampleOf('desk') })).rejects.toMatchObject({
+    code: 'unauthenticated',
+    message: expect.not.stringContaining(first),
+  })
+  await reportHost({ baseUrl, token: second, sample: sampleOf('desk') })
+  for (const file of ['bridge.db', 'bridge.db-wal'])
+    expect(readFileSync(join(data, file)).includes(second)).toBe(false)
+  const { audit } = await other.owner.ok<{ audit: unknown[] }>({
+    target: '/api/admin/audit?kind=telemetry.token_issued',
+  })
+  expect(audit).toMatchObject([{ actor: { kind: 'system' }, details: {} }, {}])
+})
+
+test('a host that says nothing for a month is forgotten', async () => {
+  await report(sampleOf('quiet'))
+  const { data } = world.bridge
+  tamper(data, (database) =>
+    database.prepare("UPDATE telemetry_hosts SET received_at = ? WHERE host = 'quiet'").run(daysAgo(31)),
+  )
+  expect(await upkeep(data)).toMatchObject({ 'silent hosts removed': 1 })
+  expect(await find('quiet')).toBeUndefined()
+  expect(await find('a-host')).toBeDefined()
+})
