@@ -81,6 +81,8 @@ export {
   type NodeOptions,
   type NodeStatus,
   nodeStatus,
+  type ReportOptions,
+  reportHost,
 } from './node-status.ts'
 export {
   type EntryState,
@@ -113,7 +115,6 @@ export {
   type KeyPair,
   publicKeyOf,
 } from './signing/keys.ts'
-export { type ReportOptions, reportHost } from './telemetry.ts'
 export { type Downloaded, downloadFile } from './transfers/download.ts'
 export {
   type FileHome,

@@ -1,6 +1,7 @@
-/** What anybody may ask a node: whether it lives, what it is, and whether it is ready. Contract §11. */
+/** What one may ask a node without being anybody to it: whether it lives and is ready; and telling it a host's load. Contract §11. */
 import { randomBytes } from 'node:crypto'
 import { type Health, health, type Readiness } from './contract/health.ts'
+import { type HostSample, type HostSampleInput, telemetry } from './contract/telemetry.ts'
 import { parseBaseUrl } from './transport/address.ts'
 import { LocalError } from './transport/failures.ts'
 import { type Fetch, pooledFetch } from './transport/fetch.ts'
@@ -20,20 +21,43 @@ export interface NodeStatus {
 }
 
 /** Health and readiness of a node. Not being ready is an answer. @throws LocalError when no bridge node answers. */
-export async function nodeStatus(options: NodeOptions): Promise<NodeStatus> {
+export const nodeStatus = (options: NodeOptions): Promise<NodeStatus> =>
+  withNode(options, {}, async (transport) => ({
+    health: await nodeHealth(transport, options),
+    readiness: await transport.call(health.ready, {}, options),
+  }))
+
+export interface ReportOptions extends NodeOptions {
+  /** From `bridge server telemetry-token`, run on the node's host. */
+  readonly token: string
+  readonly sample: HostSampleInput
+}
+
+/**
+ * Report the load of a host once, for a program that measures it; the node keeps the latest sample of each.
+ *
+ * @throws BridgeError `unauthenticated` for another token; `capacity_reached` when too many hosts report.
+ */
+export const reportHost = (options: ReportOptions): Promise<HostSample> =>
+  withNode(options, { authorization: `Bearer ${options.token}` }, (transport) =>
+    transport.call(telemetry.report, { body: options.sample }, options),
+  )
+
+async function withNode<T>(
+  options: NodeOptions,
+  headers: Record<string, string>,
+  act: (transport: Transport) => Promise<T>,
+): Promise<T> {
   const pool = pooledFetch()
   const transport = new Transport({
     address: parseBaseUrl(options.baseUrl, options),
-    authority: { headers: () => ({}) },
+    authority: { headers: () => headers },
     fetch: options.fetch ?? pool.fetch,
     random: options.random ?? randomBytes,
     userAgent: userAgentOf(defaultClient),
   })
   try {
-    return {
-      health: await nodeHealth(transport, options),
-      readiness: await transport.call(health.ready, {}, options),
-    }
+    return await act(transport)
   } finally {
     await pool.close()
   }

@@ -59,7 +59,11 @@ describe('the description', () => {
   test('is OpenAPI 3.1.0 of version 1.2.0', () => {
     expect(document.openapi).toBe('3.1.0')
     expect(document.info).toMatchObject({ title: 'An agent bridge API', version: '1.2.0' })
-    expect(Object.keys(document.components.securitySchemes)).toEqual(['AgentKey', 'OwnerSession'])
+    expect(Object.keys(document.components.securitySchemes)).toEqual([
+      'AgentKey',
+      'TelemetryToken',
+      'OwnerSession',
+    ])
   })
 
   test('describes every endpoint once, and nothing else', () => {

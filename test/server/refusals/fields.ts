@@ -98,9 +98,17 @@ const ofEachType: readonly (readonly [string, unknown])[] = [
 
 function wrongTypes(branches: readonly Schema[]): [string, unknown][] {
   const types = new Set(branches.map((branch) => branch.type))
-  return ofEachType
-    .filter(([type]) => !types.has(type) && !(type === 'string' && types.has('string')))
-    .map(([type, value]) => [`of type ${type}`, value])
+  return (
+    ofEachType
+      // An integer is a number.
+      .filter(
+        ([type]) =>
+          !types.has(type) &&
+          !(type === 'integer' && types.has('number')) &&
+          !(type === 'string' && types.has('string')),
+      )
+      .map(([type, value]) => [`of type ${type}`, value])
+  )
 }
 
 function wrongValues(branch: Schema, good: unknown): [string, unknown][] {

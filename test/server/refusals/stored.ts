@@ -1,12 +1,13 @@
 /**
  * Everything that an installation has stored, to compare before and after.
  *
- * Left out: nonces, which a refused request spends, and the times of contact, which it may renew.
+ * Left out: nonces, which a refused request spends, the times of contact, which it may renew, and when maintenance
+ * last looked at the clock.
  */
 import Database from 'better-sqlite3'
 import { databasePath } from '../../../server/store-files.ts'
 
-const spent = ['nonces']
+const spent = ['nonces', 'maintenance']
 const contact = ['last_contact_at', 'last_used_at']
 
 export type Stored = Readonly<Record<string, readonly unknown[]>>
