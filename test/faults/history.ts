@@ -5,12 +5,14 @@
  * certainly did not happen. `info`: nobody can tell (no answer, or a 5xx). A rule is a function from a run to the
  * sentences about what is wrong; each has a wrong history in `history.test.ts` that only it objects to.
  *
- * Reliability §3.2. Rules about tasks and transfers are added here by whoever adds those.
+ * Reliability §3.2. The rules of tasks are in `task-history.ts`; those of transfers are added by whoever adds those.
  */
+import { type StoredTask, type TaskOp, taskRules } from './task-history.ts'
+
 export interface Operation {
   /** Who did it: the principal, an agent's id. */
   readonly client: string
-  readonly op: 'send' | 'ack' | 'inbox' | 'history' | 'start' | 'close'
+  readonly op: 'send' | 'ack' | 'inbox' | 'history' | 'start' | 'close' | TaskOp
   /** Milliseconds of the machine's monotonic clock: comparable between processes. */
   readonly invoked: number
   /** Infinity when it never returned. */
@@ -27,6 +29,8 @@ export interface Operation {
   readonly messageIds: readonly string[]
   /** For `history`: the sequence that was read after. */
   readonly after: number
+  /** For what a holder does: the generation of its claim. */
+  readonly generation?: number
   /** The error code of a refusal. */
   readonly code: string | null
   /** The answer's bytes. */
@@ -38,6 +42,8 @@ export interface StoredMessage {
   readonly sequence: number
   readonly body: string
   readonly recipient_agent_id: string
+  readonly type?: string
+  readonly task_id?: string | null
   readonly delivery: { readonly acknowledged_at: string | null }
 }
 
@@ -52,6 +58,7 @@ export interface Run {
   /** Each conversation's whole history, read when everything was over. */
   readonly conversations: ReadonlyMap<string, readonly StoredMessage[]>
   readonly audit: readonly AuditRecord[]
+  readonly tasks?: readonly StoredTask[]
 }
 
 export type Rule = (run: Run) => string[]
@@ -257,7 +264,8 @@ export function mutationsAreAudited({ operations, conversations, audit }: Run): 
   }
   const messages = [...conversations.values()].flat()
   const expected = [
-    { kind: 'message.sent', ids: messages.map(({ id }) => id) },
+    // What the service itself tells of a task stands in the record of the task.
+    { kind: 'message.sent', ids: messages.filter(({ type }) => type !== 'task').map(({ id }) => id) },
     {
       kind: 'message.acknowledged',
       ids: messages.filter(({ delivery }) => delivery.acknowledged_at !== null).map(({ id }) => id),
@@ -287,6 +295,7 @@ export const rules: readonly Rule[] = [
   endedSessionsDoNothing,
   nothingIsInternal,
   mutationsAreAudited,
+  ...taskRules,
 ]
 
 interface Span {

@@ -1,6 +1,7 @@
 /** Each query about the store finds what breaks it. */
 import type Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { act, createTask } from '../server/tasks/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { checkStore, invariants } from './invariants.ts'
 import { withStoreCopy } from './store-copy.ts'
@@ -14,6 +15,7 @@ beforeAll(async () => {
   for (const text of ['one', 'two', 'three']) await ada.send(conversation, ben.id, text)
   const { messages } = await ben.inbox('?limit=1')
   await ben.ok({ target: '/api/v1/acknowledgements', body: { message_ids: [messages[0]?.id] }, key: null })
+  await act(ben, (await createTask(ada, ben)).id, 'claim')
   await ben.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
   await ben.startSession()
   await bridge.server.stop()
@@ -44,6 +46,12 @@ const breaches: Record<string, string> = {
     SET answer = json_set(answer, '$.message.sequence', 9) WHERE route = '/api/v1/messages'`,
   'each message of an agent has the one stored answer that told of it':
     "DELETE FROM idempotency WHERE route = '/api/v1/messages'",
+  'a task has the one message of its creation, and each such message its task':
+    'UPDATE messages SET task_id = NULL WHERE task_id IS NOT NULL',
+  'a task has as many claims as attempts and generations, and each is in the audit':
+    "DELETE FROM audit WHERE kind = 'task.claimed'",
+  'a task is held exactly while its state says so, and has an outcome exactly when it ended by one':
+    "UPDATE tasks SET outcome_kind = 'failed'",
   'what was acknowledged was offered': 'UPDATE messages SET offers = 0',
 }
 

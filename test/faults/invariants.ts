@@ -51,7 +51,8 @@ export const invariants: readonly Invariant[] = [
   {
     name: 'each message sent has one audit record',
     sql: `SELECT m.id, count(a.id) FROM messages m
-      LEFT JOIN audit a ON a.subject_id = m.id AND a.kind = 'message.sent' GROUP BY m.id HAVING count(a.id) <> 1`,
+      LEFT JOIN audit a ON a.subject_id = m.id AND a.kind = 'message.sent'
+      WHERE m.sender_kind <> 'system' GROUP BY m.id HAVING count(a.id) <> 1`,
   },
   {
     name: 'each audit record of a message names one that is stored',
@@ -82,6 +83,27 @@ export const invariants: readonly Invariant[] = [
         WHERE route = '/api/v1/messages')
       SELECT m.id, count(t.id) FROM messages m LEFT JOIN told t ON t.id = m.id
       WHERE m.sender_kind = 'agent' GROUP BY m.id HAVING count(t.id) <> 1`,
+  },
+  {
+    name: 'a task has the one message of its creation, and each such message its task',
+    sql: `SELECT t.id, count(m.id) FROM tasks t
+      LEFT JOIN messages m ON m.task_id = t.id AND m.body LIKE 'new task%'
+      GROUP BY t.id HAVING count(m.id) <> 1
+      UNION ALL SELECT m.id, 0 FROM messages m
+      WHERE m.task_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = m.task_id)`,
+  },
+  {
+    name: 'a task has as many claims as attempts and generations, and each is in the audit',
+    sql: `SELECT t.id, t.attempts, t.claim_generation, count(a.id) FROM tasks t
+      LEFT JOIN audit a ON a.subject_id = t.id AND a.kind = 'task.claimed'
+      GROUP BY t.id HAVING t.attempts <> t.claim_generation OR count(a.id) <> t.attempts`,
+  },
+  {
+    name: 'a task is held exactly while its state says so, and has an outcome exactly when it ended by one',
+    sql: `SELECT id, state, outcome_kind FROM tasks
+      WHERE (state IN ('claimed', 'cancel_requested')) <> (claim_ends_at IS NOT NULL)
+        OR (state IN ('completed', 'failed', 'declined')) <> (outcome_kind IS NOT NULL)
+        OR (state IN ('cancel_requested', 'cancelled') AND cancel_requested_at IS NULL)`,
   },
   {
     name: 'what was acknowledged was offered',

@@ -15,6 +15,7 @@ import { Crew, enlist } from './crew.ts'
 import { type AuditRecord, checkHistory, type Operation, type Run, type StoredMessage } from './history.ts'
 import { checkStore } from './invariants.ts'
 import { withStoreCopy } from './store-copy.ts'
+import type { StoredTask } from './task-history.ts'
 
 /** Ends the server process by SIGKILL, at its own moment; resolves when it has ended. */
 export type Strike = (server: ServerProcess) => Promise<unknown>
@@ -96,7 +97,14 @@ async function readRun(server: ServerProcess, owner: TestOwner, crew: Crew): Pro
       .all()
       .map(({ details, ...record }): AuditRecord => ({ ...record, details: JSON.parse(details) })),
   )
-  return { operations: crew.operations(), conversations, audit }
+  const tasks = withStoreCopy(server.data, (database) =>
+    database
+      .prepare<[], StoredTask>(
+        `SELECT id, title, state, conversation_id, claim_generation AS generation, outcome_result AS result FROM tasks`,
+      )
+      .all(),
+  )
+  return { operations: crew.operations(), conversations, audit, tasks }
 }
 
 interface HistoryPage {

@@ -4,6 +4,7 @@
  *
  * It can be killed too: a new writer on the same log first asks about every key that was left open.
  */
+import { randomUUID } from 'node:crypto'
 import { importPrivateKey, publicKeyOf } from '../../sdk/signing/keys.ts'
 import { type Enrolled, type SignedCall, TestAgent } from '../support/agent.ts'
 import { type Chance, chanceFrom, pick } from './chance.ts'
@@ -36,6 +37,12 @@ interface Sent {
   readonly text: string
 }
 
+interface HeldTask {
+  readonly id: string
+  readonly generation: number
+  readonly session_generation: number
+}
+
 const blank = { key: null, conversation: null, text: null, messageIds: [], after: 0 } as const
 
 export class Writer {
@@ -48,6 +55,10 @@ export class Writer {
   readonly #open: Sent[] = []
   readonly #unacknowledged = new Set<string>()
   #lastSequence = 0
+  /** Tasks that were given to this client. */
+  readonly #given: string[] = []
+  /** Claims that it was granted, also those that it may have lost meanwhile. */
+  readonly #held: HeldTask[] = []
 
   constructor(spec: WriterSpec, server: Server) {
     const privateKey = importPrivateKey(spec.privateKey)
@@ -102,6 +113,11 @@ export class Writer {
     if (dice < 0.5) return () => this.#readHistory(Math.floor(this.#chance() * this.#lastSequence))
     if (dice < 0.54) return () => this.#start()
     if (dice < 0.56) return () => this.#close()
+    const held = pick(this.#chance, this.#held)
+    const given = pick(this.#chance, this.#given)
+    if (dice < 0.62) return this.#create()
+    if (dice < 0.72 && given !== undefined) return this.#claim(given)
+    if (dice < 0.84 && held !== undefined) return this.#end(held)
     const text = `${this.#agent.name}-${String(this.#sent.length).padStart(6, '0')}`
     const sent = { key: text, text }
     this.#sent.push(sent)
@@ -140,6 +156,52 @@ export class Writer {
   /** The key of one text with another: must be refused, and store nothing. */
   #contradict({ key, text }: Sent): Promise<Operation> {
     return this.#send({ key, text: `${text} changed` })
+  }
+
+  /** A retry is the same request: the step is made once, and repeated until its outcome is known. */
+  #create(): () => Promise<Operation> {
+    const key = `task-${randomUUID()}`
+    const body = {
+      assignee_agent_id: this.#spec.peerId,
+      title: key,
+      instructions: 'do it',
+      claim_ttl_seconds: 30,
+    }
+    return () => this.#record({ op: 'task.create', key, text: key }, { target: '/api/v1/tasks', body, key })
+  }
+
+  #claim(id: string): () => Promise<Operation> {
+    const key = `claim-${randomUUID()}`
+    return async () => {
+      const operation = await this.#record(
+        { op: 'task.claim', key },
+        { target: `/api/v1/tasks/${id}/claim`, body: {}, key },
+      )
+      if (operation.outcome === 'ok') {
+        const { claim } = JSON.parse(operation.answer) as { claim: Omit<HeldTask, 'id'> }
+        this.#held.push({ id, generation: claim.generation, session_generation: claim.session_generation })
+      }
+      return operation
+    }
+  }
+
+  /** Some holders do not notice that they are done, or that they lost it. */
+  #end(held: HeldTask): () => Promise<Operation> {
+    const dice = this.#chance()
+    const [op, verb] =
+      dice < 0.5
+        ? (['task.complete', 'complete'] as const)
+        : dice < 0.8
+          ? (['task.release', 'release'] as const)
+          : (['task.fail', 'fail'] as const)
+    const key = `${verb}-${randomUUID()}`
+    const { id, generation, session_generation } = held
+    const named = { claim_generation: generation, session_generation }
+    const evidence = [{ kind: 'text', value: key }]
+    const body = verb === 'complete' ? { ...named, result: key, evidence } : { ...named, reason: key }
+    const target = `/api/v1/tasks/${id}/${verb}`
+    if (this.#chance() < 0.7) this.#held.splice(this.#held.indexOf(held), 1)
+    return () => this.#record({ op, key, generation }, { target, body, key })
   }
 
   async #readInbox(limit: number): Promise<Operation> {
@@ -186,8 +248,14 @@ export class Writer {
   }
 
   #noteOffers(answer: string): void {
-    const { messages } = JSON.parse(answer) as { messages: { id: string }[] }
-    for (const { id } of messages) this.#unacknowledged.add(id)
+    const { messages } = JSON.parse(answer) as {
+      messages: { id: string; body: string; task_id: string | null }[]
+    }
+    for (const { id, body, task_id } of messages) {
+      this.#unacknowledged.add(id)
+      if (task_id !== null && body.startsWith('new task') && !this.#given.includes(task_id))
+        this.#given.push(task_id)
+    }
   }
 
   #someOffers(): string[] {

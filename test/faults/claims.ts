@@ -1,0 +1,127 @@
+/**
+ * Many claimers on the same tasks, in this process: each is a client of the one assignee, with keys of its own. What
+ * they were told is checked by the rules of tasks.
+ *
+ * Reliability §3.1 F22, §1 P4.
+ */
+import type { Task, TaskList } from '../../sdk/contract/agent/tasks.ts'
+import type { TestAgent } from '../support/agent.ts'
+import type { TestBridge } from '../support/bridge.ts'
+import type { Reply } from '../support/http.ts'
+import { machineMs } from './client-log.ts'
+import type { AuditRecord, Operation, Run, StoredMessage } from './history.ts'
+import { withStoreCopy } from './store-copy.ts'
+import type { StoredTask, TaskOp } from './task-history.ts'
+
+export class Claimers {
+  readonly operations: Operation[] = []
+  readonly refusals: Reply[] = []
+  readonly #bridge: TestBridge
+
+  constructor(bridge: TestBridge) {
+    this.#bridge = bridge
+  }
+
+  /** One mutation under a key of its own, noted as a client would. */
+  async do(by: TestAgent, op: TaskOp, target: string, body: object, generation?: number): Promise<Reply> {
+    const key = crypto.randomUUID()
+    const invoked = machineMs()
+    const reply = await by.call({ target, body: withKey(op, body, key), key })
+    if (reply.status !== 200) this.refusals.push(reply)
+    this.operations.push({
+      client: by.id,
+      op,
+      invoked,
+      returned: machineMs(),
+      outcome: reply.status === 200 ? 'ok' : reply.status < 500 ? 'fail' : 'info',
+      key,
+      session: by.session?.id ?? null,
+      conversation: null,
+      text: null,
+      messageIds: [],
+      after: 0,
+      ...(generation !== undefined && { generation }),
+      code: reply.status === 200 ? null : (reply.json as { error: string }).error,
+      answer: reply.text,
+    })
+    return reply
+  }
+
+  /** So many tasks for the assignee. */
+  async give(count: number, from: TestAgent, to: TestAgent): Promise<Task[]> {
+    const tasks: Task[] = []
+    for (let index = 0; index < count; index += 1) {
+      const body = { assignee_agent_id: to.id, instructions: 'do it', claim_ttl_seconds: 30 }
+      tasks.push((await this.do(from, 'task.create', '/api/v1/tasks', body)).json as Task)
+    }
+    return tasks
+  }
+
+  claim(by: TestAgent, id: string): Promise<Reply> {
+    return this.do(by, 'task.claim', `/api/v1/tasks/${id}/claim`, {})
+  }
+
+  complete(by: TestAgent, { id, claim }: Task): Promise<Reply> {
+    const named = { claim_generation: claim?.generation, session_generation: claim?.session_generation }
+    const body = { ...named, evidence: [{ kind: 'text', value: 'seen' }] }
+    return this.do(by, 'task.complete', `/api/v1/tasks/${id}/complete`, body, claim?.generation)
+  }
+
+  /** Everything as the server holds it now. Tasks and messages through its API, the audit from its store. */
+  async run(reader: TestAgent): Promise<Run> {
+    const tasks: Task[] = []
+    for (let after: string | null = null, more = true; more; ) {
+      const page: TaskList = await reader.ok({
+        target: `/api/v1/tasks?limit=100${after ? `&after=${after}` : ''}`,
+      })
+      tasks.push(...page.tasks)
+      after = page.next_after
+      more = page.has_more
+    }
+    const conversations = new Map<string, StoredMessage[]>()
+    for (const id of new Set(tasks.map(({ conversation_id }) => conversation_id))) {
+      const all: StoredMessage[] = []
+      for (let from = 0, more = true; more; ) {
+        const target = `/api/v1/conversations/${id}/messages?after_sequence=${from}&limit=100`
+        const page = await reader.ok<{ messages: StoredMessage[]; next_sequence: number; has_more: boolean }>(
+          { target },
+        )
+        all.push(...page.messages)
+        from = page.next_sequence
+        more = page.has_more
+      }
+      conversations.set(id, all)
+    }
+    return { operations: this.operations, conversations, ...this.#stored(tasks) }
+  }
+
+  #stored(tasks: readonly Task[]): { tasks: StoredTask[]; audit: AuditRecord[] } {
+    return withStoreCopy(this.#bridge.data, (database) => {
+      const generations = new Map(
+        database
+          .prepare<[], { id: string; claim_generation: number }>('SELECT id, claim_generation FROM tasks')
+          .all()
+          .map(({ id, claim_generation }) => [id, claim_generation]),
+      )
+      const audit = database
+        .prepare<[], { kind: string; subject_id: string; details: string }>(
+          "SELECT kind, subject_id, details FROM audit WHERE kind LIKE 'task.%'",
+        )
+        .all()
+        .map(({ details, ...record }) => ({ ...record, details: JSON.parse(details) as object }))
+      return {
+        audit,
+        tasks: tasks.map(({ id, title, state, conversation_id, outcome }) => {
+          const generation = generations.get(id) ?? 0
+          return { id, title, state, conversation_id, generation, result: outcome?.result ?? null }
+        }),
+      }
+    })
+  }
+}
+
+/** The key is the title of what is created and the result of what is completed, so that it is known again. */
+const withKey = (op: TaskOp, body: object, key: string): object => {
+  if (op === 'task.create') return { ...body, title: key }
+  return op === 'task.complete' ? { ...body, result: key } : body
+}

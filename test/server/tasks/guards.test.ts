@@ -1,0 +1,230 @@
+/** Who may do what to a task and when: keys, races, pause, archive, disabled pairs, scopes, deletion, the clock. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Task } from '../../../sdk/contract/agent/tasks.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { openEvents, openSocket } from '../../support/streams.ts'
+import { startWorld, type World } from '../endpoints/world.ts'
+import { tamper } from '../maintenance/upkeep.ts'
+import { act, ask, codeOf, createTask, evidence, getTask, heldBy, listTasks, toldOf } from './people.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.close())
+
+async function claimed(fields: object = {}) {
+  const pair = await world.pair()
+  const { id } = await createTask(pair.ada, pair.ben, fields)
+  const task = await act(pair.ben, id, 'claim')
+  return { ...pair, pair, id, task, held: heldBy(task) }
+}
+
+const key = () => crypto.randomUUID()
+const result = { result: '90', evidence }
+
+test('a retried mutation gets the same bytes, also after the state has moved on, and changes nothing more', async () => {
+  const { ada, ben } = await world.pair()
+  const keys = { create: key(), claim: key(), complete: key() }
+  const create = () =>
+    ada.call({
+      target: '/api/v1/tasks',
+      body: { assignee_agent_id: ben.id, title: 'Count', instructions: 'lines' },
+      key: keys.create,
+    })
+  const created = await create()
+  const { id } = created.json as Task
+  const claim = () => ask(ben, id, 'claim', {}, keys.claim)
+  const first = await claim()
+  const held = heldBy(first.json as Task)
+  const complete = () => ask(ben, id, 'complete', { ...held, ...result }, keys.complete)
+  const completed = await complete()
+  for (const [again, before] of [
+    [await create(), created],
+    [await claim(), first],
+    [await complete(), completed],
+  ] as const) {
+    expect(again.headers['idempotency-replayed']).toBe('true')
+    expect([again.status, again.text]).toEqual([200, before.text])
+  }
+  // From a session that follows as well.
+  await ben.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+  await ben.startSession()
+  expect((await claim()).text).toBe(first.text)
+  expect((await listTasks(ada)).tasks).toHaveLength(1)
+  expect(await toldOf(ada, id)).toHaveLength(2)
+})
+
+test('a claim that races with itself has one winner, and every loser hears who and until when', async () => {
+  const { ada, ben } = await world.pair()
+  const { id } = await createTask(ada, ben)
+  const replies = await Promise.all(Array.from({ length: 16 }, () => ask(ben, id, 'claim')))
+  const won = replies.filter(({ status }) => status === 200)
+  expect(won).toHaveLength(1)
+  const claim = (won[0]?.json as Task | undefined)?.claim
+  for (const lost of replies.filter((reply) => reply !== won[0])) {
+    expect(codeOf(lost)).toBe('claim_held')
+    expect(lost.json).toMatchObject({
+      details: {
+        holder: { agent_id: ben.id, session_id: ben.session?.id, session_generation: 1 },
+        expires_at: claim?.expires_at,
+      },
+    })
+  }
+})
+
+test('a result that races with a cancellation ends the task once, whoever comes first', async () => {
+  for (let round = 0; round < 4; round += 1) {
+    const { ada, ben, id, held } = await claimed()
+    const done = () => ask(ben, id, 'complete', { ...held, ...result })
+    const cancel = () => ask(ada, id, 'cancel')
+    const [first, second] = round % 2 === 0 ? [done, cancel] : [cancel, done]
+    const replies = await Promise.all([first(), second()])
+    const task = await getTask(ada, id)
+    expect(task.state).toBe('completed')
+    expect(replies.map(codeOf).filter((code) => code !== 'ok' && code !== 'state_conflict')).toEqual([])
+  }
+})
+
+test('after a takeover nothing of the old session counts: neither by its id nor by its generation', async () => {
+  const { ada, ben, id, held, project } = await claimed()
+  const { grant } = await world.owner.takeover(project.id, ben.id)
+  expect(codeOf(await ask(ben, id, 'complete', { ...held, ...result }))).toBe('session_fenced')
+  await ben.startSession(key(), { takeover_grant: grant })
+  expect(codeOf(await ask(ben, id, 'complete', { ...held, ...result }))).toBe('claim_lost')
+  const renamed = { ...held, session_generation: 2 }
+  expect(codeOf(await ask(ben, id, 'complete', { ...renamed, ...result }))).toBe('claim_lost')
+  expect(await getTask(ada, id)).toMatchObject({ state: 'claimed', outcome: null })
+})
+
+test('a paused project starts nothing new, and what is held is finished', async () => {
+  const { ada, ben, id, held, project } = await claimed()
+  const waiting = await createTask(ada, ben)
+  await world.setProject(project.id, 'paused')
+  expect(codeOf(await ask(ben, waiting.id, 'claim'))).toBe('project_paused')
+  expect((await act(ben, id, 'renew', held)).state).toBe('claimed')
+  expect((await act(ben, id, 'progress', { ...held, percent: 10 })).progress?.percent).toBe(10)
+  expect((await act(ben, id, 'complete', { ...held, ...result })).state).toBe('completed')
+  expect((await act(ada, waiting.id, 'cancel')).state).toBe('cancelled')
+  const target = `/api/admin/projects/${project.id}/tasks`
+  const body = { assignee_agent_id: ben.id, title: 'Later', instructions: 'when it goes on' }
+  expect(await world.owner.ok({ target, body, key: key() })).toMatchObject({ state: 'open' })
+})
+
+test('an archived project refuses its agents; the owner sees its tasks and cancels them', async () => {
+  const { ben, id, held, project } = await claimed()
+  await world.setProject(project.id, 'archived')
+  expect(codeOf(await ask(ben, id, 'complete', { ...held, ...result }))).toBe('project_archived')
+  const target = `/api/admin/projects/${project.id}/tasks/${id}`
+  expect(await world.owner.ok({ target })).toMatchObject({ state: 'claimed' })
+  expect(await world.owner.ok({ target: `${target}/cancel`, body: {}, key: key() })).toMatchObject({
+    task: { state: 'cancel_requested' },
+  })
+})
+
+test('a disabled pair loses its tasks, but the holder may finish, and its mail waits', async () => {
+  const { pair, ada, ben, id, held } = await claimed()
+  const other = await createTask(ada, ben)
+  await ben.acknowledge(...(await ben.inbox()).messages.map((message) => message.id))
+  await ada.acknowledge(...(await ada.inbox()).messages.map((message) => message.id))
+  await world.setPairing(pair, false)
+  expect((await listTasks(ada)).tasks).toEqual([])
+  expect((await listTasks(ben)).tasks.map((task) => task.id)).toEqual([id])
+  expect(codeOf(await ada.call({ target: `/api/v1/tasks/${other.id}` }))).toBe('not_found')
+  expect(codeOf(await ask(ben, other.id, 'claim'))).toBe('pairing_disabled')
+  expect((await act(ben, id, 'complete', { ...held, ...result })).state).toBe('completed')
+  expect((await ada.inbox()).messages).toEqual([])
+  await world.setPairing(pair, true)
+  expect(await toldOf(ada, id)).toEqual([`completed by ${ben.name}`])
+  expect((await getTask(ada, id)).outcome?.result).toBe('90')
+})
+
+test('task messages go to credentials with that scope, over inbox, event stream and socket alike', async () => {
+  const { project, ada } = await world.pair()
+  const talker = await world.agent(project.id, { scopes: ['messages'] })
+  const worker = await world.agent(project.id, { scopes: ['tasks:read'] })
+  const streams = [openEvents(worker), openSocket(worker)]
+  await Promise.all(streams.map(({ opened }) => opened))
+  for (const to of [talker, worker]) await createTask(ada, to)
+  const heard = await Promise.race(streams.map((stream) => stream.messages(1)))
+  expect(heard).toMatchObject([{ type: 'task', sender: { kind: 'system' } }])
+  for (const stream of streams) stream.close()
+  expect(await talker.inbox()).toMatchObject({ messages: [], waiting: 1 })
+  expect(codeOf(await talker.call({ target: '/api/v1/tasks' }))).toBe('scope_missing')
+  const { tasks } = await listTasks(worker)
+  expect(codeOf(await ask(worker, tasks[0]?.id ?? '', 'claim'))).toBe('scope_missing')
+})
+
+test('what happens to a task is heard over the event stream at once', async () => {
+  const { ada, ben } = await world.pair()
+  const creator = openEvents(ada)
+  await creator.opened
+  const { id } = await createTask(ada, ben)
+  const held = heldBy(await act(ben, id, 'claim'))
+  await act(ben, id, 'complete', { ...held, ...result })
+  const heard = await creator.messages(2)
+  expect(heard.map(({ body }) => body.split('\n')[0])).toEqual([
+    `claimed by ${ben.name}, attempt 1 of 3: Count`,
+    `completed by ${ben.name}: Count`,
+  ])
+  creator.close()
+})
+
+test('a deleted project takes its tasks with it, held or not', async () => {
+  const { ben, id, held, project } = await claimed({ claim_ttl_seconds: 30 })
+  const { projects } = await world.owner.ok<{ projects: { id: string; name: string }[] }>({
+    target: '/api/admin?limit=100',
+  })
+  const confirm_name = projects.find((each) => each.id === project.id)?.name
+  await world.owner.ok({ target: `/api/admin/projects/${project.id}/delete`, body: { confirm_name } })
+  expect((await ask(ben, id, 'renew', held)).status).not.toBe(200)
+  world.bridge.clock.advance(31)
+  expect(codeOf(await world.owner.call({ target: `/api/admin/projects/${project.id}/tasks/${id}` }))).toBe(
+    'not_found',
+  )
+})
+
+const expiryOf = async (by: TestAgent, id: string) =>
+  Date.parse((await getTask(by, id)).claim?.expires_at ?? '')
+
+test('a clock that is set an hour on or back ends no claim early and keeps none', async () => {
+  const { clock } = world.bridge
+  for (const step of [3600, -3600]) {
+    const { ada, ben, id, held } = await claimed({ claim_ttl_seconds: 30 })
+    const before = await expiryOf(ada, id)
+    clock.step(step)
+    await ben.startSession()
+    const shown = await expiryOf(ada, id)
+    expect(Math.abs(shown - before - step * 1000)).toBeLessThan(1000)
+    clock.advance(25)
+    expect((await act(ben, id, 'progress', { ...held, percent: 50 })).state).toBe('claimed')
+    clock.advance(6)
+    expect((await getTask(ada, id)).state).toBe('open')
+    expect(codeOf(await ask(ben, id, 'renew', held))).toBe('claim_lost')
+    clock.step(-step)
+  }
+})
+
+test('the step of a clock outlives a restart, and a claim never lasts longer than its lease after one', async () => {
+  const other = await world.elsewhere()
+  const { bridge } = other
+  const { ada, ben, clock } = bridge
+  const stepped = await createTask(ada, ben, { claim_ttl_seconds: 60 })
+  const held = heldBy(await act(ben, stepped.id, 'claim'))
+  clock.step(3600)
+  expect((await getTask(ada, stepped.id)).state).toBe('claimed')
+  // The server writes the step down within a second of seeing it.
+  const kept = () =>
+    tamper(bridge.data, (database) => database.prepare('SELECT offset_ms FROM lease_clock').pluck().get())
+  await expect.poll(kept, { timeout: 10_000 }).toBeGreaterThan(3_590_000)
+  const again = await bridge.restart()
+  expect((await act(ben, stepped.id, 'renew', held)).state).toBe('claimed')
+  await again.server.stop()
+  clock.step(-7200)
+  const last = await again.restart()
+  expect(await getTask(ada, stepped.id)).toMatchObject({ state: 'claimed' })
+  clock.advance(61)
+  expect((await getTask(ada, stepped.id)).state).toBe('open')
+  await last.server.stop()
+})
