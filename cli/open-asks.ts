@@ -30,7 +30,8 @@ export async function awaiting<T>(folder: string, questionId: string, wait: () =
 
 /** Whether the message answers a question whose `ask` is still there. */
 export async function isAwaited(folder: string, { in_reply_to: questionId }: Message): Promise<boolean> {
-  if (questionId === null) return false
+  // It becomes a file name.
+  if (questionId === null || !/^[0-9a-f-]{36}$/.test(questionId)) return false
   const path = pathOf(folder, questionId)
   if (!(await isThere(path))) return false
   const lock = await takeLock(path)

@@ -13,6 +13,21 @@ export async function messageBody(io: Io, argument: string | undefined): Promise
   return nonEmpty((await io.readAll()).replace(/\r?\n$/, ''))
 }
 
+/**
+ * {@link messageBody} of a message, refused here when it is too long: while the node is away it would be kept, only to be
+ * refused later.
+ */
+export async function requireMessageBody(io: Io, argument: string | undefined): Promise<string> {
+  const text = await messageBody(io, argument)
+  const { limits } = await import('../sdk/index.ts')
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= limits.messageBodyBytes) return text
+  throw new CommandFailure(
+    'usage',
+    `the text is ${bytes} bytes long; a message holds at most ${limits.messageBodyBytes}`,
+  )
+}
+
 function nonEmpty(text: string): string {
   if (text !== '') return text
   throw new CommandFailure('usage', 'the text is empty')

@@ -1,8 +1,7 @@
 /** `bridge ask`: a question, and the wait for the answer that is linked to it. */
-import { setTimeout as timer } from 'node:timers/promises'
 import type { Bridge, Message } from '../../sdk/index.ts'
 import type { Agent } from '../agent.ts'
-import { answers } from '../answers.ts'
+import { waitForAnswer } from '../answer-wait.ts'
 import { type Command, command, id, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
@@ -16,7 +15,7 @@ import {
   type SendingOptions,
   withSendingOptions,
 } from '../sending.ts'
-import { messageBody } from '../text-argument.ts'
+import { requireMessageBody } from '../text-argument.ts'
 import { connectionWords, exactDuration } from '../words.ts'
 
 export interface AskOptions extends SendingOptions {
@@ -99,7 +98,7 @@ interface Asked {
 
 async function askNow(context: CliContext, bridge: Bridge, { peer, text, options }: Asked): Promise<Message> {
   if (peer === undefined) throw new CommandFailure('usage', "missing required argument 'peer'")
-  const body = await messageBody(context.io, text)
+  const body = await requireMessageBody(context.io, text)
   const now = await bridge.now()
   // Who is asked sees that somebody waits, and until when.
   const waits = { expects_reply_by: after(now, options.timeout) }
@@ -111,30 +110,6 @@ async function askNow(context: CliContext, bridge: Bridge, { peer, text, options
   context.output.note(`asked as ${question.id}, number ${question.sequence}; recipient: ${words}`)
   requireListening(sent, options, `bridge ask --resume ${question.id} waits for the answer all the same`)
   return question
-}
-
-const pollMs = { first: 300, longest: 2000 } as const
-
-/**
- * The history is asked, not the inbox: a message is offered once a minute to a session, and a `listen` of the same
- * profile would miss what was offered here.
- */
-async function waitForAnswer(
-  { clock, signal }: CliContext,
-  bridge: Bridge,
-  question: Message,
-  deadline: number,
-): Promise<Message | undefined> {
-  let afterSequence = question.sequence
-  for (let pause: number = pollMs.first; ; pause = Math.min(pollMs.longest, pause * 1.5)) {
-    const page = await bridge.conversations.history(question.conversation_id, { afterSequence, signal })
-    const answer = page.messages.find((message) => answers(message, question))
-    if (answer !== undefined) return answer
-    afterSequence = page.messages.at(-1)?.sequence ?? afterSequence
-    const left = deadline - clock().getTime()
-    if (left <= 0) return undefined
-    if (!page.has_more) await timer(Math.min(pause, left), undefined, { signal })
-  }
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Agent } from '../agent.ts'
 import { type Command, command, id } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { messageFields, type SendingOptions, tellSent, withSendingOptions } from '../sending.ts'
-import { messageBody } from '../text-argument.ts'
+import { requireMessageBody } from '../text-argument.ts'
 
 export function replyCommand(context: CliContext, run = reply): Command {
   const build = command('reply', 'bridge reply 01980000-0000-7000-8000-000000000001 "yes, all green"')
@@ -22,7 +22,7 @@ export async function reply(
   text: string | undefined,
   options: SendingOptions,
 ): Promise<void> {
-  const body = await messageBody(context.io, text)
+  const body = await requireMessageBody(context.io, text)
   const agent = await context.agent()
   const message = { ...messageFields(options, await agent.bridge.now()), body }
   const call = { idempotencyKey: options.key, signal: context.signal }

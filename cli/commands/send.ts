@@ -2,7 +2,7 @@
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { inReplyTo, messageFields, type SendingOptions, tellSent, withSendingOptions } from '../sending.ts'
-import { messageBody } from '../text-argument.ts'
+import { requireMessageBody } from '../text-argument.ts'
 
 export interface SendOptions extends SendingOptions {
   readonly inReplyTo?: string
@@ -25,7 +25,7 @@ export async function send(
   text: string | undefined,
   options: SendOptions,
 ): Promise<void> {
-  const body = await messageBody(context.io, text)
+  const body = await requireMessageBody(context.io, text)
   const reply = options.inReplyTo === undefined ? {} : { in_reply_to: options.inReplyTo }
   const bridge = await context.bridge()
   const message = { ...messageFields(options, await bridge.now()), ...reply, body }

@@ -108,6 +108,16 @@ test.each([
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('the text is empty') })
 })
 
+test('a text that no message holds is refused before it is kept', async () => {
+  const text = 'é'.repeat(32_769)
+  const ended = await desk.run(['send', 'dan', '--profile', 'cleo'], { stdin: text })
+  expect(ended).toMatchObject({
+    code: 2,
+    stderr: 'bridge: the text is 65538 bytes long; a message holds at most 65536\n',
+  })
+  expect((await cleo.bridge('outbox', 'list')).stderr).toBe('the outbox is empty\n')
+})
+
 test('the same key sends once', async () => {
   const first = await cleo.lines<MessageSent>('send', 'dan', 'once', '--key', 'greet-dan-1')
   const again = await cleo.lines<MessageSent>('send', 'dan', 'once', '--key', 'greet-dan-1')

@@ -153,6 +153,15 @@ test('an ask that is interrupted says how to take it up, and what it left is pri
   expect(bodies((await cleo.bridge(...listenOnce)).stdout)).toEqual(['this one'])
 })
 
+test('an ask waits through a restart of the node', async () => {
+  const asking = desk.run(['ask', dan.name, 'which?', '--timeout', '60', '--profile', cleo.name])
+  const question = storedMessage(await dan.bridge(...listenOnce))
+  await bridge.server.stop()
+  bridge = await bridge.restart()
+  await dan.bridge('reply', question, 'this one')
+  expect(await asking).toMatchObject({ code: 0, stdout: expect.stringContaining('| this one') })
+})
+
 test('a profile that only asks begins a new journal when the old one is full', async () => {
   const asking = desk.run(['ask', dan.name, 'which?', '--profile', cleo.name])
   const question = storedMessage(await dan.bridge(...listenOnce))

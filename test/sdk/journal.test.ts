@@ -52,6 +52,20 @@ test('recorded and done are two things', async () => {
   })
 })
 
+test('what was recorded and neither printed nor done is known, also after a rotation', async () => {
+  const bounds = { rotateBytes: 1, rememberedIds: 100 }
+  await withJournal(async (journal) => {
+    await journal.record([letter(1), letter(2), letter(3), letter(4)])
+    await journal.recordPrinted([letter(1).id])
+    await journal.recordDone([letter(3).id])
+    await journal.record([letter(5)])
+  }, bounds)
+  await withJournal(async (journal) => {
+    expect(journal.isPrinted(letter(1).id)).toBe(true)
+    expect(journal.unprinted).toEqual([letter(2).id, letter(4).id, letter(5).id])
+  })
+})
+
 test('a line that a power cut tore is skipped, and swallows nothing', async () => {
   await withJournal((journal) => journal.record([letter(1)]))
   await appendFile(path, '{"kind":"message","message":{"id":"0198')
