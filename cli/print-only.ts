@@ -18,6 +18,8 @@ export const printOnly: ReadonlySet<string> = new Set([
   'status',
   'whoami',
   'guide',
+  'completion',
+  'help',
   'outbox list',
   'task list',
   'task show',

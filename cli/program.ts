@@ -33,6 +33,10 @@ const commands: Readonly<Record<string, Load>> = {
   key: async () => (await import('./commands/key/key.ts')).keyCommand,
   session: async () => (await import('./commands/session/session.ts')).sessionCommand,
   outbox: async () => (await import('./commands/outbox/outbox.ts')).outboxCommand,
+  completion: async () => {
+    const { completionCommand } = await import('./commands/completion.ts')
+    return (context) => completionCommand(context, () => program(context))
+  },
   helper: async () => (await import('./commands/helper/helper.ts')).helperCommand,
   admin: async () => (await import('./commands/admin/admin.ts')).adminCommand,
   server: async () => (await import('./commands/server/server.ts')).serverCommand,
@@ -49,6 +53,9 @@ export async function program(context: CliContext, argv: readonly string[] = [])
   const typed = typedCommand(argv)
   const needed = typed === undefined ? Object.values(commands) : [typed]
   for (const make of await Promise.all(needed.map((load) => load()))) root.addCommand(make(context))
+  const isWhole = typed === undefined
+  if (isWhole) root.addCommand((await import('./commands/help.ts')).helpCommand(context, root))
+  root.helpCommand(false)
   speakThrough(root, context)
   return root
 }

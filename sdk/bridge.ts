@@ -46,6 +46,10 @@ import { type CallInput, type CallOptions, type KeyedOptions, Transport } from '
 import { defaultClient, userAgentOf } from './version.ts'
 import type { TaskHandler, Worked, WorkOptions } from './work/work.ts'
 
+/**
+ * What a {@link Bridge} needs: an address and an identity. The rest has defaults for a program that lives
+ * long.
+ */
 export interface BridgeOptions {
   /** May have a path prefix. */
   readonly baseUrl: string

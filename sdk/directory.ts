@@ -19,6 +19,7 @@ export interface KnownPeer {
   readonly conversation_id: string | null
 }
 
+/** What is remembered of peers, and when it was read. */
 export interface KnownPeers {
   readonly peers: readonly KnownPeer[]
   readonly owner_conversation_id: string | null
@@ -26,11 +27,13 @@ export interface KnownPeers {
   readonly read_at: string | null
 }
 
+/** Where a directory is kept between runs; several processes may share one. */
 export interface DirectoryStore {
   load(): Promise<KnownPeers>
   save(known: KnownPeers): Promise<void>
 }
 
+/** A directory that remembers nobody yet. */
 export const nobodyKnown: KnownPeers = { peers: [], owner_conversation_id: null, read_at: null }
 
 /** For a client that lives in one process. */

@@ -19,6 +19,7 @@ import { type Fetch, pooledFetch } from './transport/fetch.ts'
 import { type CallOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
 
+/** What claims an enrolment: the node, the code, and the new key pair. */
 export interface EnrollOptions extends CallOptions {
   readonly baseUrl: string
   readonly code: string

@@ -25,6 +25,7 @@ export type IdentityProof =
 export type RequestToProve = Omit<RequestParts, 'serverId' | 'credentialId'>
 
 export class Identity {
+  /** Ids and names, as the node told them at enrolment; no secret. */
   readonly record: IdentityRecord
   readonly #proof: IdentityProof
 
@@ -36,6 +37,7 @@ export class Identity {
     this.#proof = proof
   }
 
+  /** The agent's id. */
   get agentId(): string {
     return this.record.agent.id
   }
@@ -60,6 +62,7 @@ export class Identity {
     }
   }
 
+  /** The record: no secret is ever serialized. */
   toJSON(): IdentityRecord {
     return this.record
   }

@@ -25,6 +25,7 @@ type Line =
 /** What can be noted of a recorded message. */
 type Mark = 'printed' | 'done'
 
+/** Where the journal lies, and how it tells the time. */
 export interface JournalOptions {
   readonly path: string
   readonly clock: () => Date
@@ -72,14 +73,17 @@ export class Journal {
     }
   }
 
+  /** Whether the message is written down. */
   has(id: string): boolean {
     return this.#recorded.has(id)
   }
 
+  /** Whether the message was worked on to its end. */
   isDone(id: string): boolean {
     return this.#marked.done.has(id)
   }
 
+  /** Whether the message was shown. */
   isPrinted(id: string): boolean {
     return this.#marked.printed.has(id)
   }
@@ -131,6 +135,7 @@ export class Journal {
     }
   }
 
+  /** Close the file. */
   async close(): Promise<void> {
     await this.#file.close()
   }

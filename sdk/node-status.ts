@@ -8,6 +8,7 @@ import { type Fetch, pooledFetch } from './transport/fetch.ts'
 import { type CallOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
 
+/** Which node to ask, and by what. */
 export interface NodeOptions extends CallOptions {
   readonly baseUrl: string
   readonly fetch?: Fetch | undefined
@@ -15,6 +16,7 @@ export interface NodeOptions extends CallOptions {
   readonly allowPlainHttp?: boolean | undefined
 }
 
+/** What a node says of itself without a credential. */
 export interface NodeStatus {
   readonly health: Health
   readonly readiness: Readiness

@@ -23,6 +23,7 @@ export interface MessageDraft extends Omit<MessageInput, 'conversation_id' | 're
   readonly to?: string | undefined
 }
 
+/** A mutation as it is on disk: key, and the request or the draft of one. */
 export interface OutboxEntry {
   /** Sorts by age. */
   readonly id: string
@@ -36,8 +37,10 @@ export interface OutboxEntry {
   readonly draft: MessageDraft | null
 }
 
+/** Who has an entry: a process that sends it, nobody, or a person who must decide. */
 export type EntryState = 'sending' | 'kept' | 'waits for you'
 
+/** An entry with its state. */
 export interface ListedEntry extends OutboxEntry {
   readonly state: EntryState
 }
@@ -50,6 +53,7 @@ const name = /^(\d{13}-[A-Za-z0-9_-]{8})\.(sending|kept)$/
 const ofAnother = (id: string): LocalError =>
   new LocalError('entry_of_another', `the outbox entry ${id} is of another agent or another node`)
 
+/** Where the outbox lies, and whose it is. */
 export interface OutboxOptions {
   readonly folder: string
   readonly owner: { readonly server_id: string; readonly agent_id: string }

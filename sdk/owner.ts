@@ -35,6 +35,7 @@ import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
 import { type CallOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
 
+/** What an {@link Owner} may be given; all of it has defaults. */
 export interface OwnerOptions {
   /** Named to the node; its owner sees it in the list of sessions. */
   readonly client?: Client | undefined
@@ -42,6 +43,7 @@ export interface OwnerOptions {
   readonly random?: ((bytes: number) => Buffer) | undefined
 }
 
+/** Where to sign in. */
 export interface SignInOptions extends OwnerOptions, CallOptions {
   readonly baseUrl: string
 }
@@ -49,6 +51,7 @@ export interface SignInOptions extends OwnerOptions, CallOptions {
 /** A name and its password, or the token of a one-time link that was made on the node's host. */
 export type SignInWith = { readonly name: string; readonly password: string } | { readonly linkToken: string }
 
+/** The link of a fresh node, and the name and password of its owner-to-be. */
 export interface SetupWith {
   /** The part of the set-up link after `#`. */
   readonly token: string

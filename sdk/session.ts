@@ -13,6 +13,10 @@ import { type Session, type SessionInput, type SessionPolicy, sessions } from '.
 import type { BridgeError } from './transport/failures.ts'
 import type { CallOptions, Transport } from './transport/http.ts'
 
+/**
+ * A session as a program keeps it between its runs: ids, generation, and how far the clock is off, in
+ * milliseconds.
+ */
 export interface StoredSession {
   /** Made once for each profile and kept. */
   readonly instance_id: string
@@ -41,6 +45,7 @@ export function memorySessions(instanceId: string): SessionStore {
   }
 }
 
+/** What a new profile holds: its instance id, and no session yet. */
 export const blankSession = (instanceId: string): StoredSession => ({
   instance_id: instanceId,
   session_id: null,

@@ -1,6 +1,7 @@
 /** What clients name to the service. A test holds the version to package.json. */
 import type { Client } from './contract/agent/enrollments.ts'
 
+/** The version of this package. */
 export const version = '0.1.0'
 
 /** A client that was not given a name of its own. */

@@ -8,6 +8,7 @@ import type { Argument, Command, Option } from 'commander'
 import { UsageError } from '../../cli/command.ts'
 import { createContext } from '../../cli/context.ts'
 import { type ExitName, exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
+import { environment, exitMeanings, primer } from '../../cli/help-topics.ts'
 import { program } from '../../cli/program.ts'
 import { settings } from '../../server/config.ts'
 import { code, codes, link, page, table } from './markdown.ts'
@@ -59,6 +60,9 @@ export async function cliPage(): Promise<string> {
     'The last column lists the codes of [errors.md](errors.md) and, in italics, what went wrong on this side of the node.' +
       ' `unrecognized` is a code that this version of the program does not know.',
     table(['code', 'name', 'meaning', 'reasons'], exitRows()),
+    '## For a coding agent',
+    'What `bridge help agents` prints, to be put into the instructions of an agent:',
+    ['```text', primer(await tree(nowhere)), '```'].join('\n'),
   ])
 }
 
@@ -154,47 +158,6 @@ function optionRow(option: Option): string[] {
     option.defaultValue === undefined ? '' : `default ${String(option.defaultValue)}`,
   ]
   return [code(option.flags), notes.filter((note) => note !== '').join('; ')]
-}
-
-/** What the programs read from the environment, beside the settings. The test of this page compares it with the code. */
-export const environment: Readonly<Record<string, string>> = {
-  BRIDGE_HOME:
-    'The folder of all profiles; `$XDG_CONFIG_HOME/agent-bridge`, else `~/.config/agent-bridge` when it is not set.',
-  BRIDGE_PROFILE: 'The profile to use where `--profile` does not say; `default` when neither does.',
-  BRIDGE_DATA:
-    'The data folder of the server; `~/.local/share/agent-bridge` when neither this nor `--data` is given.',
-  SERVICE_TRANSFER_TOKEN:
-    'The token of `bridge helper`: 43 to 128 of A-Z, a-z, 0-9, `_` and `-`, 256 random bits, fresh for each helper.',
-  BRIDGE_TASK_ID: 'Set by `bridge task run` for its command: the task.',
-  BRIDGE_TASK_TITLE: 'Likewise: its title.',
-  BRIDGE_TASK_INSTRUCTIONS: 'Likewise: its instructions, unless they hold a NUL.',
-  BRIDGE_TASK_ATTEMPT: 'Likewise: 1 for the first attempt.',
-  BRIDGE_TASK_DUE_AT: 'Likewise: by when it is wanted; empty when nothing was said.',
-  BRIDGE_DEBUG: 'Where it is set, an error prints the request that failed, its code, and where it happened.',
-  XDG_CONFIG_HOME: 'See `BRIDGE_HOME`; only an absolute path counts.',
-  NODE_EXTRA_CA_CERTS: "Node's own: a file with certificate authorities to trust beside the usual ones.",
-  CODEX_SANDBOX_NETWORK_DISABLED:
-    '`1` says that this process may not open connections: an unreachable node then exits with the code of a sandbox.',
-}
-
-const exitMeanings: Record<ExitName, string> = {
-  done: 'Done.',
-  unexpected: 'Unexpected: a bug, here or in the node.',
-  usage: 'The command line or its input is wrong.',
-  not_found: 'Not found.',
-  nothing_came: 'Timed out, nothing came.',
-  authentication: 'Not signed in, not permitted, or revoked.',
-  session: 'The session is fenced, or held elsewhere.',
-  conflict: 'A conflict with the state of things.',
-  guard: 'Stop: a rate or a loop guard.',
-  unreachable: 'The node cannot be reached; what was to be sent is kept in the outbox.',
-  nobody_listening: 'Stored, but nobody is listening.',
-  claim_lost: 'The claim of the task is lost.',
-  already_listening: 'This profile listens already.',
-  sandbox: 'The sandbox blocks the network.',
-  clock_skew: "This machine's clock is wrong.",
-  integrity: 'A hash or a length differs.',
-  interrupted: 'Interrupted.',
 }
 
 const exitRows = (): string[][] =>

@@ -17,6 +17,7 @@ export interface ErrorEntry {
   readonly meaning: string
 }
 
+/** The catalogue: each code of a refusal with its status, when to try again, and what it means. */
 export const errors = {
   unauthenticated: { status: 401, retry: 'never', meaning: 'No usable identity was presented.' },
   credential_unknown: { status: 401, retry: 'never', meaning: 'No such credential exists on this server.' },
@@ -187,4 +188,5 @@ export const errors = {
   storage_full: { status: 503, retry: 'after-delay', meaning: 'The disk is full; nothing was stored.' },
 } as const satisfies Record<string, ErrorEntry>
 
+/** A code that the node refuses with. */
 export type ErrorCode = keyof typeof errors

@@ -14,6 +14,7 @@ export const connectionLabels = {
   unavailable: 'Unavailable',
 } as const
 
+/** The words for people of each kind of attention item. */
 export const attentionLabels = {
   enrollment_reused: 'An enrolment code was used a second time',
   session_replacement_refused: 'Two instances compete for one agent',
@@ -23,4 +24,5 @@ export const attentionLabels = {
   unread_unheard: 'Messages wait and nobody listens',
   question_to_owner: 'A question to the owner',
 } as const
+/** What may need an owner: the kinds of items in the attention list. */
 export type AttentionKind = keyof typeof attentionLabels

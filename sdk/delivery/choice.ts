@@ -11,6 +11,7 @@
 
 /** In the order in which they are picked. */
 export const listenTransports = ['socket', 'sse', 'long-poll'] as const
+/** A way to hear of messages. */
 export type ListenTransport = (typeof listenTransports)[number]
 
 const strikesUntilBarred = 2

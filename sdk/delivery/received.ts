@@ -4,6 +4,7 @@ import type { Receipt } from '../contract/events.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { ListenTransport } from './choice.ts'
 
+/** A message that was offered, with what acknowledges it. */
 export interface ReceivedMessage extends OfferedMessage {
   /** Say that it is durably recorded. */
   acknowledge(): Promise<Acknowledged>
@@ -15,6 +16,7 @@ export interface ReceivedPage extends Omit<InboxPage, 'waiting'> {
   readonly waiting: number | null
 }
 
+/** Until when to listen. */
 export interface ListenOptions extends Pick<CallOptions, 'signal'> {
   /** The most messages of a page. */
   readonly limit?: number | undefined

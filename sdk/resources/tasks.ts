@@ -32,6 +32,7 @@ export interface HeldTask {
   readonly claim: { readonly generation: number; readonly session_generation: number } | null
 }
 
+/** Which tasks, and which page of them. */
 export interface TaskListOptions extends PageOptions, CallOptions {
   readonly state?: TaskState | undefined
   readonly role?: TaskRole | undefined

@@ -9,6 +9,7 @@
  */
 import { headerRules } from '../contract/headers.ts'
 
+/** The machine that a device-bound identity names in each request. */
 export interface Device {
   readonly os: string
   /** A hash that names the machine; the raw machine id never leaves it. */

@@ -22,6 +22,7 @@ export class KeyError extends Error {
   override readonly name = 'KeyError'
 }
 
+/** An Ed25519 key pair: the public half as it travels, the private half as a KeyObject. */
 export interface KeyPair {
   readonly publicKey: string
   readonly privateKey: KeyObject

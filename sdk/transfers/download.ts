@@ -21,6 +21,7 @@ import type { FileHome } from './home.ts'
 import { manifestDigest } from './manifest.ts'
 import { partWork, statusOf, type TransferOptions } from './work.ts'
 
+/** A received file: where it lies, its size in bytes and its hash. */
 export interface Downloaded {
   readonly path: string
   readonly size: number

@@ -20,6 +20,7 @@ export interface HomeRequest {
   readonly bodySha256: string
 }
 
+/** Where the parts of a file go to and come from: a node or a local helper. */
 export interface FileHome {
   /** Scheme, host and port. */
   readonly origin: string
@@ -31,6 +32,7 @@ export interface FileHome {
   mend?(refusal: BridgeError): Promise<boolean>
 }
 
+/** The address and the token of a running helper. */
 export interface HelperEndpoint {
   /** An https origin without path, user info or query. */
   readonly endpoint: string
@@ -50,7 +52,9 @@ export function helperHome({ endpoint, token, allowPlainHttp }: HelperEndpoint):
 /** A helper refused. Everything else is a BridgeError (the service) or a LocalError (nobody answered). */
 export class HelperError extends Error {
   override readonly name = 'HelperError'
+  /** One of {@link helperErrors}. */
   readonly code: HelperErrorCode | 'unrecognized'
+  /** Of the HTTP answer. */
   readonly status: number
 
   constructor(asked: { readonly method: string; readonly path: string }, status: number, code: string) {

@@ -19,6 +19,7 @@ import { storageFailed } from '../durable-file.ts'
 import { eachBlock } from '../parts/blocks.ts'
 import { LocalError } from '../transport/failures.ts'
 
+/** What a manifest is made of beside the file. */
 export interface DescribeOptions {
   readonly transferId: string
   readonly mode: TransferMode

@@ -5,6 +5,7 @@ import { BridgeError, LocalError } from '../transport/failures.ts'
 import type { Line } from './exchange.ts'
 import { Patience, type PatienceOptions } from './patience.ts'
 
+/** How far a transfer is, in bytes. */
 export interface TransferProgress {
   /** Bytes of the file that are across, those of the part under way included. */
   readonly bytes: number
@@ -15,6 +16,7 @@ export interface TransferProgress {
   readonly resumedParts: number
 }
 
+/** What every transfer takes. */
 export interface TransferOptions extends PatienceOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
   /** How long a connection may be silent. */

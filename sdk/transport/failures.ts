@@ -37,6 +37,7 @@ export const localErrors = {
   transfer_in_use: 'Another process receives this transfer into the folder.',
   transfer_expired: 'The lifetime of the transfer or of its endpoint is over.',
 } as const
+/** A code of {@link LocalError}. */
 export type LocalErrorCode = keyof typeof localErrors
 
 /** What was asked; the query is left out. */
@@ -48,13 +49,19 @@ export interface Asked {
 /** The service refused. See {@link LocalError} for everything else. */
 export class BridgeError extends Error {
   override readonly name = 'BridgeError'
+  /** One of {@link errors}; `unrecognized` for one that only a newer node knows. */
   readonly code: RefusalCode
   /** What the service says to a person; `message` names the request and the code before it. */
   readonly reason: string
+  /** Of the HTTP answer. */
   readonly status: number
+  /** Whether and how the same request may be tried again. */
   readonly retry: Retry
+  /** Finds the request in the node's log and audit. */
   readonly requestId: string
+  /** How long the node asks to wait. */
   readonly retryAfterMs: number | undefined
+  /** What the code says more, by its fields in errors.md. */
   readonly details: Readonly<Record<string, unknown>>
 
   constructor(asked: Asked, status: number, body: ErrorBody, retryAfterMs?: number) {
@@ -73,6 +80,7 @@ export class BridgeError extends Error {
 /** No answer of the service stands behind this one. `cause` holds what the platform said, where it said something. */
 export class LocalError extends Error {
   override readonly name = 'LocalError'
+  /** One of {@link localErrors}. */
   readonly code: LocalErrorCode
 
   constructor(code: LocalErrorCode, message: string, options?: { cause?: unknown }) {

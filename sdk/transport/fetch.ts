@@ -13,6 +13,7 @@ export interface FetchInit {
   readonly redirect: 'manual'
 }
 
+/** What a {@link Fetch} answers with. */
 export interface FetchResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }

@@ -27,6 +27,7 @@ export type CallInput<E extends EndpointSpec> = Given<'params', ParamsOf<E>> &
   MaybeGiven<'query', QueryOf<E>> &
   Given<'body', BodyOf<E>>
 
+/** What every call takes. */
 export interface CallOptions {
   /** Ends the call, its waits between attempts included. */
   readonly signal?: AbortSignal | undefined
@@ -34,6 +35,7 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined
 }
 
+/** {@link CallOptions} of a call that has one effect however often it is sent. */
 export interface KeyedOptions extends CallOptions {
   /** To send again what may have arrived; made once per call when absent. */
   readonly idempotencyKey?: string | undefined

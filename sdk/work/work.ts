@@ -12,6 +12,7 @@ export type StopReason = 'cancelled' | 'claim_lost' | 'interrupted'
 /** The reason of a handler's signal. */
 export class WorkStopped extends Error {
   override readonly name = 'WorkStopped'
+  /** What ended the work. */
   readonly why: StopReason
 
   constructor(why: StopReason) {
@@ -29,6 +30,7 @@ const stopWords: Record<StopReason, string> = {
 /** Thrown by a handler: the task cannot be done. Any other error fails it too, with the error's message. */
 export class TaskFailed extends Error {
   override readonly name = 'TaskFailed'
+  /** What the failure left behind. */
   readonly evidence: readonly Evidence[]
   /** Give the claim back instead, for another attempt. */
   readonly again: boolean
@@ -54,14 +56,17 @@ export interface ClaimedTask {
   progress(progress: WorkProgress): Promise<void>
 }
 
+/** What a task came to. */
 export interface TaskResult {
   readonly result: string
   /** At least one item. */
   readonly evidence: readonly Evidence[]
 }
 
+/** Does a claimed task; what it resolves with is its result. */
 export type TaskHandler = (claimed: ClaimedTask) => Promise<TaskResult>
 
+/** What happens while tasks are worked on. */
 export type WorkEvent =
   | { readonly type: 'claimed'; readonly task: Task }
   /** How it ended at the node: completed, failed, open again, cancelled. */
@@ -72,6 +77,7 @@ export type WorkEvent =
   /** What the node could not be told; null when it is heard again. */
   | { readonly type: 'away'; readonly error: Error | null }
 
+/** Which tasks to take, and how. */
 export interface WorkOptions extends Pick<CallOptions, 'signal'> {
   /** End after so many tasks. */
   readonly limit?: number | undefined

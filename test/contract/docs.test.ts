@@ -6,8 +6,8 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { environment } from '../../cli/help-topics.ts'
 import { headingOf } from '../../docs/generate/api.ts'
-import { environment } from '../../docs/generate/cli.ts'
 import { reserved } from '../../docs/generate/errors.ts'
 import { notYet } from '../../docs/generate/limits.ts'
 import { anchor, fill, table } from '../../docs/generate/markdown.ts'
@@ -28,7 +28,9 @@ const read = (name: string): string => readFileSync(new URL(name, docs), 'utf8')
 const written = ['protocol.md', 'operations.md']
 
 const sources = (folder: string): string[] =>
-  globSync(`${folder}/**/*.ts`, { cwd: root }).map((path) => readFileSync(new URL(path, root), 'utf8'))
+  globSync(`${folder}/**/*.ts`, { cwd: root, exclude: ['cli/help-topics.ts'] }).map((path) =>
+    readFileSync(new URL(path, root), 'utf8'),
+  )
 
 /** What stands under a heading, up to the next of its level or above. */
 function sectionOf(page: string, heading: string): string {

@@ -3,7 +3,9 @@ import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { named } from '../primitives.ts'
 
+/** The guides that a node serves. */
 export const guideTopics = ['messaging', 'tasks', 'transfers', 'packages'] as const
+/** One of {@link guideTopics}. */
 export type GuideTopic = (typeof guideTopics)[number]
 
 export const Guide = named(

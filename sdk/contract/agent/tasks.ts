@@ -25,6 +25,7 @@ import {
   Uuid,
 } from '../primitives.ts'
 
+/** The states of a task. */
 export const taskStates = [
   'open',
   'claimed',
@@ -34,6 +35,7 @@ export const taskStates = [
   'declined',
   'cancelled',
 ] as const
+/** One of {@link taskStates}. */
 export type TaskState = (typeof taskStates)[number]
 
 const words = <const T extends string>(all: readonly T[]) =>
@@ -58,7 +60,9 @@ export const TaskInput = named(
 )
 export type TaskInput = Static<typeof TaskInput>
 
+/** What may stand behind the result of a task. */
 export const evidenceKinds = ['text', 'url', 'commit', 'file', 'command', 'message', 'transfer'] as const
+/** One of {@link evidenceKinds}. */
 export type EvidenceKind = (typeof evidenceKinds)[number]
 
 export const Evidence = named(

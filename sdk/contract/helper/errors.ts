@@ -12,6 +12,7 @@ export interface HelperErrorEntry {
   readonly meaning: string
 }
 
+/** The codes of the local helper: status and meaning. */
 export const helperErrors = {
   bad_request: { status: 400, meaning: 'The bytes are not one well-formed HTTP/1.1 request.' },
   bad_target: {
@@ -58,6 +59,7 @@ export const helperErrors = {
     meaning: 'The disk failed; what was not answered with success is not kept.',
   },
 } as const satisfies Record<string, HelperErrorEntry>
+/** A code that the local helper refuses with. */
 export type HelperErrorCode = keyof typeof helperErrors
 
 /** Code → meaning of every start that fails. */

@@ -8,6 +8,7 @@
  */
 import { transferLimits } from './limits.ts'
 
+/** One part of a file: its place, its length in bytes, its hash. */
 export interface ManifestPart {
   readonly index: number
   readonly offset: number
@@ -15,8 +16,10 @@ export interface ManifestPart {
   readonly sha256: string
 }
 
+/** How a file travels. */
 export type TransferMode = 'download' | 'upload'
 
+/** What a file is: its name, size in bytes, hash, and parts. */
 export interface Manifest {
   readonly version: '1'
   readonly transfer_id: string

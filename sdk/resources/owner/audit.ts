@@ -15,6 +15,7 @@ export interface AuditFilters {
   readonly subjectId?: string | undefined
 }
 
+/** Which audit records: filters, a span of time, a page. */
 export interface AuditOptions extends PageOptions, AuditFilters, CallOptions {
   /** The order of the pages too: `after` continues in it. */
   readonly order?: AuditQuery['order'] | undefined
@@ -22,6 +23,7 @@ export interface AuditOptions extends PageOptions, AuditFilters, CallOptions {
   readonly until?: string | undefined
 }
 
+/** Which events: a page, and how long to wait for new ones. */
 export interface EventOptions extends PageOptions, AuditFilters, CallOptions {
   /** How long the node may wait for the first record, 0 to 20. */
   readonly waitSeconds?: number | undefined

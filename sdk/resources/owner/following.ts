@@ -8,6 +8,7 @@ import { limits } from '../../contract/limits.ts'
 import { judge } from '../../delivery/verdict.ts'
 import { LocalError } from '../../transport/failures.ts'
 
+/** From where to follow events, and until when. */
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined
   /** Called when the node goes away, with why, and when it is back, without. */

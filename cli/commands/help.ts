@@ -1,0 +1,26 @@
+/** `bridge help`: of a command, or of a topic. Contract §12. */
+import { type Command, command } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { helpTopics } from '../help-topics.ts'
+
+const topics = Object.keys(helpTopics).join(', ')
+
+export function helpCommand(context: CliContext, root: Command): Command {
+  return command('help', 'bridge help agents')
+    .description(`Show the help of a command, or a topic: ${topics}.`)
+    .argument('[words...]', `a command, or one of ${topics}`)
+    .action((words: readonly string[]) => {
+      const [word = ''] = words
+      const topic = Object.hasOwn(helpTopics, word) && words.length === 1 ? helpTopics[word] : undefined
+      if (topic === undefined) commandOf(root, words).outputHelp()
+      else context.output.result({ topic: word, text: topic(root) }, topic(root))
+    })
+}
+
+/** A usage error when there is no such command. */
+const commandOf = (root: Command, words: readonly string[]): Command =>
+  words.reduce((parent, word) => {
+    const found = parent.commands.find((each) => each.name() === word)
+    if (found !== undefined) return found
+    return parent.error(`error: unknown command '${word}'`, { code: 'commander.unknownCommand' })
+  }, root)

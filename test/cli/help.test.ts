@@ -1,0 +1,81 @@
+/** What `bridge help` tells beside the commands, and the completions of real shells. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { exitCodes } from '../../cli/exit-codes.ts'
+import { environment } from '../../cli/help-topics.ts'
+import { runHere } from './frame.ts'
+
+test('help tells every exit code and every variable', async () => {
+  const { stdout: codes, code } = await runHere(['help', 'exit-codes'])
+  expect(code).toBe(0)
+  for (const each of Object.values(exitCodes)) expect(codes).toMatch(new RegExp(`^ *${each}  [A-Z]`, 'm'))
+  const { stdout: variables } = await runHere(['help', 'environment'])
+  for (const name of Object.keys(environment)) expect(variables).toContain(name)
+})
+
+test('the primer is short enough for the instructions of an agent, and names what an agent types', async () => {
+  const { stdout, code } = await runHere(['help', 'agents'])
+  expect(code).toBe(0)
+  // One token for every three characters: more than any tokenizer in use counts.
+  expect(Math.ceil(stdout.length / 3)).toBeLessThan(700)
+  for (const word of ['listen', 'send', 'ask', 'reply', 'ack', 'inbox', 'status'])
+    expect(stdout).toMatch(new RegExp(`^- bridge ${word}\\b`, 'm'))
+})
+
+test('help of a command that is none is a usage error', async () => {
+  expect(await runHere(['help', 'frobnicate'])).toMatchObject({ code: 2, stdout: '' })
+  expect(await runHere(['help', 'admin', 'frobnicate'])).toMatchObject({ code: 2, stdout: '' })
+  expect((await runHere(['help', 'admin', 'agent'])).stdout).toMatch(/^Usage: bridge admin agent/)
+})
+
+describe('completion', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-completion-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  beforeAll(async () => {
+    for (const shell of ['bash', 'zsh', 'fish']) {
+      writeFileSync(join(folder, shell), (await runHere(['completion', shell])).stdout)
+    }
+  })
+
+  const has = (shell: string): boolean => spawnSync(shell, ['-c', 'true']).status === 0
+
+  /** The last word is the one that is being typed. */
+  const ask: Record<string, (words: readonly string[]) => string> = {
+    bash: (words) =>
+      `source ${folder}/bash; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')})
+       COMP_CWORD=${words.length - 1}; _bridge; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    zsh: (words) =>
+      `compdef() { :; }; compadd() { shift; print -l -- "$@"; }; source ${folder}/zsh
+       words=(${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length}; _bridge`,
+    fish: (words) => `source ${folder}/fish; complete -C '${words.join(' ')}'`,
+  }
+
+  const completed = (shell: string, words: readonly string[]): string[] =>
+    execFileSync(shell, ['-c', ask[shell]?.(words) ?? ''], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, HOME: folder },
+    })
+      .split('\n')
+      .map((line) => line.split('\t')[0] ?? '')
+
+  test.each(['bash', 'zsh', 'fish'].filter(has))(
+    '%s completes commands, their commands and options',
+    (name) => {
+      expect(completed(name, ['bridge', ''])).toEqual(expect.arrayContaining(['send', 'listen', 'admin']))
+      expect(completed(name, ['bridge', 'admin', 'agent', ''])).toEqual(
+        expect.arrayContaining(['create', 'list']),
+      )
+      expect(completed(name, ['bridge', '--profile', 'send', 'outbox', ''])).toContain('flush')
+      expect(completed(name, ['bridge', 'send', 'ben', '--'])).toContain('--require-listening')
+      expect(completed(name, ['bridge', 'send', ''])).not.toContain('flush')
+    },
+  )
+
+  test('a shell that is not known is refused', async () => {
+    expect(await runHere(['completion', 'tcsh'])).toMatchObject({ code: 2, stdout: '' })
+  })
+})
