@@ -92,6 +92,8 @@ export const refusalExits: Readonly<Record<RefusalCode, ExitName>> = {
   setup_done: 'conflict',
   body_too_large: 'usage',
   invalid_request: 'usage',
+  part_mismatch: 'integrity',
+  transfer_busy: 'conflict',
   receipt_mismatch: 'integrity',
   manifest_invalid: 'usage',
   rate_limited: 'guard',

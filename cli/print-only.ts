@@ -23,6 +23,8 @@ export const printOnly: ReadonlySet<string> = new Set([
   'outbox list',
   'task list',
   'task show',
+  'transfer list',
+  'transfer show',
   'admin whoami',
   'admin history',
   'admin audit',
@@ -45,6 +47,7 @@ export const printOnly: ReadonlySet<string> = new Set([
   'admin task list',
   'admin task show',
   'admin transfer list',
+  'admin transfer show',
 ])
 
 export const printsOnly = (command: Command): boolean => printOnly.has(wordsOf(command).join(' '))

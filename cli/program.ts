@@ -28,6 +28,7 @@ const commands: Readonly<Record<string, Load>> = {
   history: async () => (await import('./commands/history.ts')).historyCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
   task: async () => (await import('./commands/task/task.ts')).taskCommand,
+  transfer: async () => (await import('./commands/transfer/transfer.ts')).transferCommand,
   guide: async () => (await import('./commands/guide.ts')).guideCommand,
   schedule: async () => (await import('./commands/schedule.ts')).scheduleCommand,
   key: async () => (await import('./commands/key/key.ts')).keyCommand,

@@ -19,17 +19,25 @@ export interface AgentAuthorityOptions {
   readonly random: (bytes: number) => Buffer
 }
 
-export function agentAuthority({ identity, keeper, clock, random }: AgentAuthorityOptions): Authority {
-  const headers = (request: PreparedRequest, body: Uint8Array): Record<string, string> =>
+/** Also for bytes that are only known by their hash. */
+export interface AgentAuthority extends Authority {
+  sign(request: Signable, bodySha256: string): Record<string, string>
+}
+
+type Signable = Pick<PreparedRequest, 'method' | 'target' | 'caller' | 'idempotencyKey'>
+
+export function agentAuthority({ identity, keeper, clock, random }: AgentAuthorityOptions): AgentAuthority {
+  const sign = (request: Signable, bodySha256: string): Record<string, string> =>
     identity.headers({
       method: request.method,
       target: request.target,
-      bodySha256: sha256Hex(body),
+      bodySha256,
       time: String(Math.floor((clock().getTime() + keeper.clockOffsetMs) / 1000)),
       nonce: random(16).toString('base64url'),
       session: request.caller === 'agent' ? keeper.sessionId : undefined,
       idempotencyKey: request.idempotencyKey,
     })
+  const headers = (request: PreparedRequest, body: Uint8Array) => sign(request, sha256Hex(body))
 
   const correctClock = async (refusal: BridgeError): Promise<boolean> => {
     const { server_time: told } = refusal.details
@@ -53,7 +61,7 @@ export function agentAuthority({ identity, keeper, clock, random }: AgentAuthori
     if (request.endpoint === 'sessions.close') return false
     return keeper.replace(keeper.sessionId, refusal, options)
   }
-  return { headers, mend }
+  return { headers, sign, mend }
 }
 
 const remedies: ReadonlyMap<RefusalCode, 'clock' | 'session'> = new Map([

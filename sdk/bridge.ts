@@ -38,6 +38,7 @@ import { Peers } from './resources/peers.ts'
 import { RecipientKeys } from './resources/recipient-keys.ts'
 import { Sessions } from './resources/sessions.ts'
 import { Tasks } from './resources/tasks.ts'
+import { Transfers } from './resources/transfers.ts'
 import { memorySessions, SessionKeeper, type SessionStore } from './session.ts'
 import { parseBaseUrl } from './transport/address.ts'
 import { BridgeError } from './transport/failures.ts'
@@ -90,6 +91,7 @@ export class Bridge {
   readonly recipientKeys: RecipientKeys
   readonly guides: Guides
   readonly tasks: Tasks
+  readonly transfers: Transfers
   /** Who is who, looked up once and remembered. */
   readonly directory: Directory
   readonly #pool: Pool | undefined
@@ -115,9 +117,11 @@ export class Bridge {
     this.#clock = clock
     this.#random = random
     this.#keeper = keeper
+    const address = parseBaseUrl(options.baseUrl, options)
+    const authority = agentAuthority({ identity, keeper, clock, random })
     const transport: Transport = new Transport({
-      address: parseBaseUrl(options.baseUrl, options),
-      authority: agentAuthority({ identity, keeper, clock, random }),
+      address,
+      authority,
       fetch: options.fetch ?? pool.fetch,
       random,
       userAgent: userAgentOf(client),
@@ -148,6 +152,11 @@ export class Bridge {
     this.recipientKeys = new RecipientKeys(call)
     this.guides = new Guides(call)
     this.tasks = new Tasks(call, (handler, workOptions) => this.#work(handler, workOptions))
+    this.transfers = new Transfers(call, {
+      home: async (id) => (await import('./transfers/package-home.ts')).packageHome(address, authority, id),
+      address: (to, callOptions) => this.directory.address(to, callOptions),
+      clock,
+    })
     this.#listening = {
       inbox: this.inbox,
       bootstrap: this.bootstrap,

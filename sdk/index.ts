@@ -31,6 +31,16 @@ export {
   type TaskTimeline,
   taskStates,
 } from './contract/agent/tasks.ts'
+export {
+  type Transfer,
+  type TransferInput,
+  type TransferList,
+  type TransferReceipt,
+  type TransferSecret,
+  type TransferState,
+  type TransferSummary,
+  transferStates,
+} from './contract/agent/transfers.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
 export type { Receipt } from './contract/events.ts'
 export { type HelperErrorCode, helperErrors } from './contract/helper/errors.ts'
@@ -124,6 +134,7 @@ export {
   helperHome,
 } from './transfers/home.ts'
 export { type DescribeOptions, describeFile, manifestDigest } from './transfers/manifest.ts'
+export type { MoveOptions, ReceivedFile, ReceiveFileOptions, SendFileOptions } from './transfers/packages.ts'
 export { uploadFile } from './transfers/upload.ts'
 export type { TransferOptions, TransferProgress } from './transfers/work.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'

@@ -1,5 +1,4 @@
 /** One page: everything the service is, registered in reading order. */
-import type { Socket } from 'node:net'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { contract } from '../sdk/contract/index.ts'
 import { limits } from '../sdk/contract/limits.ts'
@@ -20,6 +19,7 @@ import { healthRoutes } from './health/routes.ts'
 import { useAnswerDeadline } from './http/answer-deadline.ts'
 import { refuseTarget, useFaults } from './http/faults.ts'
 import { useFraming } from './http/framing.ts'
+import { letGo } from './http/let-go.ts'
 import { useOpenapi } from './http/openapi.ts'
 import { useRawBodies } from './http/raw-body.ts'
 import { useResponseHeaders } from './http/responses.ts'
@@ -39,6 +39,8 @@ import { taskOwnerRoutes } from './tasks/owner-routes.ts'
 import { taskRoutes } from './tasks/routes.ts'
 import { telemetryRoutes } from './telemetry/routes.ts'
 import { transferOwnerRoutes } from './transfers/owner-routes.ts'
+import { packageRoutes } from './transfers/package-routes.ts'
+import { transferRoutes } from './transfers/routes.ts'
 
 const maxHeaderBytes = 16 * 1024
 
@@ -66,12 +68,12 @@ export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
     routerOptions: { maxParamLength: maxHeaderBytes },
     frameworkErrors: refuseTarget,
     return503OnClosing: false,
-    // Node's own limits, which Fastify would switch off: a slow header or body is cut, a long-poll's answer is not.
-    requestTimeout: 30_000,
+    // A slow body is cut by the raw body's own rule, since a part of a package may take its time.
+    requestTimeout: 0,
     keepAliveTimeout: 30_000,
     http: {
       headersTimeout: 10_000,
-      requestTimeout: 30_000,
+      requestTimeout: 0,
       connectionsCheckingInterval: 1000,
       maxHeaderSize: maxHeaderBytes,
       // Refused by the framing check, with a body that says why.
@@ -82,21 +84,6 @@ export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
       letGo(socket, clientErrors[(error as NodeJS.ErrnoException).code ?? ''] ?? 400)
     },
   })
-}
-
-/** How long a client that is refused before its request may take to read why. */
-const letGoMs = 1000
-
-/** The server keeps half-open connections, so ending its own side would leave the socket to the client for ever. */
-function letGo(socket: Socket, status: number): void {
-  if (!socket.writable) {
-    socket.destroy()
-    return
-  }
-  socket.end(`HTTP/1.1 ${status} \r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => socket.destroy())
-  const timer = setTimeout(() => socket.destroy(), letGoMs)
-  timer.unref()
-  socket.once('close', () => clearTimeout(timer))
 }
 
 export async function useRoutes(app: FastifyInstance, context: Context): Promise<void> {
@@ -131,6 +118,8 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     socketRoute(api, context)
     acknowledgementRoutes(api, context)
     taskRoutes(api, context)
+    transferRoutes(api, context)
+    packageRoutes(api, context)
 
     ownerRoutes(api, context)
     administratorOwnerRoutes(api, context)
@@ -143,10 +132,10 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     sessionOwnerRoutes(api, context)
     recipientKeyOwnerRoutes(api, context)
     messageOwnerRoutes(api, context)
+    transferOwnerRoutes(api, context)
     auditOwnerRoutes(api, context)
     taskOwnerRoutes(api, context)
     snapshotOwnerRoutes(api, context)
-    transferOwnerRoutes(api, context)
     telemetryRoutes(api, context)
   })
 }

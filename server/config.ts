@@ -88,6 +88,20 @@ export const settings = [
     fallback: String(limits.waitsPerNode),
     meaning: 'waiting reads on this node',
   },
+  {
+    name: 'package_bytes',
+    env: 'BRIDGE_PACKAGE_BYTES',
+    kind: 'integer',
+    fallback: String(limits.packageBytes),
+    meaning: 'most bytes of one package',
+  },
+  {
+    name: 'packages_bytes',
+    env: 'BRIDGE_PACKAGES_BYTES',
+    kind: 'integer',
+    fallback: String(limits.packagesBytes),
+    meaning: 'most bytes of all packages on this node, open offers included',
+  },
 ] as const satisfies readonly Setting[]
 
 export type SettingName = (typeof settings)[number]['name']
@@ -105,6 +119,8 @@ export interface Config {
   readonly rateBurst: number
   readonly failedAuthPerMinute: number
   readonly maxWaits: number
+  readonly packageBytes: number
+  readonly packagesBytes: number
 }
 
 /** A setting that cannot be used: names it, where it came from, and what it takes. */
@@ -141,6 +157,8 @@ export function readConfig(
     rateBurst: integer('rate_burst', value('rate_burst'), 1, 1_000_000),
     failedAuthPerMinute: integer('failed_auth_per_minute', value('failed_auth_per_minute'), 1, 1_000_000),
     maxWaits: integer('max_waits', value('max_waits'), 1, 1_000_000),
+    packageBytes: integer('package_bytes', value('package_bytes'), 0, limits.sequenceMax),
+    packagesBytes: integer('packages_bytes', value('packages_bytes'), 0, limits.sequenceMax),
   })
 }
 

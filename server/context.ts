@@ -18,6 +18,7 @@ import type { SignInDelays } from './owners/delays.ts'
 import type { Passwords } from './owners/password.ts'
 import type { OwnerWaits } from './owners/waits.ts'
 import type { LeaseClock } from './tasks/lease-clock.ts'
+import type { Packages } from './transfers/packages.ts'
 
 export interface Context {
   readonly serverId: string
@@ -54,6 +55,7 @@ export interface Context {
   readonly throttle: Throttle
   readonly signInDelays: SignInDelays
   readonly passwords: Passwords
+  readonly packages: Packages
   readonly ownerWaits: OwnerWaits
   /** The latest sample of this host's load. */
   readonly ownHost: () => HostSampleInput

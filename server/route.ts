@@ -6,15 +6,18 @@
  *
  * Contract §2 "Order".
  */
+import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BodyOf, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../sdk/contract/endpoint.ts'
+import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import type { Context } from './context.ts'
+import { Fault } from './fault.ts'
 import { refuseGetBody, refuseSecondOrigin } from './http/framing.ts'
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
-import { parseBody, rawBody } from './http/raw-body.ts'
+import { parseBody, rawBody, streamingBody } from './http/raw-body.ts'
 import { proveRequestBody, proveRequestHead } from './identity/agent.ts'
-import type { CallerOf } from './identity/callers.ts'
+import type { AgentCaller, CallerOf } from './identity/callers.ts'
 import { proveOwner } from './identity/owner.ts'
 import { requireIdempotencyKey } from './identity/raw-headers.ts'
 import { Answer, type Keyed, keyedRequest } from './once.ts'
@@ -59,18 +62,89 @@ export function route<E extends EndpointSpec>(
 }
 
 /** An entry whose answer is not JSON: the handler takes the connection over. */
-export function stream<E extends EndpointSpec & { readonly stream: true }>(
+export function stream<E extends EndpointSpec>(
   app: FastifyInstance,
   context: Context,
   entry: E,
-  handler: (call: Pick<Call<E>, 'caller' | 'request' | 'reply'>) => Promise<void>,
+  handler: (call: Pick<Call<E>, 'caller' | 'params' | 'request' | 'reply'>) => Promise<void>,
 ): void {
   app.route({
     ...hooks(context, entry),
     handler: async (request, reply) => {
-      await handler({ caller: request.caller as CallerOf<E['caller']>, request, reply })
+      const params = request.params as ParamsOf<E>
+      await handler({ caller: request.caller as CallerOf<E['caller']>, params, request, reply })
     },
   })
+}
+
+/** A body of bytes that nobody has read yet. */
+export interface Bytes {
+  readonly length: number | undefined
+  /** Invites a client that waits to be invited. */
+  stream(): Readable
+}
+
+interface Receiver<E extends EndpointSpec> {
+  /** What the bytes must hash to, by which the proof is checked before any of them is read; undefined where nothing is. */
+  hashOf(
+    caller: Pick<AgentCaller, 'agent_id' | 'project_id'>,
+    params: ParamsOf<E>,
+  ): Promise<string | undefined>
+  handler(call: Pick<Call<E>, 'caller' | 'params'> & { readonly bytes: Bytes }): Promise<ResponseOf<E>>
+}
+
+/** An entry whose body streams to its handler: "proof and nonce are checked before the body". Contract §3. */
+export function receiving<E extends EndpointSpec & { readonly bytes: 'request'; readonly caller: 'agent' }>(
+  app: FastifyInstance,
+  context: Context,
+  entry: E,
+  { hashOf, handler }: Receiver<E>,
+): void {
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    scope.addHook('onError', async (request, reply) => {
+      // The rest of the body is of no use, so the connection goes with the refusal.
+      if (!request.raw.complete) reply.header('connection', 'close')
+    })
+    scope.route({
+      ...hooks(context, entry),
+      bodyLimit: transferLimits.partBytes,
+      config: streamingBody,
+      preValidation: async (request) => {
+        requirePartSize(request)
+        const params = request.params as ParamsOf<E>
+        await proveRequestBody(request, entry, (identity) => hashOf(identity, params))
+      },
+      handler: (request, reply) =>
+        handler({
+          caller: request.caller as CallerOf<E['caller']>,
+          params: request.params as ParamsOf<E>,
+          bytes: bytesOf(request, reply),
+        }),
+    })
+  })
+}
+
+/** @throws body_too_large */
+function requirePartSize({ headers }: FastifyRequest): void {
+  const limit = transferLimits.partBytes
+  if (Number(headers['content-length'] ?? 0) <= limit) return
+  throw new Fault('body_too_large', {
+    message: `A part has at most ${limit} bytes.`,
+    details: { limit_bytes: limit },
+  })
+}
+
+function bytesOf({ raw, headers }: FastifyRequest, reply: FastifyReply): Bytes {
+  const { 'content-length': length, expect } = headers
+  return {
+    length: length === undefined ? undefined : Number(length),
+    stream() {
+      if (expect !== undefined) reply.raw.writeContinue()
+      return raw
+    },
+  }
 }
 
 /** What runs before the handler of any entry. */

@@ -38,6 +38,8 @@ import { openStore, type Store } from './store.ts'
 import { addressPath } from './store-files.ts'
 import { type LeaseClock, openLeaseClock } from './tasks/lease-clock.ts'
 import { watchOwnHost } from './telemetry/own-host.ts'
+import { createPackages } from './transfers/packages.ts'
+import { startTransferUpkeep } from './transfers/upkeep.ts'
 
 export interface RunningServer {
   readonly url: string
@@ -168,6 +170,7 @@ function createContext({
     throttle: createThrottle(monotonicMs, config),
     signInDelays: createSignInDelays(monotonicMs),
     passwords,
+    packages: createPackages(config.data),
     ownerWaits: createOwnerWaits(),
     ownHost: watchOwnHost(clock, stopping),
   }
@@ -218,6 +221,7 @@ async function running({
     startAccessRecheck(context),
     startNoncePurge(context, store.nonces),
     startRemovals(context),
+    startTransferUpkeep(context),
     startMaintenance(context, store.nonces),
     startClaimReconciling(context),
   ]
@@ -232,6 +236,7 @@ async function running({
     const cut = setTimeout(() => app.server.closeAllConnections(), graceMs)
     await app.close()
     clearTimeout(cut)
+    await context.packages.close()
     await store.close()
     lock.release()
     end.resolve(0)

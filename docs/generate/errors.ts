@@ -11,12 +11,7 @@ import { describe } from './schemas.ts'
  * Codes that the server of today does not answer, and the part of the service that they belong to. The test of this
  * page takes a code off the list as soon as the server throws it.
  */
-export const reserved: Partial<Record<ErrorCode, string>> = {
-  offer_expired: 'transfers',
-  package_removed: 'packages',
-  receipt_mismatch: 'transfers',
-  manifest_invalid: 'transfers',
-}
+export const reserved: Partial<Record<ErrorCode, string>> = {}
 
 const retries: Record<Retry, string> = {
   never: 'no',

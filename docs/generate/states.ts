@@ -3,6 +3,7 @@
  *
  * The tables are not written here: each cell is the answer of the function that the server itself asks.
  */
+import { transferStates } from '../../sdk/contract/agent/transfers.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { judgeClaim, stateOf } from '../../server/enrollments/rules.ts'
@@ -10,6 +11,11 @@ import { Fault } from '../../server/fault.ts'
 import { projectMoves } from '../../server/projects/rules.ts'
 import { decideStart, requireReplacementRoom } from '../../server/sessions/rules.ts'
 import { causes, taskEvents, transitions } from '../../server/tasks/rules.ts'
+import {
+  type Cell as TransferCell,
+  transferEvents,
+  transitions as transferTransitions,
+} from '../../server/transfers/rules.ts'
 import { endpointLink } from './api.ts'
 import { connectionTable } from './connections.ts'
 import { code, page, table } from './markdown.ts'
@@ -53,6 +59,10 @@ export function statesPage(): string {
     taskTable(),
     `Who: ${taskCauses()}. \`expire\` is the server's clock. That the work of a \`cancelled\` task has stopped may be said from any session of the assignee that names the last claim generation.`,
     'Ending a task that is `cancel_requested` with a result or a failure is accepted: the truth wins.',
+    '## Transfer',
+    'A new transfer is `offered`. Each cell is the next state, `same` where it has happened already and nothing changes, `noted` where the side that reports is written down, or the refusal; `—` stands where no time ends a state.',
+    transferTable(),
+    "`accept`, `decline` and `receipt` are the recipient's, `fail`, `cancel` and `cleanup` either side's; the owner cancels too; `expire` is the server's clock. A receipt that does not match the offer is `receipt_mismatch` and changes nothing; in package mode it is `state_conflict` before the upload is finalized.",
     '## Connection',
     'What `connection` says of an agent, here with its clock standing still at the moment of asking.',
     connectionTable(),
@@ -199,6 +209,21 @@ function replacementWords(): string {
   const allowed = [0, 1, 2, 3, 4, 5].find((recent) => answer(recent).startsWith('refused'))
   if (allowed === undefined) throw new Error('replacements are not limited any more')
   return `${allowed} succeed, the next is ${answer(allowed)}.`
+}
+
+function transferTable(): string {
+  const rows = transferEvents.map((event) => [
+    code(event),
+    ...transferStates.map((state) => transferCell(transferTransitions[state][event])),
+  ])
+  return table(['', ...transferStates.map(code)], rows)
+}
+
+function transferCell(cell: TransferCell): string {
+  if ('next' in cell) return code(cell.next)
+  if ('refused' in cell) return code(cell.refused)
+  if ('never' in cell) return '—'
+  return 'same' in cell ? 'same' : 'noted'
 }
 
 function taskTable(): string {

@@ -38,6 +38,8 @@ export interface EndpointSpec {
   readonly fresh?: true
   /** Not a JSON answer: an event stream, or an upgrade to a socket. */
   readonly stream?: true
+  /** A body of bytes that streams to disk, or an answer of bytes. */
+  readonly bytes?: 'request' | 'response'
   /** Only the owner, not a project administrator. */
   readonly ownerOnly?: true
   readonly summary: string

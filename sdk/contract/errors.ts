@@ -114,6 +114,11 @@ export const errors = {
     retry: 'never',
     meaning: 'The claim generation or session generation is stale. Stop the work.',
   },
+  transfer_busy: {
+    status: 409,
+    retry: 'after-delay',
+    meaning: 'Another upload of this package is under way. Retry within the lifetime of the transfer.',
+  },
   recipient_key_conflict: {
     status: 409,
     retry: 'never',
@@ -158,6 +163,11 @@ export const errors = {
     status: 422,
     retry: 'never',
     meaning: 'Size or hash of the receipt differ from the offer.',
+  },
+  part_mismatch: {
+    status: 422,
+    retry: 'never',
+    meaning: 'The bytes of a part differ from the offer in length or hash; nothing of them was kept.',
   },
   manifest_invalid: { status: 422, retry: 'never', meaning: 'The parts do not describe the file.' },
 

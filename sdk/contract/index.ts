@@ -17,20 +17,25 @@
  * - inbox: the stored messages for an agent that are not acknowledged.
  * - offer (of a message): the bytes of a message were handed to the recipient's connection.
  * - owner: the person whose node it is. `/api/admin` is the owner's API.
+ * - package: the bytes of a transfer while the service keeps them.
  * - pairing: permission of two agents of a project to communicate.
- * - task: one piece of work that an agent or the owner gives to one agent.
+ * - receipt (of a transfer): the recipient says that it has exactly the offered bytes; what completes a transfer.
  * - stored: committed to disk; what a 200 to a send means, and no more.
+ * - task: one piece of work that an agent or the owner gives to one agent.
+ * - transfer: a file that one agent offers to another, through the service or directly.
  */
 import { bootstrap } from './agent/bootstrap.ts'
 import { conversations } from './agent/conversations.ts'
 import { enrollments } from './agent/enrollments.ts'
 import { guides } from './agent/guides.ts'
 import { acknowledgements, inbox, messages } from './agent/messages.ts'
+import { packages } from './agent/packages.ts'
 import { peers } from './agent/peers.ts'
 import { recipientKeys } from './agent/recipient-keys.ts'
 import { sessions } from './agent/sessions.ts'
 import { streams } from './agent/streams.ts'
 import { tasks } from './agent/tasks.ts'
+import { transfers } from './agent/transfers.ts'
 import type { EndpointSpec } from './endpoint.ts'
 import { health } from './health.ts'
 import { administrators } from './owner/administrators.ts'
@@ -65,6 +70,8 @@ export const contract = {
   streams,
   tasks,
   telemetry,
+  transfers,
+  packages,
   owner: {
     signIn,
     administrators,
@@ -78,10 +85,10 @@ export const contract = {
     recipientKeys: ownerRecipientKeys,
     messages: ownerMessages,
     conversations: ownerConversations,
+    transfers: ownerTransfers,
     audit,
     tasks: ownerTasks,
     snapshots,
-    transfers: ownerTransfers,
     telemetry: ownerTelemetry,
   },
 } as const

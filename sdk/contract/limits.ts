@@ -80,6 +80,11 @@ export const limits = {
   messageBudgetWindowSeconds: 600,
   hops: 50,
 
+  transferTtlSeconds: { min: 60, max: 604_800, default: 86_400 },
+  transferReasonBytes: 2 * 1024,
+  packageBytes: 1024 ** 3,
+  packagesBytes: 10 * 1024 ** 3,
+
   password: { min: 12, max: 128 },
   setupLinkSeconds: 1800,
   ownerLinkSeconds: 300,

@@ -25,6 +25,10 @@ export const ref = <T extends TSchema>(schema: T) =>
 
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
+/** One of these words. */
+export const words = <const T extends string>(all: readonly T[]) =>
+  Type.Unsafe<T>(Type.Union(all.map((each) => Type.Literal(each))))
+
 /** An object that refuses fields it does not know. */
 export const Strict = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false })

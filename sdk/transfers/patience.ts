@@ -59,7 +59,8 @@ export class Patience {
   }
 
   #delay(error: unknown): number | undefined {
-    if (error instanceof HelperError && error.code === 'transfer_busy') {
+    const isRefusal = error instanceof HelperError || error instanceof BridgeError
+    if (isRefusal && error.code === 'transfer_busy') {
       this.#busy += 1
       return Math.min(busyMs.most, busyMs.first * 2 ** (this.#busy - 1))
     }

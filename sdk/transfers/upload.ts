@@ -10,7 +10,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { FileVerified, PartReceived, TransferStatus } from '../contract/helper/endpoints.ts'
 import type { Manifest, ManifestPart } from '../contract/helper/manifest.ts'
 import { storageFailed } from '../durable-file.ts'
-import { LocalError } from '../transport/failures.ts'
+import { BridgeError, LocalError } from '../transport/failures.ts'
 import { Line } from './exchange.ts'
 import { type FileHome, HelperError } from './home.ts'
 import { type PartWork, partWork, statusOf, type TransferOptions } from './work.ts'
@@ -137,5 +137,7 @@ class Upload {
   }
 }
 
+const otherBytes: ReadonlySet<string> = new Set(['hash_mismatch', 'part_conflict', 'part_mismatch'])
+
 const isOtherBytes = (error: unknown): boolean =>
-  error instanceof HelperError && (error.code === 'hash_mismatch' || error.code === 'part_conflict')
+  (error instanceof HelperError || error instanceof BridgeError) && otherBytes.has(error.code)

@@ -309,6 +309,41 @@ export interface TelemetryHostRow {
   received_at: string
 }
 
+export interface TransferRow {
+  id: string
+  project_id: string
+  conversation_id: string
+  sender_agent_id: string
+  recipient_agent_id: string
+  filename: string
+  size: number
+  sha256: string
+  mode: 'package' | 'direct'
+  encryption: 'none' | 'age'
+  state: 'offered' | 'accepted' | 'verified' | 'declined' | 'failed' | 'cancelled' | 'expired'
+  expires_at: string
+  ends_at: string | null
+  reserved_bytes: number
+  stored_parts: number
+  stored_at: string | null
+  removed_at: string | null
+  receipt_at: string | null
+  cleanup_sender_at: string | null
+  cleanup_recipient_at: string | null
+  created_at: string
+  updated_at: string
+  /** JSON. */
+  parts: string
+}
+
+export interface TransferSecretRow {
+  transfer_id: string
+  project_id: string
+  deposited_by: string
+  sealed: Buffer
+  expires_at: string
+}
+
 export interface MigrationRow {
   number: number
   name: string
@@ -343,5 +378,7 @@ export interface Tables {
   lease_clock: LeaseClockRow
   telemetry_token: TelemetryTokenRow
   telemetry_hosts: TelemetryHostRow
+  transfers: TransferRow
+  transfer_secrets: TransferSecretRow
   schema_migrations: MigrationRow
 }

@@ -12,6 +12,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { closeCodes, type ServerFrame } from '../../sdk/contract/events.ts'
+import { emptySha256 } from '../../sdk/contract/helper/manifest.ts'
 import { contract } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
@@ -170,7 +171,7 @@ async function authenticate(
     ...peer,
   }
   const head = await proveHead(context, incoming)
-  const caller = await proveBody(context, incoming, head, { bytes: Buffer.alloc(0), endpoint })
+  const caller = await proveBody(context, incoming, head, { sha256: emptySha256, endpoint })
   try {
     context.throttle.takeAgent(caller.agent_id)
     requireHeaders(head.presented, endpoint)

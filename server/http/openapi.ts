@@ -10,6 +10,7 @@ import { type Caller, callerErrors, type EndpointSpec } from '../../sdk/contract
 import { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
 import { headers } from '../../sdk/contract/headers.ts'
+import { contentHashHeader } from '../../sdk/contract/helper/endpoints.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { namedSchemas, ref, Strict } from '../../sdk/contract/primitives.ts'
@@ -42,6 +43,8 @@ export async function useOpenapi(app: FastifyInstance): Promise<void> {
         },
       },
     },
+    // A body that is not parsed has no schema to validate it; the document says what it is.
+    transform: ({ schema, url }) => ({ schema: withBytes(schema), url }),
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => `${json.$id ?? `schema${i}`}` },
   })
 }
@@ -122,6 +125,23 @@ function headersOf(entry: EndpointSpec): TSchema | undefined {
 const fieldsOf = (schema: TSchema | undefined): object =>
   schema !== undefined && 'properties' in schema ? (schema.properties as object) : {}
 
+const octets = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
+
+const bytesAnswer = (entry: EndpointSpec) => ({
+  description: entry.summary,
+  headers: { [contentHashHeader]: { type: 'string', description: 'SHA-256 of the bytes.' } },
+  content: octets,
+})
+
+const receiving = new Set(
+  endpoints.filter(({ bytes }) => bytes === 'request').map(({ id }) => id.replaceAll('.', '_')),
+)
+
+const withBytes = (schema: FastifySchema): FastifySchema =>
+  receiving.has((schema as { operationId?: string }).operationId ?? '')
+    ? { ...schema, body: { content: octets } }
+    : schema
+
 function responsesOf(entry: EndpointSpec): Record<number, object> {
   const json = (description: string, schema: TSchema) => ({
     description,
@@ -137,5 +157,7 @@ function responsesOf(entry: EndpointSpec): Record<number, object> {
     ([status, codes]) => [status, json(codes.join(', '), ref(ErrorBody))] as const,
   )
   const ok = entry.id === 'health.ready' ? [[503, json('not ready', byName(entry.response))] as const] : []
-  return Object.fromEntries([[200, json(entry.summary, byName(entry.response))], ...refusals, ...ok])
+  const success =
+    entry.bytes === 'response' ? bytesAnswer(entry) : json(entry.summary, byName(entry.response))
+  return Object.fromEntries([[200, success], ...refusals, ...ok])
 }

@@ -5,9 +5,24 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Fault } from '../fault.ts'
+import { letGo } from './let-go.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 const none = Buffer.alloc(0)
+
+/** A body is there within this, or its connection is cut. */
+const bodyMs = 30_000
+
+/** The route's configuration where the handler reads the body itself. */
+export const streamingBody = { streamingBody: true } as const
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    readonly streamingBody?: true
+  }
+}
+
+const isStreaming = ({ routeOptions }: FastifyRequest): boolean => routeOptions.config.streamingBody === true
 
 export function useRawBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -16,9 +31,23 @@ export function useRawBodies(app: FastifyInstance): void {
   app.server.on('checkContinue', app.routing)
   // And would refuse any other expectation without a body; the framing check does.
   app.server.on('checkExpectation', app.routing)
-  app.addHook('preParsing', async (request, reply) => {
-    if (request.headers.expect !== undefined) reply.raw.writeContinue()
+  app.addHook('onRequest', async (request) => {
+    if (!isStreaming(request)) cutSlowBody(request)
   })
+  app.addHook('preParsing', async (request, reply) => {
+    if (request.headers.expect !== undefined && !isStreaming(request)) reply.raw.writeContinue()
+  })
+}
+
+/** Node has one time for every request; a package part has none, only a rate. */
+function cutSlowBody({ raw, headers }: FastifyRequest): void {
+  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
+  const timer = setTimeout(() => {
+    if (!raw.complete) letGo(raw.socket, 408)
+  }, bodyMs)
+  timer.unref()
+  const over = () => clearTimeout(timer)
+  raw.once('end', over).once('close', over)
 }
 
 /** The bytes of the body as they were sent, before `parseBody`. */

@@ -8,6 +8,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
+import { sha256Hex } from '../../sdk/signing/canonical.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { rawBody } from '../http/raw-body.ts'
@@ -28,11 +29,25 @@ export async function proveRequestHead(context: Context, request: FastifyRequest
   heads.set(request, { ...(await proveHead(context, incoming(request))), context })
 }
 
-/** Afterwards `request.caller` is set. */
-export async function proveRequestBody(request: FastifyRequest, endpoint: EndpointSpec): Promise<void> {
+type HashOf = (identity: {
+  readonly agent_id: string
+  readonly project_id: string
+}) => Promise<string | undefined>
+
+/**
+ * Afterwards `request.caller` is set. `hashOf` tells what a body that nobody has read must hash to; where there is no
+ * such body, only the proof of an empty one holds, and tells its sender no more.
+ */
+export async function proveRequestBody(
+  request: FastifyRequest,
+  endpoint: EndpointSpec,
+  hashOf?: HashOf,
+): Promise<void> {
   const head = heads.get(request)
   if (head === undefined) throw new Fault('unauthenticated')
-  const body = { bytes: rawBody(request), endpoint }
+  const { agentId: agent_id, projectId: project_id } = head.identity
+  const sha256 = (await hashOf?.({ agent_id, project_id })) ?? sha256Hex(rawBody(request))
+  const body = { sha256, endpoint }
   const caller = await proveBody(head.context, incoming(request), head, body)
   request.caller = caller
   head.context.throttle.takeAgent(caller.agent_id)

@@ -7,7 +7,6 @@
  */
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
-import { sha256Hex } from '../../sdk/signing/canonical.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import type { AgentCaller } from './callers.ts'
@@ -75,16 +74,16 @@ const missing = (name: string, problem: string) =>
     details: { faults: [{ path: `header ${name}`, problem }] },
   })
 
-/** The proof over the bytes of the body. The caller's nonce is not spent yet. @throws signature_invalid, rate_limited */
+/** The proof over the hash of the body. The caller's nonce is not spent yet. @throws signature_invalid, rate_limited */
 export async function proveBody(
   context: Context,
   incoming: Incoming,
   { presented: headers, identity }: Head,
-  body: { readonly bytes: Buffer; readonly endpoint: EndpointSpec },
+  body: { readonly sha256: string; readonly endpoint: EndpointSpec },
 ): Promise<AgentCaller> {
   const { method, target } = incoming
   try {
-    const request = { serverId: context.serverId, method, target, bodySha256: sha256Hex(body.bytes) }
+    const request = { serverId: context.serverId, method, target, bodySha256: body.sha256 }
     await checkProof({ presented: headers, identity, ...request })
   } catch (error) {
     throw counted(context, incoming, error)

@@ -29,6 +29,8 @@ export interface NewMessage
   readonly root_id: string | undefined
   /** The task that the service tells of. */
   readonly task_id?: string
+  /** The transfer that the service tells of. */
+  readonly transfer_id?: string
 }
 
 const nextSequence = prepared<{ id: string }>()((db, p) =>
@@ -81,7 +83,7 @@ export async function insertMessage(tx: Tx, message: NewMessage): Promise<Messag
     inbox_agent_id: message.recipient_kind === 'agent' ? message.recipient_agent_id : null,
     root_id: message.root_id ?? id,
     task_id: message.task_id ?? null,
-    transfer_id: null,
+    transfer_id: message.transfer_id ?? null,
     created_at: tx.nowIso,
     offers: 0,
     offered_generation: 0,

@@ -3,10 +3,13 @@ import type { PairingInput, PairingResult } from '../../sdk/contract/owner/pairi
 import { getAgent } from '../agents/store.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
+import { findPeerConversation } from '../conversations/store.ts'
 import type { ByAgentQuery } from '../credentials/store.ts'
+import type { Tx } from '../database/transaction.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
+import { cancelOpenOfPair } from '../transfers/owner-actions.ts'
 import * as store from './store.ts'
 
 export function setPairing(
@@ -28,9 +31,20 @@ export function setPairing(
       subject: { type: 'pairing', id: row.id },
       details: { agent_ids: [row.agent_a, row.agent_b] },
     })
+    if (!input.enabled) await endTransfers(context, tx, caller, [one, other])
     for (const id of [one, other]) tx.afterCommit(() => context.wakeups.notify(id))
     return store.toPairing(row)
   })
+}
+
+async function endTransfers(
+  context: Context,
+  tx: Tx,
+  caller: OwnerCaller,
+  [one, other]: readonly [string, string],
+): Promise<void> {
+  const conversation = await findPeerConversation(tx.db, one, other)
+  if (conversation !== undefined) await cancelOpenOfPair(context, tx, caller, conversation.id)
 }
 
 export function listPairings(context: Context, caller: OwnerCaller, projectId: string, query: ByAgentQuery) {

@@ -12,9 +12,10 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Context } from '../context.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
+import { removePackagesOf } from '../transfers/package-removal.ts'
 import { listDeleted } from './store.ts'
 
-/** Removes up to so many rows of a project; answers how many went. A noun that also keeps files removes them here. */
+/** Removes up to so many rows of a project; answers how many went. A noun that also keeps files removes them before. */
 export type Removal = (tx: Tx, projectId: string, limit: number) => Promise<number>
 
 /** It holds nothing of a project. */
@@ -101,6 +102,9 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   tasks: byProject('tasks'),
   idempotency,
   messages,
+  transfer_secrets: (tx, projectId) =>
+    run(tx, sql`delete from transfer_secrets where project_id = ${projectId}`),
+  transfers: byProject('transfers'),
   conversations: byProject('conversations'),
   inboxes: byAgent('inboxes', 'agent_id'),
   recipient_keys: byAgent('recipient_keys', 'agent_id'),
@@ -132,6 +136,8 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
 
 /** Everything of a project that was marked as deleted. */
 export async function removeProject(context: Context, projectId: string): Promise<void> {
+  // Before the rows, which name them. Nobody uploads to a project that is unknown.
+  await removePackagesOf(context, projectId)
   for (const removal of Object.values(removals)) {
     if (removal === stays) continue
     while ((await context.write((tx) => removal(tx, projectId, atOnce))) > 0) {

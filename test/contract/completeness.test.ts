@@ -65,6 +65,26 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'streams.events': 'listen',
   'streams.socket': 'listen',
 
+  'transfers.create': 'transfer send',
+  'transfers.list': 'transfer list',
+  'transfers.get': 'transfer show',
+  'transfers.accept': 'transfer accept',
+  'transfers.decline': 'transfer decline',
+  'transfers.cancel': 'transfer cancel',
+  'transfers.fail': { none: 'for programs: a person cancels, and says why' },
+  'transfers.receipt': 'transfer receive',
+  'transfers.cleanup': 'transfer cleanup',
+  'transfers.deposit': { none: 'for programs that run a helper: bridge.transfers.deposit' },
+  'transfers.secret': { none: 'for programs that fetch from a helper: bridge.transfers.secret' },
+  'packages.status': 'transfer send',
+  'packages.putPart': 'transfer send',
+  'packages.finalize': 'transfer send',
+  'packages.getPart': 'transfer receive',
+  'packages.file': { none: 'for clients that take a package whole, such as curl' },
+  'owner.transfers.list': 'admin transfer list',
+  'owner.transfers.get': 'admin transfer show',
+  'owner.transfers.cancel': 'admin transfer cancel',
+
   'owner.signIn.setup': 'admin setup',
   'owner.signIn.start': 'admin login',
   'owner.signIn.current': 'admin whoami',
@@ -124,7 +144,6 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'owner.tasks.get': 'admin task show',
   'owner.tasks.timeline': 'admin task show',
   'owner.tasks.cancel': 'admin task cancel',
-  'owner.transfers.list': 'admin transfer list',
 }
 
 const ids = endpoints.map(({ id }) => id as EndpointId)

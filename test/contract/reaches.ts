@@ -26,6 +26,8 @@ export interface People {
   readonly fetch: Fetch
 }
 
+const moved = 'bridge.transfers.send() and receive() move the bytes: test/sdk/transfers.test.ts'
+
 type Reach = ((people: People) => Promise<unknown>) | { readonly none: string }
 
 export const sdkMethods: Record<EndpointId, Reach> = {
@@ -77,6 +79,41 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'tasks.decline': ({ bridge }) => bridge.tasks.decline(id, { reason: 'not mine' }),
   'tasks.cancel': ({ bridge }) => bridge.tasks.cancel(id, { reason: 'not needed' }),
   'tasks.stopped': ({ bridge }) => bridge.tasks.stopped(held),
+  'transfers.create': ({ bridge }) =>
+    bridge.transfers.offer({
+      conversation_id: id,
+      recipient_agent_id: id,
+      filename: 'report.pdf',
+      size: 0,
+      sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+      parts: [],
+      mode: 'direct',
+      encryption: 'none',
+    }),
+  'transfers.list': ({ bridge }) => bridge.transfers.list(page),
+  'transfers.get': ({ bridge }) => bridge.transfers.get(id),
+  'transfers.accept': ({ bridge }) => bridge.transfers.accept(id),
+  'transfers.decline': ({ bridge }) => bridge.transfers.decline(id),
+  'transfers.cancel': ({ bridge }) => bridge.transfers.cancel(id),
+  'transfers.fail': ({ bridge }) => bridge.transfers.fail(id),
+  'transfers.receipt': ({ bridge }) => bridge.transfers.receipt(id, { size: 1, sha256: 'a'.repeat(64) }),
+  'transfers.cleanup': ({ bridge }) => bridge.transfers.cleanup(id),
+  'transfers.deposit': ({ bridge }) =>
+    bridge.transfers.deposit(id, {
+      endpoint: 'https://tunnel.example',
+      token: 'A'.repeat(43),
+      expires_at: '2030-01-01T00:00:00.000Z',
+      helper_mode: 'download',
+    }),
+  'transfers.secret': ({ bridge }) => bridge.transfers.secret(id),
+  'packages.status': { none: moved },
+  'packages.putPart': { none: moved },
+  'packages.getPart': { none: moved },
+  'packages.finalize': { none: moved },
+  'packages.file': { none: 'bridge.transfers.receive() takes parts, which it can take up again' },
+  'owner.transfers.list': ({ owner }) => owner.transfers.list(id, page),
+  'owner.transfers.get': ({ owner }) => owner.transfers.get(id, id),
+  'owner.transfers.cancel': ({ owner }) => owner.transfers.cancel(id, id),
   'streams.events': { none: 'bridge.listen() opens it by itself: test/sdk/delivery' },
   'streams.socket': { none: 'bridge.listen() opens it by itself: test/sdk/delivery' },
 
@@ -134,7 +171,6 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'owner.audit.get': ({ owner }) => owner.audit.get(id, id),
   'owner.audit.node': ({ owner }) => owner.audit.node({ order: 'newest_first' }),
   'owner.audit.events': ({ owner }) => owner.audit.events(id, { waitSeconds: 0 }),
-  'owner.transfers.list': ({ owner }) => owner.transfers.list(id, { ...page, state: 'offered' }),
   'owner.tasks.create': ({ owner }) =>
     owner.tasks.create(id, { assignee_agent_id: id, title: 'count', instructions: 'count the lines' }),
   'owner.tasks.list': ({ owner }) => owner.tasks.list(id, { ...page, state: 'open', assigneeAgentId: id }),

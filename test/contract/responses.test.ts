@@ -7,6 +7,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { type EndpointId, endpoints } from '../../sdk/contract/index.ts'
 import { closed } from '../server/endpoints/answers.ts'
 import type { CaseOf } from '../server/endpoints/case.ts'
@@ -17,10 +18,11 @@ import type { OpenapiDocument } from './served-document.ts'
 
 let world: World
 let ajv: Ajv2020
+let document: OpenapiDocument
 
 beforeAll(async () => {
   world = await startWorld()
-  const document = (await (await fetch(`${world.bridge.url}/api/openapi`)).json()) as OpenapiDocument
+  document = (await (await fetch(`${world.bridge.url}/api/openapi`)).json()) as OpenapiDocument
   ajv = new Ajv2020({ allErrors: true, strict: false, validateSchema: false })
   addFormats.default(ajv)
   ajv.addSchema(closed(document) as object, 'document')
@@ -41,6 +43,12 @@ function faultsAt(place: readonly string[], value: unknown): string[] {
   )
 }
 
+/** The one type of content that an answer of bytes is declared to have. */
+function bytesAt({ path, method }: EndpointSpec): string | undefined {
+  const declared = document.paths[path]?.[method.toLowerCase()]?.responses['200']?.content ?? {}
+  return Object.keys(declared).join()
+}
+
 describe.each(endpoints.filter(({ stream }) => !stream).map((entry) => ({ id: entry.id, entry })))(
   '$id',
   ({ id, entry }) => {
@@ -56,7 +64,8 @@ describe.each(endpoints.filter(({ stream }) => !stream).map((entry) => ({ id: en
 
       const answered = await send(entry, ready)
       expect(answered.status, answered.text).toBe(200)
-      expect(faultsAt([...place, 'responses', '200'], answered.json)).toEqual([])
+      if (entry.bytes === 'response') expect(answered.headers['content-type']).toBe(bytesAt(entry))
+      else expect(faultsAt([...place, 'responses', '200'], answered.json)).toEqual([])
     })
   },
 )

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { removals } from '../../server/projects/removal.ts'
 import { databasePath } from '../../server/store-files.ts'
 import { enroll } from '../support/agent.ts'
+import { act, offer, putPart } from '../support/files.ts'
 import { expectRefusal } from './endpoints/answers.ts'
 import { startWorld, type World } from './endpoints/world.ts'
 
@@ -63,7 +64,10 @@ const rowsNaming = (store: Dump, ids: ReadonlySet<unknown>): Record<string, numb
   )
 
 const filesHolding = (data: string, bytes: Buffer): string[] =>
-  readdirSync(data).filter((name) => readFileSync(join(data, name)).includes(bytes))
+  readdirSync(data, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((path) => readFileSync(path).includes(bytes))
 
 const device = JSON.stringify({
   os: 'Linux',
@@ -119,6 +123,16 @@ async function fullProject() {
   })
   const recipient = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
   await ben.ok({ target: '/api/v1/recipient-key', body: { recipient }, key: null })
+  const bytes = Buffer.from(canary('file'))
+  const stored = await offer({ from: ada, to: ben, bytes, fields: { filename: `${canary('file')}.txt` } })
+  await putPart(ada, stored.id, 0, bytes)
+  const direct = await offer({ from: ada, to: ben, bytes, fields: { mode: 'direct' } })
+  await act(ada, direct.id, 'secret', {
+    endpoint: 'https://tunnel.example',
+    token: canary('token').padEnd(43, 'x'),
+    expires_at: new Date(bridge.clock().getTime() + 600_000).toISOString(),
+    helper_mode: 'download',
+  })
   const pending = await owner.createAgent(project.id, canary('dan'))
   await owner.enrollmentCode(project.id, pending.id)
   await owner.takeover(project.id, cy.id, { reason: canary('reason') })

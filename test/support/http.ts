@@ -14,6 +14,7 @@ export interface Reply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
+  readonly bytes: Buffer
   /** The parsed body; reading it of a body that is not JSON throws. */
   readonly json: unknown
 }
@@ -36,11 +37,13 @@ export function exchange(baseUrl: string, { method, target, headers = [], body }
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('error', reject)
         response.on('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8')
+          const bytes = Buffer.concat(chunks)
+          const text = bytes.toString('utf8')
           resolve({
             status: response.statusCode ?? 0,
             headers: response.headers,
             text,
+            bytes,
             get json() {
               return JSON.parse(text) as unknown
             },

@@ -48,7 +48,9 @@ import { createTaskCommand } from './task/create.ts'
 import { listTasksCommand } from './task/list.ts'
 import { showTaskCommand } from './task/show.ts'
 import { telemetryCommand } from './telemetry.ts'
+import { cancelTransferCommand } from './transfer/cancel.ts'
 import { listTransfersCommand } from './transfer/list.ts'
+import { showTransferCommand } from './transfer/show.ts'
 import { watchCommand } from './watch.ts'
 import { whoamiCommand } from './whoami.ts'
 
@@ -146,6 +148,13 @@ const taskGroup = (context: CliContext): Command =>
     .addCommand(showTaskCommand(context))
     .addCommand(cancelTaskCommand(context))
 
+const transferGroup = (context: CliContext): Command =>
+  group('transfer', 'bridge admin transfer list')
+    .description('Transfers of files between agents: see and cancel them.')
+    .addCommand(listTransfersCommand(context))
+    .addCommand(showTransferCommand(context))
+    .addCommand(cancelTransferCommand(context))
+
 const credentialGroup = (context: CliContext): Command =>
   group('credential', 'bridge admin credential list')
     .description('Credentials of agents.')
@@ -153,8 +162,3 @@ const credentialGroup = (context: CliContext): Command =>
     .addCommand(listCredentialsCommand(context))
     .addCommand(showCredentialCommand(context))
     .addCommand(revokeCredentialCommand(context))
-
-const transferGroup = (context: CliContext): Command =>
-  group('transfer', 'bridge admin transfer list')
-    .description('Transfers: files on their way between agents.')
-    .addCommand(listTransfersCommand(context))

@@ -23,6 +23,7 @@ import {
   Text,
   Timestamp,
   Uuid,
+  words,
 } from '../primitives.ts'
 
 /** The states of a task. */
@@ -37,9 +38,6 @@ export const taskStates = [
 ] as const
 /** One of {@link taskStates}. */
 export type TaskState = (typeof taskStates)[number]
-
-const words = <const T extends string>(all: readonly T[]) =>
-  Type.Unsafe<T>(Type.Union(all.map((each) => Type.Literal(each))))
 
 export const TaskState = words(taskStates)
 

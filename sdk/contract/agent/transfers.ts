@@ -1,55 +1,295 @@
-/** Transfers: what is known of a file on its way between two agents. Spec §2; contract §9. */
+/**
+ * Transfers: a file that one agent offers to another, until the recipient's receipt says that it has exactly these bytes.
+ *
+ * - `package`: the bytes wait in the service's store until the recipient has them. `direct`: they go from machine to
+ *   machine, and the service hands over only where to and with which token.
+ * - Hashes and lengths are of the bytes that travel; with encryption those of the ciphertext.
+ * - A finished upload is not a completion; only a receipt is.
+ *
+ * Spec §1, §2, §5; contract §9.
+ */
 import { type Static, Type } from 'typebox'
-import { Nullable, named, Timestamp, Uuid } from '../primitives.ts'
+import { endpoint } from '../endpoint.ts'
+import { transferLimits } from '../helper/limits.ts'
+import { limits } from '../limits.ts'
+import {
+  Empty,
+  IdParams,
+  Nullable,
+  named,
+  PageQuery,
+  pageOf,
+  ref,
+  Strict,
+  Text,
+  Timestamp,
+  Uuid,
+  words,
+} from '../primitives.ts'
 
-export const TransferState = Type.Union([
-  Type.Literal('offered'),
-  Type.Literal('accepted'),
-  Type.Literal('verified'),
-  Type.Literal('declined'),
-  Type.Literal('cancelled'),
-  Type.Literal('expired'),
-  Type.Literal('failed'),
-])
+export const transferStates = [
+  'offered',
+  'accepted',
+  'verified',
+  'declined',
+  'failed',
+  'cancelled',
+  'expired',
+] as const
+export type TransferState = (typeof transferStates)[number]
+export const TransferState = words(transferStates)
 
-const Size = Type.Integer({ minimum: 0, maximum: 9_007_199_254_740_991 })
-const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$', maxLength: 64 })
+export const TransferHome = words(['package', 'direct'])
+export type TransferHome = Static<typeof TransferHome>
 
-/** Hashes and lengths are of the bytes that travel. */
-export const Transfer = named(
-  'Transfer',
-  Type.Object({
-    id: Uuid,
-    project_id: Uuid,
-    conversation_id: Uuid,
-    sender_agent_id: Uuid,
-    recipient_agent_id: Uuid,
-    filename: Type.String(),
-    size: Size,
+export const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$', maxLength: 64 })
+const Bytes = Type.Integer({ minimum: 0, maximum: limits.sequenceMax })
+
+export const TransferPart = named(
+  'TransferPart',
+  Strict({
+    index: Type.Integer({ minimum: 0, maximum: transferLimits.parts - 1 }),
+    offset: Bytes,
+    size: Type.Integer({ minimum: 0, maximum: transferLimits.partBytes }),
     sha256: Sha256,
-    parts: Type.Array(
-      Type.Object({ index: Type.Integer({ minimum: 0 }), offset: Size, size: Size, sha256: Sha256 }),
-    ),
-    mode: Type.Union([Type.Literal('package'), Type.Literal('direct')]),
-    encryption: Type.Union([Type.Literal('none'), Type.Literal('age')]),
-    state: TransferState,
-    expires_at: Timestamp,
-    offer: Type.Object({ expires_at: Nullable(Timestamp), endpoint_ready: Type.Boolean() }),
-    package: Nullable(
-      Type.Object({
-        stored_parts: Type.Integer({ minimum: 0 }),
-        stored_at: Nullable(Timestamp),
-        removed_at: Nullable(Timestamp),
-      }),
-    ),
-    receipt: Nullable(Type.Object({ size: Size, sha256: Sha256, verified_at: Timestamp })),
-    cleanup: Type.Object({
-      sender_at: Nullable(Timestamp),
-      recipient_at: Nullable(Timestamp),
-      service_at: Nullable(Timestamp),
-    }),
-    created_at: Timestamp,
-    updated_at: Timestamp,
   }),
 )
+export type TransferPart = Static<typeof TransferPart>
+
+/** What both sides agree on: the manifest's file. */
+const file = {
+  filename: Type.String({ minLength: 1, maxLength: transferLimits.filenameChars, 'x-well-formed': true }),
+  size: Bytes,
+  sha256: Sha256,
+}
+const parts = Type.Array(ref(TransferPart), { minItems: 1, maxItems: transferLimits.parts })
+
+export const TransferInput = named(
+  'TransferInput',
+  Strict({
+    conversation_id: Uuid,
+    recipient_agent_id: Uuid,
+    ...file,
+    parts,
+    mode: TransferHome,
+    encryption: words(['none', 'age']),
+    ttl_seconds: Type.Optional(
+      Type.Integer({
+        minimum: limits.transferTtlSeconds.min,
+        maximum: limits.transferTtlSeconds.max,
+        default: limits.transferTtlSeconds.default,
+      }),
+    ),
+  }),
+)
+export type TransferInput = Static<typeof TransferInput>
+
+const summary = {
+  id: Uuid,
+  project_id: Uuid,
+  conversation_id: Uuid,
+  sender_agent_id: Uuid,
+  recipient_agent_id: Uuid,
+  ...file,
+  mode: TransferHome,
+  encryption: words(['none', 'age']),
+  state: TransferState,
+  expires_at: Timestamp,
+  offer: Type.Object({
+    expires_at: Nullable(Timestamp),
+    endpoint_ready: Type.Boolean(),
+  }),
+  package: Nullable(
+    Type.Object({
+      stored_parts: Type.Integer({ minimum: 0 }),
+      stored_at: Nullable(Timestamp),
+      removed_at: Nullable(Timestamp),
+    }),
+  ),
+  receipt: Nullable(Type.Object({ size: Bytes, sha256: Sha256, verified_at: Timestamp })),
+  cleanup: Type.Object({
+    sender_at: Nullable(Timestamp),
+    recipient_at: Nullable(Timestamp),
+    service_at: Nullable(Timestamp),
+  }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+}
+
+export const Transfer = named('Transfer', Type.Object({ ...summary, parts }))
 export type Transfer = Static<typeof Transfer>
+
+/** A transfer without its parts, of which there may be a thousand. */
+export const TransferSummary = named('TransferSummary', Type.Object(summary))
+export type TransferSummary = Static<typeof TransferSummary>
+
+export const TransferList = named('TransferList', pageOf('transfers', TransferSummary))
+export type TransferList = Static<typeof TransferList>
+
+export const TransferRole = words(['sender', 'recipient'])
+export type TransferRole = Static<typeof TransferRole>
+
+export const TransferListQuery = Strict({
+  ...PageQuery.properties,
+  state: Type.Optional(TransferState),
+  role: Type.Optional(TransferRole),
+})
+export type TransferListQuery = Static<typeof TransferListQuery>
+
+export const TransferReason = named(
+  'TransferReason',
+  Strict({ reason: Type.Optional(Text(limits.transferReasonBytes, 1)) }),
+)
+export type TransferReason = Static<typeof TransferReason>
+
+export const TransferReceipt = named('TransferReceipt', Strict({ size: Bytes, sha256: Sha256 }))
+export type TransferReceipt = Static<typeof TransferReceipt>
+
+/** Where the helper of one side listens, and its token. In no list, log or record. */
+export const TransferSecret = named(
+  'TransferSecret',
+  Strict({
+    endpoint: Type.String({ minLength: 8, maxLength: 300, pattern: '^https?://[A-Za-z0-9.:\\[\\]-]+$' }),
+    token: Type.String({
+      pattern: `^[A-Za-z0-9_-]{${transferLimits.tokenChars.min},${transferLimits.tokenChars.max}}$`,
+      maxLength: transferLimits.tokenChars.max,
+    }),
+    expires_at: Timestamp,
+    helper_mode: words(['download', 'upload']),
+  }),
+)
+export type TransferSecret = Static<typeof TransferSecret>
+
+const acting = {
+  method: 'POST',
+  caller: 'agent',
+  scope: ['transfers'],
+  params: IdParams,
+  response: Transfer,
+} as const
+
+export const transfers = {
+  create: endpoint({
+    id: 'transfers.create',
+    method: 'POST',
+    path: '/api/v1/transfers',
+    caller: 'agent',
+    scope: ['transfers'],
+    idempotent: true,
+    summary: 'Offer a file to the peer of a conversation; its `transfer` message is stored in the same step.',
+    body: TransferInput,
+    response: Transfer,
+    errors: [
+      'not_found',
+      'pairing_disabled',
+      'state_conflict',
+      'manifest_invalid',
+      'idempotency_conflict',
+      'project_paused',
+      'capacity_reached',
+    ],
+  }),
+  list: endpoint({
+    id: 'transfers.list',
+    method: 'GET',
+    path: '/api/v1/transfers',
+    caller: 'agent',
+    scope: ['transfers'],
+    summary: "List the caller's transfers without their parts, oldest first.",
+    query: TransferListQuery,
+    response: TransferList,
+    errors: [],
+  }),
+  get: endpoint({
+    id: 'transfers.get',
+    method: 'GET',
+    path: '/api/v1/transfers/{id}',
+    caller: 'agent',
+    scope: ['transfers'],
+    summary: 'Read one transfer, as its sender or recipient.',
+    params: IdParams,
+    response: Transfer,
+    errors: ['not_found'],
+  }),
+  accept: endpoint({
+    ...acting,
+    id: 'transfers.accept',
+    path: '/api/v1/transfers/{id}/accept',
+    summary: 'Accept an offer, as its recipient.',
+    body: Empty,
+    errors: [
+      'not_found',
+      'not_permitted',
+      'state_conflict',
+      'offer_expired',
+      'project_paused',
+      'pairing_disabled',
+    ],
+  }),
+  decline: endpoint({
+    ...acting,
+    id: 'transfers.decline',
+    path: '/api/v1/transfers/{id}/decline',
+    summary: 'Decline an offer, as its recipient.',
+    body: TransferReason,
+    errors: ['not_found', 'not_permitted', 'state_conflict', 'offer_expired'],
+  }),
+  cancel: endpoint({
+    ...acting,
+    id: 'transfers.cancel',
+    path: '/api/v1/transfers/{id}/cancel',
+    summary: 'Cancel a transfer that is not over, as either side.',
+    body: TransferReason,
+    errors: ['not_found', 'state_conflict', 'offer_expired'],
+  }),
+  fail: endpoint({
+    ...acting,
+    id: 'transfers.fail',
+    path: '/api/v1/transfers/{id}/fail',
+    summary: 'Report that an accepted transfer cannot be finished, as either side.',
+    body: TransferReason,
+    errors: ['not_found', 'state_conflict', 'offer_expired'],
+  }),
+  receipt: endpoint({
+    ...acting,
+    id: 'transfers.receipt',
+    path: '/api/v1/transfers/{id}/receipt',
+    summary: 'Report size and hash of the received bytes, as the recipient: what completes a transfer.',
+    body: TransferReceipt,
+    errors: ['not_found', 'not_permitted', 'state_conflict', 'offer_expired', 'receipt_mismatch'],
+  }),
+  cleanup: endpoint({
+    ...acting,
+    id: 'transfers.cleanup',
+    path: '/api/v1/transfers/{id}/cleanup',
+    summary: 'Report that this side has removed what a transfer left behind, once it is over.',
+    body: Empty,
+    errors: ['not_found', 'state_conflict'],
+  }),
+  deposit: endpoint({
+    ...acting,
+    id: 'transfers.deposit',
+    path: '/api/v1/transfers/{id}/secret',
+    summary: 'Deposit endpoint and token of the helper for the other side, as the side that runs it.',
+    body: TransferSecret,
+    errors: [
+      'not_found',
+      'not_permitted',
+      'state_conflict',
+      'offer_expired',
+      'project_paused',
+      'pairing_disabled',
+    ],
+  }),
+  secret: endpoint({
+    id: 'transfers.secret',
+    method: 'GET',
+    path: '/api/v1/transfers/{id}/secret',
+    caller: 'agent',
+    scope: ['transfers'],
+    summary: 'Read endpoint and token of the helper, as the other side, while the transfer is accepted.',
+    params: IdParams,
+    response: TransferSecret,
+    errors: ['not_found', 'not_permitted', 'state_conflict', 'offer_expired', 'pairing_disabled'],
+  }),
+}

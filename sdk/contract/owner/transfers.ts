@@ -1,13 +1,16 @@
-/** Transfers as the owner sees them. Contract §10. */
+/** Transfers as the owner steers them: see and cancel. Contract §10. */
 import { type Static, Type } from 'typebox'
-import { Transfer, TransferState } from '../agent/transfers.ts'
+import { Transfer, TransferList, TransferReason, TransferState } from '../agent/transfers.ts'
 import { endpoint } from '../endpoint.ts'
-import { IdParams, named, PageQuery, pageOf, Strict } from '../primitives.ts'
+import { IdParams, PageQuery, Strict, Uuid } from '../primitives.ts'
 
-export const TransferList = named('TransferList', pageOf('transfers', Transfer))
-export type TransferList = Static<typeof TransferList>
+export const OwnerTransferListQuery = Strict({
+  ...PageQuery.properties,
+  state: Type.Optional(TransferState),
+})
+export type OwnerTransferListQuery = Static<typeof OwnerTransferListQuery>
 
-export const TransferListQuery = Strict({ ...PageQuery.properties, state: Type.Optional(TransferState) })
+const TransferParams = Strict({ id: Uuid, transfer_id: Uuid })
 
 export const transfers = {
   list: endpoint({
@@ -15,10 +18,31 @@ export const transfers = {
     method: 'GET',
     path: '/api/admin/projects/{id}/transfers',
     caller: 'owner',
-    summary: 'List the transfers of a project. This version of the service makes none, so the list is empty.',
+    summary: 'List the transfers of a project without their parts, oldest first.',
     params: IdParams,
-    query: TransferListQuery,
+    query: OwnerTransferListQuery,
     response: TransferList,
     errors: ['not_found'],
+  }),
+  get: endpoint({
+    id: 'owner.transfers.get',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/transfers/{transfer_id}',
+    caller: 'owner',
+    summary: 'Read one transfer; never its endpoint or token.',
+    params: TransferParams,
+    response: Transfer,
+    errors: ['not_found'],
+  }),
+  cancel: endpoint({
+    id: 'owner.transfers.cancel',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/transfers/{transfer_id}/cancel',
+    caller: 'owner',
+    summary: 'Cancel a transfer that is not over; both sides are told.',
+    params: TransferParams,
+    body: TransferReason,
+    response: Transfer,
+    errors: ['not_found', 'state_conflict', 'offer_expired'],
   }),
 }

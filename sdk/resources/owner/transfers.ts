@@ -1,12 +1,17 @@
-/** Transfers, as their owner sees them. Contract §10. */
-import type { Transfer } from '../../contract/agent/transfers.ts'
+/** Transfers as the owner steers them: see and cancel. Contract §10. */
+import type {
+  Transfer,
+  TransferList,
+  TransferState,
+  TransferSummary,
+} from '../../contract/agent/transfers.ts'
 import { limits } from '../../contract/limits.ts'
-import { transfers as entries, type TransferList } from '../../contract/owner/transfers.ts'
+import { transfers as entries } from '../../contract/owner/transfers.ts'
 import type { CallOptions } from '../../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
-export interface TransferFilter {
-  readonly state?: Transfer['state'] | undefined
+export interface OwnerTransferFilter {
+  readonly state?: TransferState | undefined
 }
 
 export class OwnerTransfers {
@@ -16,10 +21,10 @@ export class OwnerTransfers {
     this.#call = call
   }
 
-  /** One page of a project's transfers. @throws not_found */
+  /** One page of a project's transfers, oldest first, without their parts. @throws not_found */
   list(
     projectId: string,
-    { after, limit, state, ...options }: TransferFilter & PageOptions & CallOptions = {},
+    { after, limit, state, ...options }: OwnerTransferFilter & PageOptions & CallOptions = {},
   ): Promise<TransferList> {
     const query = given({ after, limit, state })
     return this.#call(entries.list, { params: { id: projectId }, query }, options)
@@ -28,10 +33,26 @@ export class OwnerTransfers {
   /** Every transfer of a project, page after page. @throws not_found */
   all(
     projectId: string,
-    options: TransferFilter & CallOptions = {},
-  ): AsyncGenerator<Transfer, void, undefined> {
+    options: OwnerTransferFilter & CallOptions = {},
+  ): AsyncGenerator<TransferSummary, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.transfers)
+  }
+
+  /** @throws not_found */
+  get(projectId: string, transferId: string, options: CallOptions = {}): Promise<Transfer> {
+    return this.#call(entries.get, { params: { id: projectId, transfer_id: transferId } }, options)
+  }
+
+  /** Cancel what is not over; both sides are told, stored bytes go. @throws not_found, state_conflict, offer_expired */
+  cancel(
+    projectId: string,
+    transferId: string,
+    { reason }: { readonly reason?: string | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<Transfer> {
+    const params = { id: projectId, transfer_id: transferId }
+    return this.#call(entries.cancel, { params, body: given({ reason }) }, options)
   }
 }

@@ -38,6 +38,8 @@ import { sql as m031 } from './031_lease_clock.ts'
 import { sql as m032 } from './032_attention.ts'
 import { sql as m033 } from './033_messages_offered.ts'
 import { sql as m034 } from './034_telemetry.ts'
+import { sql as m035 } from './035_transfers.ts'
+import { sql as m036 } from './036_transfer_secrets.ts'
 
 export interface Migration {
   readonly number: number
@@ -80,6 +82,8 @@ export const migrations: readonly Migration[] = [
   { number: 32, name: 'attention', sql: m032 },
   { number: 33, name: 'messages_offered', sql: m033 },
   { number: 34, name: 'telemetry', sql: m034 },
+  { number: 35, name: 'transfers', sql: m035 },
+  { number: 36, name: 'transfer_secrets', sql: m036 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -11,6 +11,7 @@ import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
 // Whatever is imported first: the schemas get their names when the contract is loaded.
 import '../../../sdk/contract/index.ts'
 import { namedSchemas } from '../../../sdk/contract/primitives.ts'
+import { sha256 } from '../../support/files.ts'
 import type { Reply } from '../../support/http.ts'
 
 /** The schema with every object closed: a field that it does not declare is a fault. */
@@ -37,9 +38,16 @@ export function undeclared(schema: object, body: unknown): string[] {
   )
 }
 
-function expectHeaders({ headers }: Reply): void {
+/** "200, `application/octet-stream`, no-store": the exact bytes with their length and hash. Contract §1, §9. */
+function expectBytes(reply: Reply): void {
+  expectHeaders(reply, 'application/octet-stream')
+  const { 'content-length': length, 'x-content-sha256': hash } = reply.headers
+  expect([Number(length), hash]).toEqual([reply.bytes.length, sha256(reply.bytes)])
+}
+
+function expectHeaders({ headers }: Reply, type = 'application/json; charset=utf-8'): void {
   expect(headers).toMatchObject({
-    'content-type': 'application/json; charset=utf-8',
+    'content-type': type,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     'x-request-id': expect.stringMatching(/^[A-Za-z0-9_-]{12}$/),
@@ -49,6 +57,10 @@ function expectHeaders({ headers }: Reply): void {
 
 export function expectSuccess(entry: EndpointSpec, reply: Reply): void {
   expect(`${reply.status} ${reply.status === 200 ? '' : reply.text}`).toBe('200 ')
+  if (entry.bytes === 'response') {
+    expectBytes(reply)
+    return
+  }
   expectHeaders(reply)
   expect(undeclared(entry.response, reply.json)).toEqual([])
 }

@@ -8,6 +8,7 @@ import { publicCases } from './public-cases.ts'
 import { signInCases } from './sign-in-cases.ts'
 import { streamCases } from './stream-cases.ts'
 import { taskCases } from './task-cases.ts'
+import { transferCases } from './transfer-cases.ts'
 import { upkeepCases } from './upkeep-cases.ts'
 
 export const cases: Cases = {
@@ -19,5 +20,6 @@ export const cases: Cases = {
   ...ownerCases,
   ...streamCases,
   ...taskCases,
+  ...transferCases,
   ...upkeepCases,
 }

@@ -53,7 +53,7 @@ async function written(world: World) {
 export const ownerCases: SomeCases<
   Extract<
     EndpointId,
-    `owner.${'projects' | 'environments' | 'agents' | 'pairings' | 'messages' | 'conversations' | 'transfers'}.${string}`
+    `owner.${'projects' | 'environments' | 'agents' | 'pairings' | 'messages' | 'conversations'}.${string}`
   >
 > = {
   'owner.projects.list': { success: async (world) => ({ by: world.owner, query: '?limit=1' }), refusals: {} },
@@ -200,10 +200,6 @@ export const ownerCases: SomeCases<
         return { by: world.owner, params: { id }, body: { agent_ids: [agent_id, unknownId], enabled: true } }
       },
     },
-  },
-  'owner.transfers.list': {
-    success: async (world) => ({ ...(await inProject(world)), query: '?limit=1&state=offered' }),
-    refusals: listedNowhere,
   },
   'owner.pairings.list': { success: listed, refusals: listedNowhere },
 

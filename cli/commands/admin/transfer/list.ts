@@ -1,31 +1,32 @@
 /** `bridge admin transfer list`. Contract §10. */
-import { type Command, command } from '../../../command.ts'
+import { type Command, command, oneOf } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner-client.ts'
 import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner-names.ts'
 import { whole } from '../../../owner-text.ts'
+import { transferStates } from '../../../transfer-options.ts'
+import { transferHeader, transferRow } from '../../../transfer-text.ts'
 
-export function listTransfersCommand(context: CliContext, run = listTransfers): Command {
-  const list = command('list', 'bridge admin transfer list').description('List the transfers of a project.')
-  return withProject(list).action((options: ProjectOption) => run(context, options))
+export interface AdminTransferListOptions extends ProjectOption {
+  readonly state?: (typeof transferStates)[number]
 }
 
-export const listTransfers = (context: CliContext, options: ProjectOption): Promise<void> =>
+export function listTransfersCommand(context: CliContext, run = listTransfers): Command {
+  const list = command('list', 'bridge admin transfer list --state accepted')
+    .description('List the transfers of a project, oldest first; never endpoints or tokens.')
+    .option('--state <state>', transferStates.join(', '), oneOf(transferStates))
+  return withProject(list).action((options: AdminTransferListOptions) => run(context, options))
+}
+
+export const listTransfers = (
+  context: CliContext,
+  { state, project: wanted }: AdminTransferListOptions,
+): Promise<void> =>
   asOwner(context, async (owner) => {
-    const project = await findProject(owner, options.project, context)
-    const transfers = await gathered(owner.transfers.all(project.id, { signal: context.signal }))
+    const { signal, clock, output } = context
+    const project = await findProject(owner, wanted, context)
+    const transfers = await gathered(owner.transfers.all(project.id, { state, signal }))
     const nameOf = await agentNames(owner, project, context)
-    context.output.table(
-      whole('transfers', transfers),
-      ['id', 'from', 'to', 'file', 'size', 'state'],
-      transfers.map((each) => [
-        each.id,
-        nameOf(each.sender_agent_id),
-        nameOf(each.recipient_agent_id),
-        each.filename,
-        String(each.size),
-        each.state,
-      ]),
-      'no transfers',
-    )
+    const rows = transfers.map((transfer) => transferRow(transfer, nameOf, clock()))
+    output.table(whole('transfers', transfers), transferHeader, rows, 'no transfers')
   })

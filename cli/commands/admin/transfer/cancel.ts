@@ -1,0 +1,33 @@
+/** `bridge admin transfer cancel`. Contract §10. */
+import { type Command, command, id } from '../../../command.ts'
+import type { CliContext } from '../../../context.ts'
+import { asOwner } from '../../../owner-client.ts'
+import { findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../../transfer-options.ts'
+
+export type AdminTransferCancelOptions = TransferReasonOption & ProjectOption
+
+export function cancelTransferCommand(context: CliContext, run = cancelTransfer): Command {
+  const cancel = command('cancel', `bridge admin transfer cancel ${exampleTransfer} --reason "wrong file"`)
+    .description('Cancel a transfer that is not over; both sides are told, stored bytes are removed.')
+    .argument('<transfer_id>', 'the transfer', id)
+    .option('--reason <text>', 'why')
+  return withProject(cancel).action((transferId: string, options: AdminTransferCancelOptions) =>
+    run(context, transferId, options),
+  )
+}
+
+export const cancelTransfer = (
+  context: CliContext,
+  transferId: string,
+  { reason, project: wanted }: AdminTransferCancelOptions,
+): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const project = await findProject(owner, wanted, context)
+    const { signal } = context
+    tellTransfer(
+      context,
+      await owner.transfers.cancel(project.id, transferId, { reason }, { signal }),
+      'cancelled',
+    )
+  })

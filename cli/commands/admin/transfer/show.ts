@@ -1,0 +1,28 @@
+/** `bridge admin transfer show`. Contract §10. */
+import { type Command, command, id } from '../../../command.ts'
+import type { CliContext } from '../../../context.ts'
+import { asOwner } from '../../../owner-client.ts'
+import { agentNames, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { exampleTransfer } from '../../../transfer-options.ts'
+import { transferText } from '../../../transfer-text.ts'
+
+export function showTransferCommand(context: CliContext, run = showTransfer): Command {
+  const show = command('show', `bridge admin transfer show ${exampleTransfer}`)
+    .description('All of a transfer: file, state, upload, receipt, cleanup.')
+    .argument('<transfer_id>', 'the transfer', id)
+  return withProject(show).action((transferId: string, options: ProjectOption) =>
+    run(context, transferId, options),
+  )
+}
+
+export const showTransfer = (
+  context: CliContext,
+  transferId: string,
+  options: ProjectOption,
+): Promise<void> =>
+  asOwner(context, async (owner) => {
+    const { signal, clock, output } = context
+    const project = await findProject(owner, options.project, context)
+    const transfer = await owner.transfers.get(project.id, transferId, { signal })
+    output.result(transfer, transferText(transfer, await agentNames(owner, project, context), clock()))
+  })

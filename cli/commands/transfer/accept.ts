@@ -1,0 +1,16 @@
+/** `bridge transfer accept`. */
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { exampleTransfer, tellTransfer } from '../../transfer-options.ts'
+
+export function transferAcceptCommand(context: CliContext, run = transferAccept): Command {
+  return command('accept', `bridge transfer accept ${exampleTransfer}`)
+    .description('Accept an offer without fetching it yet; receive does both.')
+    .argument('<transfer_id>', 'the transfer', id)
+    .action((transferId: string) => run(context, transferId))
+}
+
+export async function transferAccept(context: CliContext, transferId: string): Promise<void> {
+  const { transfers } = await context.bridge()
+  tellTransfer(context, await transfers.accept(transferId, { signal: context.signal }), 'accepted')
+}

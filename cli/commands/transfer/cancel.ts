@@ -1,0 +1,25 @@
+/** `bridge transfer cancel`. */
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../transfer-options.ts'
+
+export function transferCancelCommand(context: CliContext, run = transferCancel): Command {
+  return command('cancel', `bridge transfer cancel ${exampleTransfer} --reason "wrong file"`)
+    .description('Cancel a transfer that is not over; stored bytes are removed.')
+    .argument('<transfer_id>', 'the transfer', id)
+    .option('--reason <text>', 'why')
+    .action((transferId: string, options: TransferReasonOption) => run(context, transferId, options))
+}
+
+export async function transferCancel(
+  context: CliContext,
+  transferId: string,
+  { reason }: TransferReasonOption,
+): Promise<void> {
+  const { transfers } = await context.bridge()
+  tellTransfer(
+    context,
+    await transfers.cancel(transferId, { reason }, { signal: context.signal }),
+    'cancelled',
+  )
+}

@@ -1,0 +1,58 @@
+/** `bridge transfer receive`. */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { exampleTransfer } from '../../transfer-options.ts'
+import { transferProgress } from '../../transfer-progress.ts'
+
+export interface TransferReceiveOptions {
+  readonly output?: string
+  readonly overwrite?: true
+}
+
+export function transferReceiveCommand(context: CliContext, run = transferReceive): Command {
+  return command('receive', `bridge transfer receive ${exampleTransfer} --output inbox/`)
+    .description('Accept a file, fetch it, verify it and send the receipt; run it again to go on.')
+    .argument('<transfer_id>', 'the transfer', id)
+    .option('--output <path>', 'where it goes: a file, or a folder (the working folder)')
+    .option('--overwrite', 'replace a file that has the name')
+    .action((transferId: string, options: TransferReceiveOptions) => run(context, transferId, options))
+}
+
+export async function transferReceive(
+  context: CliContext,
+  transferId: string,
+  { output: to = '.', overwrite }: TransferReceiveOptions,
+): Promise<void> {
+  const { output, signal } = context
+  const { transfers } = await context.bridge()
+  const { filename } = await transfers.get(transferId, { signal })
+  const destination = isFolder(to) ? join(to, filename) : to
+  const progress = transferProgress(context, 'received')
+  let told = false
+  const onWaiting = () => {
+    if (!told) output.note('waiting for the sender to upload it')
+    told = true
+  }
+  try {
+    const { transfer, path } = await transfers.receive(transferId, destination, {
+      overwrite,
+      onWaiting,
+      signal,
+      ...progress,
+    })
+    progress.done()
+    output.result(
+      { transfer, path },
+      `received ${path}: ${transfer.size} bytes, sha256 ${transfer.sha256}, verified`,
+    )
+  } catch (error) {
+    progress.done()
+    throw error
+  }
+}
+
+function isFolder(path: string): boolean {
+  return path.endsWith('/') || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}

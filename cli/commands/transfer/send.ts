@@ -1,0 +1,66 @@
+/** `bridge transfer send`. */
+import type { Transfer } from '../../../sdk/index.ts'
+import { type Command, command, id, invalid, seconds } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { transferProgress } from '../../transfer-progress.ts'
+
+export interface TransferSendOptions {
+  readonly to?: string
+  readonly name?: string
+  readonly ttl?: number
+  readonly resume?: string
+}
+
+export function transferSendCommand(context: CliContext, run = transferSend): Command {
+  return command('send', 'bridge transfer send report.pdf --to ben')
+    .description('Offer a file to a peer and upload it; done when the service has verified it.')
+    .argument('<file>', 'the file')
+    .option('--to <peer>', 'name or id')
+    .option('--name <name>', 'what the recipient sees; letters, digits, ".", "_" and "-"')
+    .option('--ttl <duration>', 'until when it has to be received (24h), at most 7d', ttl)
+    .option('--resume <transfer_id>', 'go on with an upload that was interrupted', id)
+    .action((file: string, options: TransferSendOptions) => run(context, file, options))
+}
+
+const ttl = (text: string): number => {
+  const value = seconds(text)
+  if (value >= 60 && value <= 604_800) return value
+  throw invalid('It must be from 1m to 7d.')
+}
+
+export async function transferSend(
+  context: CliContext,
+  file: string,
+  { to, name, ttl: ttlSeconds, resume }: TransferSendOptions,
+): Promise<void> {
+  const { output, signal } = context
+  const { transfers } = await context.bridge()
+  const progress = transferProgress(context, 'uploaded')
+  let offered = resume
+  const onOffered = ({ id: transferId }: Transfer) => {
+    offered = transferId
+    output.note(`offered as ${transferId}`)
+  }
+  try {
+    const sent = await (resume === undefined
+      ? transfers.send(file, { to: peer(to), filename: name, ttlSeconds, onOffered, signal, ...progress })
+      : transfers.resume(resume, file, { signal, ...progress }))
+    progress.done()
+    output.result(
+      sent,
+      `uploaded ${sent.id}: ${sent.state}; bridge transfer show ${sent.id} tells of the receipt`,
+    )
+  } catch (error) {
+    progress.done()
+    if (offered !== undefined) output.note(`to go on: bridge transfer send ${file} --resume ${offered}`)
+    throw error
+  }
+}
+
+function peer(to: string | undefined): string {
+  if (to !== undefined) return to
+  throw new CommandFailure('usage', 'name the peer with --to', {
+    hint: 'bridge peers lists who can be sent to',
+  })
+}

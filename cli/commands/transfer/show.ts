@@ -1,0 +1,20 @@
+/** `bridge transfer show`. */
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { peerNames } from '../../task-options.ts'
+import { exampleTransfer } from '../../transfer-options.ts'
+import { transferText } from '../../transfer-text.ts'
+
+export function transferShowCommand(context: CliContext, run = transferShow): Command {
+  return command('show', `bridge transfer show ${exampleTransfer}`)
+    .description('All of a transfer: file, state, upload, receipt, cleanup.')
+    .argument('<transfer_id>', 'the transfer', id)
+    .action((transferId: string) => run(context, transferId))
+}
+
+export async function transferShow(context: CliContext, transferId: string): Promise<void> {
+  const { output, clock, signal } = context
+  const { transfers } = await context.bridge()
+  const transfer = await transfers.get(transferId, { signal })
+  output.result(transfer, transferText(transfer, await peerNames(context), clock()))
+}

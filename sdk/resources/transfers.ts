@@ -1,0 +1,145 @@
+/** Offers of files, and what becomes of them. Contract §9. */
+import {
+  transfers as entries,
+  type Transfer,
+  type TransferInput,
+  type TransferList,
+  type TransferReceipt,
+  type TransferRole,
+  type TransferSecret,
+  type TransferState,
+  type TransferSummary,
+} from '../contract/agent/transfers.ts'
+import { limits } from '../contract/limits.ts'
+import type {
+  MoveOptions,
+  Port,
+  ReceivedFile,
+  ReceiveFileOptions,
+  SendFileOptions,
+} from '../transfers/packages.ts'
+import type { CallOptions, KeyedOptions } from '../transport/http.ts'
+import { type Call, everyItem, given, type PageOptions } from './call.ts'
+
+export interface TransferFilter {
+  readonly state?: TransferState | undefined
+  readonly role?: TransferRole | undefined
+}
+
+/** What moving bytes needs beside the calls. */
+export type Moving = Omit<Port, 'transfers'>
+
+interface Reasoned {
+  readonly reason?: string | undefined
+}
+
+export class Transfers {
+  readonly #call: Call
+  readonly #moving: Moving
+
+  constructor(call: Call, moving: Moving) {
+    this.#call = call
+    this.#moving = moving
+  }
+
+  /**
+   * Offer a file to a peer and upload it to the service's package store. Resolves once the service has verified it; that
+   * the recipient has it, its receipt tells.
+   *
+   * @throws LocalError `not_sendable` for a name or length that no transfer has, `peer_unknown`, `unreachable`; BridgeError
+   *   as `offer`. After `onOffered`, {@link resume} goes on with what is missing.
+   */
+  async send(path: string, options: SendFileOptions): Promise<Transfer> {
+    return (await import('../transfers/packages.ts')).sendFile(this.#port, path, options)
+  }
+
+  /** Go on with an upload: what the service has already is not sent again. @throws LocalError `integrity` for another file */
+  async resume(id: string, path: string, options: MoveOptions = {}): Promise<Transfer> {
+    return (await import('../transfers/packages.ts')).resumeSending(this.#port, id, path, options)
+  }
+
+  /**
+   * Accept an offer, wait for its upload, fetch and verify it, and send the receipt. Called again after a failure it goes
+   * on with what is missing.
+   *
+   * @throws LocalError `integrity` when other bytes came, `destination_exists`, `transfer_expired`; BridgeError
+   */
+  async receive(id: string, destination: string, options: ReceiveFileOptions = {}): Promise<ReceivedFile> {
+    return (await import('../transfers/packages.ts')).receiveFile(this.#port, id, destination, options)
+  }
+
+  get #port(): Port {
+    return { transfers: this, ...this.#moving }
+  }
+
+  /**
+   * Offer a file to the peer of a conversation: its length, hash and parts, and how the bytes will travel.
+   *
+   * @throws manifest_invalid, not_found, pairing_disabled, project_paused; capacity_reached when the node has no room.
+   */
+  offer(input: TransferInput, options: KeyedOptions = {}): Promise<Transfer> {
+    return this.#call(entries.create, { body: input }, options)
+  }
+
+  /** One page of the caller's transfers, oldest first, without their parts. */
+  list({
+    after,
+    limit,
+    state,
+    role,
+    ...options
+  }: TransferFilter & PageOptions & CallOptions = {}): Promise<TransferList> {
+    return this.#call(entries.list, { query: given({ after, limit, state, role }) }, options)
+  }
+
+  /** Every transfer of the caller, page after page. */
+  all(options: TransferFilter & CallOptions = {}): AsyncGenerator<TransferSummary, void, undefined> {
+    const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
+    return everyItem(read, (page) => page.transfers)
+  }
+
+  /** @throws not_found */
+  get(id: string, options: CallOptions = {}): Promise<Transfer> {
+    return this.#call(entries.get, { params: { id } }, options)
+  }
+
+  /** Accept an offer, as its recipient. Again changes nothing. @throws state_conflict, offer_expired, not_permitted */
+  accept(id: string, options: CallOptions = {}): Promise<Transfer> {
+    return this.#call(entries.accept, { params: { id }, body: {} }, options)
+  }
+
+  /** Decline an offer, as its recipient. @throws state_conflict, offer_expired, not_permitted */
+  decline(id: string, { reason }: Reasoned = {}, options: CallOptions = {}): Promise<Transfer> {
+    return this.#call(entries.decline, { params: { id }, body: given({ reason }) }, options)
+  }
+
+  /** Cancel what is not over, as either side. @throws state_conflict, offer_expired */
+  cancel(id: string, { reason }: Reasoned = {}, options: CallOptions = {}): Promise<Transfer> {
+    return this.#call(entries.cancel, { params: { id }, body: given({ reason }) }, options)
+  }
+
+  /** Report that an accepted transfer cannot be finished. @throws state_conflict, offer_expired */
+  fail(id: string, { reason }: Reasoned = {}, options: CallOptions = {}): Promise<Transfer> {
+    return this.#call(entries.fail, { params: { id }, body: given({ reason }) }, options)
+  }
+
+  /** Tell length and hash of what was received: what completes a transfer. @throws receipt_mismatch, state_conflict */
+  receipt(id: string, receipt: TransferReceipt, options: CallOptions = {}): Promise<Transfer> {
+    return this.#call(entries.receipt, { params: { id }, body: receipt }, options)
+  }
+
+  /** Tell that this side has removed what the transfer left behind. @throws state_conflict while it is not over */
+  cleanup(id: string, options: CallOptions = {}): Promise<Transfer> {
+    return this.#call(entries.cleanup, { params: { id }, body: {} }, options)
+  }
+
+  /** Hand endpoint and token of a helper to the other side. @throws invalid_request, state_conflict, not_permitted */
+  deposit(id: string, secret: TransferSecret, options: CallOptions = {}): Promise<Transfer> {
+    return this.#call(entries.deposit, { params: { id }, body: secret }, options)
+  }
+
+  /** The other side's endpoint and token. @throws not_found before there is one; offer_expired when it is over */
+  secret(id: string, options: CallOptions = {}): Promise<TransferSecret> {
+    return this.#call(entries.secret, { params: { id } }, options)
+  }
+}

@@ -1,0 +1,33 @@
+/** The package store of the service as the home of a file: signed requests below the transfer. Contract §9. */
+import type { AgentAuthority } from '../agent-authority.ts'
+import type { Address } from '../transport/address.ts'
+import type { PreparedRequest } from '../transport/http.ts'
+import type { FileHome } from './home.ts'
+
+export function packageHome(address: Address, authority: AgentAuthority, transferId: string): FileHome {
+  const target = `/api/v1/transfers/${transferId}/package`
+  // Each remedy once for the whole work: a clock that has to be corrected twice is not corrected.
+  const mended = new Set<string>()
+  const caller = { caller: 'agent', idempotencyKey: undefined } as const
+  return {
+    origin: address.origin,
+    prefix: `${address.prefix}${target}`,
+    authorise: (request) =>
+      authority.sign(
+        { ...caller, method: request.method, target: request.target.slice(address.prefix.length) },
+        request.bodySha256,
+      ),
+    mend: async (refusal) => {
+      const prepared: PreparedRequest = {
+        ...caller,
+        endpoint: 'packages',
+        method: 'GET',
+        target,
+        body: undefined,
+        repeatable: true,
+        required: [],
+      }
+      return (await authority.mend?.(refusal, prepared, mended, {})) ?? false
+    },
+  }
+}

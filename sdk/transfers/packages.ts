@@ -1,0 +1,261 @@
+/**
+ * A file from one agent to another through the service's package store: both halves, each taken up again after a failure.
+ *
+ * - Sending: describe, offer, upload what is missing, have the whole verified. It is done when the package is there; that
+ *   somebody has it, only the receipt tells.
+ * - Receiving: accept, wait for the upload, fetch what is missing, verify, give the file its name, send the receipt.
+ *
+ * Spec §1, §3; contract §9.
+ */
+import { createHash } from 'node:crypto'
+import { type FileHandle, link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Transfer } from '../contract/agent/transfers.ts'
+import { emptySha256, type Manifest, type TransferMode } from '../contract/helper/manifest.ts'
+import type { MessageAddress } from '../directory.ts'
+import { storageFailed } from '../durable-file.ts'
+import { eachBlock } from '../parts/blocks.ts'
+import type { Transfers } from '../resources/transfers.ts'
+import { BridgeError, LocalError } from '../transport/failures.ts'
+import type { KeyedOptions } from '../transport/http.ts'
+import { downloadFile } from './download.ts'
+import type { FileHome } from './home.ts'
+import { describeFile } from './manifest.ts'
+import { uploadFile } from './upload.ts'
+import type { TransferProgress } from './work.ts'
+
+/** What the two halves need of a Bridge. */
+export interface Port {
+  readonly transfers: Transfers
+  home(transferId: string): Promise<FileHome>
+  address(to: string, options: KeyedOptions): Promise<MessageAddress>
+  readonly clock: () => Date
+}
+
+export interface MoveOptions extends KeyedOptions {
+  readonly onProgress?: ((progress: TransferProgress) => void) | undefined
+}
+
+export interface SendFileOptions extends MoveOptions {
+  /** Name or id of a peer. */
+  readonly to: string
+  /** What the recipient sees; the file's own name when absent. */
+  readonly filename?: string | undefined
+  /** Until when the transfer has to be finished; a day when absent. */
+  readonly ttlSeconds?: number | undefined
+  /** Told once the offer is stored: with its id the upload can be taken up again. */
+  readonly onOffered?: ((transfer: Transfer) => void) | undefined
+}
+
+const manifestOf = (transfer: Transfer, mode: TransferMode, filename = transfer.filename): Manifest => ({
+  version: '1',
+  transfer_id: transfer.id,
+  mode,
+  filename,
+  size: transfer.size,
+  sha256: transfer.sha256,
+  parts: transfer.parts,
+})
+
+/** Offer a file and upload it. @throws LocalError `not_sendable`, `peer_unknown`; BridgeError as the node refuses */
+export async function sendFile(port: Port, path: string, options: SendFileOptions): Promise<Transfer> {
+  const { to, ttlSeconds, onOffered, idempotencyKey, signal } = options
+  const filename = options.filename ?? basename(path)
+  const described = await describeFile(path, { transferId: 'offer', mode: 'upload', filename, signal })
+  const address = await port.address(to, { signal })
+  const { size, sha256, parts } = described
+  const transfer = await port.transfers.offer(
+    {
+      ...address,
+      filename,
+      size,
+      sha256,
+      parts: [...parts],
+      mode: 'package',
+      encryption: 'none',
+      ...(ttlSeconds !== undefined && { ttl_seconds: ttlSeconds }),
+    },
+    { idempotencyKey, signal },
+  )
+  onOffered?.(transfer)
+  return upload(port, transfer, path, options)
+}
+
+/** Take an upload up again; the file must be the one that was offered. @throws LocalError `integrity` when it is not */
+export async function resumeSending(
+  port: Port,
+  transferId: string,
+  path: string,
+  options: MoveOptions = {},
+): Promise<Transfer> {
+  const transfer = await port.transfers.get(transferId, options)
+  return transfer.package?.stored_at != null ? transfer : upload(port, transfer, path, options)
+}
+
+async function upload(port: Port, transfer: Transfer, path: string, options: MoveOptions): Promise<Transfer> {
+  const { signal, onProgress } = options
+  await uploadFile(await port.home(transfer.id), manifestOf(transfer, 'upload'), path, {
+    signal,
+    onProgress,
+    clock: port.clock,
+    expiresAt: new Date(transfer.expires_at),
+  })
+  return port.transfers.get(transfer.id, { signal })
+}
+
+export interface ReceiveFileOptions extends MoveOptions {
+  /** Where the file goes: a path, or the folder in which it gets the offered name. The working folder when absent. */
+  readonly output?: string | undefined
+  /** Replace a file that has the name. */
+  readonly overwrite?: boolean | undefined
+  /** Told while nothing is uploaded yet. */
+  readonly onWaiting?: ((transfer: Transfer) => void) | undefined
+}
+
+export interface ReceivedFile {
+  readonly transfer: Transfer
+  readonly path: string
+}
+
+/**
+ * Accept an offer, and do not come back before the file is there, verified, with its receipt.
+ *
+ * @throws LocalError `integrity` when other bytes came: the service is told, and no file has the name;
+ *   `destination_exists`; BridgeError as the node refuses
+ */
+export async function receiveFile(
+  port: Port,
+  transferId: string,
+  destination: string,
+  options: ReceiveFileOptions = {},
+): Promise<ReceivedFile> {
+  const { signal } = options
+  const offered = await port.transfers.get(transferId, { signal })
+  if (offered.mode !== 'package')
+    throw new LocalError('not_sendable', 'this transfer is direct: its bytes are not in the package store')
+  const accepted = offered.state === 'offered' ? await port.transfers.accept(transferId, { signal }) : offered
+  const transfer = await whenUploaded(port, accepted, options)
+  const target = resolve(destination)
+  const staging = join(dirname(target), `.bridge-receive-${transfer.id}`)
+  if (!(await isThere(transfer, target, options.overwrite === true))) {
+    await fetchInto(port, transfer, staging, options)
+    await publish(join(staging, stagedName), target, options.overwrite === true)
+  }
+  await rm(staging, { recursive: true, force: true })
+  const verified = await port.transfers.receipt(
+    transfer.id,
+    { size: transfer.size, sha256: transfer.sha256 },
+    { signal },
+  )
+  return { transfer: await cleanedUp(port, verified, signal), path: target }
+}
+
+/**
+ * Whether the very file stands at the destination: a run that ended before its receipt put it there.
+ *
+ * @throws LocalError `destination_exists` for any other file, before a byte is fetched
+ */
+async function isThere(transfer: Transfer, destination: string, overwrite: boolean): Promise<boolean> {
+  const found = await open(destination, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw storageFailed(destination, error)
+  })
+  if (found === undefined) return false
+  try {
+    if (await isFile(found, transfer)) return true
+  } finally {
+    await found.close()
+  }
+  if (overwrite) return false
+  throw new LocalError('destination_exists', `${destination} exists with other content`)
+}
+
+async function isFile(file: FileHandle, { size, sha256 }: Transfer): Promise<boolean> {
+  const stat = await file.stat()
+  if (!stat.isFile() || stat.size !== size) return false
+  const hash = createHash('sha256')
+  await eachBlock(file, { offset: 0, size }, (block) => void hash.update(block))
+  return hash.digest('hex') === sha256
+}
+
+/** What the file is called until it was verified; the name of the other side is no path here. */
+const stagedName = 'file'
+
+async function fetchInto(
+  port: Port,
+  transfer: Transfer,
+  staging: string,
+  { signal, onProgress }: MoveOptions,
+): Promise<void> {
+  await mkdir(staging, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw storageFailed(staging, error)
+  })
+  try {
+    await downloadFile(await port.home(transfer.id), manifestOf(transfer, 'download', stagedName), staging, {
+      signal,
+      onProgress,
+      clock: port.clock,
+      expiresAt: new Date(transfer.expires_at),
+    })
+  } catch (error) {
+    if (error instanceof LocalError && error.code === 'integrity') await tellMismatch(port, transfer)
+    throw error
+  }
+}
+
+/** A receipt over what this side has of the file, which is nothing: the service records that it does not match. */
+async function tellMismatch(port: Port, transfer: Transfer): Promise<void> {
+  try {
+    await port.transfers.receipt(transfer.id, { size: 0, sha256: emptySha256 })
+  } catch (error) {
+    // The refusal is the point of it; anything else does not outrank what happened here.
+    if (!(error instanceof BridgeError || error instanceof LocalError)) throw error
+  }
+}
+
+/** One name, all at once: linked where nothing may be replaced, renamed where it may. */
+async function publish(staged: string, destination: string, overwrite: boolean): Promise<void> {
+  try {
+    await (overwrite ? rename(staged, destination) : link(staged, destination))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST')
+      throw new LocalError('destination_exists', `${destination} exists already`, { cause: error })
+    throw storageFailed(destination, error)
+  }
+}
+
+/** The last word of this side; that it could not be said makes the file no less there. */
+async function cleanedUp(port: Port, verified: Transfer, signal: AbortSignal | undefined): Promise<Transfer> {
+  try {
+    return await port.transfers.cleanup(verified.id, { signal })
+  } catch (error) {
+    if (error instanceof BridgeError || error instanceof LocalError) return verified
+    throw error
+  }
+}
+
+const lookAgainMs = { first: 250, most: 5000 }
+
+async function whenUploaded(
+  port: Port,
+  transfer: Transfer,
+  { signal, onWaiting }: ReceiveFileOptions,
+): Promise<Transfer> {
+  let current = transfer
+  for (
+    let ms = lookAgainMs.first;
+    current.package?.stored_at == null;
+    ms = Math.min(ms * 2, lookAgainMs.most)
+  ) {
+    if (current.state !== 'accepted') {
+      throw new LocalError('transfer_expired', `the transfer is ${current.state}: its file does not come`)
+    }
+    onWaiting?.(current)
+    await pause(ms, undefined, { signal }).catch((cause: unknown) => {
+      throw new LocalError('aborted', 'given up by the caller', { cause })
+    })
+    current = await port.transfers.get(current.id, { signal })
+  }
+  return current
+}

@@ -1,0 +1,277 @@
+/**
+ * What agents do with transfers: offer, accept, decline, cancel, fail, confirm the receipt, report cleanup.
+ *
+ * Order inside the transaction: admission, the stored idempotent answer, the transfer 404, who may, pause and pair, the
+ * state.
+ *
+ * Contract §2 "Order", §9.
+ */
+import type { Transfer, TransferInput, TransferReceipt } from '../../sdk/contract/agent/transfers.ts'
+import { manifestFault } from '../../sdk/contract/helper/manifest.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import { agentActor, recordAudit } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import { requireParticipant, requireWritable } from '../conversations/rules.ts'
+import { findForAgent as findConversation } from '../conversations/store.ts'
+import type { TransferRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import { type Admitted, writeAs } from '../identity/admission.ts'
+import type { AgentCaller } from '../identity/callers.ts'
+import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
+import { requireProjectActive } from '../projects/rules.ts'
+import { type Happening, happen, reconcile } from './changes.ts'
+import { notify } from './notices.ts'
+import { recordTransfer } from './records.ts'
+import { causes, decide, type TransferEvent } from './rules.ts'
+import { findSecret } from './secrets.ts'
+import * as store from './store.ts'
+import { toTransfer } from './views.ts'
+
+export function offerTransfer(
+  context: Context,
+  caller: AgentCaller,
+  input: TransferInput,
+  keyed: Keyed,
+): Promise<Answer> {
+  requireManifest(input)
+  return writeAs(context, caller, (tx, agent) =>
+    once(tx, agentPrincipal(agent), keyed, async () => {
+      await requirePeer(tx, agent, input)
+      const reserved_bytes = await reservation(context, tx, input)
+      const ttlSeconds = input.ttl_seconds ?? limits.transferTtlSeconds.default
+      const transfer = await store.insertTransfer(tx, {
+        project_id: agent.project_id,
+        conversation_id: input.conversation_id,
+        sender_agent_id: agent.agent_id,
+        recipient_agent_id: input.recipient_agent_id,
+        filename: input.filename,
+        size: input.size,
+        sha256: input.sha256,
+        mode: input.mode,
+        encryption: input.encryption,
+        expires_at: new Date(tx.now.getTime() + ttlSeconds * 1000).toISOString(),
+        reserved_bytes,
+        parts: JSON.stringify(input.parts),
+      })
+      await notify(context, tx, transfer, {
+        to: 'recipient',
+        what: `${agent.agent_name} offers a file`,
+        next: 'receive',
+        needsRoom: true,
+      })
+      await recordTransfer(tx, transfer, { kind: 'transfer.offered', actor: agentActor(agent) })
+      return toTransfer(transfer, null, tx.nowIso)
+    }),
+  )
+}
+
+/** "The manifest rules hold for both modes." @throws manifest_invalid */
+function requireManifest({ filename, size, sha256, parts }: TransferInput): void {
+  const fault = manifestFault({
+    version: '1',
+    transfer_id: 'of-the-service',
+    mode: 'upload',
+    filename,
+    size,
+    sha256,
+    parts,
+  })
+  if (fault === undefined) return
+  throw new Fault('manifest_invalid', { message: `The manifest is wrong: ${fault}.`, details: { fault } })
+}
+
+/** @throws not_found, project_paused, pairing_disabled, state_conflict, invalid_request */
+async function requirePeer(tx: Tx, agent: Admitted, input: TransferInput): Promise<void> {
+  const found = await findConversation(tx.db, agent.project_id, agent.agent_id, input.conversation_id)
+  const standing = requireParticipant(found)
+  if (standing.peer?.id !== input.recipient_agent_id) {
+    const problem = standing.peer
+      ? 'must be the other participant of the conversation'
+      : 'cannot be the owner: files go from agent to agent'
+    throw new Fault('invalid_request', {
+      message: `body/recipient_agent_id ${problem}.`,
+      details: { faults: [{ path: 'body/recipient_agent_id', problem }] },
+    })
+  }
+  requireProjectActive(agent.project_state)
+  requireWritable(standing)
+}
+
+/** "Quota reserved at the offer." @throws invalid_request, capacity_reached */
+async function reservation(context: Context, tx: Tx, { mode, size }: TransferInput): Promise<number> {
+  if (mode === 'direct') return 0
+  const { packageBytes, packagesBytes } = context.config
+  if (size > packageBytes) {
+    const problem = `a package has at most ${packageBytes} bytes; send it directly, or in pieces`
+    throw new Fault('invalid_request', {
+      message: `body/size: ${problem}.`,
+      details: { faults: [{ path: 'body/size', problem }], limit_bytes: packageBytes },
+    })
+  }
+  if ((await store.reservedBytes(tx.db)) + size > packagesBytes)
+    throw new Fault('capacity_reached', {
+      message: `The node keeps at most ${packagesBytes} bytes of packages, and open offers take them.`,
+      details: { limit: 'packages_bytes' },
+      retryAfterMs: 60_000,
+    })
+  return size
+}
+
+interface Mutation {
+  readonly id: string
+  readonly event: TransferEvent
+  readonly what: (at: Moment) => Omit<Happening, 'actor'>
+}
+
+interface Moment {
+  readonly transfer: TransferRow
+  readonly agent: Admitted
+  readonly side: 'sender' | 'recipient'
+  readonly nowIso: string
+}
+
+/** "The same effect again: 200 and the same Transfer." */
+function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Promise<Transfer> {
+  return writeAs(context, caller, async (tx, agent) => {
+    const transfer = await ownTransfer(context, tx, agent, mutation.id)
+    const side = transfer.sender_agent_id === agent.agent_id ? 'sender' : 'recipient'
+    if (causes[mutation.event] === 'recipient' && side === 'sender') throw notPermitted(mutation.event)
+    if (mutation.event === 'accept') await requireMovable(tx, agent, transfer)
+    const next = decide(transfer.state, mutation.event)
+    const what = mutation.what({ transfer, agent, side, nowIso: tx.nowIso })
+    const change = { ...what.change, ...(next && { state: next }) }
+    const isNew = next !== undefined || Object.keys(change).length > 0
+    const row = isNew
+      ? await happen(context, tx, transfer, { ...what, change, actor: agentActor(agent) })
+      : transfer
+    return toTransfer(row, await secretExpiry(tx, row), tx.nowIso)
+  })
+}
+
+/** The transfer as its side has it now. @throws not_found */
+export async function ownTransfer(
+  context: Context,
+  tx: Tx,
+  agent: Admitted,
+  id: string,
+): Promise<TransferRow> {
+  const found = await store.findForAgent(tx.db, agent.project_id, agent.agent_id, id)
+  if (found === undefined) throw new Fault('not_found')
+  return reconcile(context, tx, found)
+}
+
+/** Bytes may begin to move. @throws project_paused, pairing_disabled */
+export async function requireMovable(tx: Tx, agent: Admitted, transfer: TransferRow): Promise<void> {
+  requireProjectActive(agent.project_state)
+  await requirePair(tx, transfer)
+}
+
+/** @throws pairing_disabled */
+export async function requirePair(tx: Tx, transfer: TransferRow): Promise<void> {
+  if (!(await store.isPairOpen(tx.db, transfer))) throw new Fault('pairing_disabled')
+}
+
+export const secretExpiry = async (tx: Tx, transfer: TransferRow): Promise<string | null> =>
+  transfer.mode === 'direct' ? ((await findSecret(tx.db, transfer.id))?.expires_at ?? null) : null
+
+const notPermitted = (event: TransferEvent): Fault =>
+  new Fault('not_permitted', {
+    message: `Only the recipient of a transfer can ${event === 'receipt' ? 'send its receipt' : event}.`,
+  })
+
+const other = { sender: 'recipient', recipient: 'sender' } as const
+
+export const acceptTransfer = (context: Context, caller: AgentCaller, id: string): Promise<Transfer> =>
+  mutate(context, caller, {
+    id,
+    event: 'accept',
+    what: ({ agent }) => ({
+      kind: 'transfer.accepted',
+      change: {},
+      notices: [{ to: 'sender', what: `accepted by ${agent.agent_name}` }],
+    }),
+  })
+
+/** One of the three ways in which a side ends a transfer without its file. */
+const ending =
+  (event: 'decline' | 'cancel' | 'fail', done: 'declined' | 'cancelled' | 'failed') =>
+  (context: Context, caller: AgentCaller, id: string, { reason }: { reason?: string }): Promise<Transfer> =>
+    mutate(context, caller, {
+      id,
+      event,
+      what: ({ agent, side }) => ({
+        kind: `transfer.${done}`,
+        change: {},
+        notices: [
+          { to: other[side], what: `${done} by ${agent.agent_name}`, ...(reason && { more: reason }) },
+        ],
+        ...(reason && { reason }),
+      }),
+    })
+
+export const declineTransfer = ending('decline', 'declined')
+export const cancelTransfer = ending('cancel', 'cancelled')
+export const failTransfer = ending('fail', 'failed')
+
+export const reportCleanup = (context: Context, caller: AgentCaller, id: string): Promise<Transfer> =>
+  mutate(context, caller, {
+    id,
+    event: 'cleanup',
+    what: ({ transfer, side, nowIso }) => ({
+      kind: 'transfer.cleaned_up',
+      change: transfer[`cleanup_${side}_at`] === null ? { [`cleanup_${side}_at`]: nowIso } : {},
+      notices: [],
+    }),
+  })
+
+/** A receipt that does not match changes nothing, and is recorded in a transaction of its own. */
+export async function confirmReceipt(
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+  receipt: TransferReceipt,
+): Promise<Transfer> {
+  const confirmed = mutate(context, caller, {
+    id,
+    event: 'receipt',
+    what: ({ transfer, agent, nowIso }) => {
+      requireMatch(transfer, receipt)
+      const isNew = transfer.state === 'accepted'
+      return {
+        kind: 'transfer.verified',
+        change: isNew ? { receipt_at: nowIso } : {},
+        notices: [{ to: 'sender', what: `received and verified by ${agent.agent_name}` }],
+      }
+    },
+  })
+  return confirmed.catch(async (error: unknown) => {
+    if (error instanceof Fault && error.code === 'receipt_mismatch') await recordMismatch(context, caller, id)
+    throw error
+  })
+}
+
+/** @throws receipt_mismatch; state_conflict where the package is not there yet */
+function requireMatch(transfer: TransferRow, receipt: TransferReceipt): void {
+  if (transfer.mode === 'package' && transfer.stored_at === null)
+    throw new Fault('state_conflict', {
+      message: 'The package is not uploaded yet, so nobody can have received it.',
+      details: { state: transfer.state },
+    })
+  if (receipt.size === transfer.size && receipt.sha256 === transfer.sha256) return
+  throw new Fault('receipt_mismatch', {
+    details: { size: transfer.size, sha256: transfer.sha256 },
+  })
+}
+
+async function recordMismatch(context: Context, caller: AgentCaller, id: string): Promise<void> {
+  const actor = { kind: 'agent', id: caller.agent_id, name: caller.agent_name } as const
+  await context.write((tx) =>
+    recordAudit(tx, {
+      kind: 'transfer.receipt_refused',
+      actor: { ...actor, request_id: caller.request_id },
+      project_id: caller.project_id,
+      subject: { type: 'transfer', id },
+    }),
+  )
+}

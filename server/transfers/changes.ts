@@ -1,0 +1,56 @@
+/**
+ * One change of a transfer, whoever caused it: the row, its message to the other side and its audit record, in one
+ * transaction; the bytes of a package go after the commit.
+ *
+ * Contract §9.
+ */
+import { type Actor, systemActor } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { TransferRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { type Notice, notify } from './notices.ts'
+import { removePackage } from './package-removal.ts'
+import { recordTransfer } from './records.ts'
+import { decide, isFinal } from './rules.ts'
+import { destroySecret } from './secrets.ts'
+import { changeTransfer, type TransferChange } from './store.ts'
+import { isOver } from './views.ts'
+
+export interface Happening {
+  /** `transfer.` and a verb in the past tense. */
+  readonly kind: `transfer.${string}`
+  readonly actor: Actor
+  readonly change: TransferChange
+  readonly notices: readonly Notice[]
+  readonly reason?: string | undefined
+}
+
+export async function happen(
+  context: Context,
+  tx: Tx,
+  transfer: TransferRow,
+  what: Happening,
+): Promise<TransferRow> {
+  const ends = what.change.state !== undefined && isFinal(what.change.state)
+  const changed = await changeTransfer(tx, transfer, { ...what.change, ...(ends && { ends_at: null }) })
+  if (ends) await destroySecret(tx, transfer.id)
+  if (ends && transfer.mode === 'package') tx.afterCommit(() => void removePackage(context, transfer.id))
+  for (const notice of what.notices) await notify(context, tx, changed, notice)
+  await recordTransfer(tx, changed, what)
+  return changed
+}
+
+/** Write down that a transfer's time is over, if it is. Answers the transfer as it stands now. */
+export async function reconcile(context: Context, tx: Tx, transfer: TransferRow): Promise<TransferRow> {
+  if (!isOver(transfer, tx.nowIso)) return transfer
+  const state = decide(transfer.state, 'expire')
+  return happen(context, tx, transfer, {
+    kind: 'transfer.expired',
+    actor: systemActor,
+    change: { ...(state && { state }) },
+    notices: [
+      { to: 'sender', what: 'expired' },
+      { to: 'recipient', what: 'expired' },
+    ],
+  })
+}

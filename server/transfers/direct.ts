@@ -1,0 +1,121 @@
+/**
+ * The structured secret operation: endpoint and token of a helper, from the side that runs it to the other.
+ *
+ * - The sender runs it in `download` mode, the recipient in `upload` mode.
+ * - A deposit replaces the last one until the transfer ends, so the helper's thirty minutes bound an endpoint only.
+ * - Reading is recorded each time; the audit never holds what was read.
+ *
+ * Spec §5 "structured secret operation"; contract §9 "Direct mode".
+ */
+import { isIP } from 'node:net'
+import type { Transfer, TransferSecret } from '../../sdk/contract/agent/transfers.ts'
+import { transferLimits } from '../../sdk/contract/helper/limits.ts'
+import { agentActor } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { TransferRow } from '../database/tables.ts'
+import { Fault } from '../fault.ts'
+import { type Admitted, writeAs } from '../identity/admission.ts'
+import type { AgentCaller } from '../identity/callers.ts'
+import { ownTransfer, requireMovable, requirePair } from './actions.ts'
+import { recordTransfer } from './records.ts'
+import { requireState } from './rules.ts'
+import { depositSecret, destroySecret, findSecret, openSecret } from './secrets.ts'
+import { toTransfer } from './views.ts'
+
+export function depositEndpoint(
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+  secret: TransferSecret,
+): Promise<Transfer> {
+  return writeAs(context, caller, async (tx, agent) => {
+    const transfer = await ownTransfer(context, tx, agent, id)
+    requireDirect(transfer)
+    requireRunner(transfer, agent, secret)
+    await requireMovable(tx, agent, transfer)
+    const isSender = transfer.sender_agent_id === agent.agent_id
+    requireState(transfer.state, isSender ? ['offered', 'accepted'] : ['accepted'], 'a deposit')
+    requireEndpoint(secret.endpoint)
+    requireLifetime(secret.expires_at, tx.now)
+    await depositSecret(context, tx, transfer, agent.agent_id, secret)
+    await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_deposited', actor: agentActor(agent) })
+    tx.afterCommit(() => context.wakeups.notify(otherSide(transfer, agent)))
+    return toTransfer(transfer, secret.expires_at, tx.nowIso)
+  })
+}
+
+export function readEndpoint(context: Context, caller: AgentCaller, id: string): Promise<TransferSecret> {
+  return writeAs(context, caller, async (tx, agent) => {
+    const transfer = await ownTransfer(context, tx, agent, id)
+    requireDirect(transfer)
+    await requirePair(tx, transfer)
+    requireState(transfer.state, ['accepted'], 'reading the endpoint')
+    const row = await findSecret(tx.db, transfer.id)
+    if (row === undefined)
+      throw new Fault('not_found', { message: 'No endpoint is deposited; wait for the other side.' })
+    if (row.deposited_by === agent.agent_id)
+      throw new Fault('not_permitted', { message: 'Only the other side reads the endpoint.' })
+    if (row.expires_at <= tx.nowIso) throw expired()
+    await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_read', actor: agentActor(agent) })
+    return openSecret(context, row)
+  }).catch(async (error: unknown) => {
+    // What is over is destroyed at once; the refusal undid its own transaction.
+    if (error instanceof Fault && error.code === 'offer_expired')
+      await context.write((tx) => destroySecret(tx, id))
+    throw error
+  })
+}
+
+const otherSide = (transfer: TransferRow, agent: Admitted): string =>
+  transfer.sender_agent_id === agent.agent_id ? transfer.recipient_agent_id : transfer.sender_agent_id
+
+const expired = (): Fault =>
+  new Fault('offer_expired', {
+    message: 'The endpoint is over; the other side can deposit a fresh one for the same file.',
+  })
+
+function requireDirect({ mode, state }: TransferRow): void {
+  if (mode === 'direct') return
+  throw new Fault('state_conflict', {
+    message: 'This transfer is a package: its bytes go through the service, and it has no endpoint.',
+    details: { state },
+  })
+}
+
+/** "The side that runs the helper (sender in download mode, or recipient in upload mode)." @throws not_permitted */
+function requireRunner(transfer: TransferRow, agent: Admitted, { helper_mode }: TransferSecret): void {
+  const runner = helper_mode === 'download' ? transfer.sender_agent_id : transfer.recipient_agent_id
+  if (runner === agent.agent_id) return
+  throw new Fault('not_permitted', {
+    message: 'The sender runs the helper in download mode, the recipient in upload mode.',
+  })
+}
+
+/** "An https origin without path, user info or query; plain http on loopback or LAN only." @throws invalid_request */
+function requireEndpoint(endpoint: string): void {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
+  if (url === undefined || url.origin !== endpoint)
+    throw invalid('endpoint', 'must be an origin, as https://host')
+  if (url.protocol === 'http:' && !isLocal(url.hostname))
+    throw invalid('endpoint', 'must be https; plain http is for loopback and private addresses only')
+}
+
+const privateAddress =
+  /^(127\.|10\.|192\.168\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.|\[::1\]$|\[f[cd][0-9a-f]{2}:|\[fe[89ab][0-9a-f]:)/
+
+const isLocal = (host: string): boolean =>
+  host === 'localhost' || (isIP(host.replace(/^\[|\]$/g, '')) !== 0 && privateAddress.test(host))
+
+/** "At most the helper's expires_at and 1800 s ahead, else 422." @throws invalid_request */
+function requireLifetime(expiresAt: string, now: Date): void {
+  const left = Date.parse(expiresAt) - now.getTime()
+  if (left <= 0) throw invalid('expires_at', 'must be in the future')
+  if (left > transferLimits.ttlSeconds.max * 1000)
+    throw invalid('expires_at', `must be at most ${transferLimits.ttlSeconds.max} seconds ahead`)
+}
+
+const invalid = (field: string, problem: string): Fault =>
+  new Fault('invalid_request', {
+    message: `body/${field} ${problem}.`,
+    details: { faults: [{ path: `body/${field}`, problem }] },
+  })

@@ -1,0 +1,106 @@
+/** Transfers as the owner steers them: see and cancel; never endpoints, tokens or bytes. Contract §9, §10. */
+import type { Transfer, TransferList } from '../../sdk/contract/agent/transfers.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { OwnerTransferListQuery } from '../../sdk/contract/owner/transfers.ts'
+import { ownerActor } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import type { TransferRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+import type { OwnerCaller } from '../identity/callers.ts'
+import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
+import { getProject } from '../projects/store.ts'
+import { happen, reconcile } from './changes.ts'
+import { toTransferList } from './reading.ts'
+import { decide, isFinal } from './rules.ts'
+import { findSecret } from './secrets.ts'
+import * as store from './store.ts'
+import { current, toTransfer } from './views.ts'
+
+interface TransferIds {
+  readonly id: string
+  readonly transfer_id: string
+}
+
+export function listTransfersAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  query: OwnerTransferListQuery,
+): Promise<TransferList> {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, projectId)
+    const limit = query.limit ?? limits.pageDefault
+    const range = { after: query.after, limit: limit + 1, state: query.state }
+    const rows = await store.listInProject(db, project.id, range)
+    return toTransferList(rows, { after: query.after, limit, state: query.state, now: context.clock() })
+  })
+}
+
+export function getTransferAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  { id, transfer_id }: TransferIds,
+): Promise<Transfer> {
+  return readAsOwner(context, caller, async (db) => {
+    const project = await getProject(db, caller, id)
+    const row = await store.findInProject(db, project.id, transfer_id)
+    if (row === undefined) throw new Fault('not_found')
+    const nowIso = context.clock().toISOString()
+    return toTransfer(current(row, nowIso), (await findSecret(db, row.id))?.expires_at ?? null, nowIso)
+  })
+}
+
+export function cancelTransferAsOwner(
+  context: Context,
+  caller: OwnerCaller,
+  { id, transfer_id }: TransferIds,
+  { reason }: { reason?: string },
+): Promise<Transfer> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, id)
+    const found = await store.findInProject(tx.db, project.id, transfer_id)
+    if (found === undefined) throw new Fault('not_found')
+    const transfer = await reconcile(context, tx, found)
+    const next = decide(transfer.state, 'cancel')
+    const row = next === undefined ? transfer : await cancelBoth(context, tx, caller, transfer, reason)
+    return toTransfer(row, null, tx.nowIso)
+  })
+}
+
+const cancelBoth = (
+  context: Context,
+  tx: Tx,
+  caller: OwnerCaller,
+  transfer: TransferRow,
+  reason: string | undefined,
+): Promise<TransferRow> => {
+  const notice = {
+    what: `cancelled by ${caller.name}`,
+    byOwner: true,
+    ...(reason && { more: reason }),
+  } as const
+  return happen(context, tx, transfer, {
+    kind: 'transfer.cancelled',
+    actor: ownerActor(caller),
+    change: { state: 'cancelled' },
+    notices: [
+      { ...notice, to: 'sender' },
+      { ...notice, to: 'recipient' },
+    ],
+    ...(reason && { reason }),
+  })
+}
+
+/** "A disabled pair loses … transfers at once; open transfers are cancelled." Contract §10. */
+export async function cancelOpenOfPair(
+  context: Context,
+  tx: Tx,
+  caller: OwnerCaller,
+  conversationId: string,
+): Promise<void> {
+  for (const found of await store.listOpenIn(tx.db, conversationId)) {
+    const transfer = await reconcile(context, tx, found)
+    if (!isFinal(transfer.state)) await cancelBoth(context, tx, caller, transfer, 'the pairing was disabled')
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * The bytes of packages: one folder a transfer below `packages` in the data folder, on the part store that the helper uses.
+ *
+ * - A store stays open between the parts of an upload, since opening it hashes what is there; few are kept open.
+ * - One upload operation a transfer at a time. Downloads only read, and do not stand in each other's way.
+ * - Removing takes the folder first and then writes it down, so a crash in between is found by the sweep at the next start.
+ *
+ * Contract §9 "Package store".
+ */
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import type { FileVerified, PartReceived } from '../../sdk/contract/helper/endpoints.ts'
+import { manifestText } from '../../sdk/contract/helper/manifest.ts'
+import type { Range } from '../../sdk/parts/blocks.ts'
+import { Folder } from '../../sdk/parts/folder.ts'
+import { PartStore, type StagedManifest } from '../../sdk/parts/parts.ts'
+import { Refusal } from '../../sdk/parts/refusal.ts'
+import { StoredFile } from '../../sdk/parts/stored.ts'
+import type { TransferRow } from '../database/tables.ts'
+import { partsOf } from './views.ts'
+
+/** What the whole file is called in its folder; the sender's name for it is never a path here. */
+const filename = 'package'
+
+/** Uploads that are kept open between two parts. */
+const keptOpen = 32
+
+export interface Packages {
+  committed(transfer: TransferRow): Promise<readonly number[]>
+  /** @throws Refusal as {@link PartStore.receive}; `transfer_busy` */
+  receive(transfer: TransferRow, index: number, body: Readable): Promise<PartReceived>
+  /** @throws Refusal as {@link PartStore.finalize}; `transfer_busy` */
+  finalize(transfer: TransferRow): Promise<FileVerified>
+  /** The file, ready to be read; close it. @throws Refusal `not_found` when its bytes are gone */
+  open(transfer: TransferRow): Promise<PackageFile>
+  /** Forget the bytes of a transfer; none is no error. */
+  remove(transferId: string): Promise<void>
+  /** The transfers that have a folder. */
+  stored(): Promise<string[]>
+  close(): Promise<void>
+}
+
+export interface PackageFile {
+  send(range: Range, to: Writable): Promise<void>
+  close(): Promise<void>
+}
+
+export const manifestOf = (transfer: TransferRow, mode: 'download' | 'upload') => ({
+  version: '1' as const,
+  transfer_id: transfer.id,
+  mode,
+  filename: transfer.filename,
+  size: transfer.size,
+  sha256: transfer.sha256,
+  parts: partsOf(transfer),
+})
+
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+function staged(transfer: TransferRow): StagedManifest {
+  const { version, mode, ...manifest } = manifestOf(transfer, 'upload')
+  return { ...manifest, filename, digest: digestOf(manifestText({ version, mode, ...manifest })) }
+}
+
+interface Opened {
+  readonly folder: Folder
+  readonly store: PartStore
+  isBusy: boolean
+}
+
+export function createPackages(data: string): Packages {
+  const root = join(data, 'packages')
+  const opened = new Map<string, Promise<Opened>>()
+
+  const pathOf = (transferId: string) => join(root, transferId)
+
+  async function openStore(transfer: TransferRow): Promise<Opened> {
+    await mkdir(pathOf(transfer.id), { recursive: true, mode: 0o700 })
+    const folder = await Folder.open(pathOf(transfer.id))
+    try {
+      return { folder, store: await PartStore.open(folder, staged(transfer)), isBusy: false }
+    } catch (error) {
+      await folder.close()
+      throw error
+    }
+  }
+
+  function use(transfer: TransferRow): Promise<Opened> {
+    const known = opened.get(transfer.id)
+    if (known !== undefined) {
+      // The last used stands last: the first is the one to let go.
+      opened.delete(transfer.id)
+      opened.set(transfer.id, known)
+      return known
+    }
+    const opening = openStore(transfer)
+    opened.set(transfer.id, opening)
+    opening.catch(() => opened.delete(transfer.id))
+    void letGoOldest()
+    return opening
+  }
+
+  async function letGoOldest(): Promise<void> {
+    for (const [id, opening] of opened) {
+      if (opened.size <= keptOpen) return
+      const one = await opening.catch(() => undefined)
+      if (one === undefined || one.isBusy || opened.get(id) !== opening) continue
+      opened.delete(id)
+      await shut(one)
+    }
+  }
+
+  async function shut({ store, folder }: Opened): Promise<void> {
+    await store.close()
+    await folder.close()
+  }
+
+  async function alone<T>(transfer: TransferRow, act: (store: PartStore) => Promise<T>): Promise<T> {
+    const one = await use(transfer)
+    if (one.isBusy) throw new Refusal('transfer_busy')
+    one.isBusy = true
+    try {
+      return await act(one.store)
+    } finally {
+      one.isBusy = false
+      // Removed while it worked: nothing of it may stay.
+      if (!opened.has(transfer.id)) await shut(one).then(() => rm(pathOf(transfer.id), removing))
+    }
+  }
+
+  return {
+    async committed(transfer) {
+      return (await use(transfer)).store.committed
+    },
+    receive: (transfer, index, body) => alone(transfer, (store) => store.receive(index, body)),
+    finalize: (transfer) => alone(transfer, (store) => store.finalize()),
+    async open(transfer) {
+      const folder = await Folder.open(pathOf(transfer.id)).catch(() => {
+        throw new Refusal('not_found')
+      })
+      const file = await StoredFile.find(folder, filename)
+      if (file === undefined) {
+        await folder.close()
+        throw new Refusal('not_found')
+      }
+      return {
+        send: (range, to) => file.send(range, to),
+        async close() {
+          await file.close()
+          await folder.close()
+        },
+      }
+    },
+    async remove(transferId) {
+      const opening = opened.get(transferId)
+      opened.delete(transferId)
+      const one = await opening?.catch(() => undefined)
+      if (one !== undefined && !one.isBusy) await shut(one)
+      await rm(pathOf(transferId), removing)
+    },
+    stored: () => readdir(root).catch(() => []),
+    async close() {
+      const all = [...opened.values()]
+      opened.clear()
+      for (const opening of all) {
+        const one = await opening.catch(() => undefined)
+        if (one !== undefined && !one.isBusy) await shut(one)
+      }
+    },
+  }
+}
+
+const removing = { recursive: true, force: true } as const

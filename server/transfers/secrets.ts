@@ -1,0 +1,90 @@
+/**
+ * Endpoint and token of a direct transfer, at rest.
+ *
+ * Sealed with AES-256-GCM under the envelope key, the transfer's id as associated data: the row of another transfer does
+ * not open. Gone at its expiry, with its replacement, and when the transfer ends.
+ *
+ * Contract §9 "Direct mode".
+ */
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Kysely } from 'kysely'
+import type { TransferSecret } from '../../sdk/contract/agent/transfers.ts'
+import type { Context } from '../context.ts'
+import { prepared } from '../database/prepared.ts'
+import type { Tables, TransferRow, TransferSecretRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+import { Fault } from '../fault.ts'
+
+type Db = Kysely<Tables>
+
+const ivBytes = 12
+const tagBytes = 16
+const cipher = 'aes-256-gcm'
+
+export function seal(key: Buffer, transferId: string, plain: string, iv: Buffer): Buffer {
+  const sealing = createCipheriv(cipher, key, iv, { authTagLength: tagBytes })
+  sealing.setAAD(Buffer.from(transferId))
+  return Buffer.concat([iv, sealing.update(plain, 'utf8'), sealing.final(), sealing.getAuthTag()])
+}
+
+/** @throws when the bytes were sealed with another key, for another transfer, or changed */
+export function open(key: Buffer, transferId: string, sealed: Buffer): string {
+  const iv = sealed.subarray(0, ivBytes)
+  const opening = createDecipheriv(cipher, key, iv, { authTagLength: tagBytes })
+  opening.setAAD(Buffer.from(transferId))
+  opening.setAuthTag(sealed.subarray(-tagBytes))
+  const plain = [opening.update(sealed.subarray(ivBytes, -tagBytes)), opening.final()]
+  return Buffer.concat(plain).toString('utf8')
+}
+
+/** @throws unavailable when there is no usable key; readiness says so too */
+function envelopeKey(context: Context): Buffer {
+  try {
+    const key = Buffer.from(readFileSync(context.config.envelopeKeyFile, 'utf8').trim(), 'base64')
+    if (key.length === 32) return key
+  } catch (error) {
+    context.log.error({ err: error }, 'the envelope key cannot be read')
+  }
+  throw new Fault('unavailable', { message: 'The server has no usable envelope key; its operator must act.' })
+}
+
+export async function depositSecret(
+  context: Context,
+  tx: Tx,
+  transfer: TransferRow,
+  depositedBy: string,
+  secret: TransferSecret,
+): Promise<void> {
+  const sealed = seal(
+    envelopeKey(context),
+    transfer.id,
+    JSON.stringify(secret),
+    context.random(ivBytes) as Buffer,
+  )
+  const row = { deposited_by: depositedBy, sealed, expires_at: secret.expires_at }
+  await tx.db
+    .insertInto('transfer_secrets')
+    .values({ transfer_id: transfer.id, project_id: transfer.project_id, ...row })
+    .onConflict((conflict) => conflict.column('transfer_id').doUpdateSet(row))
+    .execute()
+}
+
+const find = prepared<{ transfer_id: string }>()((db, p) =>
+  db.selectFrom('transfer_secrets').selectAll().where('transfer_id', '=', p('transfer_id')),
+)
+
+export const findSecret = (db: Db, transferId: string): Promise<TransferSecretRow | undefined> =>
+  find.first(db, { transfer_id: transferId })
+
+export const openSecret = (context: Context, row: TransferSecretRow): TransferSecret =>
+  JSON.parse(open(envelopeKey(context), row.transfer_id, row.sealed)) as TransferSecret
+
+export async function destroySecret(tx: Tx, transferId: string): Promise<void> {
+  await tx.db.deleteFrom('transfer_secrets').where('transfer_id', '=', transferId).execute()
+}
+
+/** Those that are over, wherever their transfers stand. */
+export async function destroyExpiredSecrets(tx: Tx): Promise<void> {
+  await tx.db.deleteFrom('transfer_secrets').where('expires_at', '<=', tx.nowIso).execute()
+}

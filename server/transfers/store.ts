@@ -1,0 +1,240 @@
+/** The SQL of transfers. Project and participant are part of every query; hot queries are compiled once. */
+import { type Kysely, sql } from 'kysely'
+import type { TransferRole } from '../../sdk/contract/agent/transfers.ts'
+import { beforeAll } from '../database/page.ts'
+import { prepared } from '../database/prepared.ts'
+import type { Tables, TransferRow } from '../database/tables.ts'
+import type { Tx } from '../database/transaction.ts'
+
+type Db = Kysely<Tables>
+
+export type NewTransfer = Pick<
+  TransferRow,
+  | 'project_id'
+  | 'conversation_id'
+  | 'sender_agent_id'
+  | 'recipient_agent_id'
+  | 'filename'
+  | 'size'
+  | 'sha256'
+  | 'mode'
+  | 'encryption'
+  | 'expires_at'
+  | 'reserved_bytes'
+  | 'parts'
+>
+
+export async function insertTransfer(tx: Tx, transfer: NewTransfer): Promise<TransferRow> {
+  const row: TransferRow = {
+    ...transfer,
+    id: tx.id(),
+    state: 'offered',
+    ends_at: transfer.expires_at,
+    stored_parts: 0,
+    stored_at: null,
+    removed_at: null,
+    receipt_at: null,
+    cleanup_sender_at: null,
+    cleanup_recipient_at: null,
+    created_at: tx.nowIso,
+    updated_at: tx.nowIso,
+  }
+  await tx.db.insertInto('transfers').values(row).execute()
+  return row
+}
+
+/** What may change of a transfer after it was offered. */
+export type TransferChange = Partial<
+  Pick<
+    TransferRow,
+    | 'state'
+    | 'ends_at'
+    | 'reserved_bytes'
+    | 'stored_parts'
+    | 'stored_at'
+    | 'removed_at'
+    | 'receipt_at'
+    | 'cleanup_sender_at'
+    | 'cleanup_recipient_at'
+  >
+>
+
+/** Answers the row as it is now. */
+export async function changeTransfer(
+  tx: Tx,
+  transfer: TransferRow,
+  change: TransferChange,
+): Promise<TransferRow> {
+  const written = { ...change, updated_at: tx.nowIso }
+  await tx.db.updateTable('transfers').set(written).where('id', '=', transfer.id).execute()
+  return { ...transfer, ...written }
+}
+
+const find = prepared<{ id: string; project_id: string }>()((db, p) =>
+  db.selectFrom('transfers').selectAll().where('id', '=', p('id')).where('project_id', '=', p('project_id')),
+)
+
+export const findInProject = (db: Db, projectId: string, id: string): Promise<TransferRow | undefined> =>
+  find.first(db, { id, project_id: projectId })
+
+/** The agent's own: as sender or as recipient. */
+export async function findForAgent(
+  db: Db,
+  projectId: string,
+  agentId: string,
+  id: string,
+): Promise<TransferRow | undefined> {
+  const row = await findInProject(db, projectId, id)
+  return row?.sender_agent_id === agentId || row?.recipient_agent_id === agentId ? row : undefined
+}
+
+const pair = prepared<{ agent_a: string; agent_b: string }>()((db, p) =>
+  db
+    .selectFrom('pairings')
+    .select('enabled')
+    .where('agent_a', '=', p('agent_a'))
+    .where('agent_b', '=', p('agent_b')),
+)
+
+export async function isPairOpen(db: Db, transfer: TransferRow): Promise<boolean> {
+  const [agent_a = '', agent_b = ''] = [transfer.sender_agent_id, transfer.recipient_agent_id].sort()
+  return (await pair.first(db, { agent_a, agent_b }))?.enabled === 1
+}
+
+/** Whose time is over, longest ago first. */
+export const listExpired = (db: Db, now: string, limit: number): Promise<TransferRow[]> =>
+  db
+    .selectFrom('transfers')
+    .selectAll()
+    .where('ends_at', 'is not', null)
+    .where('ends_at', '<=', now)
+    .orderBy('ends_at')
+    .limit(limit)
+    .execute()
+
+/** What is open between the two agents of a conversation. */
+export const listOpenIn = (db: Db, conversationId: string): Promise<TransferRow[]> =>
+  db
+    .selectFrom('transfers')
+    .selectAll()
+    .where('conversation_id', '=', conversationId)
+    .where('ends_at', 'is not', null)
+    .execute()
+
+/** Bytes that packages take or may come to take of the node's store. */
+export async function reservedBytes(db: Db): Promise<number> {
+  const { sum } = await db
+    .selectFrom('transfers')
+    .select((eb) => eb.fn.sum<number | null>('reserved_bytes').as('sum'))
+    .where('reserved_bytes', '>', 0)
+    .executeTakeFirstOrThrow()
+  return sum ?? 0
+}
+
+const unremoved = (db: Db) =>
+  db
+    .selectFrom('transfers')
+    .where('mode', '=', 'package')
+    .where('ends_at', 'is', null)
+    .where('removed_at', 'is', null)
+
+/** Packages of transfers that are over, whose bytes were not removed yet. */
+export async function listUnremoved(db: Db, limit: number): Promise<string[]> {
+  const rows = await unremoved(db).select('id').limit(limit).execute()
+  return rows.map(({ id }) => id)
+}
+
+export const findUnremoved = (db: Db, id: string): Promise<TransferRow | undefined> =>
+  unremoved(db).selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Packages of a project whose bytes may be there. */
+export async function listPackagesOf(db: Db, projectId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('transfers')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('mode', '=', 'package')
+    .where('removed_at', 'is', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+export async function isOpen(db: Db, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('transfers')
+    .select('id')
+    .where('id', '=', id)
+    .where('ends_at', 'is not', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export interface TransferRange {
+  readonly after: string | undefined
+  readonly limit: number
+  readonly state: TransferRow['state'] | undefined
+}
+
+/** A row as lists read it: without its parts. */
+export type TransferSummaryRow = Omit<TransferRow, 'parts'>
+
+const summaryColumns = [
+  'transfers.id',
+  'transfers.project_id',
+  'transfers.conversation_id',
+  'transfers.sender_agent_id',
+  'transfers.recipient_agent_id',
+  'transfers.filename',
+  'transfers.size',
+  'transfers.sha256',
+  'transfers.mode',
+  'transfers.encryption',
+  'transfers.state',
+  'transfers.expires_at',
+  'transfers.ends_at',
+  'transfers.reserved_bytes',
+  'transfers.stored_parts',
+  'transfers.stored_at',
+  'transfers.removed_at',
+  'transfers.receipt_at',
+  'transfers.cleanup_sender_at',
+  'transfers.cleanup_recipient_at',
+  'transfers.created_at',
+  'transfers.updated_at',
+] as const satisfies readonly `transfers.${keyof TransferSummaryRow}`[]
+
+export type ListedRow = TransferSummaryRow & { readonly secret_expires_at: string | null }
+
+const inRange = (db: Db, { after, limit, state }: TransferRange) => {
+  const all = db
+    .selectFrom('transfers')
+    .leftJoin('transfer_secrets', 'transfer_secrets.transfer_id', 'transfers.id')
+    .select(summaryColumns)
+    .select('transfer_secrets.expires_at as secret_expires_at')
+    .where('transfers.id', '>', after ?? beforeAll)
+    .orderBy('transfers.id')
+    .limit(limit)
+  return state === undefined ? all : all.where('transfers.state', '=', state)
+}
+
+/** "A disabled pair loses … listing." */
+const isPairEnabled = sql<boolean>`exists (select 1 from pairings where enabled = 1
+  and pairings.agent_a = min(transfers.sender_agent_id, transfers.recipient_agent_id)
+  and pairings.agent_b = max(transfers.sender_agent_id, transfers.recipient_agent_id))`
+
+/** In one role each list follows an index; in either role the two are merged. */
+export async function listForAgent(
+  db: Db,
+  agentId: string,
+  role: TransferRole | undefined,
+  range: TransferRange,
+): Promise<ListedRow[]> {
+  const as = (column: 'sender_agent_id' | 'recipient_agent_id') =>
+    inRange(db, range).where(`transfers.${column}`, '=', agentId).where(isPairEnabled).execute()
+  if (role !== undefined) return as(`${role}_agent_id`)
+  const both = [...(await as('sender_agent_id')), ...(await as('recipient_agent_id'))]
+  return both.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, range.limit)
+}
+
+export const listInProject = (db: Db, projectId: string, range: TransferRange): Promise<ListedRow[]> =>
+  inRange(db, range).where('transfers.project_id', '=', projectId).execute()

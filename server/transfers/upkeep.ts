@@ -1,0 +1,57 @@
+/**
+ * What time does to transfers: expiry, and the bytes and secrets that a crash or a full disk left behind.
+ *
+ * `removed_at` and the reservation of a package are never ahead of the disk.
+ *
+ * Contract §9 "bytes removed"; §10 "packages at verification or expiry".
+ */
+import type { Context } from '../context.ts'
+import { reconcile } from './changes.ts'
+import { removePackage } from './package-removal.ts'
+import { destroyExpiredSecrets } from './secrets.ts'
+import * as store from './store.ts'
+
+const everyMs = 15_000
+const atOnce = 50
+
+/** Expiry, and what is left to remove: now and every quarter of a minute, until the returned function is called. */
+export function startTransferUpkeep(context: Context): () => void {
+  let running = false
+  const look = async () => {
+    if (running || context.stopping.aborted) return
+    running = true
+    try {
+      await endExpired(context)
+      for (const id of await context.read((db) => store.listUnremoved(db, atOnce)))
+        await removePackage(context, id)
+    } catch (error) {
+      if (!context.stopping.aborted) context.log.error({ err: error }, 'the upkeep of transfers did not run')
+    } finally {
+      running = false
+    }
+  }
+  void removeStrays(context).then(look)
+  const timer = setInterval(() => void look(), everyMs)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+async function endExpired(context: Context): Promise<void> {
+  for (;;) {
+    const count = await context.write(async (tx) => {
+      await destroyExpiredSecrets(tx)
+      const over = await store.listExpired(tx.db, tx.nowIso, atOnce)
+      for (const transfer of over) await reconcile(context, tx, transfer)
+      return over.length
+    })
+    if (count < atOnce) return
+  }
+}
+
+/** Folders of transfers that are over, or that no row knows: a crash came between the two. */
+async function removeStrays(context: Context): Promise<void> {
+  for (const id of await context.packages.stored()) {
+    const isOpen = await context.read((db) => store.isOpen(db, id))
+    if (!isOpen) await removePackage(context, id)
+  }
+}

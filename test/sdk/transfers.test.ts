@@ -1,0 +1,198 @@
+/** A file from one Bridge to another through a real node. Contract §9. */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Bridge, Identity, type IdentityRecord } from '../../sdk/index.ts'
+import type { TestAgent } from '../support/agent.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { describeBytes, fileOf, look, offer, putPart } from '../support/files.ts'
+import { sharedSessions, startedSession } from './people.ts'
+
+let node: TestBridge
+let ada: Bridge
+let ben: Bridge
+let folder: string
+const partSize = 8 * 1024 * 1024
+const bytes = fileOf(2 * partSize + 12_345)
+
+beforeAll(async () => {
+  node = await startBridge()
+  ada = bridgeFor(node, node.ada)
+  ben = bridgeFor(node, node.ben)
+  folder = await mkdtemp(join(tmpdir(), 'bridge-files-'))
+  await writeFile(join(folder, 'report.pdf'), bytes)
+})
+afterAll(async () => {
+  await ada.close()
+  await ben.close()
+  await node.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** The SDK with the identity and the session of an agent that the test has beside it. */
+function bridgeFor({ url, clock }: TestBridge, agent: TestAgent): Bridge {
+  const record: IdentityRecord = {
+    ...(agent.enrolled as unknown as IdentityRecord),
+    binding: 'key',
+    scopes: ['messages', 'tasks', 'transfers'],
+  }
+  const sessions = sharedSessions({
+    ...startedSession,
+    instance_id: agent.instanceId,
+    session_id: agent.session?.id ?? '',
+    generation: agent.session?.generation ?? 0,
+  })
+  const identity = new Identity(record, { privateKey: agent.keys.privateKey })
+  return new Bridge({ baseUrl: url, identity, sessions, clock })
+}
+
+const source = () => join(folder, 'report.pdf')
+let boxes = 0
+async function box(): Promise<string> {
+  boxes += 1
+  const path = join(folder, `box-${boxes}`)
+  await mkdir(path)
+  return path
+}
+const packages = () => readdir(join(node.data, 'packages')).catch(() => [])
+
+/** Bytes go after the answer that ended the transfer. */
+async function removed(id: string): Promise<void> {
+  await expect.poll(async () => (await ada.transfers.get(id)).cleanup.service_at).not.toBeNull()
+}
+
+test('a file arrives, verified, with its receipt; and the service keeps none of its bytes', async () => {
+  const progress: number[] = []
+  const onProgress = ({ bytes: across }: { bytes: number }) => void progress.push(across)
+  const sent = await ada.transfers.send(source(), { to: 'ben', onProgress })
+  expect(sent).toMatchObject({ state: 'offered', package: { stored_parts: 3 } })
+  expect(await packages()).toContain(sent.id)
+
+  const inbox = await box()
+  const { path, transfer } = await ben.transfers.receive(sent.id, join(inbox, 'report.pdf'))
+  expect((await readFile(path)).equals(bytes)).toBe(true)
+  expect(transfer).toMatchObject({ state: 'verified', receipt: { size: bytes.length, sha256: sent.sha256 } })
+  expect(progress.at(-1)).toBe(bytes.length)
+  expect(await readdir(inbox)).toEqual(['report.pdf'])
+  await removed(sent.id)
+  expect(await packages()).not.toContain(sent.id)
+})
+
+test('an upload that broke off goes on with what is missing', async () => {
+  const interruption = new AbortController()
+  let id = ''
+  const broken = ada.transfers.send(source(), {
+    to: 'ben',
+    signal: interruption.signal,
+    onOffered: (transfer) => {
+      id = transfer.id
+    },
+    onProgress: ({ parts }) => {
+      if (parts === 1) interruption.abort()
+    },
+  })
+  await expect(broken).rejects.toMatchObject({ code: 'aborted' })
+  const resumed: number[] = []
+  const done = await ada.transfers.resume(id, source(), {
+    onProgress: ({ resumedParts }) => void resumed.push(resumedParts),
+  })
+  expect(done.package?.stored_at).not.toBeNull()
+  expect(Math.min(...resumed)).toBeGreaterThan(0)
+})
+
+test('a download that broke off goes on with what is missing', async () => {
+  const sent = await ada.transfers.send(source(), { to: 'ben' })
+  const target = join(await box(), 'report.pdf')
+  const interruption = new AbortController()
+  const broken = ben.transfers.receive(sent.id, target, {
+    signal: interruption.signal,
+    onProgress: ({ parts }) => {
+      if (parts === 1) interruption.abort()
+    },
+  })
+  await expect(broken).rejects.toMatchObject({ code: 'aborted' })
+  const resumed: number[] = []
+  await ben.transfers.receive(sent.id, target, {
+    onProgress: ({ resumedParts }) => void resumed.push(resumedParts),
+  })
+  expect(Math.min(...resumed)).toBeGreaterThan(0)
+  expect((await readFile(target)).equals(bytes)).toBe(true)
+})
+
+test('another file than the one that was offered is not uploaded', async () => {
+  const sent = await offer({ from: node.ada, to: node.ben, bytes: fileOf(100) })
+  const other = join(folder, 'other.pdf')
+  await writeFile(other, fileOf(100, 9))
+  await expect(ada.transfers.resume(sent.id, other)).rejects.toMatchObject({ code: 'integrity' })
+  expect(await look(node.ada, sent.id)).toMatchObject({ package: { stored_parts: 0, stored_at: null } })
+})
+
+test('a file that has the name stays, and nothing is fetched for it', async () => {
+  const sent = await ada.transfers.send(source(), { to: 'ben' })
+  const target = join(await box(), 'report.pdf')
+  await writeFile(target, 'mine')
+  await expect(ben.transfers.receive(sent.id, target)).rejects.toMatchObject({ code: 'destination_exists' })
+  expect(await readFile(target, 'utf8')).toBe('mine')
+  await ben.transfers.receive(sent.id, target, { overwrite: true })
+  expect((await readFile(target)).equals(bytes)).toBe(true)
+})
+
+test('a receipt that was lost is sent by the next run, which fetches nothing', async () => {
+  const sent = await ada.transfers.send(source(), { to: 'ben' })
+  const target = join(await box(), 'report.pdf')
+  await writeFile(target, bytes)
+  const fetched: number[] = []
+  const onProgress = ({ bytes: across }: { bytes: number }) => void fetched.push(across)
+  const { transfer } = await ben.transfers.receive(sent.id, target, { onProgress })
+  expect([transfer.state, fetched]).toEqual(['verified', []])
+})
+
+test('bytes that changed in the store are never a file: the service is told, and the transfer stays', async () => {
+  const small = fileOf(3000)
+  const path = join(folder, 'small.bin')
+  await writeFile(path, small)
+  const sent = await ada.transfers.send(path, { to: 'ben' })
+  await ben.transfers.accept(sent.id)
+  await writeFile(join(node.data, 'packages', sent.id, 'package'), fileOf(3000, 77))
+  const inbox = await box()
+  const target = join(inbox, 'small.bin')
+  await expect(ben.transfers.receive(sent.id, target)).rejects.toMatchObject({ code: 'integrity' })
+  expect((await readdir(inbox)).filter((name) => !name.startsWith('.'))).toEqual([])
+  expect(await look(node.ada, sent.id)).toMatchObject({ state: 'accepted', receipt: null })
+  const { audit } = await node.owner.ok<{ audit: { kind: string }[] }>({
+    target: `/api/admin/projects/${node.project.id}/audit?subject_id=${sent.id}&limit=100`,
+  })
+  expect(audit.map(({ kind }) => kind)).toContain('transfer.receipt_refused')
+})
+
+test('an empty file is a file', async () => {
+  const path = join(folder, 'empty.txt')
+  await writeFile(path, '')
+  const sent = await ada.transfers.send(path, { to: 'ben' })
+  const { path: there } = await ben.transfers.receive(sent.id, join(await box(), 'empty.txt'))
+  expect(await readFile(there)).toHaveLength(0)
+})
+
+test('who waits for the upload receives it once it is there', async () => {
+  const small = fileOf(500)
+  const transfer = await offer({ from: node.ada, to: node.ben, bytes: small })
+  const waiting = Promise.withResolvers<void>()
+  const target = join(await box(), 'report.pdf')
+  const received = ben.transfers.receive(transfer.id, target, { onWaiting: () => waiting.resolve() })
+  await waiting.promise
+  const path = join(folder, 'later.bin')
+  await writeFile(path, small)
+  await ada.transfers.resume(transfer.id, path)
+  await received
+  expect((await readFile(target)).equals(small)).toBe(true)
+})
+
+test('a cancelled transfer keeps no bytes, also of an upload that was under way', async () => {
+  const transfer = await offer({ from: node.ada, to: node.ben, bytes: fileOf(400), partSize: 200 })
+  await putPart(node.ada, transfer.id, 0, fileOf(400).subarray(0, 200))
+  expect(describeBytes(fileOf(400), 200).parts[0]?.sha256).toBe(transfer.parts[0]?.sha256)
+  await ada.transfers.cancel(transfer.id)
+  await removed(transfer.id)
+  expect(await packages()).not.toContain(transfer.id)
+})

@@ -1,0 +1,58 @@
+/** The table of a transfer, cell by cell, against the words of the contract. Contract §9. */
+import { describe, expect, test } from 'vitest'
+import { type TransferState, transferStates } from '../../../sdk/contract/agent/transfers.ts'
+import { decide, finalStates, type TransferEvent, transferEvents } from '../../../server/transfers/rules.ts'
+
+/** What each pair comes to: a state, `same` for what has happened already, or the refusal. */
+const expected: Record<TransferState, Record<TransferEvent, string>> = {
+  offered: {
+    accept: 'accepted',
+    decline: 'declined',
+    receipt: 'state_conflict',
+    fail: 'state_conflict',
+    cancel: 'cancelled',
+    cleanup: 'state_conflict',
+    expire: 'expired',
+  },
+  accepted: {
+    accept: 'same',
+    decline: 'state_conflict',
+    receipt: 'verified',
+    fail: 'failed',
+    cancel: 'cancelled',
+    cleanup: 'state_conflict',
+    expire: 'expired',
+  },
+  verified: all('state_conflict', { receipt: 'same' }),
+  declined: all('state_conflict', { decline: 'same' }),
+  failed: all('state_conflict', { fail: 'same' }),
+  cancelled: all('state_conflict', { cancel: 'same' }),
+  expired: all('offer_expired'),
+}
+
+/** A final state: cleanup is noted, and no time ends it. */
+function all(
+  refusal: string,
+  more: Partial<Record<TransferEvent, string>> = {},
+): Record<TransferEvent, string> {
+  const row = Object.fromEntries(transferEvents.map((event) => [event, refusal]))
+  return { ...row, cleanup: 'same', expire: 'a bug', ...more } as Record<TransferEvent, string>
+}
+
+function outcome(state: TransferState, event: TransferEvent): string {
+  try {
+    return decide(state, event) ?? 'same'
+  } catch (error) {
+    return (error as { code?: string }).code ?? 'a bug'
+  }
+}
+
+describe.each(transferStates)('a transfer that is %s', (state) => {
+  test.each(transferEvents)('at %s', (event) => {
+    expect(outcome(state, event)).toBe(expected[state][event])
+  })
+})
+
+test('five states are final', () => {
+  expect(finalStates).toEqual(['verified', 'declined', 'failed', 'cancelled', 'expired'])
+})

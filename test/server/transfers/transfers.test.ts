@@ -1,0 +1,199 @@
+/** Offers and what becomes of them, over a real socket. Contract §9. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { act, fileOf, look, offer, offerBody, sha256, told, upload } from '../../support/files.ts'
+
+let bridge: TestBridge
+let ada: TestAgent
+let ben: TestAgent
+const bytes = fileOf(3000)
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  ada = bridge.ada
+  ben = bridge.ben
+})
+afterAll(() => bridge.close())
+
+const given = (fields: object = {}) => ({ from: ada, to: ben, bytes, fields })
+const direct = () => offer(given({ mode: 'direct' }))
+const receiptOf = ({ size, sha256 }: Transfer) => ({ size, sha256 })
+
+async function newest(by: TestAgent) {
+  const { messages } = await by.ok<{
+    messages: { type: string; body: string; sender: { kind: string }; transfer_id: string }[]
+  }>({ target: '/api/v1/inbox/messages?limit=100' })
+  return messages.at(-1)
+}
+
+describe('an offer', () => {
+  test('tells its recipient from the service, with the command that takes it', async () => {
+    const { id } = await direct()
+    expect(await newest(ben)).toMatchObject({
+      type: 'transfer',
+      sender: { kind: 'system' },
+      transfer_id: id,
+      body: `ada offers a file: report.pdf (3000 bytes)\nbridge transfer receive ${id}`,
+    })
+  })
+
+  test('goes to verified by the recipient’s receipt, and tells the sender at each step', async () => {
+    const { id } = await direct()
+    expect(told(await act(ben, id, 'accept'))).toEqual([200, undefined])
+    expect((await newest(ada))?.body).toContain('accepted by ben')
+    const receipt = receiptOf(await look(ben, id))
+    expect((await act(ben, id, 'receipt', receipt)).json).toMatchObject({ state: 'verified', receipt })
+    expect((await newest(ada))?.body).toContain('received and verified by ben')
+  })
+
+  test('that is answered twice alike changes once', async () => {
+    const { id } = await direct()
+    const first = await act(ben, id, 'accept')
+    expect((await act(ben, id, 'accept')).json).toEqual(first.json)
+    expect(told(await act(ben, id, 'decline'))).toEqual([409, 'state_conflict'])
+  })
+
+  test('can be declined by its recipient alone', async () => {
+    const { id } = await direct()
+    expect(told(await act(ada, id, 'decline'))).toEqual([403, 'not_permitted'])
+    expect((await act(ben, id, 'decline', { reason: 'too large' })).json).toMatchObject({ state: 'declined' })
+    expect((await newest(ada))?.body).toContain('too large')
+  })
+
+  test.each([
+    ['filename', '../etc/passwd'],
+    ['filename', 'CON.txt'],
+    ['size', 2999],
+    ['parts', [{ index: 1, offset: 0, size: 3000, sha256: sha256(bytes) }]],
+    ['sha256', sha256(Buffer.from('other'))],
+  ])('with a wrong %s is no manifest', async (field, value) => {
+    const body = await offerBody(given({ [field]: value }))
+    expect(told(await ada.call({ target: '/api/v1/transfers', body }))).toEqual([422, 'manifest_invalid'])
+  })
+
+  test('goes to agents, not to the owner', async () => {
+    const body = {
+      ...(await offerBody(given())),
+      conversation_id: await ada.conversationWith(ada.id),
+      recipient_agent_id: ada.id,
+    }
+    expect(told(await ada.call({ target: '/api/v1/transfers', body }))).toEqual([422, 'invalid_request'])
+  })
+
+  test('is known to its two sides only', async () => {
+    const cleo = await bridge.agent('cleo')
+    const { id } = await direct()
+    expect(told(await cleo.call({ target: `/api/v1/transfers/${id}` }))).toEqual([404, 'not_found'])
+    expect(told(await act(cleo, id, 'accept'))).toEqual([404, 'not_found'])
+  })
+
+  test('under one key is stored once', async () => {
+    const body = await offerBody(given())
+    const key = 'offer-once-1'
+    const first = await ada.ok<Transfer>({ target: '/api/v1/transfers', body, key })
+    expect((await ada.ok<Transfer>({ target: '/api/v1/transfers', body, key })).id).toBe(first.id)
+  })
+})
+
+describe('a receipt', () => {
+  test('that does not match leaves the transfer as it was, and is recorded', async () => {
+    const { id } = await direct()
+    await act(ben, id, 'accept')
+    const wrong = { size: 3000, sha256: sha256(Buffer.from('other')) }
+    expect(told(await act(ben, id, 'receipt', wrong))).toEqual([422, 'receipt_mismatch'])
+    expect(await look(ada, id)).toMatchObject({ state: 'accepted', receipt: null })
+    expect(await kindsOf(id)).toContain('transfer.receipt_refused')
+  })
+
+  test('is the recipient’s to give', async () => {
+    const transfer = await direct()
+    await act(ben, transfer.id, 'accept')
+    expect(told(await act(ada, transfer.id, 'receipt', receiptOf(transfer)))).toEqual([403, 'not_permitted'])
+  })
+
+  test('does not come before the package', async () => {
+    const transfer = await offer(given())
+    await act(ben, transfer.id, 'accept')
+    expect(told(await act(ben, transfer.id, 'receipt', receiptOf(transfer)))).toEqual([409, 'state_conflict'])
+    await upload(ada, transfer, bytes)
+    expect((await act(ben, transfer.id, 'receipt', receiptOf(transfer))).json).toMatchObject({
+      state: 'verified',
+    })
+  })
+})
+
+async function kindsOf(id: string): Promise<string[]> {
+  const { audit } = await bridge.owner.ok<{ audit: { kind: string }[] }>({
+    target: `/api/admin/projects/${bridge.project.id}/audit?subject_id=${id}&limit=100`,
+  })
+  return audit.map(({ kind }) => kind)
+}
+
+describe('time', () => {
+  test('ends a transfer for both, wherever it stands', async () => {
+    const { id } = await offer(given({ ttl_seconds: 60 }))
+    bridge.clock.advance(61)
+    expect(await look(ada, id)).toMatchObject({ state: 'expired', offer: { endpoint_ready: false } })
+    expect(told(await act(ben, id, 'accept'))).toEqual([410, 'offer_expired'])
+    expect(told(await act(ben, id, 'cleanup'))).toEqual([200, undefined])
+    expect((await newest(ada))?.body).toContain('expired')
+  })
+})
+
+test('cleanup is reported by each side once the transfer is over', async () => {
+  const { id } = await direct()
+  expect(told(await act(ada, id, 'cleanup'))).toEqual([409, 'state_conflict'])
+  await act(ada, id, 'cancel')
+  const first = (await act(ada, id, 'cleanup')).json as Transfer
+  expect(first.cleanup).toMatchObject({ recipient_at: null })
+  expect(first.cleanup.sender_at).not.toBeNull()
+  expect((await act(ada, id, 'cleanup')).json).toEqual(first)
+  expect((await act(ben, id, 'cleanup')).json).toMatchObject({
+    cleanup: { sender_at: first.cleanup.sender_at },
+  })
+})
+
+test('a disabled pair loses its transfers at once: open ones are cancelled', async () => {
+  const { id } = await direct()
+  await act(ben, id, 'accept')
+  const pairing = (enabled: boolean) =>
+    bridge.owner.ok({
+      target: `/api/admin/projects/${bridge.project.id}/pairings`,
+      body: { agent_ids: [ada.id, ben.id], enabled },
+    })
+  await pairing(false)
+  const list = await ada.ok<{ transfers: unknown[] }>({ target: '/api/v1/transfers' })
+  expect(list.transfers).toEqual([])
+  const body = { ...(await offerBodyWithoutPair()), mode: 'direct' }
+  expect(told(await ada.call({ target: '/api/v1/transfers', body }))).toEqual([409, 'pairing_disabled'])
+  await pairing(true)
+  expect(await look(ada, id)).toMatchObject({ state: 'cancelled' })
+
+  async function offerBodyWithoutPair() {
+    const { conversation_id } = await look(ada, id)
+    const { id: _, ...rest } = { ...(await plainBody()), conversation_id, id }
+    return rest
+  }
+})
+
+const plainBody = async () => ({
+  recipient_agent_id: ben.id,
+  filename: 'report.pdf',
+  size: bytes.length,
+  sha256: sha256(bytes),
+  parts: [{ index: 0, offset: 0, size: bytes.length, sha256: sha256(bytes) }],
+  encryption: 'none',
+})
+
+test('lists follow role and state, without parts', async () => {
+  const { id } = await direct()
+  const page = await ben.ok<{ transfers: Partial<Transfer>[] }>({
+    target: '/api/v1/transfers?role=recipient&state=offered&limit=100',
+  })
+  expect(page.transfers.at(-1)).toMatchObject({ id, state: 'offered' })
+  expect(page.transfers.at(-1)).not.toHaveProperty('parts')
+  const own = await ben.ok<{ transfers: unknown[] }>({ target: '/api/v1/transfers?role=sender' })
+  expect(own.transfers).toEqual([])
+})

@@ -1,0 +1,86 @@
+/** A file as a transfer describes it, and the requests by which a test moves its parts without the SDK. */
+import { createHash } from 'node:crypto'
+import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
+import type { TestAgent } from './agent.ts'
+import { exchange, type Reply } from './http.ts'
+
+export const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+
+/** Bytes that differ everywhere, always the same ones. */
+export const fileOf = (size: number, seed = 1): Buffer =>
+  Buffer.from(Uint8Array.from({ length: size }, (_, at) => (at * 31 + (at >> 8) * 7 + seed) & 255))
+
+export function describeBytes(bytes: Buffer, partSize = bytes.length) {
+  const count = Math.max(1, Math.ceil(bytes.length / Math.max(1, partSize)))
+  const parts = Array.from({ length: count }, (_, index) => {
+    const part = bytes.subarray(index * partSize, (index + 1) * partSize)
+    return { index, offset: index * partSize, size: part.length, sha256: sha256(part) }
+  })
+  return { size: bytes.length, sha256: sha256(bytes), parts }
+}
+
+export interface Offer {
+  readonly from: TestAgent
+  readonly to: TestAgent
+  readonly bytes: Buffer
+  readonly partSize?: number
+  readonly fields?: object
+}
+
+export async function offerBody({ from, to, bytes, partSize, fields }: Offer) {
+  return {
+    conversation_id: await from.conversationWith(to.id),
+    recipient_agent_id: to.id,
+    filename: 'report.pdf',
+    ...describeBytes(bytes, partSize),
+    mode: 'package',
+    encryption: 'none',
+    ...fields,
+  }
+}
+
+export const offer = async (given: Offer): Promise<Transfer> =>
+  given.from.ok<Transfer>({ target: '/api/v1/transfers', body: await offerBody(given) })
+
+const at = (id: string, what: string) => `/api/v1/transfers/${id}/${what}`
+
+/** What an agent does to a transfer, with the whole reply. */
+export const act = (by: TestAgent, id: string, what: string, body: object = {}): Promise<Reply> =>
+  by.call({ target: at(id, what), body, key: null })
+
+export const look = (by: TestAgent, id: string): Promise<Transfer> =>
+  by.ok<Transfer>({ target: `/api/v1/transfers/${id}` })
+
+export const putPart = (by: TestAgent, id: string, index: number, bytes: Buffer): Promise<Reply> =>
+  by.call({ method: 'PUT', target: at(id, `package/parts/${index}`), body: bytes, key: null })
+
+/** Signed as the part of the offer; what follows the head is something else. */
+export function putOther(
+  by: TestAgent,
+  id: string,
+  index: number,
+  signed: Buffer,
+  sent: Buffer,
+): Promise<Reply> {
+  const target = at(id, `package/parts/${index}`)
+  const headers = by.sign({ method: 'PUT', target, body: signed, key: null }, signed)
+  return exchange(by.baseUrl, { method: 'PUT', target, headers, body: sent })
+}
+
+export const finalize = (by: TestAgent, id: string): Promise<Reply> =>
+  by.call({ method: 'POST', target: at(id, 'package/finalize'), key: null })
+
+/** Every part and the end of the upload. */
+export async function upload(by: TestAgent, { id, parts }: Transfer, bytes: Buffer): Promise<void> {
+  for (const { index, offset, size } of parts) {
+    const reply = await putPart(by, id, index, bytes.subarray(offset, offset + size))
+    if (reply.status !== 200) throw new Error(`part ${index} answered ${reply.status}: ${reply.text}`)
+  }
+  const reply = await finalize(by, id)
+  if (reply.status !== 200) throw new Error(`finalize answered ${reply.status}: ${reply.text}`)
+}
+
+export const told = ({ status, json }: Reply): [number, string | undefined] => [
+  status,
+  (json as { error?: string }).error,
+]
