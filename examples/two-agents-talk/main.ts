@@ -1,5 +1,6 @@
 /**
- * Two agents talk through a node: the main job from nothing to an acknowledged answer, as a person would type it.
+ * Two agents talk through a node: the main job from nothing to an acknowledged answer and a task that is done and proven,
+ * as a person would type it.
  *
  * A real server process on loopback over a fresh data folder, a real owner, two profiles with key pairs of their own.
  * Everything lives in one temporary folder, which is gone at the end. Run it with `npm run demo`.
@@ -85,11 +86,40 @@ async function story(program: string): Promise<void> {
   await ada.types(['status', question.id, '--profile', 'ada'])
   await check(ada, question.id, answered().stdout)
 
+  chapter('A task: given, claimed, done, proven')
+  await taskStory(ada, ben)
+
   chapter('The node stops cleanly')
   server.kill('SIGTERM')
   const [code] = (await once(server, 'exit')) as [number]
   host.say(`the server ended with exit code ${code}`)
   if (code !== 0) throw new Error('the server did not stop cleanly')
+}
+
+/** Ben's runner waits for work; Ada gives some, and looks at what shows that it is done. */
+async function taskStory(ada: Person, ben: Person): Promise<void> {
+  const exec = 'echo "progress: 50% counting"; wc -l < README.md'
+  const runner = ben.starts(['task', 'run', '--exec', exec, '--once', '--timeout', '20', '--profile', 'ben'])
+  running.push(runner)
+  const worked = collect(runner)
+  const made = await ada.types([
+    'task',
+    'create',
+    'ben',
+    'Count the lines',
+    'of README.md',
+    '--profile',
+    'ada',
+  ])
+  const id = /^created (\S+):/.exec(made)?.[1] ?? ''
+  if (runner.exitCode === null) await once(runner, 'close')
+  ben.say(worked().stderr)
+  const shown = await ada.types(['task', 'show', id, '--profile', 'ada'])
+  const steps = ['created', 'claimed', 'progressed', 'completed'].filter(
+    (step) => !shown.includes(` ${step} by `),
+  )
+  if (steps.length > 0) throw new Error(`the timeline tells of no ${steps.join(', ')}: ${shown}`)
+  if (!shown.includes('evidence: command')) throw new Error(`the task has no evidence: ${shown}`)
 }
 
 function chapter(title: string): void {

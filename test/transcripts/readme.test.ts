@@ -25,6 +25,7 @@ const sources: readonly [string, RegExp][] = [
   ['(the link that server init printed)', /^(http\S+#\S+)$/m],
   ['(the code from the prompt)', /<<'CODE'\n(\S+)\nCODE/],
   ['(id of the message)', /^stored (\S+) as number/m],
+  ['(id of the task)', /^created (\S+): open$/m],
 ]
 
 /** The README's script, where the package is installed. */
