@@ -14,6 +14,7 @@ import { type BenchOptions, header, rowText, type Section } from './rows.ts'
 /** By the word that names it, in the order of the table. */
 const sections: Readonly<Record<string, () => Promise<Section>>> = {
   helper: async () => (await import('./helper/section.ts')).helperSection,
+  tasks: async () => (await import('./tasks/section.ts')).tasksSection,
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,0 +1,167 @@
+/**
+ * Tasks: whole ones a second, each step signed and durable, against a bare server that does the same; and how soon a
+ * waiting `task run` begins.
+ *
+ * Product and floor take turns, each round with agents of its own, so that no inbox and no nonce window fills up.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { generateKeyPair } from '../../../sdk/signing/keys.ts'
+import { enroll, type TestAgent } from '../../support/agent.ts'
+import { setUpOwner, type TestOwner } from '../../support/owner.ts'
+import { type ServerProcess, startServerProcess } from '../../support/process.ts'
+import { program } from '../../support/program.ts'
+import { startProgram } from '../helper/programs.ts'
+import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
+import { type Caller, createTask, poolOf, type Target, wholeTasks } from './client.ts'
+
+interface Product {
+  readonly server: ServerProcess
+  readonly owner: TestOwner
+}
+
+export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-tasks-'))
+  const floor = await startProgram([join(import.meta.dirname, 'floor.mjs'), folder])
+  const server = await startServerProcess()
+  try {
+    const product = { server, owner: await setUpOwner(server.url, server.setupLink) }
+    const floorUrl = `http://127.0.0.1:${floor.port}`
+    const [rounds, ms] = isQuick ? [3, 1000] : [5, 3000]
+    for (const atOnce of [1, 32]) {
+      const rates = { product: [] as number[], floor: [] as number[] }
+      for (let round = 0; round < rounds; round += 1) {
+        rates.floor.push(await measured(await floorTarget(floorUrl), atOnce, ms))
+        rates.product.push(await measured(await productTarget(product), atOnce, ms))
+      }
+      const figure = `tasks: whole ones a second, ${atOnce} worker${atOnce === 1 ? '' : 's'}`
+      yield row(figure, '1/s', rates, { atLeast: 0.6 })
+    }
+    yield* latency(product, folder, isQuick ? 100 : 500)
+    for (const [name, what] of comparisons) {
+      yield `tasks: ${name} is not compared: ${what}${isInstalled(name) ? '' : '; the package is not installed'}`
+    }
+  } finally {
+    await floor.end()
+    await server.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const comparisons = [
+  ['graphile-worker', 'it needs PostgreSQL of its own'],
+  ['bullmq', 'it needs Redis with an append-only file that is always synced'],
+] as const
+
+function isInstalled(name: string): boolean {
+  try {
+    createRequire(import.meta.url).resolve(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const linesOf = (path: string): string[] =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+
+async function measured(target: Target, atOnce: number, ms: number): Promise<number> {
+  try {
+    await wholeTasks(target, atOnce, 200)
+    return await wholeTasks(target, atOnce, ms)
+  } finally {
+    await target.pool.close()
+  }
+}
+
+async function floorTarget(url: string): Promise<Target> {
+  const callers: Caller[] = []
+  const pool = poolOf(url)
+  for (let index = 0; index < 2; index += 1) {
+    const keys = generateKeyPair()
+    const id = crypto.randomUUID()
+    const body = JSON.stringify({ id, x: keys.publicKey })
+    await (await pool.request({ method: 'POST', path: '/key', body })).body.dump()
+    callers.push({ serverId: 'floor', credentialId: id, keys, session: undefined })
+  }
+  const [creator, worker] = callers as [Caller, Caller]
+  return { pool, base: '/tasks', creator, worker, assignee: worker.credentialId }
+}
+
+const callerOf = ({ enrolled, keys, session }: TestAgent): Caller => ({
+  serverId: enrolled.server_id,
+  credentialId: enrolled.credential_id,
+  keys,
+  session: session?.id,
+})
+
+/** Two agents in a project of their own. */
+async function pairOf({ owner, server }: Product): Promise<[TestAgent, TestAgent, string]> {
+  const project = await owner.createProject(`bench ${crypto.randomUUID()}`)
+  const agent = async (name: string) => {
+    const { id } = await owner.createAgent(project.id, name)
+    const enrolled = await enroll(server.url, await owner.enrollmentCode(project.id, id), () => new Date())
+    await enrolled.startSession()
+    return enrolled
+  }
+  return [await agent('creator'), await agent('worker'), project.id]
+}
+
+async function productTarget(product: Product): Promise<Target> {
+  const [creator, worker] = await pairOf(product)
+  return {
+    pool: poolOf(product.server.url),
+    base: '/api/v1/tasks',
+    creator: callerOf(creator),
+    worker: callerOf(worker),
+    assignee: worker.id,
+  }
+}
+
+/** From the answer to a creation to the first instruction of the command, by the clock of this machine. */
+async function* latency(product: Product, folder: string, count: number): AsyncGenerator<Row> {
+  const [creator, other, projectId] = await pairOf(product)
+  const { id } = await product.owner.createAgent(projectId, 'runner')
+  const code = await product.owner.enrollmentCode(projectId, id)
+  const env = { PATH: process.env.PATH, HOME: folder, BRIDGE_HOME: join(folder, 'home') }
+  const run = (...args: string[]) =>
+    spawn(process.execPath, [program, ...args], { env, stdio: ['pipe', 'ignore', 'ignore'] })
+  const enrolling = run('enroll', '--url', product.server.url)
+  enrolling.stdin.end(`${code}\n`)
+  await once(enrolling, 'close')
+  const started = join(folder, 'started')
+  writeFileSync(started, '')
+  const runner = run('task', 'run', '--exec', `date +%s%N >> '${started}'`)
+  const target: Target = {
+    pool: poolOf(product.server.url),
+    base: '/api/v1/tasks',
+    creator: callerOf(creator),
+    worker: callerOf(other),
+    assignee: id,
+  }
+  await pause(2000)
+  const made: number[] = []
+  for (let index = 0; index < count; index += 1) {
+    await createTask(target)
+    made.push(performance.timeOrigin + performance.now())
+    // The runner must be waiting again, not busy with the one before.
+    while (linesOf(started).length <= index) await pause(2)
+    await pause(120)
+  }
+  const ended = once(runner, 'close')
+  runner.kill('SIGTERM')
+  await ended
+  await target.pool.close()
+  const begun = linesOf(started).map((ns) => Number(ns) / 1e6)
+  const waits = begun.map((at, index) => at - (made[index] ?? Number.NaN)).sort((a, b) => a - b)
+  const at = (share: number) => waits[Math.min(count - 1, Math.floor(share * count))] ?? Number.NaN
+  yield bounded(`tasks: creation to start of the command, p50 of ${count}`, 'ms', [at(0.5)], 20)
+  yield bounded(`tasks: creation to start of the command, p99 of ${count}`, 'ms', [at(0.99)], 20)
+}
