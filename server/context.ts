@@ -37,7 +37,9 @@ export interface Context {
   /** For live views. */
   readonly commits: Commits
   readonly storeState: Writer['state']
-  readonly foldStore: Writer['fold']
+  readonly scrubStore: Writer['scrub']
+  /** Whether the file was written anew when it was opened. */
+  readonly scrubbedAtStart: boolean
   /** A snapshot on its own read-only connection. */
   readonly read: Reader['read']
   /** Unix seconds: proofs dated at or before it are refused; see `database/nonces.ts`. */

@@ -87,6 +87,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       },
       onCommit: commits.ring,
       onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
+      scrubDeleted: true,
     })
     const passwords = createPasswords(random, chance.passwordCost)
     const { elapsedMs = () => performance.now() } = chance
@@ -155,7 +156,8 @@ function createContext({
     write: store.writer.write,
     commits,
     storeState: store.writer.state,
-    foldStore: store.writer.fold,
+    scrubStore: store.writer.scrub,
+    scrubbedAtStart: store.scrubbed,
     read: store.reader.read,
     replayFloor: store.nonces.floor,
     log: app.log,

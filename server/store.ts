@@ -5,12 +5,14 @@
  * SQLite allows, and writes only links.
  */
 import { existsSync } from 'node:fs'
+import type Database from 'better-sqlite3'
 import { createIds, greatestId } from './database/ids.ts'
 import { migrate } from './database/migrate.ts'
 import { migrations } from './database/migrations/index.ts'
 import { type Nonces, openNonces } from './database/nonces.ts'
 import { openDatabase } from './database/open.ts'
 import { createReader, type Reader } from './database/reader.ts'
+import { scrub } from './database/scrub.ts'
 import { createWriter, type Writer } from './database/transaction.ts'
 import { databasePath, NotInitialised, readServerId } from './store-files.ts'
 
@@ -19,6 +21,8 @@ export interface Store {
   readonly writer: Writer
   readonly reader: Reader
   readonly nonces: Nonces
+  /** Whether the file was written anew, since projects had been deleted from it. */
+  readonly scrubbed: boolean
   close(): Promise<void>
 }
 
@@ -30,6 +34,8 @@ export interface StoreOptions {
   readonly onFatal: (error: unknown) => void
   readonly onEffectError: (error: unknown) => void
   readonly onCommit?: () => void
+  /** Write the file anew where a deletion is unfinished: for who serves, and has time before it does. */
+  readonly scrubDeleted?: boolean
 }
 
 /** Brings the schema up to date and opens it. @throws NotInitialised, DatabaseNewer, UnsafeStore, … */
@@ -48,6 +54,7 @@ export function openStore(options: StoreOptions): Store {
         `${data} was not initialised completely; remove it and run: bridge server init`,
       )
     }
+    const scrubbed = options.scrubDeleted === true && hasDeleted(database) && scrub(database)
     const nonces = openNonces({ database, clock, monotonicMs })
     const ids = createIds(greatestId(database), random)
     const { onFatal, onEffectError, onCommit = () => {} } = options
@@ -58,6 +65,7 @@ export function openStore(options: StoreOptions): Store {
       writer,
       reader,
       nonces,
+      scrubbed,
       async close() {
         await reader.close()
         await writer.close()
@@ -68,3 +76,7 @@ export function openStore(options: StoreOptions): Store {
     throw error
   }
 }
+
+/** A deleted project whose row is still there: the removal of the rest, or of its last bytes, was not finished. */
+const hasDeleted = (database: Database.Database): boolean =>
+  database.prepare('SELECT 1 FROM projects WHERE deleted_at IS NOT NULL').get() !== undefined

@@ -15,6 +15,7 @@
 import { Fault } from '../fault.ts'
 import { GroupFailure, type GroupOptions, Groups, type Outcome, type Request } from './group.ts'
 import type { Nonce } from './nonces.ts'
+import { bytesInUse, scrub } from './scrub.ts'
 import type { Tx } from './unit.ts'
 
 export type { Nonce } from './nonces.ts'
@@ -57,10 +58,13 @@ export interface Writer {
   state(): 'open' | 'full' | 'broken' | 'closed'
   stats(): WriterStats
   /**
-   * Folds the WAL into the file and empties it, so that the disk no longer holds what was removed. False when another
-   * process reads at the moment: to be asked again.
+   * Writes the file anew and empties the WAL, so that the disk no longer holds what was removed: moving rows leaves
+   * copies of them in pages that are still in use, which `secure_delete` does not reach. Nobody writes meanwhile.
+   *
+   * False, with nothing done, where more than `maxBytes` are in use; false where another process reads at the moment,
+   * which keeps the WAL: to be asked again.
    */
-  fold(): Promise<boolean>
+  scrub(maxBytes: number): Promise<boolean>
   /** Finishes what was accepted, refuses the rest, folds the WAL into the file and closes it. */
   close(): Promise<void>
 }
@@ -78,7 +82,7 @@ export function createWriter(options: WriterOptions): Writer {
     write: (unit, { nonce } = {}) => queue.write(unit, nonce),
     state: () => queue.state,
     stats: () => ({ ...queue.stats }),
-    fold: () => queue.fold(),
+    scrub: (maxBytes) => queue.scrub(maxBytes),
     close: () => queue.close(),
   }
 }
@@ -112,12 +116,13 @@ class WriteQueue {
   }
 
   /** In a turn of its own: units of work and reads run on microtasks, so none is under way then. */
-  async fold(): Promise<boolean> {
+  async scrub(maxBytes: number): Promise<boolean> {
     await this.write(async () => {}, undefined)
+    const { database } = this.#options
     return new Promise((resolve, reject) => {
       setImmediate(() => {
         try {
-          resolve(this.#closed === undefined && foldNow(this.#options.database))
+          resolve(this.#closed === undefined && bytesInUse(database) <= maxBytes && scrub(database))
         } catch (error) {
           reject(error)
         }
@@ -197,18 +202,6 @@ class WriteQueue {
     if (!failure.fatal) return
     this.#state = 'broken'
     this.#options.onFatal(failure.cause)
-  }
-}
-
-/** Never waits: the whole process would. */
-function foldNow(database: GroupOptions['database']): boolean {
-  const timeout = database.pragma('busy_timeout', { simple: true })
-  database.pragma('busy_timeout = 0')
-  try {
-    const [result] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
-    return result?.busy === 0
-  } finally {
-    database.pragma(`busy_timeout = ${timeout}`)
   }
 }
 

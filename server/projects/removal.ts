@@ -3,8 +3,8 @@
  * the next start.
  *
  * Every table of the store is named here, or this does not compile: it is removed, or it is said why it stays. The order
- * is that of the list, what refers to others first. Deleted pages are overwritten (`secure_delete`), and the WAL is
- * emptied at the end, so that no file of the store still holds the texts.
+ * is that of the list, what refers to others first. In the end the file is written anew and the WAL emptied, so that
+ * no file of the store still holds the texts.
  *
  * Spec §4.3 "permanently deletes owned project data … and retains a minimal owner deletion audit"; contract §10.
  */
@@ -134,29 +134,38 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   schema_migrations: stays,
 }
 
-/** Everything of a project that was marked as deleted. */
+/** Written anew while the server serves; a larger store waits for the next start. Nobody writes for that long. */
+const scrubbedAtOnceBytes = 64 * 1024 * 1024
+
+/**
+ * Everything of a project that was marked as deleted. Its own row goes last, when no file holds anything of the rest: as
+ * long as it is there, the next minute or the next start goes on.
+ */
 export async function removeProject(context: Context, projectId: string): Promise<void> {
   // Before the rows, which name them. Nobody uploads to a project that is unknown.
   await removePackagesOf(context, projectId)
-  for (const removal of Object.values(removals)) {
+  const { projects: _, ...rest } = removals
+  let removed = 0
+  for (const removal of Object.values(rest)) {
     if (removal === stays) continue
-    while ((await context.write((tx) => removal(tx, projectId, atOnce))) > 0) {
-      // The next batch, after whoever waited meanwhile.
-    }
+    let batch: number
+    do {
+      batch = await context.write((tx) => removal(tx, projectId, atOnce))
+      removed += batch
+    } while (batch > 0)
   }
-  await foldWhenPossible(context)
+  const isClean = (removed === 0 && context.scrubbedAtStart) || (await scrubbed(context))
+  if (isClean) await context.write((tx) => project(tx, projectId, 1))
+  else if (removed > 0) context.log.info('bytes of a deleted project are left until the next start')
 }
 
-const foldAgainMs = 1000
-
-/** While another process reads the store, the WAL stays; it is tried again until nobody does. */
-async function foldWhenPossible(context: Context): Promise<void> {
-  if ((await context.foldStore()) || context.stopping.aborted) return
-  setTimeout(() => {
-    foldWhenPossible(context).catch((error: unknown) =>
-      context.log.error({ err: error }, 'the WAL of removed rows was not folded'),
-    )
-  }, foldAgainMs).unref()
+async function scrubbed(context: Context): Promise<boolean> {
+  try {
+    return await context.scrubStore(scrubbedAtOnceBytes)
+  } catch (error) {
+    context.log.error({ err: error }, 'the file was not written anew after a project was deleted')
+  }
+  return false
 }
 
 const everyMs = 60_000

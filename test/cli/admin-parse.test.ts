@@ -4,10 +4,18 @@ import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
 import type { Command } from '../../cli/command.ts'
 import { ackCommand } from '../../cli/commands/admin/ack.ts'
+import { assignCommand } from '../../cli/commands/admin/administrator/assign.ts'
+import { createAdministratorCommand } from '../../cli/commands/admin/administrator/create.ts'
+import { linkAdministratorCommand } from '../../cli/commands/admin/administrator/link.ts'
+import { administratorStateCommand } from '../../cli/commands/admin/administrator/state.ts'
 import { createAgentCommand } from '../../cli/commands/admin/agent/create.ts'
+import { instructionsCommand } from '../../cli/commands/admin/agent/instructions.ts'
+import { nameAgentCommand } from '../../cli/commands/admin/agent/name.ts'
 import { agentStateCommand } from '../../cli/commands/admin/agent/state.ts'
 import { revokeCredentialCommand } from '../../cli/commands/admin/credential/revoke.ts'
 import { createEnrollmentCommand } from '../../cli/commands/admin/enrollment/create.ts'
+import { listEnrollmentsCommand } from '../../cli/commands/admin/enrollment/list.ts'
+import { revokeEnrollmentCommand } from '../../cli/commands/admin/enrollment/revoke.ts'
 import { createEnvironmentCommand } from '../../cli/commands/admin/environment/create.ts'
 import { historyCommand } from '../../cli/commands/admin/history.ts'
 import { loginCommand } from '../../cli/commands/admin/login.ts'
@@ -15,6 +23,7 @@ import { messageCommand } from '../../cli/commands/admin/message.ts'
 import { setPairingCommand } from '../../cli/commands/admin/pairing/set.ts'
 import { passwordCommand } from '../../cli/commands/admin/password.ts'
 import { createProjectCommand } from '../../cli/commands/admin/project/create.ts'
+import { deleteProjectCommand } from '../../cli/commands/admin/project/delete.ts'
 import { projectStateCommand } from '../../cli/commands/admin/project/state.ts'
 import { setupCommand } from '../../cli/commands/admin/setup.ts'
 import { type CliContext, createContext } from '../../cli/context.ts'
@@ -42,6 +51,7 @@ async function parsed(make: Make, argv: readonly string[]): Promise<unknown[]> {
   return call?.slice(1) ?? []
 }
 
+const unassign: Make = (to, run) => assignCommand(to, 'unassign', run)
 const enable: Make = (to, run) => setPairingCommand(to, 'enable', run)
 
 const accepted: readonly (readonly [string, Make, readonly string[], readonly unknown[]])[] = [
@@ -63,6 +73,30 @@ const accepted: readonly (readonly [string, Make, readonly string[], readonly un
     ['demo', { idleSeconds: 900, messageBudget: 5, auditDays: 30 }],
   ],
   ['project state', projectStateCommand, ['demo', 'paused'], ['demo', 'paused']],
+  [
+    'project delete',
+    deleteProjectCommand,
+    ['demo', '--confirm', 'demo', '--password-stdin'],
+    ['demo', { confirm: 'demo', passwordStdin: true }],
+  ],
+  ['administrator create', createAdministratorCommand, ['kim', '--ttl', '1d'], ['kim', { ttl: 86_400 }]],
+  ['administrator link', linkAdministratorCommand, ['kim'], ['kim', {}]],
+  [
+    'administrator unassign',
+    unassign,
+    ['kim', 'demo'],
+    ['unassign', { administrator: 'kim', project: 'demo' }, {}],
+  ],
+  ['administrator state', administratorStateCommand, ['kim', 'disabled'], ['kim', 'disabled', {}]],
+  ['agent name', nameAgentCommand, ['ada', 'eve'], [{ agent: 'ada', newName: 'eve' }, {}]],
+  ['agent instructions', instructionsCommand, ['ada', '--file', '-'], ['ada', { file: '-' }]],
+  [
+    'enrollment list',
+    listEnrollmentsCommand,
+    ['--agent', 'ada', '--state', 'pending'],
+    [{ agent: 'ada', state: 'pending' }],
+  ],
+  ['enrollment revoke', revokeEnrollmentCommand, [id.toUpperCase()], [id, {}]],
   ['environment create', createEnvironmentCommand, ['desk'], ['desk', { kind: 'other' }]],
   [
     'agent create',
@@ -128,6 +162,13 @@ const refused: readonly (readonly [string, Make, readonly string[]])[] = [
   ['project create without a name', createProjectCommand, []],
   ['a budget of nothing', createProjectCommand, ['demo', '--message-budget', '0']],
   ['a state that projects do not have', projectStateCommand, ['demo', 'frozen']],
+  ['project delete without its name again', deleteProjectCommand, ['demo']],
+  ['an administrator with a password', createAdministratorCommand, ['kim', '--password', 'secret']],
+  ['an administrator of nothing', unassign, ['kim']],
+  ['a state that administrators do not have', administratorStateCommand, ['kim', 'away']],
+  ['a new name of nobody', nameAgentCommand, ['ada']],
+  ['a state that enrolments do not have', listEnrollmentsCommand, ['--state', 'lost']],
+  ['an enrolment by the name of its agent', revokeEnrollmentCommand, ['ada']],
   ['a kind that environments do not have', createEnvironmentCommand, ['desk', '--kind', 'moon']],
   ['a state that agents do not have', agentStateCommand, ['ada', 'asleep']],
   ['a pairing of one', enable, ['ada']],

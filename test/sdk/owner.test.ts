@@ -377,3 +377,44 @@ test('anybody may ask a node how it is', async () => {
   onTestFinished(() => other.close())
   expect(await refusal(nodeStatus({ baseUrl: other.url }))).toMatchObject({ code: 'bad_response' })
 })
+
+test('an owner hands a project to somebody who signs in by a link, and deletes it', async () => {
+  const owner = await signIn()
+  const project = await owner.projects.create({ name: 'handed over' })
+  const { administrator, link, expires_at } = await owner.administrators.create({
+    name: 'kim',
+    ttl_seconds: 60,
+  })
+  expect(Date.parse(expires_at)).toBeGreaterThan(Date.now())
+  expect(await owner.administrators.assign(administrator.id, project.id)).toMatchObject({
+    has_password: false,
+    project_ids: [project.id],
+  })
+  const kim = await Owner.signIn({ baseUrl: bridge.url, linkToken: new URL(link).hash.slice(1) })
+  onTestFinished(() => kim.close())
+  expect(kim.session?.user).toEqual({ id: administrator.id, name: 'kim', role: 'administrator' })
+  const { agent } = await kim.agents.create(project.id, { name: 'ada' })
+  await kim.agents.setInstructions(project.id, agent.id, 'Read twice.')
+  expect(await kim.agents.rename(project.id, agent.id, 'eva')).toEqual({ id: agent.id, name: 'eva' })
+  expect((await kim.agents.instructions(project.id, agent.id)).rendered).toMatch(
+    /^You are eva.*Read twice\.$/s,
+  )
+  const { enrollment_id } = await kim.enrollments.create(project.id, agent.id)
+  const pending = []
+  for await (const each of kim.enrollments.all(project.id, { state: 'pending' })) pending.push(each.id)
+  expect(pending).toEqual([enrollment_id])
+  expect(await kim.enrollments.revoke(project.id, enrollment_id)).toMatchObject({ state: 'revoked' })
+  expect(await kim.enrollments.read(project.id, enrollment_id)).toMatchObject({ agent_id: agent.id })
+  expect((await kim.transfers.list(project.id)).transfers).toEqual([])
+
+  expect(await refusal(kim.projects.create({ name: 'another' }))).toMatchObject({ code: 'not_permitted' })
+  expect(await refusal(kim.agents.list(bridge.project.id))).toMatchObject({ code: 'not_found' })
+  expect(await refusal(owner.projects.delete(project.id, 'Handed over'))).toMatchObject({
+    code: 'invalid_request',
+  })
+  await owner.administrators.unassign(administrator.id, project.id)
+  expect(await refusal(kim.agents.list(project.id))).toMatchObject({ code: 'not_found' })
+  await owner.administrators.setState(administrator.id, 'disabled')
+  expect(await refusal(kim.signIn.current())).toMatchObject({ code: 'owner_session_expired' })
+  expect(await owner.projects.delete(project.id, 'handed over')).toMatchObject({ id: project.id })
+})
