@@ -1,0 +1,167 @@
+/**
+ * What every answer must leave in the audit, by the request id that it carries: one record for a change, none for what
+ * changed nothing.
+ *
+ * Contract §10 "Audit record".
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect } from 'vitest'
+import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
+import type { ErrorCode } from '../../../sdk/contract/errors.ts'
+import type { ContractEntry } from '../../../sdk/contract/index.ts'
+import { TestAgent } from '../../support/agent.ts'
+import type { Reply } from '../../support/http.ts'
+import type { Ready } from './send.ts'
+import type { World } from './world.ts'
+
+export interface Recorded {
+  readonly kind: string
+  readonly project_id: string | null
+  readonly actor_kind: string
+  readonly actor_id: string | null
+  readonly actor_name: string
+  readonly details: string
+}
+
+export type MutationId = Extract<ContractEntry, { readonly method: 'POST' | 'PUT' }>['id']
+
+/** The kind of the one record; or why there is none. Does not compile while a mutation is missing. */
+export const kinds: Record<MutationId, string | { readonly none: string }> = {
+  'enrollments.claim': 'enrollment.claimed',
+  'sessions.challenge': { none: 'it changes nothing until a session starts with it, which is recorded' },
+  'sessions.start': 'session.started or session.resumed',
+  'sessions.close': 'session.closed',
+  'connectionMode.report': 'session.schedule_reported',
+  'recipientKeys.register': 'recipient_key.registered',
+  'conversations.open': 'conversation.opened',
+  'messages.send': 'message.sent',
+  'acknowledgements.create': 'message.acknowledged',
+  'tasks.create': 'task.created',
+  'tasks.claim': 'task.claimed',
+  'tasks.renew': 'task.renewed',
+  'tasks.progress': 'task.progressed',
+  'tasks.complete': 'task.completed',
+  'tasks.fail': 'task.failed',
+  'tasks.release': 'task.released',
+  'tasks.decline': 'task.declined',
+  'tasks.cancel': 'task.cancelled',
+  'tasks.stopped': 'task.stopped',
+  'telemetry.report': { none: 'a measurement, and nobody’s doing; twice a minute and host' },
+
+  'owner.signIn.setup': 'owner.set_up',
+  'owner.signIn.start': 'owner.signed_in',
+  'owner.signIn.close': 'owner.signed_out',
+  'owner.signIn.confirm': 'owner.confirmed',
+  'owner.signIn.password': 'owner.password_changed',
+  'owner.signIn.revoke': 'owner.signed_out',
+  'owner.administrators.create': 'administrator.created',
+  'owner.administrators.link': 'administrator.link_made',
+  'owner.administrators.assign': 'administrator.assigned',
+  'owner.administrators.setState': 'administrator.disabled',
+  'owner.projects.create': 'project.created',
+  'owner.projects.setState': 'project.state_changed',
+  'owner.projects.delete': 'project.deleted',
+  'owner.environments.create': 'environment.created',
+  'owner.agents.create': 'agent.created',
+  'owner.agents.setState': 'agent.disabled',
+  'owner.agents.rename': 'agent.renamed',
+  'owner.agents.setInstructions': 'agent.instructed',
+  'owner.pairings.set': 'pairing.disabled',
+  'owner.enrollments.create': 'enrollment.created',
+  'owner.enrollments.revoke': 'enrollment.revoked',
+  'owner.credentials.issue': 'credential.issued',
+  'owner.credentials.revoke': 'credential.revoked',
+  'owner.takeovers.issue': 'takeover.issued',
+  'owner.recipientKeys.set': 'recipient_key.set',
+  'owner.messages.send': 'message.sent',
+  'owner.messages.acknowledge': 'message.acknowledged',
+  'owner.tasks.create': 'task.created',
+  'owner.tasks.cancel': 'task.cancelled',
+}
+
+/** What follows from a change has a record of its own. */
+const consequences: Partial<Record<MutationId, readonly string[]>> = {
+  'owner.signIn.setup': ['owner.signed_in'],
+  'owner.agents.setState': ['session.fenced'],
+  'owner.credentials.issue': ['credential.revoked', 'session.fenced'],
+  'owner.credentials.revoke': ['session.fenced'],
+  'owner.takeovers.issue': ['session.fenced'],
+  'owner.messages.send': ['conversation.opened'],
+  'owner.tasks.create': ['conversation.opened'],
+}
+
+/** Cases that are accepted and change nothing: the same again, and what was there already. */
+const unchanging: Partial<Record<MutationId, readonly string[]>> = {
+  'enrollments.claim': ['again, with the same key'],
+  'recipientKeys.register': ['again'],
+  'conversations.open': ['success'],
+  'owner.administrators.assign': ['where nothing was assigned'],
+}
+
+/** Refusals that an owner hears of. */
+const told: Partial<Record<ErrorCode, string>> = {
+  enrollment_used: 'enrollment.reused',
+  conversation_budget: 'conversation.guard_tripped',
+  rate_limited: 'session.replacement_refused',
+}
+
+/** Fields that hold what was said, or a secret. */
+const kept =
+  /^(body|instructions|result|evidence|password|new_password|token|link_token|code|proof|takeover_grant|challenge|prompt_template|note)$/
+
+const secretsIn = (body: unknown): string[] =>
+  Object.entries((body ?? {}) as Record<string, unknown>).flatMap(([name, value]) =>
+    kept.test(name) && typeof value === 'string' && value.length > 3 ? [value] : [],
+  )
+
+/** `special` names the case. */
+export function expectRecorded(
+  world: World,
+  entry: EndpointSpec,
+  made: Ready | undefined,
+  reply: Reply,
+  special: string,
+): void {
+  const records = recordsOf(world, reply)
+  const names = records.map(({ kind }) => kind)
+  if (reply.status !== 200) {
+    const { error } = reply.json as { error: ErrorCode }
+    expect(names.filter((kind) => kind !== told[error])).toEqual([])
+    expect(names.length).toBeLessThan(2)
+    return
+  }
+  const expected = entry.method === 'GET' ? { none: 'it only reads' } : kinds[entry.id as MutationId]
+  const own = typeof expected === 'string' ? expected.split(' or ') : []
+  const isChange = own.length > 0 && !unchanging[entry.id as MutationId]?.includes(special)
+  const following = consequences[entry.id as MutationId] ?? []
+  expect(names.filter((kind) => own.includes(kind))).toHaveLength(isChange ? 1 : 0)
+  expect(names.filter((kind) => !own.includes(kind) && !following.includes(kind))).toEqual([])
+  for (const record of records) {
+    const by = made?.by
+    const actor =
+      by instanceof TestAgent
+        ? ['agent', by.id]
+        : [entry.path.includes('/admin') ? 'owner' : 'agent', record.actor_id]
+    expect([record.actor_kind, record.actor_id]).toEqual(actor)
+    expect(record.actor_id).not.toBeNull()
+    for (const secret of secretsIn(made?.body)) expect(record.details).not.toContain(secret)
+  }
+}
+
+function recordsOf(world: World, reply: Reply): Recorded[] {
+  const requestId = String(reply.headers['x-request-id'])
+  return world.folders
+    .map((folder) => join(folder, 'bridge.db'))
+    .filter((path) => existsSync(path))
+    .flatMap((path) => {
+      const database = new Database(path, { readonly: true })
+      try {
+        const sql = 'SELECT * FROM audit WHERE request_id = ? ORDER BY id'
+        return database.prepare<[string], Recorded>(sql).all(requestId)
+      } finally {
+        database.close()
+      }
+    })
+}
