@@ -48,6 +48,16 @@ export const kinds: Record<MutationId, string | { readonly none: string }> = {
   'tasks.decline': 'task.declined',
   'tasks.cancel': 'task.cancelled',
   'tasks.stopped': 'task.stopped',
+  'transfers.create': 'transfer.offered',
+  'transfers.accept': 'transfer.accepted',
+  'transfers.decline': 'transfer.declined',
+  'transfers.cancel': 'transfer.cancelled',
+  'transfers.fail': 'transfer.failed',
+  'transfers.receipt': 'transfer.verified',
+  'transfers.cleanup': 'transfer.cleaned_up',
+  'transfers.deposit': 'transfer.endpoint_deposited',
+  'packages.putPart': 'transfer.part_stored',
+  'packages.finalize': 'transfer.uploaded',
   'telemetry.report': { none: 'a measurement, and nobody’s doing; twice a minute and host' },
 
   'owner.signIn.setup': 'owner.set_up',
@@ -79,6 +89,7 @@ export const kinds: Record<MutationId, string | { readonly none: string }> = {
   'owner.messages.acknowledge': 'message.acknowledged',
   'owner.tasks.create': 'task.created',
   'owner.tasks.cancel': 'task.cancelled',
+  'owner.transfers.cancel': 'transfer.cancelled',
 }
 
 /** What follows from a change has a record of its own. */
@@ -100,11 +111,15 @@ const unchanging: Partial<Record<MutationId, readonly string[]>> = {
   'owner.administrators.assign': ['where nothing was assigned'],
 }
 
+/** "Each read is audited." Contract §9. */
+const auditedReads: Readonly<Record<string, string>> = { 'transfers.secret': 'transfer.endpoint_read' }
+
 /** Refusals that an owner hears of. */
 const told: Partial<Record<ErrorCode, string>> = {
   enrollment_used: 'enrollment.reused',
   conversation_budget: 'conversation.guard_tripped',
   rate_limited: 'session.replacement_refused',
+  receipt_mismatch: 'transfer.receipt_refused',
 }
 
 /** Fields that hold what was said, or a secret. */
@@ -132,7 +147,7 @@ export function expectRecorded(
     expect(names.length).toBeLessThan(2)
     return
   }
-  const expected = entry.method === 'GET' ? { none: 'it only reads' } : kinds[entry.id as MutationId]
+  const expected = entry.method === 'GET' ? auditedReads[entry.id] : kinds[entry.id as MutationId]
   const own = typeof expected === 'string' ? expected.split(' or ') : []
   const isChange = own.length > 0 && !unchanging[entry.id as MutationId]?.includes(special)
   const following = consequences[entry.id as MutationId] ?? []
