@@ -26,8 +26,8 @@ const keptFields = [
   'messages.sequence',
   'messages.created_at',
   'messages.acknowledged_at',
-  'messages.transfer_id',
   'tasks.state as task_state',
+  'transfers.state as transfer_state',
 ] as const
 
 const firstMessages = prepared<{ after: string; limit: number }>()((db, p) =>
@@ -40,6 +40,7 @@ const firstMessages = prepared<{ after: string; limit: number }>()((db, p) =>
         .on('messages.sequence', '=', sql<number>`conversations.removed_through_sequence + 1`),
     )
     .leftJoin('tasks', 'tasks.id', 'messages.task_id')
+    .leftJoin('transfers', 'transfers.id', 'messages.transfer_id')
     .select(['conversations.id', 'conversations.project_id', 'projects.retention_days'])
     .select(keptFields)
     .where('conversations.id', '>', p('after'))
@@ -119,6 +120,7 @@ const oldest = (db: Kysely<Tables>, conversationId: string, rows: number) =>
   db
     .selectFrom('messages')
     .leftJoin('tasks', 'tasks.id', 'messages.task_id')
+    .leftJoin('transfers', 'transfers.id', 'messages.transfer_id')
     .select(keptFields)
     .select(sql<number>`octet_length(body)`.as('bytes'))
     .where('messages.conversation_id', '=', conversationId)

@@ -8,6 +8,7 @@
  */
 
 import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
+import type { TransferState } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
 
@@ -49,19 +50,22 @@ export function requireInboxRoom(waiting: number): void {
 export interface Kept {
   readonly created_at: string
   readonly acknowledged_at: string | null
-  readonly transfer_id: string | null
+  /** Of the task or transfer that it tells of. */
   readonly task_state: TaskState | null
+  readonly transfer_state: TransferState | null
 }
 
-const unfinished: ReadonlySet<TaskState | null> = new Set(['open', 'claimed', 'cancel_requested'])
+const unfinished: ReadonlySet<TaskState | TransferState | null> = new Set([
+  ...(['open', 'claimed', 'cancel_requested'] satisfies TaskState[]),
+  ...(['offered', 'accepted'] satisfies TransferState[]),
+])
 
 /**
- * Whether a message may go: acknowledged, older than the cutoff by both its times, and of no open task. What tells of a
- * transfer stays: whether that is over is not asked here.
+ * Whether a message may go: acknowledged, older than the cutoff by both its times, and of no open task or transfer.
  */
 export const isRemovable = (message: Kept, cutoff: string): boolean =>
   message.acknowledged_at !== null &&
   message.acknowledged_at < cutoff &&
   message.created_at < cutoff &&
   !unfinished.has(message.task_state) &&
-  message.transfer_id === null
+  !unfinished.has(message.transfer_state)

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { firstIdAt } from '../../../server/database/ids.ts'
+import { act, offer } from '../../support/files.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 import { daysAgo, tamper, upkeep } from './upkeep.ts'
 
@@ -100,25 +101,27 @@ test('nothing unacknowledged goes, however old, and nothing young by either of i
   for (const pair of [unread, young, lately]) expect(await left(pair)).toEqual([1, 2])
 })
 
-test('what an open task or a transfer points to stays, and all behind it', async () => {
-  const pair = await spoken(3, [1, 2, 3])
+test('what an open task or transfer points to stays, and all behind it, until that is over', async () => {
+  const { ada, ben, conversation } = await spoken(3, [1, 2, 3])
+  const pair = { ada, ben, conversation } as Pair
   age(pair, 91)
-  const column = (name: string, value: string | null) =>
+  const second = (column: string, value: string | null) =>
     tamper(data, (database) =>
       database
-        .prepare(`UPDATE messages SET ${name} = ? WHERE conversation_id = ? AND sequence = 2`)
-        .run(value, pair.conversation),
+        .prepare(`UPDATE messages SET ${column} = ? WHERE conversation_id = ? AND sequence = 2`)
+        .run(value, conversation),
     )
-  column('transfer_id', pair.conversation)
+  const transfer = await offer({ from: ada, to: ben, bytes: Buffer.from('some bytes') })
+  second('transfer_id', transfer.id)
   await upkeep(data)
-  expect(await left(pair)).toEqual([2, 3])
-  const body = { assignee_agent_id: pair.ben.id, title: 'a task', instructions: 'as told' }
-  const { id } = await pair.ada.ok<{ id: string }>({ target: '/api/v1/tasks', body })
-  column('transfer_id', null)
-  column('task_id', id)
+  expect((await left(pair)).slice(0, 2)).toEqual([2, 3])
+  await act(ada, transfer.id, 'cancel')
+  const body = { assignee_agent_id: ben.id, title: 'a task', instructions: 'as told' }
+  const task = await ada.ok<{ id: string }>({ target: '/api/v1/tasks', body })
+  second('task_id', task.id)
   await upkeep(data)
-  expect(await left(pair)).toEqual([2, 3, 4])
-  await pair.ada.ok({ target: `/api/v1/tasks/${id}/cancel`, body: {} })
+  expect((await left(pair)).slice(0, 2)).toEqual([2, 3])
+  await ada.ok({ target: `/api/v1/tasks/${task.id}/cancel`, body: {} })
   await upkeep(data)
   expect((await left(pair))[0]).toBe(4)
 })
