@@ -16,7 +16,7 @@ export function hintOf(
       : `${addressed}; until then the outbox keeps ${kept}`
   }
   const hint = addressHint(error, context.address) ?? refused
-  return hint ?? (isRefusal ? lookedUp(error as BridgeError) : locals[error.code as LocalErrorCode])
+  return hint ?? (isRefusal ? lookedUp(error as BridgeError) : localHint(error as LocalError))
 }
 
 const lookedUp = ({ code, requestId }: BridgeError): string | undefined =>
@@ -40,6 +40,19 @@ export function addressHint(
   if (mayBeTls && url.protocol === 'http:')
     return `is this port one for TLS? its address would be https://${url.host}`
   return undefined
+}
+
+const localHint = ({ code, message }: LocalError): string | undefined =>
+  code === 'certificate_refused' ? certificateHint(message) : locals[code]
+
+/** What helps depends on what was refused; the message ends with its name. */
+function certificateHint(message: string): string {
+  const reason = /\(([A-Z_]+)\)$/.exec(message)?.[1] ?? ''
+  if (/EXPIRED|NOT_YET/.test(reason))
+    return "is this machine's clock right? if it is, the node's operator has to renew the certificate"
+  if (reason.includes('ALTNAME'))
+    return 'use the name that the certificate was issued for in the address of the node'
+  return 'NODE_EXTRA_CA_CERTS names a file with the certificate authority to trust'
 }
 
 const ownerDecides = 'stop here; only the owner can change this'
@@ -73,7 +86,6 @@ const locals: Partial<Record<LocalErrorCode, string>> = {
   unreachable: 'is the node running, and is this its address?',
   bad_response: 'is this the address of a bridge node? its /api/health tells',
   redirected: 'use the address that it redirects to, if that is the node',
-  certificate_refused: 'NODE_EXTRA_CA_CERTS names a file with the certificate authority to trust',
   sandbox_blocked: 'allow this program to open network connections, then run bridge outbox flush',
   insecure_url: 'use https, or --allow-plain-http when the network between is yours',
   invalid_url: 'an address is scheme, host and port: http://127.0.0.1:8484, https://bridge.example',

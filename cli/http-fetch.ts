@@ -8,11 +8,17 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Fetch, FetchInit, FetchResponse } from '../sdk/index.ts'
 
+export interface FetchOptions {
+  readonly maxAnswerBytes?: number
+  /** The certificates in PEM of which the server's chain must hold one; the name in the address then does not matter. */
+  readonly pinned?: string | undefined
+}
+
 /** Connections are kept while the process has something else to do; idle ones never hold it. */
-export function httpFetch(maxAnswerBytes = 64 * 1024 * 1024): Fetch {
+export function httpFetch({ maxAnswerBytes = 64 * 1024 * 1024, pinned }: FetchOptions = {}): Fetch {
   let agents: ReturnType<typeof openAgents> | undefined
   return async (url, init) => {
-    agents ??= openAgents()
+    agents ??= openAgents(pinned)
     const { request, agent } = await agents(url.startsWith('https:'))
     return exchange({ request, agent, maxAnswerBytes }, url, init)
   }
@@ -20,7 +26,7 @@ export function httpFetch(maxAnswerBytes = 64 * 1024 * 1024): Fetch {
 
 type Request = typeof httpRequest
 
-function openAgents() {
+function openAgents(pinned: string | undefined) {
   const plain = { request: httpRequest, agent: new HttpAgent({ keepAlive: true }) }
   let secure: Promise<typeof plain> | undefined
   return async (isSecure: boolean) => {
@@ -28,11 +34,17 @@ function openAgents() {
     // TLS is loaded only for nodes that speak it.
     secure ??= import('node:https').then(({ Agent, request }) => ({
       request: request as Request,
-      agent: new Agent({ keepAlive: true }),
+      agent: new Agent({ keepAlive: true, ...(pinned && pinnedTo(pinned)) }),
     }))
     return secure
   }
 }
+
+const pinnedTo = (ca: string) => ({
+  ca,
+  allowPartialTrustChain: true,
+  checkServerIdentity: () => undefined,
+})
 
 interface Wire {
   readonly request: Request

@@ -4,7 +4,7 @@
  *
  * conf writes atomically, synced, 0600, but makes folders for everybody: they are made 0700 first.
  */
-import { chmod, mkdir, readFile } from 'node:fs/promises'
+import { chmod, readFile } from 'node:fs/promises'
 import { basename, dirname, extname } from 'node:path'
 import { CommandFailure, type ExitName } from './exit-codes.ts'
 
@@ -35,8 +35,11 @@ async function readIfThere(path: string, exit: ExitName): Promise<string | undef
 export async function writeJson(path: string, value: object): Promise<void> {
   const folder = dirname(path)
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const { default: Conf } = await import('conf')
+    const [{ makePrivateFolder }, { default: Conf }] = await Promise.all([
+      import('../sdk/index.ts'),
+      import('conf'),
+    ])
+    await makePrivateFolder(folder)
     const extension = extname(path)
     const conf = new Conf<Record<string, unknown>>({
       cwd: folder,

@@ -4,13 +4,34 @@
  * Everything is private: folders 0700, files 0600.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { LocalError } from './transport/failures.ts'
 
-/** Make a folder, and those above it, for this user only. Folders that exist keep their mode. */
-export const makePrivateFolder = (path: string): Promise<string | undefined> =>
-  mkdir(path, { recursive: true, mode: 0o700 })
+/**
+ * Make a folder, and those above it, for this user only. Folders that exist keep their mode.
+ *
+ * One step at a time: Node's recursive mkdir tries for ever where a file system takes no folders and says ENOENT, as
+ * /proc does.
+ *
+ * @throws LocalError `storage_failed`
+ */
+export async function makePrivateFolder(path: string): Promise<void> {
+  if (await isFolder(path)) return
+  if (dirname(path) !== path) await makePrivateFolder(dirname(path))
+  try {
+    await mkdir(path, { mode: 0o700 })
+  } catch (error) {
+    // Two that start at once make it once.
+    if (!(await isFolder(path))) throw storageFailed(path, error)
+  }
+}
+
+const isFolder = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(nothing))?.isDirectory() === true
+
+/** What cannot be looked at cannot be made either, and making it says why. */
+const nothing = (): undefined => undefined
 
 /** Whole or not at all, also through a power cut. Concurrent writers: the last one wins. */
 export async function writeDurably(path: string, text: string): Promise<void> {
@@ -43,6 +64,7 @@ export async function syncFolder(path: string): Promise<void> {
 
 /** What the platform said about a file of ours, in our words. */
 export function storageFailed(path: string, cause: unknown): LocalError {
+  if (cause instanceof LocalError) return cause
   const code = (cause as NodeJS.ErrnoException | null)?.code ?? 'unknown error'
   return new LocalError('storage_failed', `cannot use ${path} (${code})`, { cause })
 }

@@ -1,5 +1,11 @@
 /** One page: everything the service is, registered in reading order. */
-import { type FastifyInstance, fastify, LogController } from 'fastify'
+import {
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  fastify,
+  LogController,
+  type RawServerDefault,
+} from 'fastify'
 import { contract } from '../sdk/contract/index.ts'
 import { limits } from '../sdk/contract/limits.ts'
 import { acknowledgementRoutes } from './acknowledgements/routes.ts'
@@ -17,6 +23,7 @@ import { Fault } from './fault.ts'
 import { guideRoutes } from './guides/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { useAnswerDeadline } from './http/answer-deadline.ts'
+import { useClientAddress } from './http/client-address.ts'
 import { refuseTarget, useFaults } from './http/faults.ts'
 import { useFraming } from './http/framing.ts'
 import { letGo } from './http/let-go.ts'
@@ -25,6 +32,7 @@ import { useRawBodies } from './http/raw-body.ts'
 import { useResponseHeaders } from './http/responses.ts'
 import { useContractValidation } from './http/validation.ts'
 import { inboxRoutes } from './inbox/routes.ts'
+import type { Certificate } from './listening/certificate.ts'
 import { loggerOptions, useRequestLog } from './log.ts'
 import { messageOwnerRoutes } from './messages/owner-routes.ts'
 import { messageRoutes } from './messages/routes.ts'
@@ -47,6 +55,8 @@ const maxHeaderBytes = 16 * 1024
 export interface AppOptions {
   readonly logLevel: string
   readonly random: (bytes: number) => Buffer
+  /** With it the server speaks TLS. */
+  readonly certificate?: Certificate | undefined
 }
 
 /** What Node says of a request that never became one → the status line that answers it. */
@@ -56,8 +66,8 @@ const clientErrors: Readonly<Record<string, number>> = {
 }
 
 /** The HTTP server without routes: it exists before the context, which logs through it. */
-export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
-  return fastify({
+export function createApp({ logLevel, random, certificate }: AppOptions): FastifyInstance {
+  const options: FastifyHttpOptions<RawServerDefault> = {
     logger: loggerOptions(logLevel),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => random(9).toString('base64url'),
@@ -71,19 +81,26 @@ export function createApp({ logLevel, random }: AppOptions): FastifyInstance {
     // A slow body is cut by the raw body's own rule, since a part of a package may take its time.
     requestTimeout: 0,
     keepAliveTimeout: 30_000,
-    http: {
-      headersTimeout: 10_000,
-      requestTimeout: 0,
-      connectionsCheckingInterval: 1000,
-      maxHeaderSize: maxHeaderBytes,
-      // Refused by the framing check, with a body that says why.
-      requireHostHeader: false,
-    },
+    http: httpLimits,
     clientErrorHandler(error, socket) {
       // Before there is a request there is no code to answer with; the status line is all that a broken client needs.
       letGo(socket, clientErrors[(error as NodeJS.ErrnoException).code ?? ''] ?? 400)
     },
-  })
+  }
+  if (certificate === undefined) return fastify(options)
+  const { cert, key } = certificate
+  const https = { ...httpLimits, cert, key, handshakeTimeout: 10_000 }
+  // Fastify's types tell the two kinds of server apart; what is used of them here is the same.
+  return fastify({ ...options, https } as FastifyHttpOptions<RawServerDefault>)
+}
+
+const httpLimits = {
+  headersTimeout: 10_000,
+  requestTimeout: 0,
+  connectionsCheckingInterval: 1000,
+  maxHeaderSize: maxHeaderBytes,
+  // Refused by the framing check, with a body that says why.
+  requireHostHeader: false,
 }
 
 export async function useRoutes(app: FastifyInstance, context: Context): Promise<void> {
@@ -91,6 +108,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   app.server.maxHeadersCount = 0
   app.decorateRequest('caller', null)
   useResponseHeaders(app)
+  useClientAddress(app, (raw) => context.clientAddress(raw))
   useAnswerDeadline(app)
   useRequestLog(app)
   useFraming(app)

@@ -7,6 +7,15 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { limits } from '../sdk/contract/limits.ts'
+import { ConfigError } from './config-error.ts'
+import {
+  type Exposure,
+  hostOf,
+  originOf,
+  requireSafe,
+  tlsFilesOf,
+  trustedProxiesOf,
+} from './listening/exposure.ts'
 
 export interface Setting {
   /** Key in `config.json`; the flag is the same with hyphens. */
@@ -14,7 +23,8 @@ export interface Setting {
   readonly env: string
   readonly meaning: string
   readonly fallback: string
-  readonly kind: 'text' | 'integer'
+  /** A file is named from where the command runs; in `config.json` from the data folder. */
+  readonly kind: 'text' | 'integer' | 'file'
 }
 
 export const settings = [
@@ -23,7 +33,7 @@ export const settings = [
     env: 'BRIDGE_HOST',
     kind: 'text',
     fallback: '127.0.0.1',
-    meaning: 'address to listen on; loopback only',
+    meaning: 'address to listen on; beyond loopback only with TLS or behind trusted_proxy',
   },
   {
     name: 'port',
@@ -37,7 +47,28 @@ export const settings = [
     env: 'BRIDGE_PORTAL_ORIGIN',
     kind: 'text',
     fallback: '',
-    meaning: 'origin that owner requests must carry; http://HOST:PORT when empty',
+    meaning: 'origin that owner requests must carry and that prompts name; HOST:PORT itself when empty',
+  },
+  {
+    name: 'tls_cert',
+    env: 'BRIDGE_TLS_CERT',
+    kind: 'file',
+    fallback: '',
+    meaning: 'file with the certificate and its intermediates, in PEM; the server then speaks TLS',
+  },
+  {
+    name: 'tls_key',
+    env: 'BRIDGE_TLS_KEY',
+    kind: 'file',
+    fallback: '',
+    meaning: 'file with the private key of tls_cert, in PEM',
+  },
+  {
+    name: 'trusted_proxy',
+    env: 'BRIDGE_TRUSTED_PROXY',
+    kind: 'text',
+    fallback: '',
+    meaning: 'addresses or subnets, between commas, whose X-Forwarded-For is believed',
   },
   {
     name: 'stage',
@@ -56,7 +87,7 @@ export const settings = [
   {
     name: 'envelope_key_file',
     env: 'BRIDGE_ENVELOPE_KEY_FILE',
-    kind: 'text',
+    kind: 'file',
     fallback: '',
     meaning: 'file with the envelope key, 32 bytes in base64; envelope.key in the data folder when empty',
   },
@@ -106,12 +137,9 @@ export const settings = [
 
 export type SettingName = (typeof settings)[number]['name']
 
-export interface Config {
+export interface Config extends Exposure {
   readonly data: string
-  readonly host: string
   readonly port: number
-  /** Empty until the port is known. */
-  readonly portalOrigin: string
   readonly stage: string
   readonly logLevel: string
   readonly envelopeKeyFile: string
@@ -121,11 +149,6 @@ export interface Config {
   readonly maxWaits: number
   readonly packageBytes: number
   readonly packagesBytes: number
-}
-
-/** A setting that cannot be used: names it, where it came from, and what it takes. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -143,13 +166,20 @@ export function readConfig(
   const file = readFile(join(data, 'config.json'))
   const value = (name: SettingName): string => {
     const setting = settings.find((each) => each.name === name)
-    return flags[name] ?? env[setting?.env ?? ''] ?? file[name] ?? setting?.fallback ?? ''
+    const here = flags[name] ?? env[setting?.env ?? '']
+    const found = here ?? file[name] ?? setting?.fallback ?? ''
+    if (setting?.kind !== 'file' || found === '') return found
+    return here === undefined ? resolve(data, found) : resolve(found)
   }
   return Object.freeze({
     data,
-    host: loopback(value('host')),
+    ...requireSafe({
+      host: hostOf(value('host')),
+      portalOrigin: originOf(value('portal_origin')),
+      tls: tlsFilesOf(value('tls_cert'), value('tls_key')),
+      trustedProxies: trustedProxiesOf(value('trusted_proxy')),
+    }),
     port: integer('port', value('port'), 0, 65_535),
-    portalOrigin: origin(value('portal_origin')),
     stage: value('stage'),
     logLevel: logLevel(value('log_level')),
     envelopeKeyFile: value('envelope_key_file') || join(data, 'envelope.key'),
@@ -194,26 +224,6 @@ function integer(name: string, text: string, min: number, max: number): number {
   if (/^[0-9]+$/.test(text) && number >= min && number <= max) return number
   throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, not "${text}"`)
 }
-
-function loopback(host: string): string {
-  if (['127.0.0.1', '::1', 'localhost'].includes(host)) return host
-  throw new ConfigError(
-    `host must be 127.0.0.1, ::1 or localhost, not "${host}": this server speaks plain HTTP and stays on loopback`,
-  )
-}
-
-/** Without TLS the sign-in cookie cannot be Secure, so plain HTTP is for this machine alone. Contract §10. */
-function origin(text: string): string {
-  if (text === '') return ''
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const plainHere = url?.protocol === 'http:' && isLoopback(url.hostname)
-  if (url?.origin === text && (url.protocol === 'https:' || plainHere)) return text
-  throw new ConfigError(
-    `portal_origin must be an https origin such as https://bridge.example (http only on loopback), not "${text}"`,
-  )
-}
-
-const isLoopback = (hostname: string): boolean => ['127.0.0.1', '[::1]', 'localhost'].includes(hostname)
 
 function logLevel(text: string): string {
   const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']

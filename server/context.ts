@@ -11,6 +11,7 @@ import type { Presence } from './delivery/presence.ts'
 import type { Receipts } from './delivery/receipts.ts'
 import type { Streams } from './delivery/streams.ts'
 import type { Wakeups } from './delivery/wakeups.ts'
+import type { ClientAddress } from './http/client-address.ts'
 import type { Identities } from './identity/identities.ts'
 import type { Throttle } from './identity/throttle.ts'
 import type { Offer } from './inbox/store.ts'
@@ -25,6 +26,8 @@ export interface Context {
   readonly config: Config
   /** What owner requests must carry as Origin; known once the port is. */
   readonly portalOrigin: () => string
+  /** Of the client, behind the proxies that are listed. */
+  readonly clientAddress: ClientAddress
   readonly clock: () => Date
   /** For durations: never steps. */
   readonly monotonicMs: () => number

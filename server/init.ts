@@ -6,6 +6,7 @@ import { migrate } from './database/migrate.ts'
 import { migrations } from './database/migrations/index.ts'
 import { openDatabase } from './database/open.ts'
 import type { Writer } from './database/transaction.ts'
+import { urlOf } from './listening/exposure.ts'
 import { maintainStore } from './maintain.ts'
 import type { CycleReport } from './maintenance/cycle.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
@@ -91,12 +92,15 @@ async function withStore<T>(
 function originOf(config: Config): string {
   if (config.portalOrigin !== '') return config.portalOrigin
   const running = readAddress(config.data)
-  return running?.url ?? `http://${config.host}:${config.port}`
+  const scheme = config.tls === undefined ? 'http' : 'https'
+  return running?.url ?? urlOf(scheme, config.host, config.port)
 }
 
 export interface Address {
   readonly url: string
   readonly pid: number
+  /** The file of its certificate, where it speaks TLS. */
+  readonly cert?: string
 }
 
 /** What the running server wrote, if one runs. */

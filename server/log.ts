@@ -24,7 +24,7 @@ export function loggerOptions(level: string): NonNullable<FastifyServerOptions['
     stream: process.stderr,
     redact: {
       paths: secretPaths.flatMap((name) => [name, `*.${name}`, `*.*.${name}`].map(quoted)),
-      censor: '[redacted]',
+      censor: (value, path) => (isErrorKind(value, path) ? value : '[redacted]'),
     },
     serializers: {
       req: (request) => ({ method: request.method, route: request.routeOptions?.url }),
@@ -32,6 +32,17 @@ export function loggerOptions(level: string): NonNullable<FastifyServerOptions['
     },
   }
 }
+
+/**
+ * `code` is both the name of an enrolment's secret and what an error calls its kind. It is told where it has the form of
+ * such a kind: short, or words between underscores. Our secrets hold 22 characters and more of base64url; that one of
+ * them looks like that is less likely than one in a thousand million.
+ */
+const isErrorKind = (value: unknown, path: readonly unknown[]): boolean =>
+  path.at(-1) === 'code' &&
+  typeof value === 'string' &&
+  (/^[A-Z][A-Z0-9_]{1,17}$|^[a-z][a-z_]{1,17}$/.test(value) ||
+    /^[A-Z]{1,14}(?:_[A-Z]{1,14}){2,7}$/.test(value))
 
 /** pino's paths take a hyphenated name only in brackets. */
 const quoted = (path: string): string => path.replace(/\.?([a-z_]+-[a-z_-]+)$/, '["$1"]')

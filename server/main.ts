@@ -1,12 +1,12 @@
 /** What the program's `bridge server` commands use; loaded only by them. */
 export {
   type Config,
-  ConfigError,
   defaultDataFolder,
   readConfig,
   type SettingName,
   settings,
 } from './config.ts'
+export { ConfigError } from './config-error.ts'
 export { DataFolderLocked } from './database/lock.ts'
 export {
   type Initialised,

@@ -180,7 +180,7 @@ async function afterBody(entry: EndpointSpec, request: FastifyRequest): Promise<
   if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
     await proveRequestBody(request, entry)
   if (request.caller === null) {
-    const { ip: address, id: request_id } = request
+    const { clientAddress: address, id: request_id } = request
     const user_agent = request.headers['user-agent'] ?? ''
     request.caller = { kind: 'public', address, user_agent, endpoint: entry, request_id }
   }

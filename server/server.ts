@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import type { Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { createApp, useRoutes } from './app.ts'
 import type { Config } from './config.ts'
@@ -22,9 +23,12 @@ import { useSocket } from './delivery/socket.ts'
 import { createStreams } from './delivery/streams.ts'
 import { createWakeups } from './delivery/wakeups.ts'
 import { isEnvelopeKey } from './health/readiness.ts'
+import { clientAddresses } from './http/client-address.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
 import { markOffered } from './inbox/store.ts'
+import { type Renewal, readCertificate, warnOfExpiry, watchCertificate } from './listening/certificate.ts'
+import { localHost, type TlsFiles, urlOf } from './listening/exposure.ts'
 import { startClaimReconciling } from './maintenance/claims.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
 import { startMaintenance } from './maintenance/schedule.ts'
@@ -50,6 +54,8 @@ export interface RunningServer {
   readonly setupLink: string | undefined
   /** Resolves with the exit code: 0 after a clean stop, 1 when the store failed. */
   readonly finished: Promise<number>
+  /** Reads certificate and key again; nothing without TLS. */
+  reloadCertificate(): void
   stop(): Promise<void>
 }
 
@@ -68,8 +74,10 @@ const graceMs = 10_000
 export async function startServer(config: Config, chance: ServerChance = {}): Promise<RunningServer> {
   const clock = chance.clock ?? (() => new Date())
   const random = chance.random ?? randomBytes
+  const { logLevel, tls } = config
+  const certificate = tls && readCertificate(tls)
   const lock = lockDataFolder(config.data)
-  const app = createApp({ logLevel: config.logLevel, random })
+  const app = createApp({ logLevel, random, certificate })
   const end = Promise.withResolvers<number>()
   const stopping = new AbortController()
   const commits = createCommits()
@@ -111,7 +119,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
     }
     await useRoutes(app, context)
     useSocket(app, context)
-    await app.listen({ host: config.host, port: config.port })
+    await app.listen({ host: bound(config), port: config.port })
     return await running({ config, app, context, store, lock, end, stopping })
   } catch (error) {
     await app.close()
@@ -149,6 +157,7 @@ function createContext({
     serverId: store.serverId,
     config,
     portalOrigin: originOf(app, config),
+    clientAddress: clientAddresses(config),
     clock,
     monotonicMs,
     stopping,
@@ -193,9 +202,13 @@ function originOf(app: FastifyInstance, config: Config): () => string {
 
 function addressOf(app: FastifyInstance, config: Config) {
   const { port } = app.server.address() as AddressInfo
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  return { url: `http://${host}:${port}`, port }
+  const scheme = config.tls === undefined ? 'http' : 'https'
+  return { url: urlOf(scheme, localHost(config.host), port), port }
 }
+
+/** The name stands for two addresses, and so for two servers, of which a renewed certificate would reach one. */
+const bound = ({ host, tls }: Config): string =>
+  tls !== undefined && host === 'localhost' ? '127.0.0.1' : host
 
 interface Running {
   readonly config: Config
@@ -217,7 +230,9 @@ async function running({
   stopping,
 }: Running): Promise<RunningServer> {
   const { url, port } = addressOf(app, config)
-  writeFileSync(addressPath(config.data), `${JSON.stringify({ url, pid: process.pid })}\n`, { mode: 0o600 })
+  const address = { url, pid: process.pid, ...(config.tls && { cert: config.tls.cert }) }
+  writeFileSync(addressPath(config.data), `${JSON.stringify(address)}\n`, { mode: 0o600 })
+  const renewal = config.tls && renewing(app, context, config.tls)
   const stopTimers = [
     startRecheck(context),
     startAccessRecheck(context),
@@ -233,6 +248,7 @@ async function running({
   const shutDown = async () => {
     stopping.abort()
     for (const stopTimer of stopTimers) stopTimer()
+    renewal?.stop()
     context.streams.stop()
     rmSync(addressPath(config.data), { force: true })
     const cut = setTimeout(() => app.server.closeAllConnections(), graceMs)
@@ -250,8 +266,14 @@ async function running({
     serverId: context.serverId,
     setupLink,
     finished: end.promise,
+    reloadCertificate: () => renewal?.reload(),
     stop: () => (stopped ??= shutDown()),
   }
+}
+
+function renewing(app: FastifyInstance, { log, clock }: Context, files: TlsFiles): Renewal {
+  warnOfExpiry(readCertificate(files).expires, clock(), log)
+  return watchCertificate({ files, server: app.server as unknown as Server, log, clock })
 }
 
 /** "First start prints a one-time setup link." Contract §10. A link that is still open is not taken away. */

@@ -1,7 +1,8 @@
 /** What a data folder holds, and the installation's id in it. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type Database from 'better-sqlite3'
+import { makePrivateFolder } from './private-folder.ts'
 
 export const databasePath = (data: string): string => join(data, 'bridge.db')
 /** Where the running server tells other processes of this host its address. */
@@ -19,7 +20,7 @@ export class AlreadyInitialised extends Error {
 
 /** A secret file: 0600, in a folder that is 0700 when it is made here; never over an existing one. */
 export function writeSecretFile(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makePrivateFolder(dirname(path))
   writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
 }
 

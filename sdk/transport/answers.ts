@@ -78,7 +78,8 @@ export function failureOf(error: unknown, asked: Asked, ended: Ended): Error {
     return local('bad_response', asked, `what answered does not speak TLS (${reason})`, error)
   }
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_/.test(reason)) {
-    return local('certificate_refused', asked, `the node's certificate is not trusted (${reason})`, error)
+    const why = certificateFaults[reason] ?? 'is not trusted'
+    return local('certificate_refused', asked, `the node's certificate ${why} (${reason})`, error)
   }
   if (reason.startsWith('HPE_')) {
     return local('bad_response', asked, 'what answered does not speak HTTP', error)
@@ -88,6 +89,21 @@ export function failureOf(error: unknown, asked: Asked, ended: Ended): Error {
 
 /** The first bytes of an answer were no TLS record. */
 const notTls = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/
+
+/** What of a certificate was refused, by the name that OpenSSL or Node gives it. */
+const certificateFaults: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'has expired',
+  CERT_NOT_YET_VALID: 'is not valid yet',
+  CERT_REVOKED: 'was revoked',
+  CERT_SIGNATURE_FAILURE: 'is not signed by the authority that it names',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'is for another name than that of the address',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'is signed by itself, and by no authority that this machine trusts',
+  SELF_SIGNED_CERT_IN_CHAIN: 'is of an authority that this machine does not trust',
+  UNABLE_TO_GET_ISSUER_CERT: 'is of an authority that this machine does not trust',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'is of an authority that this machine does not trust',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    'came without its intermediate, or is of an authority that this machine does not trust',
+}
 
 /** What a sandbox answers to connect(2). */
 const blocked: ReadonlySet<string> = new Set(['EPERM', 'EACCES'])

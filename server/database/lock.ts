@@ -5,9 +5,10 @@
  * nothing stale is left after a kill. Nothing else may open `lock.db` in this process: closing a second handle drops
  * the lock.
  */
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { makePrivateFolder } from '../private-folder.ts'
 import { sqliteCode } from './connection.ts'
 
 export interface DataFolderLock {
@@ -24,7 +25,7 @@ const held = new Set<Database.Database>()
 
 /** Makes the folder if needed, 0700. @throws DataFolderLocked */
 export function lockDataFolder(folder: string): DataFolderLock {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(folder)
   chmodSync(folder, 0o700)
   const path = join(folder, 'lock.db')
   const database = new Database(path, { timeout: 0 })

@@ -5,9 +5,10 @@
  * - Nothing here opens and closes the file itself: POSIX drops all of a process's locks on a file when any handle to
  *   it is closed, and with them SQLite's.
  */
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { makePrivateFolder } from '../private-folder.ts'
 
 export interface OpenOptions {
   /** For readers: the file must exist and cannot be changed through this connection. */
@@ -83,7 +84,7 @@ function openReader(path: string): Database.Database {
 
 function prepareFile(path: string): void {
   if (path === '' || path === ':memory:') throw new UnsafeStore('the store must be a file')
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makePrivateFolder(dirname(path))
   if (existsSync(path)) chmodSync(path, 0o600)
   else closeSync(openSync(path, 'wx', 0o600))
 }

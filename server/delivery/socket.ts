@@ -45,7 +45,7 @@ export function useSocket(app: FastifyInstance, context: Context): void {
     const requestId = context.random(9).toString('base64url')
     const refusal = refuse(context, request, strangers.size)
     if (refusal !== undefined) return endUpgrade(connection, refusal, requestId)
-    const peer = { address: request.socket.remoteAddress ?? '', requestId }
+    const peer = { address: context.clientAddress(request), requestId }
     sockets.once('headers', (lines) => lines.push(...commonHeaders(requestId)))
     sockets.handleUpgrade(request, connection, head, (socket) => {
       strangers.add(socket)
@@ -72,6 +72,7 @@ export function socketRoute(app: FastifyInstance, context: Context): void {
 
 function refuse(context: Context, request: IncomingMessage, strangers: number): Fault | undefined {
   try {
+    context.clientAddress(request)
     checkFraming(request)
   } catch (error) {
     return toFault(error)

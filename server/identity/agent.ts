@@ -21,7 +21,7 @@ const incoming = (request: FastifyRequest): Incoming => ({
   method: request.method,
   target: request.raw.url ?? '',
   rawHeaders: request.raw.rawHeaders,
-  address: request.ip,
+  address: request.clientAddress,
   requestId: request.id,
 })
 

@@ -91,7 +91,7 @@ test('an answer without end is refused as no answer of a bridge', async () => {
     }
     write()
   })
-  const bridge = bridgeAt(url, { fetch: httpFetch(1024 * 1024) })
+  const bridge = bridgeAt(url, { fetch: httpFetch({ maxAnswerBytes: 1024 * 1024 }) })
   await expect(bridge.peers.list()).rejects.toMatchObject({ name: 'LocalError', code: 'bad_response' })
 })
 

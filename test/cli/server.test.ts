@@ -80,6 +80,21 @@ test('init makes a private data folder and prints one link, which a second init 
   await stop(started)
 })
 
+test.runIf(process.platform === 'linux')('a folder that cannot be made is told', async () => {
+  expect(await host(['init', '--data', '/proc/x/y'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /^bridge: cannot make the folder \/proc\/x \(ENOENT\); name another place\n/,
+    ),
+  })
+  const environment = { BRIDGE_HOME: '/proc/x' }
+  const enroll = ['enroll', '--url', 'http://127.0.0.1:1']
+  expect(await home.run(enroll, { environment, stdin: `${'A'.repeat(24)}\n` })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^bridge: cannot use \/proc\/x \(ENOENT\)\n/),
+  })
+})
+
 test('start says in one line that it is ready, and ends with 0 when it is told to', async () => {
   await init()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -176,7 +191,7 @@ test('settings come from flags, then the environment, then config.json', async (
 test('a setting that cannot be used is a usage error that names it', async () => {
   await init()
   const usage = (said: string) => ({ code: 2, stdout: '', stderr: expect.stringContaining(said) })
-  expect(await host(['start', '--host', '0.0.0.0'])).toMatchObject(usage('host must be 127.0.0.1'))
+  expect(await host(['start', '--host', '0.0.0.0'])).toMatchObject(usage('host 0.0.0.0 is beyond loopback'))
   expect(await host(['start', '--port', 'high'])).toMatchObject(usage('port must be a whole number'))
   expect(await host(['start'], { BRIDGE_PORT: '99999' })).toMatchObject(usage('port must be a whole number'))
   expect(await host(['start', '--colour', 'red'])).toMatchObject(usage("unknown option '--colour'"))

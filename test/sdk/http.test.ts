@@ -254,6 +254,8 @@ test.each([
   ['ECONNREFUSED', 'unreachable'],
   ['ENOTFOUND', 'unreachable'],
   ['CERT_HAS_EXPIRED', 'certificate_refused'],
+  ['EPROTO', 'bad_response'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'bad_response'],
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate_refused'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'certificate_refused'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'certificate_refused'],

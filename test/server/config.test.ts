@@ -1,9 +1,10 @@
 /** Settings by flag, environment and file, in that order; each wrong one names itself and what it takes. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ConfigError, readConfig, settings } from '../../server/config.ts'
+import { readConfig, settings } from '../../server/config.ts'
+import { ConfigError } from '../../server/config-error.ts'
 
 const data = mkdtempSync(join(tmpdir(), 'bridge-config-'))
 afterAll(() => rmSync(data, { recursive: true, force: true }))
@@ -19,7 +20,6 @@ test('a flag outranks the environment, which outranks the file, which outranks t
 
 describe('refused, by name', () => {
   const cases: [string, Record<string, string>, RegExp][] = [
-    ['a host beyond loopback', { host: '0.0.0.0' }, /host must be 127\.0\.0\.1.*plain HTTP/],
     ['a port that is no port', { port: '70000' }, /port must be a whole number from 0 to 65535/],
     ['a port with words', { port: '80a' }, /port must be a whole number/],
     [
@@ -49,6 +49,14 @@ describe('refused, by name', () => {
     expect(() => readConfig({ data }, {})).toThrow(message)
     rmSync(join(data, 'config.json'))
   })
+})
+
+test('a file is named from where the command runs, and in the file of settings from its folder', () => {
+  expect(readConfig({ data, envelope_key_file: 'a.key' }, {}).envelopeKeyFile).toBe(resolve('a.key'))
+  expect(readConfig({ data }, { BRIDGE_ENVELOPE_KEY_FILE: 'b.key' }).envelopeKeyFile).toBe(resolve('b.key'))
+  writeFileSync(join(data, 'config.json'), '{ "envelope_key_file": "c.key" }')
+  expect(readConfig({ data }, {}).envelopeKeyFile).toBe(join(data, 'c.key'))
+  rmSync(join(data, 'config.json'))
 })
 
 test('an origin is accepted with TLS anywhere and without it on this machine', () => {

@@ -1,5 +1,6 @@
 /** One HTTP exchange with exactly the bytes and headers given; nothing is added that a test did not ask for. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 
 export interface Exchange {
   readonly method: string
@@ -20,7 +21,8 @@ export interface Reply {
 }
 
 export function exchange(baseUrl: string, { method, target, headers = [], body }: Exchange): Promise<Reply> {
-  const { hostname, port } = new URL(baseUrl)
+  const { protocol, hostname, port } = new URL(baseUrl)
+  const request = protocol === 'https:' ? httpsRequest : httpRequest
   return new Promise((resolve, reject) => {
     const grouped: Record<string, string[]> = {}
     for (const [name, value] of headers) grouped[name] = [...(grouped[name] ?? []), value]
@@ -30,7 +32,7 @@ export function exchange(baseUrl: string, { method, target, headers = [], body }
     const flat = Object.fromEntries(
       Object.entries(grouped).map(([name, all]) => [name, all.length === 1 ? all[0] : all]),
     )
-    const call = httpRequest(
+    const call = request(
       { host: hostname.replace(/^\[|\]$/g, ''), port, method, path: target, headers: flat, agent: false },
       (response) => {
         const chunks: Buffer[] = []

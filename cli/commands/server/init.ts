@@ -1,9 +1,9 @@
 /** `bridge server init`: a fresh installation in a data folder. Contract §12. */
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { readJson, writeJson } from '../../json-file.ts'
-import { configOf, givenSettings, onHost, type SettingOptions, withData } from './settings.ts'
+import { configOf, givenSettings, onHost, type Server, type SettingOptions, withData } from './settings.ts'
 
 export function initCommand(context: CliContext, run = init): Command {
   const init = command('init', 'bridge server init').description(
@@ -16,7 +16,7 @@ export const init = (context: CliContext, options: SettingOptions): Promise<void
   onHost(async (server) => {
     const config = configOf(server, context, options)
     const { serverId, setupLink } = await server.initServer(config)
-    await keepSettings(config.data, givenSettings(server, options))
+    await keepSettings(config.data, absolute(server, givenSettings(server, options)))
     context.output.note(`made an installation in ${config.data}`)
     context.output.note(
       'next: bridge server start; then, within 30 minutes, bridge admin setup with this link',
@@ -24,6 +24,14 @@ export const init = (context: CliContext, options: SettingOptions): Promise<void
     const made = { server_id: serverId, data: config.data, setup_link: setupLink }
     context.output.result(made, setupLink)
   })
+
+/** A file was named from here; the next start may be elsewhere. */
+const absolute = ({ settings }: Server, given: Readonly<Record<string, string>>): Record<string, string> => {
+  const files = new Set<string>(settings.filter(({ kind }) => kind === 'file').map(({ name }) => name))
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [name, files.has(name) ? resolve(value) : value]),
+  )
+}
 
 /** So that `bridge server start` finds them again. What an operator wrote there before stays. */
 async function keepSettings(data: string, given: Readonly<Record<string, string>>): Promise<void> {

@@ -11,7 +11,7 @@ import type { CliContext } from '../../context.ts'
 import { CommandFailure, type ExitName, refusalExits } from '../../exit-codes.ts'
 
 export const server = () => import('../../../server/main.ts')
-type Server = Awaited<ReturnType<typeof server>>
+export type Server = Awaited<ReturnType<typeof server>>
 
 export interface DataOption {
   readonly data?: string | undefined

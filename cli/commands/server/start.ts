@@ -25,11 +25,19 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
       )
     }
     output.result({ host, port, url, data: config.data, server_id: serverId }, `ready at ${url}`)
-    if ((await ending(running, signal)) === 0) return
+    const stopHearing = config.tls === undefined ? () => {} : onRenewal(() => running.reloadCertificate())
+    const code = await ending(running, signal).finally(stopHearing)
+    if (code === 0) return
     throw new CommandFailure('unexpected', 'the store failed and the server has stopped', {
       hint: 'the log above says why',
     })
   })
+
+/** SIGHUP, by which tools that renew a certificate tell its server. */
+function onRenewal(reload: () => void): () => void {
+  process.on('SIGHUP', reload)
+  return () => process.off('SIGHUP', reload)
+}
 
 /** The server's own exit code, once it has stopped: told to by the signal, or because its store failed. */
 async function ending(running: RunningServer, signal: AbortSignal): Promise<number> {

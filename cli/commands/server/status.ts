@@ -1,5 +1,6 @@
 /** `bridge server status`: does a node live, and is it ready? Contract §11, §12. */
-import type { NodeStatus } from '../../../sdk/index.ts'
+import { readFile } from 'node:fs/promises'
+import type { Fetch, NodeStatus } from '../../../sdk/index.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
@@ -19,9 +20,14 @@ export function statusCommand(context: CliContext, run = status): Command {
 }
 
 export async function status(context: CliContext, options: StatusOptions): Promise<void> {
-  const baseUrl = options.url ?? (await runningUrl(context, options))
+  const { url: baseUrl, fetch } = await target(context, options)
   const { nodeStatus } = await import('../../../sdk/index.ts')
-  const found = await nodeStatus({ ...(await clientOptions(context)), baseUrl, allowPlainHttp: true })
+  const found = await nodeStatus({
+    ...(await clientOptions(context)),
+    ...fetch,
+    baseUrl,
+    allowPlainHttp: true,
+  })
   context.output.result(found, statusText(baseUrl, found))
   const failing = Object.entries(found.readiness.checks).filter(([, holds]) => !holds)
   if (found.readiness.ready) return
@@ -34,14 +40,35 @@ export async function status(context: CliContext, options: StatusOptions): Promi
   )
 }
 
-async function runningUrl({ environment }: CliContext, { data }: DataOption): Promise<string> {
+interface Target {
+  readonly url: string
+  /** For a server of this machine that speaks TLS: its certificate names it for others. */
+  readonly fetch: { readonly fetch?: Fetch }
+}
+
+async function target({ environment }: CliContext, { url, data }: StatusOptions): Promise<Target> {
+  if (url !== undefined) return { url, fetch: {} }
   const { defaultDataFolder, readAddress } = await server()
   const folder = data ?? defaultDataFolder(environment)
-  const url = readAddress(folder)?.url
-  if (url !== undefined) return url
+  const address = readAddress(folder)
+  if (address !== undefined) return { url: address.url, fetch: await localFetch(address.cert) }
   throw new CommandFailure('unreachable', `no server runs over ${folder}`, {
     hint: 'bridge server start runs one; --url asks a node elsewhere',
   })
+}
+
+/** @throws CommandFailure when the certificate file cannot be read. */
+export async function localFetch(cert: string | undefined): Promise<Target['fetch']> {
+  if (cert === undefined) return {}
+  const { httpFetch } = await import('../../http-fetch.ts')
+  try {
+    return { fetch: httpFetch({ pinned: await readFile(cert, 'utf8') }) }
+  } catch (cause) {
+    throw new CommandFailure('usage', `cannot read the server's certificate ${cert}`, {
+      hint: '--url asks it by the name that clients use',
+      cause,
+    })
+  }
 }
 
 const statusText = (baseUrl: string, { health, readiness }: NodeStatus): string =>

@@ -1,0 +1,84 @@
+/**
+ * The address of a client, for the throttle and the audit.
+ *
+ * `X-Forwarded-For` is believed from listed proxies only, and from the right: each proxy appends whom it heard, so the
+ * first address that is no proxy of ours is the last that nobody could make up.
+ *
+ * Where only proxies may speak plain HTTP to this server, everybody else is told so instead of being served.
+ */
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { Fault } from '../fault.ts'
+import type { Exposure } from '../listening/exposure.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    clientAddress: string
+  }
+}
+
+export type ClientAddress = (raw: IncomingMessage) => string
+
+/** @throws invalid_request, when called, for a connection that should have come through a proxy. */
+export function clientAddresses({
+  tls,
+  trustedProxies,
+}: Pick<Exposure, 'tls' | 'trustedProxies'>): ClientAddress {
+  const proxies = listOf(trustedProxies)
+  const loopback = listOf(['127.0.0.0/8', '::1'])
+  const isProxy = (address: string) => contains(proxies, address)
+  const onlyProxies = tls === undefined && trustedProxies.length > 0
+  return (raw) => {
+    const peer = raw.socket.remoteAddress ?? ''
+    if (!isProxy(peer)) {
+      if (onlyProxies && !contains(loopback, peer)) throw notThroughProxy()
+      return peer
+    }
+    return forwardedFor(raw, isProxy) ?? peer
+  }
+}
+
+/** The nearest address that is no proxy; undefined when a proxy names none that can be believed. */
+function forwardedFor(
+  { headers }: IncomingMessage,
+  isProxy: (address: string) => boolean,
+): string | undefined {
+  const header = headers['x-forwarded-for'] ?? ''
+  const hops = (Array.isArray(header) ? header.join(',') : header).split(',').map((hop) => hop.trim())
+  const client = hops.findLast((hop) => !isProxy(hop))
+  return client !== undefined && isIP(client) !== 0 ? client : undefined
+}
+
+function listOf(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/')
+    const family = familyOf(address)
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return list
+}
+
+/** An IPv4 address in the form of IPv6 counts as what it is. */
+const contains = (list: BlockList, address: string): boolean =>
+  isIP(address) !== 0 && list.check(address, familyOf(address))
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+
+function notThroughProxy(): Fault {
+  const problem = 'is plain HTTP from beyond this machine, which only the listed proxies may speak'
+  return new Fault('invalid_request', {
+    message: `connection: ${problem}; use the https address of the node.`,
+    details: { faults: [{ path: 'connection', problem }] },
+  })
+}
+
+/** Before anything else is looked at. */
+export function useClientAddress(app: FastifyInstance, address: ClientAddress): void {
+  app.decorateRequest('clientAddress', '')
+  app.addHook('onRequest', async (request) => {
+    request.clientAddress = address(request.raw)
+  })
+}

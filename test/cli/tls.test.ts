@@ -1,0 +1,78 @@
+/** A node with TLS as processes meet it: the program is given the authority by NODE_EXTRA_CA_CERTS, or refuses. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { certificateChain } from '../support/certificates.ts'
+import { type Ended, TestHome } from './program.ts'
+
+let home: TestHome
+
+beforeEach(async () => {
+  home = await TestHome.make()
+})
+afterEach(() => home.remove())
+
+const password = 'correct horse battery staple'
+
+test('an owner and an agent use it, a client without the authority refuses it, and SIGHUP renews it', async () => {
+  const chain = certificateChain()
+  const [cert, key, root] = ['cert.pem', 'key.pem', 'root.pem'].map((name) => join(home.folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const write = (served: { cert: string; key: string }) => {
+    writeFileSync(cert, served.cert)
+    writeFileSync(key, served.key, { mode: 0o600 })
+  }
+  write(chain.server({ name: 'first' }))
+  writeFileSync(root, chain.root.cert)
+  const environment = { BRIDGE_DATA: join(home.folder, 'data'), NODE_EXTRA_CA_CERTS: root }
+  const ok = async (args: readonly string[], stdin = ''): Promise<Ended> => {
+    const ended = await home.run(args, { environment, stdin })
+    if (ended.code !== 0) throw new Error(`bridge ${args.join(' ')} exited ${ended.code}: ${ended.stderr}`)
+    return ended
+  }
+
+  const { stdout: link } = await ok(['server', 'init', '--tls-cert', cert, '--tls-key', key])
+  expect(link).toMatch(/^https:/)
+  const started = home.start(['server', 'start', '--port', '0'], { environment })
+  const [, port] = /^ready at https:\/\/127\.0\.0\.1:(\d+)$/m.exec(await started.printed(/\n/)) ?? []
+  const url = `https://localhost:${port}`
+
+  // Pinned to its own file, so that it needs no authority, nor the name.
+  const local = { BRIDGE_DATA: environment.BRIDGE_DATA }
+  expect(await home.run(['server', 'status'], { environment: local })).toMatchObject({ code: 0 })
+
+  // Owner requests carry the origin of the address that the node knows itself by.
+  const at = ['--url', `https://127.0.0.1:${port}`]
+  await ok(['admin', 'setup', '--name', 'olu', ...at, '--password-stdin'], `${link.trim()}\n${password}\n`)
+  await ok(['admin', 'project', 'create', 'demo'])
+  await ok(['admin', 'agent', 'create', 'ada'])
+  const { stdout: prompt } = await ok(['admin', 'enrollment', 'create', 'ada'])
+  const [, code] = /<<'CODE'\n(\S+)\nCODE/.exec(prompt) ?? []
+  const enroll = ['enroll', '--url', url]
+  expect(await home.run(enroll, { stdin: `${code}\n` })).toMatchObject({
+    code: 9,
+    stderr: expect.stringMatching(/this machine does not trust .*\nhint: NODE_EXTRA_CA_CERTS names a file/),
+  })
+  await ok(enroll, `${code}\n`)
+  await ok(['send', 'owner', 'over TLS'])
+
+  const served = () =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect({ port: Number(port), host: '127.0.0.1', ca: chain.root.cert }, () => {
+        resolve(String(socket.getPeerCertificate().subject.CN))
+        socket.destroy()
+      })
+      socket.once('error', reject)
+    })
+  expect(await served()).toBe('first')
+  write(chain.server({ name: 'renewed' }))
+  started.child.kill('SIGHUP')
+  await started.said(/the certificate was read again/)
+  expect(await served()).toBe('renewed')
+  started.child.kill('SIGTERM')
+  expect(await started.ended).toMatchObject({ code: 0 })
+})

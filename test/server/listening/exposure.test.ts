@@ -1,0 +1,97 @@
+/** Beyond loopback only with TLS or behind listed proxies; each refusal says why and what to do. */
+import { describe, expect, test } from 'vitest'
+import { readConfig } from '../../../server/config.ts'
+import { ConfigError } from '../../../server/config-error.ts'
+import { createClientAddress } from './peers.ts'
+
+const data = '/nowhere'
+const tls = { tls_cert: '/c.pem', tls_key: '/k.pem' }
+const origin = { portal_origin: 'https://bridge.example' }
+
+describe('refused', () => {
+  const cases: [string, Record<string, string>, RegExp][] = [
+    [
+      'plain HTTP beyond loopback, with both ways out',
+      { host: '0.0.0.0' },
+      /in the clear; either give tls_cert and tls_key, or list the TLS proxies in front in trusted_proxy$/,
+    ],
+    ['the same on one address', { host: '192.0.2.1', ...origin }, /beyond loopback/],
+    ['the same on IPv6', { host: '::', ...origin }, /beyond loopback/],
+    ['a name', { host: 'bridge.example', ...tls }, /host must be an IP address.*portal_origin/],
+    ['a certificate without its key', { tls_cert: '/c.pem' }, /tls_cert needs tls_key beside it/],
+    ['a key without its certificate', { tls_key: '/k.pem' }, /tls_key needs tls_cert beside it/],
+    [
+      'TLS whose owners come by plain HTTP',
+      { ...tls, portal_origin: 'http://localhost:8484' },
+      /must be https/,
+    ],
+    ['TLS everywhere that clients cannot name', { host: '0.0.0.0', ...tls }, /portal_origin must be given/],
+    ['the same on IPv6', { host: '::0', ...tls }, /portal_origin must be given/],
+    [
+      'a proxy without the origin that it serves',
+      { host: '0.0.0.0', trusted_proxy: '10.0.0.1' },
+      /portal_origin must be the https origin at which the proxy/,
+    ],
+    ['a proxy by name', { trusted_proxy: 'proxy.example' }, /addresses or subnets.*"proxy\.example"/],
+    ['a subnet that is too narrow', { trusted_proxy: '10.0.0.0/33' }, /not "10\.0\.0\.0\/33"/],
+    ['a subnet of nothing', { trusted_proxy: '10.0.0.0/' }, /not "10\.0\.0\.0\/"/],
+    ['everybody as proxy', { trusted_proxy: '127.0.0.1, ::/0' }, /must not be everybody/],
+  ]
+  test.each(cases)('%s', (_name, flags, message) => {
+    expect(() => readConfig({ data, ...flags }, {})).toThrow(message)
+    expect(() => readConfig({ data, ...flags }, {})).toThrow(ConfigError)
+  })
+})
+
+describe('accepted', () => {
+  const cases: [string, Record<string, string>, object][] = [
+    ['loopback as it is', {}, { host: '127.0.0.1', tls: undefined, trustedProxies: [] }],
+    ['the whole of 127/8', { host: '127.0.0.2' }, { host: '127.0.0.2' }],
+    [
+      'TLS at every address, with the name of clients',
+      { host: '0.0.0.0', ...tls, ...origin },
+      { host: '0.0.0.0', tls: { cert: '/c.pem', key: '/k.pem' }, portalOrigin: 'https://bridge.example' },
+    ],
+    ['TLS at one address, which then is its origin', { host: '192.0.2.1', ...tls }, { portalOrigin: '' }],
+    [
+      'proxies, one and many',
+      { host: '::', trusted_proxy: '10.0.0.0/8, fd00::/8,192.0.2.7', ...origin },
+      { trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.7'] },
+    ],
+    ['a proxy of this machine', { trusted_proxy: '127.0.0.1', ...origin }, { host: '127.0.0.1' }],
+  ]
+  test.each(cases)('%s', (_name, flags, found) => {
+    expect(readConfig({ data, ...flags }, {})).toMatchObject(found)
+  })
+})
+
+describe('the address of a client', () => {
+  const behind = createClientAddress({ trustedProxies: ['10.0.0.0/8', '2001:db8::/32'] })
+
+  test.each([
+    ['is that of the connection', '192.0.2.1', undefined, '192.0.2.1'],
+    ['is not what a stranger says', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
+    ['is what a listed proxy says', '10.1.2.3', '203.0.113.9', '203.0.113.9'],
+    ['is what it says in the form of IPv6', '::ffff:10.1.2.3', '203.0.113.9', '203.0.113.9'],
+    ['is what a proxy over IPv6 says', '2001:db8::1', '203.0.113.9', '203.0.113.9'],
+    [
+      'is the last that no proxy of ours appended',
+      '10.0.0.1',
+      '1.1.1.1, 203.0.113.9, 10.9.9.9',
+      '203.0.113.9',
+    ],
+    ['is the proxy, where it names nobody', '10.0.0.1', undefined, '10.0.0.1'],
+    ['is the proxy, where it names no address', '10.0.0.1', '1.1.1.1, unknown', '10.0.0.1'],
+    ['is the proxy, where only proxies are named', '10.0.0.1', '10.0.0.2', '10.0.0.1'],
+  ])('%s', (_name, peer, forwarded, address) => {
+    expect(behind(peer, forwarded, { tls: true })).toBe(address)
+  })
+
+  test('is not asked for where nobody but a proxy may speak plain HTTP', () => {
+    expect(() => behind('192.0.2.1', undefined)).toThrow(
+      /only the listed proxies may speak; use the https address/,
+    )
+    expect(behind('127.0.0.1', '203.0.113.9')).toBe('127.0.0.1')
+    expect(behind('10.0.0.1', '203.0.113.9')).toBe('203.0.113.9')
+  })
+})

@@ -1,0 +1,209 @@
+/**
+ * A node that speaks TLS with a chain of root, intermediate and its own certificate: the whole of what agents and owners
+ * do, what clients refuse, and a renewal.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect, getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { LocalError } from '../../../sdk/index.ts'
+import { nodeStatus } from '../../../sdk/index.ts'
+import { ConfigError } from '../../../server/config-error.ts'
+import { readCertificate } from '../../../server/listening/certificate.ts'
+import { Desk } from '../../cli/desk.ts'
+import { bridgeOf, Ear } from '../../sdk/delivery/listening.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { certificateChain, issue } from '../../support/certificates.ts'
+import { exchange } from '../../support/http.ts'
+import { ownerName, ownerPassword } from '../../support/owner.ts'
+
+const chain = certificateChain()
+const folder = mkdtempSync(join(tmpdir(), 'bridge-tls-'))
+const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
+const write = ({ cert, key }: { cert: string; key: string }) => {
+  writeFileSync(files.cert, cert)
+  writeFileSync(files.key, key, { mode: 0o600 })
+}
+const usual = chain.server()
+const usualAuthorities = getCACertificates('default')
+let bridge: TestBridge
+let url: string
+
+beforeAll(async () => {
+  write(usual)
+  setDefaultCACertificates([...usualAuthorities, chain.root.cert])
+  bridge = await startBridge({ settings: { tls_cert: files.cert, tls_key: files.key } })
+  url = `https://localhost:${bridge.server.port}`
+})
+afterAll(async () => {
+  await bridge.close()
+  setDefaultCACertificates(usualAuthorities)
+  rmSync(folder, { recursive: true })
+})
+
+test('agents talk over it by every transport', async () => {
+  expect(bridge.url).toBe(`https://127.0.0.1:${bridge.server.port}`)
+  for (const transport of ['socket', 'sse', 'long-poll'] as const) {
+    const client = bridgeOf(bridge.ben, { transports: [transport] })
+    const ear = new Ear(client)
+    await bridge.owner.message(bridge.project.id, bridge.ben.id, `over ${transport}`)
+    await ear.heard(`over ${transport}`)
+    expect(ear.transports).toEqual([transport])
+    await ear.messages.at(-1)?.acknowledge()
+    await ear.stop()
+    await client.close()
+  }
+})
+
+test('its origin is https, and the cookie is for that host alone and Secure', async () => {
+  const { portal_origin } = (await exchange(bridge.url, { method: 'GET', target: '/api/health' })).json as {
+    portal_origin: string
+  }
+  expect(portal_origin).toBe(bridge.url)
+  const signIn = (origin: string) =>
+    exchange(bridge.url, {
+      method: 'POST',
+      target: '/api/admin/session',
+      headers: [
+        ['Origin', origin],
+        ['Content-Type', 'application/json'],
+      ],
+      body: JSON.stringify({ name: ownerName, password: ownerPassword }),
+    })
+  expect((await signIn(bridge.url)).headers['set-cookie']).toEqual([
+    expect.stringMatching(/^__Host-bridge_owner=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict$/),
+  ])
+  expect((await signIn(bridge.url.replace('https', 'http'))).status).toBe(403)
+})
+
+test('what speaks plain HTTP to it is closed, and the node goes on', async () => {
+  const plain = bridge.url.replace('https', 'http')
+  await expect(exchange(plain, { method: 'GET', target: '/api/health' })).rejects.toThrow()
+  expect((await nodeStatus({ baseUrl: url })).readiness.ready).toBe(true)
+})
+
+describe('a client refuses', () => {
+  const past = { from: new Date('2020-01-01'), until: new Date('2020-02-01') }
+  const alone = issue({ name: 'alone', hosts: ['localhost', '127.0.0.1'] })
+  const stranger = certificateChain('other').server()
+  const leafOnly = chain.server()
+  const cases: [string, { cert: string; key: string }, RegExp, RegExp][] = [
+    ['an expired one', chain.server(past), /has expired \(CERT_HAS_EXPIRED\)/, /clock right\?/],
+    [
+      'one that is not valid yet',
+      chain.server({ from: new Date('2096-01-01'), until: new Date('2097-01-01') }),
+      /not valid yet/,
+      /clock right\?/,
+    ],
+    [
+      'one of another name',
+      chain.server({ hosts: ['elsewhere.test'] }),
+      /is for another name than that of the address/,
+      /use the name/,
+    ],
+    ['one that signed itself', alone, /signed by itself/, /NODE_EXTRA_CA_CERTS names/],
+    [
+      'one whose authority only has the name',
+      certificateChain().server(),
+      /not signed by the authority that it names/,
+      /NODE_EXTRA_CA_CERTS names/,
+    ],
+    ['one of an unknown authority', stranger, /this machine does not trust/, /NODE_EXTRA_CA_CERTS names/],
+    [
+      'one without its intermediate',
+      {
+        ...leafOnly,
+        cert: leafOnly.cert.split(/(?<=END CERTIFICATE-----\n)/)[0] ?? '',
+      },
+      /came without its intermediate/,
+      /NODE_EXTRA_CA_CERTS names/,
+    ],
+  ]
+  let desk: Desk
+  beforeAll(async () => {
+    desk = await Desk.make()
+  })
+  afterAll(async () => {
+    await desk.remove()
+    write(usual)
+    bridge.server.reloadCertificate()
+  })
+
+  test.each(cases)('%s, and says so', async (_name, certificate, message, hint) => {
+    write(certificate)
+    bridge.server.reloadCertificate()
+    const failed = await nodeStatus({ baseUrl: url }).then(
+      () => undefined,
+      (error: LocalError) => error,
+    )
+    expect(failed).toMatchObject({ code: 'certificate_refused', message: expect.stringMatching(message) })
+    const { code, stderr } = await desk.run(['server', 'status', '--url', url])
+    expect([code, stderr]).toEqual([9, expect.stringMatching(message)])
+    expect(stderr).toMatch(new RegExp(`\nhint: .*${hint.source}`))
+  })
+})
+
+describe('a renewal', () => {
+  const served = () =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port: bridge.server.port, servername: 'localhost' }, () => {
+        resolve(socket.getPeerCertificate().serialNumber)
+        socket.destroy()
+      })
+      socket.once('error', reject)
+    })
+
+  test('is served to who connects after it, and what cannot be used changes nothing', async () => {
+    const before = await served()
+    write(chain.server())
+    expect(await served()).toBe(before)
+    bridge.server.reloadCertificate()
+    const renewed = await served()
+    expect(renewed).not.toBe(before)
+
+    writeFileSync(files.key, chain.server().key)
+    bridge.server.reloadCertificate()
+    rmSync(files.cert)
+    bridge.server.reloadCertificate()
+    expect(await served()).toBe(renewed)
+    write(usual)
+    bridge.server.reloadCertificate()
+    expect(await served()).toBe(before)
+  })
+})
+
+describe('certificate and key that cannot be used stop the start', () => {
+  const other = chain.server()
+  const cases: [string, () => void, RegExp][] = [
+    [
+      'where there is no certificate',
+      () => rmSync(files.cert),
+      /^tls_cert \S+cert\.pem cannot be read \(ENOENT\)$/,
+    ],
+    ['where there is no key', () => rmSync(files.key), /^tls_key \S+key\.pem cannot be read \(ENOENT\)$/],
+    [
+      'where the certificate is none',
+      () => writeFileSync(files.cert, 'hello'),
+      /does not begin with a certificate/,
+    ],
+    [
+      'where the key is none',
+      () => writeFileSync(files.key, 'hello'),
+      /is not an unencrypted private key in PEM/,
+    ],
+    [
+      'where the key is of another certificate',
+      () => writeFileSync(files.key, other.key),
+      /^tls_key \S+key\.pem is not the key of the first certificate in tls_cert \S+cert\.pem$/,
+    ],
+  ]
+  test.each(cases)('%s', (_name, spoil, message) => {
+    write(usual)
+    expect(readCertificate(files).leaf.subject).toBe('CN=test server')
+    spoil()
+    expect(() => readCertificate(files)).toThrow(message)
+    expect(() => readCertificate(files)).toThrow(ConfigError)
+    write(usual)
+  })
+})
