@@ -58,7 +58,16 @@ export function openStore(options: StoreOptions): Store {
     const nonces = openNonces({ database, clock, monotonicMs })
     const ids = createIds(greatestId(database), random)
     const { onFatal, onEffectError, onCommit = () => {} } = options
-    const writer = createWriter({ database, clock, ids, nonces, onFatal, onEffectError, onCommit })
+    const writer = createWriter({
+      database,
+      clock,
+      monotonicMs,
+      ids,
+      nonces,
+      onFatal,
+      onEffectError,
+      onCommit,
+    })
     const reader = createReader({ path })
     return {
       serverId,

@@ -1,8 +1,10 @@
 /**
  * The one writer: the only way to change anything.
  *
- * - Requests that wait together share one BEGIN IMMEDIATE … COMMIT. Those of one turn of the event loop are gathered;
- *   a group is capped, since its units run on microtasks alone and nothing else runs meanwhile.
+ * - Requests that wait together share one BEGIN IMMEDIATE … COMMIT. Those of a few turns of the event loop are gathered,
+ *   as long as each turn brings more and no longer than the last group took: a turn accepts one connection, so that
+ *   on a slow disk a commit at every turn would let in no more new clients than it makes commits. A group is capped,
+ *   since its units run on microtasks alone and nothing else runs meanwhile.
  * - Per request: first the nonce, outside any savepoint; then a savepoint around the unit. A unit that throws is rolled
  *   back to it and hurts no neighbour; its nonce stays spent.
  * - Nobody hears anything, success or refusal, before the COMMIT that holds its nonce and effect. Effects run after it.
@@ -28,6 +30,8 @@ export interface WriteOptions {
 
 /** The database is the writer's alone from now on; `close` closes it. */
 export interface WriterOptions extends GroupOptions {
+  /** For durations: never steps. */
+  readonly monotonicMs: () => number
   /** Most requests that one commit holds. */
   readonly maxGroup?: number
   /** The store is in doubt: turn readiness false and end the process. Called once. */
@@ -70,6 +74,10 @@ export interface Writer {
 }
 
 const defaultMaxGroup = 128
+/** After so many turns that brought nothing the group begins. */
+const quietTurns = 3
+/** However slow the disk is, nobody waits longer for a group to begin. */
+const gatherAtMostMs = 5
 
 interface Waiting extends Request {
   readonly resolve: (value: never) => void
@@ -95,6 +103,7 @@ class WriteQueue {
   #state: 'open' | 'full' | 'broken' = 'open'
   #closed: Promise<void> | undefined
   #scheduled = false
+  #lastGroupMs = 0
   #whenIdle = () => {}
 
   constructor(options: WriterOptions) {
@@ -150,21 +159,42 @@ class WriteQueue {
     }
   }
 
-  /** From a microtask, since `withinTurn` needs one, and once per turn of the event loop. */
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    setImmediate(() => queueMicrotask(() => void this.#runNext()))
+    this.#gather()
+  }
+
+  #gather(): void {
+    const beganMs = this.#options.monotonicMs()
+    const longestMs = Math.min(this.#lastGroupMs, gatherAtMostMs)
+    let seen = 0
+    let quiet = 0
+    const turn = () => {
+      quiet = this.#waiting.length > seen ? 0 : quiet + 1
+      seen = this.#waiting.length
+      const isOver = quiet === quietTurns || seen >= this.#maxGroup
+      if (!isOver && this.#options.monotonicMs() - beganMs < longestMs) setImmediate(turn)
+      // From a microtask, since `withinTurn` needs one.
+      else queueMicrotask(() => void this.#runNext())
+    }
+    setImmediate(turn)
+  }
+
+  get #maxGroup(): number {
+    return this.#options.maxGroup ?? defaultMaxGroup
   }
 
   async #runNext(): Promise<void> {
-    const group = this.#waiting.splice(0, this.#options.maxGroup ?? defaultMaxGroup)
+    const beganMs = this.#options.monotonicMs()
+    const group = this.#waiting.splice(0, this.#maxGroup)
     try {
       const outcomes = await this.#groups.run(group)
       this.#answer(group, outcomes)
     } catch (error) {
       this.#failAll(group, error)
     }
+    this.#lastGroupMs = this.#options.monotonicMs() - beganMs
     this.#scheduled = false
     if (this.#waiting.length > 0) this.#schedule()
     else this.#whenIdle()

@@ -25,6 +25,8 @@ export function temporaryFolder(): string {
 export interface StoreOptions {
   readonly path?: string
   readonly maxGroup?: number
+  /** The writer's, by which it gathers a group. */
+  readonly monotonicMs?: () => number
   readonly noncesPerCredential?: number
   /** Runs on the migrated database before the writer has it. */
   readonly before?: (database: Database.Database) => void
@@ -48,6 +50,7 @@ export function openStore(options: StoreOptions = {}) {
   const writer = createWriter({
     database,
     clock,
+    monotonicMs: options.monotonicMs ?? (() => performance.now()),
     nonces,
     ids: createIds(greatestId(database), randomBytes),
     onFatal: (error) => fatal.push(error),

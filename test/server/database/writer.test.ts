@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Fault } from '../../../server/fault.ts'
 import { add, openStore, outcomes } from './store.ts'
@@ -23,6 +24,27 @@ test('requests that wait together share one commit', async () => {
   expect(names()).toEqual(people)
   expect(commitsIn(readFileSync(`${path}-wal`)) - before).toBe(1)
   expect(writer.stats()).toEqual({ groups: 1, requests: 40, largestGroup: 40, failedGroups: 0 })
+})
+
+test('a group takes in what the next turns bring, for no longer than the last group took', async () => {
+  let nowMs = 0
+  const { writer } = openStore({ monotonicMs: () => nowMs })
+  const groupsOf = async (turns: number) => {
+    const before = writer.stats().groups
+    const writes = [writer.write(async () => undefined)]
+    for (let turn = 0; turn < turns; turn += 1) {
+      await immediate()
+      writes.push(writer.write(async () => undefined))
+    }
+    await Promise.all(writes)
+    return writer.stats().groups - before
+  }
+  // The last group took no time, so nobody waits for another.
+  expect(await groupsOf(3)).toBeGreaterThan(1)
+  await writer.write(async () => {
+    nowMs += 4
+  })
+  expect(await groupsOf(3)).toBe(1)
 })
 
 test('a group is capped, and other work comes between two groups', async () => {

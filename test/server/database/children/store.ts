@@ -18,6 +18,7 @@ export function openStore(path: string, pragma?: string) {
   return createWriter({
     database,
     clock,
+    monotonicMs: () => performance.now(),
     nonces: openNonces({ database, clock, monotonicMs: () => performance.now() }),
     ids: createIds(greatestId(database), randomBytes),
     onFatal: (error) => say(`fatal ${(error as { code?: string }).code}`),
