@@ -123,7 +123,8 @@ test('a request that arrives while the server stops is told to come again, and c
   await ada.call({ target: '/api/health' })
 
   const stopped = server.stop()
-  await expect(ada.call({ target: '/api/health' })).rejects.toThrow('ECONNREFUSED')
+  // Reset where the system had taken the connection in and the server had not.
+  await expect(ada.call({ target: '/api/health' })).rejects.toThrow(/ECONNREFUSED|ECONNRESET/)
   socket.write(`Content-Length: ${Buffer.byteLength(bytes)}\r\n\r\n${bytes}`)
   const [answer] = (await once(socket, 'data')) as [Buffer]
   expect(answer.toString()).toMatch(/^HTTP\/1\.1 503 /)
