@@ -151,7 +151,7 @@ test("another project's traffic neither wakes nor delays a wait", async () => {
   const took = performance.now() - began
   expect(reply.json).toEqual({ messages: [], has_more: false, waiting: 0 })
   expect(took).toBeGreaterThan(2990)
-  expect(took).toBeLessThan(4500)
+  expect(took).toBeLessThan(8000)
 })
 
 test('receipts reach the sender on its stream, and only the sender', async () => {
