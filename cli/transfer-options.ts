@@ -23,3 +23,27 @@ export interface TransferReasonOption {
 export function tellTransfer({ output }: CliContext, transfer: Transfer, what: string): void {
   output.result(transfer, `${what} ${transfer.id}: ${transfer.state}`)
 }
+
+/** What has come to its end by itself: the same command would end there again. */
+const over: ReadonlySet<string> = new Set([
+  'integrity',
+  'destination_exists',
+  'transfer_expired',
+  'state_conflict',
+  'offer_expired',
+  'not_found',
+  'not_permitted',
+  'not_sendable',
+])
+
+/** After a failure in which what came across is kept. */
+export function tellHowToGoOn({ output, settings }: CliContext, error: unknown, words: string): void {
+  const code = (error as { readonly code?: unknown } | null)?.code
+  if (typeof code === 'string' && over.has(code)) return
+  const named = settings.profile === 'default' ? '' : ` --profile ${plain(settings.profile)}`
+  output.note(`to go on: ${words}${named}`)
+}
+
+/** One word for a shell. */
+export const plain = (word: string): string =>
+  /^[A-Za-z0-9_./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

@@ -45,6 +45,7 @@ export { type ErrorCode, errors } from './contract/errors.ts'
 export type { Receipt } from './contract/events.ts'
 export { type HelperErrorCode, helperErrors } from './contract/helper/errors.ts'
 export {
+  isFilename,
   type Manifest,
   type ManifestPart,
   manifestText,

@@ -7,7 +7,7 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { unpackProgram } from './packed.ts'
@@ -89,6 +89,9 @@ async function story(program: string): Promise<void> {
   chapter('A task: given, claimed, done, proven')
   await taskStory(ada, ben)
 
+  chapter('One hands the other a file; its receipt says that every byte is there')
+  await handOver(ada, ben)
+
   chapter('The node stops cleanly')
   server.kill('SIGTERM')
   const [code] = (await once(server, 'exit')) as [number]
@@ -120,6 +123,20 @@ async function taskStory(ada: Person, ben: Person): Promise<void> {
   )
   if (steps.length > 0) throw new Error(`the timeline tells of no ${steps.join(', ')}: ${shown}`)
   if (!shown.includes('evidence: command')) throw new Error(`the task has no evidence: ${shown}`)
+}
+
+/** The file's own bytes and the receipt decide whether the story holds. */
+async function handOver(from: Person, to: Person): Promise<void> {
+  const report = join(folder, 'report.txt')
+  const inbox = join(folder, 'inbox')
+  writeFileSync(report, 'About ninety lines, counted one by one.\n'.repeat(2000))
+  mkdirSync(inbox)
+  const uploaded = await from.types(['transfer', 'send', report, '--to', to.name, '--profile', from.name])
+  const id = /^uploaded (\S+):/m.exec(uploaded)?.[1] ?? ''
+  await to.types(['transfer', 'receive', id, '--output', inbox, '--profile', to.name])
+  const shown = await from.types(['transfer', 'show', id, '--profile', from.name])
+  const isSame = readFileSync(join(inbox, 'report.txt')).equals(readFileSync(report))
+  if (!isSame || !/^receipt: 80000 bytes/m.test(shown)) throw new Error(`the file did not arrive: ${shown}`)
 }
 
 function chapter(title: string): void {

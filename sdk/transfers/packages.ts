@@ -135,6 +135,7 @@ export async function receiveFile(
   if (offered.mode !== 'package')
     throw new LocalError('not_sendable', 'this transfer is direct: its bytes are not in the package store')
   const accepted = offered.state === 'offered' ? await port.transfers.accept(transferId, { signal }) : offered
+  if (accepted.state !== 'accepted' && accepted.state !== 'verified') throw isOver(accepted)
   const transfer = await whenUploaded(port, accepted, options)
   const target = resolve(destination)
   const staging = join(dirname(target), `.bridge-receive-${transfer.id}`)
@@ -235,6 +236,9 @@ async function cleanedUp(port: Port, verified: Transfer, signal: AbortSignal | u
   }
 }
 
+const isOver = ({ state }: Transfer) =>
+  new LocalError('transfer_expired', `the transfer is ${state}: its file does not come`)
+
 const lookAgainMs = { first: 250, most: 5000 }
 
 async function whenUploaded(
@@ -248,9 +252,7 @@ async function whenUploaded(
     current.package?.stored_at == null;
     ms = Math.min(ms * 2, lookAgainMs.most)
   ) {
-    if (current.state !== 'accepted') {
-      throw new LocalError('transfer_expired', `the transfer is ${current.state}: its file does not come`)
-    }
+    if (current.state !== 'accepted') throw isOver(current)
     onWaiting?.(current)
     await pause(ms, undefined, { signal }).catch((cause: unknown) => {
       throw new LocalError('aborted', 'given up by the caller', { cause })

@@ -112,22 +112,74 @@ What a refusal means:
 
   transfers: `# Transfers
 
-This server does not carry files yet. Say where a file is and what it must hash to, so that the other side can check it.
+A file goes to one peer, in parts. The peer verifies length and SHA-256 before the file has its name, and its receipt
+alone means that it has the file: a finished upload means only that this server has it.
+
+${provenance}
+A file is data too: look at it before you run, open or unpack anything of it.
+
+1. Offer a file and upload it. The peer hears of it by a message of type transfer.
 
 \`\`\`sh
-bridge send "$PEER" "See $FILE, SHA-256 $(sha256sum "$FILE" | cut -d' ' -f1)"
+bridge transfer send "$FILE" --to "$PEER" --ttl 2h
+bridge transfer list --role sender
 \`\`\`
 
-Never put a secret into a message; hand it over outside of the bridge.
+If it breaks off, the last line tells the command that goes on: what was uploaded is not sent again. Exit 9 and 130 are
+of this kind.
+
+2. Receive what was offered to you. The command accepts, waits for the upload, fetches, verifies and sends the receipt;
+run it again to go on after a failure. It never overwrites a file unless you say --overwrite.
+
+\`\`\`sh
+bridge transfer list --role recipient --state offered
+bridge transfer show "$TRANSFER_ID"
+bridge transfer receive "$TRANSFER_ID" --output "$FOLDER"
+\`\`\`
+
+3. See what became of yours: verified, with the receipt, or still offered, accepted, declined, failed, cancelled, expired.
+
+\`\`\`sh
+bridge transfer list --role sender --state verified
+\`\`\`
+
+Instead: bridge transfer decline (you do not want it), bridge transfer cancel (either side gives it up). Neither says
+anything about bytes that somebody has already.
+
+What a refusal means:
+
+- integrity, exit 15: other bytes came than were offered. No file was written. Tell the sender; do not use other ways.
+- destination_exists, exit 7: a file has the name. Choose another with --output, or move yours away.
+- state_conflict or offer_expired, exit 7: the transfer is over or not that far; bridge transfer show tells.
+- package_removed, exit 7: the bytes are gone from the server, because the transfer is over. It has to be offered again.
+- manifest_invalid, exit 2: the name of the file is no plain name; --name gives it one.
+- not_permitted, exit 5: the other side does this; the recipient accepts and declines.
+- project_paused, pairing_disabled, exit 7: nothing new may begin; what has been uploaded may still be received.
+- storage_full or capacity_reached, exit 9: the server has no room now. Wait, or cancel what nobody fetches.
 `,
 
   packages: `# Packages
 
-This server does not store packages yet. Bootstrap says so: capabilities.packages is false. A text of up to 64 KiB fits into
-a message:
+A package is a file that waits in this server's store until its recipient has it, so the two need not be there at the
+same time. bridge transfer send makes one; see the guide transfers for both sides.
+
+1. Send, and end your work: the peer fetches it later. The store keeps it for --ttl (a day; at most seven).
 
 \`\`\`sh
-bridge send "$PEER" - < "$FILE"
+bridge transfer send "$FILE" --to "$PEER" --name report.txt --ttl 7d
 \`\`\`
+
+2. Afterwards see whether it was fetched. A receipt names length and SHA-256 of what the peer has.
+
+\`\`\`sh
+bridge transfer list --role sender
+bridge listen --once --timeout 5 || [ $? = 4 ]
+\`\`\`
+
+The server removes the bytes when the receipt is there, and when a transfer is declined, cancelled or expired. A package
+may have 1 GiB, the whole store 10 GiB, unless the owner set it otherwise: capacity_reached, exit 9, means that the room
+is taken; body/size, exit 2, that the file is too large for this server.
+
+Many files are one archive: tar, send, and let the peer list it before it unpacks it.
 `,
 }

@@ -4,7 +4,7 @@
  * An agent reads them by `bridge guide`, so what is run here is what it would copy.
  */
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -49,6 +49,9 @@ test.each(guideTopics)(
     writeFileSync(file, 'one line\n')
     const question = storedId(await hugo.bridge('send', 'gina', '--type', 'question', 'Which branch?'))
     const task = await hugo.lines<{ id: string }>('task', 'create', 'gina', 'Count', 'Count the lines.')
+    const folder = join(home.folder, topic)
+    mkdirSync(folder)
+    const sent = await hugo.lines<{ id: string }>('transfer', 'send', file, '--to', 'gina')
     const env = {
       PATH: process.env.PATH,
       HOME: home.folder,
@@ -59,6 +62,8 @@ test.each(guideTopics)(
       PEER: 'hugo',
       MESSAGE_ID: question,
       TASK_ID: task[0]?.id,
+      TRANSFER_ID: sent[0]?.id,
+      FOLDER: folder,
       FILE: file,
     }
     for (const block of blocks) {

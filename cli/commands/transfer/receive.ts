@@ -3,7 +3,8 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer } from '../../transfer-options.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { exampleTransfer, plain, tellHowToGoOn } from '../../transfer-options.ts'
 import { transferProgress } from '../../transfer-progress.ts'
 
 export interface TransferReceiveOptions {
@@ -28,7 +29,7 @@ export async function transferReceive(
   const { output, signal } = context
   const { transfers } = await context.bridge()
   const { filename } = await transfers.get(transferId, { signal })
-  const destination = isFolder(to) ? join(to, filename) : to
+  const destination = await destinationOf(to, filename)
   const progress = transferProgress(context, 'received')
   let told = false
   const onWaiting = () => {
@@ -49,8 +50,20 @@ export async function transferReceive(
     )
   } catch (error) {
     progress.done()
+    const where = `${to === '.' ? '' : ` --output ${plain(to)}`}${overwrite ? ' --overwrite' : ''}`
+    tellHowToGoOn(context, error, `bridge transfer receive ${transferId}${where}`)
     throw error
   }
+}
+
+/** The name of the other side counts in a folder only, and only as a name. @throws CommandFailure for what is none */
+export async function destinationOf(to: string, filename: string): Promise<string> {
+  if (!isFolder(to)) return to
+  const { isFilename } = await import('../../../sdk/index.ts')
+  if (isFilename(filename)) return join(to, filename)
+  throw new CommandFailure('integrity', 'the name that was offered is no plain file name', {
+    hint: 'choose one yourself: --output FILE',
+  })
 }
 
 function isFolder(path: string): boolean {

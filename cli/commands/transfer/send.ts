@@ -3,6 +3,7 @@ import type { Transfer } from '../../../sdk/index.ts'
 import { type Command, command, id, invalid, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
+import { plain, tellHowToGoOn } from '../../transfer-options.ts'
 import { transferProgress } from '../../transfer-progress.ts'
 
 export interface TransferSendOptions {
@@ -53,7 +54,8 @@ export async function transferSend(
     )
   } catch (error) {
     progress.done()
-    if (offered !== undefined) output.note(`to go on: bridge transfer send ${file} --resume ${offered}`)
+    if (offered !== undefined)
+      tellHowToGoOn(context, error, `bridge transfer send ${plain(file)} --resume ${offered}`)
     throw error
   }
 }

@@ -1,0 +1,246 @@
+/**
+ * `bridge transfer` against a real node: two profiles of one machine. What ends by itself runs in this process; what is
+ * interrupted by a signal, or draws on a terminal, is a process of its own. Contract §9, §12.
+ */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { destinationOf } from '../../cli/commands/transfer/receive.ts'
+import { plain } from '../../cli/transfer-options.ts'
+import type { Transfer, TransferSummary } from '../../sdk/index.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { act, fileOf, offerBody, told } from '../support/files.ts'
+import { Desk } from './desk.ts'
+import { type Enrolled, enrolled } from './people.ts'
+import { TestHome } from './program.ts'
+import { inTerminal } from './terminal.ts'
+
+let bridge: TestBridge
+let desk: Desk
+let home: TestHome
+let folder: string
+let ines: Enrolled
+let jon: Enrolled
+const bytes = fileOf(70_000)
+const sent = (file = 'report.pdf') => join(folder, file)
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+  home = TestHome.at(desk.folder)
+  folder = await mkdtemp(join(tmpdir(), 'bridge-transfer-'))
+  ines = await enrolled(bridge, desk, 'ines')
+  jon = await enrolled(bridge, desk, 'jon')
+  await jon.bridge('peers')
+  await writeFile(sent(), bytes)
+}, 60_000)
+
+afterAll(async () => {
+  await home.remove()
+  await rm(folder, { recursive: true, force: true })
+  await bridge.close()
+})
+
+let boxes = 0
+async function box(): Promise<string> {
+  boxes += 1
+  const path = join(folder, `box-${boxes}`)
+  await mkdir(path)
+  return path
+}
+
+async function upload(file = sent(), ...more: string[]): Promise<Transfer> {
+  const [transfer] = await ines.lines<Transfer>('transfer', 'send', file, '--to', 'jon', ...more)
+  if (transfer === undefined) throw new Error('nothing was sent')
+  return transfer
+}
+
+const show = async (by: Enrolled, id: string): Promise<Transfer> =>
+  (await by.lines<Transfer>('transfer', 'show', id))[0] as Transfer
+
+/** Names in a folder that somebody would take for a file. */
+const visible = async (path: string) => (await readdir(path)).filter((name) => !name.startsWith('.'))
+
+test('a file is sent, listed, received byte for byte, and both sides see its receipt', async () => {
+  const said = await ines.bridge('transfer', 'send', sent(), '--to', 'jon')
+  expect(said).toMatchObject({ code: 0, stderr: expect.stringMatching(/^offered as \S+\n$/) })
+  const id = /^uploaded (\S+): offered; /.exec(said.stdout)?.[1] ?? ''
+  const listed = await jon.bridge('transfer', 'list', '--role', 'recipient', '--state', 'offered')
+  expect(listed.stdout).toMatch(new RegExp(`${id} +offered, uploaded, .* ines +jon +68 KiB .*report.pdf`))
+  const heard = await jon.bridge('listen', '--once', '--timeout', '20')
+  expect(heard.stdout).toContain(`tells of transfer ${id}`)
+
+  const into = await box()
+  const received = await jon.bridge('transfer', 'receive', id, '--output', `${into}/`)
+  expect(received).toMatchObject({ code: 0, stderr: '' })
+  expect(received.stdout).toMatch(/^received .*report\.pdf: 70000 bytes, sha256 [0-9a-f]{64}, verified\n$/)
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+  expect(await readdir(into)).toEqual(['report.pdf'])
+
+  expect((await ines.bridge('transfer', 'cleanup', id)).stdout).toBe(`reported for ${id}: verified\n`)
+  const { stdout } = await ines.bridge('transfer', 'show', id)
+  expect(stdout).toMatch(/^state: verified$/m)
+  expect(stdout).toMatch(/^receipt: 70000 bytes, sha256 [0-9a-f]{64}, /m)
+  expect(stdout).toMatch(/^cleaned up: sender (?!no).*, recipient (?!no)/m)
+})
+
+test('with --json there is the transfer on standard output, and progress a line each on the other', async () => {
+  const { code, stdout, stderr } = await ines.bridge('transfer', 'send', sent(), '--to', 'jon', '--json')
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({ filename: 'report.pdf', size: 70_000, state: 'offered' })
+  const lines = stderr.split('\n').filter((line) => line.startsWith('{'))
+  expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ progress: { bytes: 70_000, total: 70_000 } })
+})
+
+test('progress is drawn on a terminal, and only there', async () => {
+  const { stderr } = await ines.bridge('transfer', 'send', sent(), '--to', 'jon')
+  expect(stderr).not.toContain('part 1 of 1')
+  const line = `bridge transfer send ${sent()} --to jon --profile ines; echo left $?`
+  const terminal = inTerminal(line, desk.home)
+  expect(await terminal.ended).toBe(0)
+  expect(terminal.sent()).toMatch(/\ruploaded 68 KiB of 68 KiB, part 1 of 1, .*\/s/)
+  expect(terminal.sent()).toContain('left 0')
+}, 30_000)
+
+test('a file that has the name stays; --overwrite replaces it', async () => {
+  const { id } = await upload()
+  const into = await box()
+  await writeFile(join(into, 'report.pdf'), 'mine')
+  const refused = await jon.bridge('transfer', 'receive', id, '--output', into)
+  expect(refused).toMatchObject({ code: 7, stdout: '', stderr: expect.stringContaining('exists') })
+  expect(await readFile(join(into, 'report.pdf'), 'utf8')).toBe('mine')
+  expect((await jon.bridge('transfer', 'receive', id, '--output', into, '--overwrite')).code).toBe(0)
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+})
+
+test('wrong bytes end in exit 15 and in no file; the transfer is not verified', async () => {
+  const { id } = await upload()
+  await writeFile(join(bridge.data, 'packages', id, 'package'), fileOf(70_000, 99))
+  const into = await box()
+  const refused = await jon.bridge('transfer', 'receive', id, '--output', into)
+  expect(refused).toMatchObject({ code: 15, stdout: '' })
+  expect(await visible(into)).toEqual([])
+  expect(await show(ines, id)).toMatchObject({ state: 'accepted', receipt: null })
+})
+
+test('what is interrupted while it uploads goes on by the command that it printed', async () => {
+  const interruption = new AbortController()
+  const onError = (text: string) => {
+    if (text.includes('offered as ')) interruption.abort()
+  }
+  const name = "it's.pdf"
+  await writeFile(sent(name), bytes)
+  const words = ['transfer', 'send', sent(name), '--name', 'its.pdf', '--to', 'jon', '--profile', 'ines']
+  const broken = await desk.run(words, { interruption, onError })
+  expect([broken.code, broken.stdout]).toEqual([130, ''])
+  const id = /--resume (\S+)/.exec(broken.stderr)?.[1] ?? ''
+  expect(broken.stderr).toContain(`to go on: bridge transfer send ${plain(sent(name))} --resume ${id}`)
+  expect((await show(ines, id)).package?.stored_at).toBeNull()
+
+  const other = await ines.bridge('transfer', 'send', sent('none.pdf'), '--resume', id)
+  expect(other).toMatchObject({ code: 1, stdout: '' })
+  expect((await ines.bridge('transfer', 'send', sent(name), '--resume', id)).code).toBe(0)
+  expect((await show(ines, id)).package?.stored_at).not.toBeNull()
+})
+
+test('control-C ends a receive with the command that goes on, which then has the file', async () => {
+  const transfer = await offeredOnly()
+  const into = await box()
+  const waiting = home.start(['transfer', 'receive', transfer.id, '--output', `${into}/`, '--profile', 'jon'])
+  await waiting.said(/waiting for the sender/)
+  waiting.child.kill('SIGINT')
+  const { code, stderr } = await waiting.ended
+  expect(code).toBe(130)
+  expect(stderr).toContain(`to go on: bridge transfer receive ${transfer.id} --output ${into}/`)
+  await ines.lines('transfer', 'send', sent(), '--resume', transfer.id)
+  expect((await jon.bridge('transfer', 'receive', transfer.id, '--output', `${into}/`)).code).toBe(0)
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+}, 30_000)
+
+/** An offer whose upload was interrupted before its first byte. */
+async function offeredOnly(): Promise<TransferSummary> {
+  const interruption = new AbortController()
+  const onError = (text: string) => {
+    if (text.includes('offered as ')) interruption.abort()
+  }
+  const words = ['transfer', 'send', sent(), '--to', 'jon', '--profile', 'ines']
+  const { stderr } = await desk.run(words, { interruption, onError })
+  return show(ines, /--resume (\S+)/.exec(stderr)?.[1] ?? '')
+}
+
+test('another file than the one that was offered is not uploaded in its place', async () => {
+  const { id } = await offeredOnly()
+  await writeFile(sent('changed.pdf'), fileOf(70_000, 5))
+  const refused = await ines.bridge('transfer', 'send', sent('changed.pdf'), '--resume', id)
+  expect(refused).toMatchObject({ code: 15, stdout: '' })
+  expect((await show(ines, id)).package?.stored_at).toBeNull()
+})
+
+test('an offer is accepted, or declined with a reason, by its recipient alone', async () => {
+  const first = await upload()
+  expect((await ines.bridge('transfer', 'accept', first.id)).code).toBe(5)
+  expect((await jon.bridge('transfer', 'accept', first.id)).stdout).toBe(`accepted ${first.id}: accepted\n`)
+  const second = await upload()
+  expect((await ines.bridge('transfer', 'decline', second.id)).code).toBe(5)
+  const declined = await jon.bridge('transfer', 'decline', second.id, '--reason', 'not needed')
+  expect(declined.stdout).toBe(`declined ${second.id}: declined\n`)
+  expect((await jon.bridge('transfer', 'accept', second.id)).code).toBe(7)
+  const late = await jon.bridge('transfer', 'receive', second.id, '--output', await box())
+  expect(late).toMatchObject({ code: 7, stdout: '' })
+})
+
+test('a cancelled transfer is not received, and cleaned up only once it is over', async () => {
+  const { id } = await upload()
+  expect((await ines.bridge('transfer', 'cleanup', id)).code).toBe(7)
+  const cancelled = await ines.bridge('transfer', 'cancel', id, '--reason', 'wrong file')
+  expect(cancelled.stdout).toBe(`cancelled ${id}: cancelled\n`)
+  const into = await box()
+  expect((await jon.bridge('transfer', 'receive', id, '--output', into)).code).toBe(7)
+  expect(await readdir(into)).toEqual([])
+  expect((await jon.bridge('transfer', 'cleanup', id)).code).toBe(0)
+})
+
+test.each(['../evil', '/etc/passwd', '.bashrc', 'a/b', 'a\\b', 'CON', 'x\u001b[2J'])(
+  'a name that is no plain file name is no offer, and never a path: %j',
+  async (filename) => {
+    const body = await offerBody({ from: bridge.ada, to: bridge.ben, bytes, fields: { filename } })
+    const reply = await bridge.ada.call({ target: '/api/v1/transfers', body })
+    expect(told(reply)).toEqual([422, 'manifest_invalid'])
+    // A node that does not keep the rule itself reaches no file with it either.
+    await expect(destinationOf(folder, filename)).rejects.toThrow('no plain file name')
+    expect(await destinationOf(join(folder, 'mine.pdf'), filename)).toBe(join(folder, 'mine.pdf'))
+  },
+)
+
+test.each([
+  [['send', 'none.pdf', '--to', 'jon'], 1, 'none.pdf'],
+  [['send', 'report.pdf'], 2, 'name the peer with --to'],
+  [['send', 'report.pdf', '--to', 'nobody'], 3, 'nobody'],
+  [['send', 'report.pdf', '--to', 'jon', '--name', '../x'], 2, 'the name may hold'],
+  [['send', 'report.pdf', '--to', 'jon', '--ttl', '8d'], 2, 'from 1m to 7d'],
+  [['send', '.', '--to', 'jon'], 2, 'is not a regular file'],
+  [['show', '01980000-0000-7000-8000-000000000003'], 3, 'there is nothing of that id'],
+  [['receive', '01980000-0000-7000-8000-000000000003'], 3, 'there is nothing of that id'],
+  [['list', '--role', 'owner'], 2, 'sender, recipient'],
+])(
+  'transfer %j is refused with exit %d, and offers nothing',
+  async ([word = '', file = '', ...rest], code, words) => {
+    const count = async () =>
+      (await ines.lines<{ transfers: unknown[] }>('transfer', 'list'))[0]?.transfers.length
+    const before = await count()
+    const path = word === 'send' ? join(folder, file) : file
+    const refused = await ines.bridge('transfer', word, path, ...rest)
+    expect(refused).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(words) })
+    expect(await count()).toBe(before)
+  },
+)
+
+test('who is no party sees nothing of a transfer', async () => {
+  const { id } = await upload()
+  const eva = await enrolled(bridge, desk, 'eva')
+  for (const word of ['show', 'receive', 'accept', 'decline', 'cancel', 'cleanup'])
+    expect((await eva.bridge('transfer', word, id)).code).toBe(3)
+  expect((await eva.lines<{ transfers: unknown[] }>('transfer', 'list'))[0]?.transfers).toEqual([])
+  expect(told(await act(bridge.ada, id, 'accept'))).toEqual([404, 'not_found'])
+})
