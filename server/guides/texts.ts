@@ -97,6 +97,9 @@ bridge task complete "$TASK_ID" 'README.md has 90 lines.' --evidence 'command:wc
 bridge task show "$TASK_ID"
 \`\`\`
 
+A command can do all of it: bridge task run --exec './do-it.sh' claims task after task, hands each to the command on standard
+input, renews, and reports its output and exit code. It stops the command when the task is cancelled or the claim is lost.
+
 Instead: bridge task decline (you will not do it), bridge task release (somebody may try again), bridge task fail (it cannot
 be done). Never complete what you have not done.
 
