@@ -14,6 +14,7 @@ import type { Command } from '../../cli/command.ts'
 import { adminCommand } from '../../cli/commands/admin/admin.ts'
 import type { CliContext } from '../../cli/context.ts'
 import { enroll } from '../support/agent.ts'
+import { offer } from '../support/files.ts'
 import { codeOf } from '../support/owner.ts'
 import { startServerProcess } from '../support/process.ts'
 import { program } from '../support/program.ts'
@@ -47,10 +48,14 @@ test('every example of the owner commands works as typed', { timeout: 120_000 },
   expect(await home.run(signIn, { stdin: 'correct horse battery staple\n' })).toMatchObject({ code: 0 })
 
   /** Let in anew, since an example revokes the credential. */
+  const letIn = async (name: string) => {
+    const { stdout } = await admin('enrollment', 'create', name)
+    const agent = await enroll(node.url, codeOf(stdout), () => new Date())
+    await agent.startSession()
+    return agent
+  }
   const adaSays = async (text: string) => {
-    const { stdout } = await admin('enrollment', 'create', 'ada')
-    const ada = await enroll(node.url, codeOf(stdout), () => new Date())
-    await ada.startSession()
+    const ada = await letIn('ada')
     await ada.send(await ada.conversationWith(ada.id), ada.id, text)
   }
 
@@ -67,6 +72,10 @@ test('every example of the owner commands works as typed', { timeout: 120_000 },
       await admin('agent', 'state', 'ada', 'enabled')
     },
     'admin credential revoke': () => adaSays('ready when you are'),
+    'admin transfer list': async () => {
+      await admin('pairing', 'enable', 'ada', 'ben')
+      await offer({ from: await letIn('ada'), to: await letIn('ben'), bytes: Buffer.from('a file') })
+    },
     // The owner's own message would be the latest otherwise, and nobody acknowledges what is not to them.
     'admin ack': () => adaSays('half of it'),
   }

@@ -3,12 +3,13 @@ import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner-client.ts'
 import { findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../../transfer-options.ts'
+import { type TransferReasonOption, tellTransfer } from '../../../transfer-options.ts'
 
 export type AdminTransferCancelOptions = TransferReasonOption & ProjectOption
 
 export function cancelTransferCommand(context: CliContext, run = cancelTransfer): Command {
-  const cancel = command('cancel', `bridge admin transfer cancel ${exampleTransfer} --reason "wrong file"`)
+  const first = "$(bridge admin transfer list | awk 'NR == 2 { print $1 }')"
+  const cancel = command('cancel', `bridge admin transfer cancel ${first} --reason "wrong file"`)
     .description('Cancel a transfer that is not over; both sides are told, stored bytes are removed.')
     .argument('<transfer_id>', 'the transfer', id)
     .option('--reason <text>', 'why')

@@ -3,11 +3,11 @@ import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner-client.ts'
 import { agentNames, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { exampleTransfer } from '../../../transfer-options.ts'
 import { transferText } from '../../../transfer-text.ts'
 
 export function showTransferCommand(context: CliContext, run = showTransfer): Command {
-  const show = command('show', `bridge admin transfer show ${exampleTransfer}`)
+  const example = `bridge admin transfer show $(bridge admin transfer list | awk 'NR == 2 { print $1 }')`
+  const show = command('show', example)
     .description('All of a transfer: file, state, upload, receipt, cleanup.')
     .argument('<transfer_id>', 'the transfer', id)
   return withProject(show).action((transferId: string, options: ProjectOption) =>
