@@ -41,8 +41,6 @@ export interface CliContext {
   readonly settings: Readonly<Settings>
   /** Give it to everything that waits. */
   readonly signal: AbortSignal
-  /** Whether the surroundings say that the network is closed to this process. */
-  readonly isSandboxed: boolean
   /** Ids of the outbox entries that this command had to leave there. */
   readonly keptIds: readonly string[]
   /** Of the node that the command talks to, once it is known; for hints. */
@@ -80,7 +78,6 @@ export function createContext(surroundings: Surroundings): CliContext {
     home: profilesHome(environment, homeDirectory),
     settings,
     signal: interruption.signal,
-    isSandboxed: environment.CODEX_SANDBOX_NETWORK_DISABLED === '1',
     keptIds,
     address: undefined,
     fetch: () => {

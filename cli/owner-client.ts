@@ -120,7 +120,7 @@ const locals: Partial<Record<LocalErrorCode, string>> = {
 
 /** Send under a key; where the outcome is unknown, name the key that makes sending again safe. */
 export async function namingKey<T>(
-  { random, isSandboxed }: Pick<CliContext, 'random' | 'isSandboxed'>,
+  { random }: Pick<CliContext, 'random'>,
   given: string | undefined,
   send: (key: string) => Promise<T>,
 ): Promise<T> {
@@ -129,7 +129,7 @@ export async function namingKey<T>(
   try {
     return await send(key)
   } catch (cause) {
-    if (isSandboxed || !isOutcomeUnknown(cause)) throw cause
+    if (!isOutcomeUnknown(cause)) throw cause
     const hint = `whether it was stored is unknown; the same command with --key ${key} stores it once`
     throw failureOf(cause as BridgeError | LocalError, hint)
   }

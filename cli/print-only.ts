@@ -18,6 +18,8 @@ export const printOnly: ReadonlySet<string> = new Set([
   'status',
   'whoami',
   'guide',
+  'doctor',
+  'server doctor',
   'completion',
   'help',
   'outbox list',

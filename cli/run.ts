@@ -6,21 +6,11 @@
  * Contract §12.
  */
 
-import type { LocalErrorCode, RefusalCode } from '../sdk/index.ts'
 import { UsageError } from './command.ts'
 import type { CliContext } from './context.ts'
 import { type Ending, tellEnding } from './ending.ts'
-import {
-  CommandFailure,
-  type ExitCode,
-  type ExitName,
-  exitCodes,
-  helperExits,
-  localExits,
-  refusalExits,
-} from './exit-codes.ts'
-import { failureFacts, failureWords, type SdkError } from './failure-words.ts'
-import { hintOf } from './hints.ts'
+import { CommandFailure, type ExitCode, exitCodes } from './exit-codes.ts'
+import { endingOfFailure, failureEnding } from './failure-ending.ts'
 import { program } from './program.ts'
 import { usageEnding } from './usage.ts'
 
@@ -74,39 +64,3 @@ function interruptedEnding({ keptIds }: CliContext, error: unknown): Ending {
 }
 
 const silent: Ending = { exit: 'interrupted' }
-
-const endingOfFailure = ({ exit, message, hint, cause }: CommandFailure): Ending => ({
-  exit,
-  message,
-  hint,
-  ...factsOf(cause),
-})
-
-/** Of a refusal that a command put into its own words. */
-function factsOf(cause: unknown): Pick<Ending, 'error' | 'facts'> {
-  const isSdk = cause instanceof Error && (cause.name === 'BridgeError' || cause.name === 'LocalError')
-  if (!isSdk) return {}
-  const error = cause as SdkError
-  return { error: error.code, facts: failureFacts(error) }
-}
-
-/** Words and exit code of anything that a command threw. */
-export async function failureEnding(error: unknown, context: CliContext): Promise<Ending> {
-  if (context.environment.BRIDGE_DEBUG && error instanceof Error) context.io.err(`${error.stack}\n`)
-  if (error instanceof CommandFailure) return endingOfFailure(error)
-  // Loaded only now: a usage error must not pay for it.
-  const { BridgeError, HelperError, LocalError } = await import('../sdk/index.ts')
-  if (error instanceof HelperError)
-    return { exit: helperExits[error.code] ?? 'conflict', message: error.message }
-  if (error instanceof BridgeError || error instanceof LocalError) {
-    const told = { message: failureWords(error), hint: hintOf(error, context), ...factsOf(error) }
-    return { exit: exitOf(error, context), ...told }
-  }
-  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  return { exit: 'unexpected', message, hint: 'BRIDGE_DEBUG=1 shows where it happened' }
-}
-
-function exitOf(error: SdkError, { isSandboxed }: CliContext): ExitName {
-  if (error.name === 'BridgeError') return refusalExits[error.code as RefusalCode]
-  return error.code === 'unreachable' && isSandboxed ? 'sandbox' : localExits[error.code as LocalErrorCode]
-}

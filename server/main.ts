@@ -8,6 +8,7 @@ export {
 } from './config.ts'
 export { ConfigError } from './config-error.ts'
 export { DataFolderLocked } from './database/lock.ts'
+export { examine } from './doctor.ts'
 export {
   type Initialised,
   initServer,

@@ -16,6 +16,7 @@ import { CommandFailure } from '../exit-codes.ts'
 import { failureWords } from '../failure-words.ts'
 import { type Lock, takeLock } from '../lock.ts'
 import { type Receiving, type Recipient, runner, shower } from '../recipients.ts'
+import { networkIsClosed } from '../sandbox.ts'
 import { exactDuration } from '../words.ts'
 
 export interface ListenOptions {
@@ -113,21 +114,31 @@ async function receive(
   { timeout, once }: ListenOptions,
   recipient: Recipient,
 ): Promise<Received> {
-  const { clock, output, signal } = context
+  const { clock, output } = context
+  const closed = new AbortController()
+  const signal = AbortSignal.any([context.signal, closed.signal])
   const until = timeout === undefined ? undefined : new Date(clock().getTime() + timeout * 1000)
-  const onConnection = (away: Error | undefined) =>
+  const onConnection = (away: Error | undefined) => {
     output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${failureWords(away)}`)
+    // A node comes back; what a sandbox closes stays closed.
+    if (away !== undefined) void networkIsClosed(context.environment).then((is) => is && closed.abort(away))
+  }
   const tell = unacknowledgedTeller(context)
   // What a stream pushes behind the first page would wait for its redelivery; a poll is given no more than it takes.
   const transports: readonly ListenTransport[] | undefined = once === true ? ['long-poll'] : undefined
   let heard = false
   let waiting = 0
-  for await (const page of bridge.pages({ signal, until, onConnection, transports })) {
-    heard = (await recipient(page.messages)) || heard
-    waiting = page.waiting ?? waiting
-    if (heard && once === true) return { heard, waiting }
-    tell(page)
+  try {
+    for await (const page of bridge.pages({ signal, until, onConnection, transports })) {
+      heard = (await recipient(page.messages)) || heard
+      waiting = page.waiting ?? waiting
+      if (heard && once === true) return { heard, waiting }
+      tell(page)
+    }
+  } catch (error) {
+    throw closed.signal.aborted ? closed.signal.reason : error
   }
+  if (closed.signal.aborted) throw closed.signal.reason
   if (until === undefined || clock() < until)
     output.note('ended: the project limits how long to listen without news')
   return { heard, waiting }

@@ -1,6 +1,7 @@
 /** `bridge server`: commands for the host of a node. Contract §12. */
 import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { serverDoctorCommand } from './doctor.ts'
 import { initCommand } from './init.ts'
 import { linkCommand } from './link.ts'
 import { maintainCommand } from './maintain.ts'
@@ -16,6 +17,7 @@ const configurable: ReadonlySet<string> = new Set([
   'setup-link',
   'owner-link',
   'telemetry-token',
+  'doctor',
 ])
 
 export function serverCommand(context: CliContext): Command {
@@ -28,6 +30,7 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(linkCommand(context, 'owner-link'))
     .addCommand(telemetryTokenCommand(context))
     .addCommand(maintainCommand(context))
+    .addCommand(serverDoctorCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {
       if (configurable.has(chosen.name())) await addSettings(chosen)
     })

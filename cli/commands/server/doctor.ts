@@ -1,0 +1,68 @@
+/** `bridge server doctor`: what keeps a node of this machine from running well. Contract §12. */
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { failureEnding } from '../../failure-ending.ts'
+import { type Finding, ok, report, warning } from '../../findings.ts'
+import { clientOptions } from '../../owner-client.ts'
+import { configOf, onHost, type Server, type SettingOptions, withData } from './settings.ts'
+import { localFetch } from './status.ts'
+
+export function serverDoctorCommand(context: CliContext, run = serverDoctor): Command {
+  const doctor = command('doctor', 'bridge server doctor').description(
+    'Look over the installation: settings, data folder, certificate, database, disk, clock, and the server that runs. It changes nothing. Exit 0 when nothing is broken, else the exit code of the first thing that is.',
+  )
+  return withData(doctor).action((options: SettingOptions) => run(context, options))
+}
+
+export async function serverDoctor(context: CliContext, options: SettingOptions): Promise<void> {
+  const findings: Finding[] = []
+  try {
+    await onHost(async (server) => {
+      const config = configOf(server, context, options)
+      findings.push(ok('settings', `usable; the data folder is ${config.data}`))
+      findings.push(...server.examine(config, context.clock()))
+      findings.push(await running(context, server, config.data))
+    })
+  } catch (error) {
+    const { exit, message = 'failed', hint } = await failureEnding(error, context)
+    findings.push({ check: 'settings', state: 'problem', text: message, remedy: hint, exit })
+  }
+  report(context, findings)
+}
+
+async function running(context: CliContext, server: Server, data: string): Promise<Finding> {
+  const address = server.readAddress(data)
+  if (address === undefined) return warning('server', 'does not run', 'bridge server start')
+  try {
+    const { nodeStatus, version } = await import('../../../sdk/index.ts')
+    const fetch = await localFetch(address.cert)
+    const options = {
+      ...(await clientOptions(context)),
+      ...fetch,
+      baseUrl: address.url,
+      allowPlainHttp: true,
+    }
+    const { health, readiness } = await nodeStatus(options)
+    if (!readiness.ready)
+      return {
+        check: 'server',
+        state: 'problem',
+        text: `runs at ${address.url} and is not ready`,
+        remedy: 'the other findings and its log say why',
+        exit: 'unreachable',
+      }
+    const other = health.build.version
+    return other === version
+      ? ok('server', `runs at ${address.url}, ready, ${version}`)
+      : warning('server', `runs at ${address.url} as ${other}; this program is ${version}`, 'restart it')
+  } catch (error) {
+    const { exit, message = 'failed' } = await failureEnding(error, context)
+    return {
+      check: 'server',
+      state: 'problem',
+      text: `said that it runs at ${address.url}, and does not answer: ${message}`,
+      remedy: 'it was killed, or hangs: bridge server start starts it again where nothing holds the folder',
+      exit,
+    }
+  }
+}

@@ -1,0 +1,175 @@
+/** `bridge doctor` and `bridge server doctor`: what is broken, with its remedy and its exit; a closed network is told apart. */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { type Enrolled, enrolled } from './people.ts'
+import { type Ended, TestHome } from './program.ts'
+
+interface Report {
+  readonly healthy: boolean
+  readonly findings: readonly {
+    check: string
+    state: string
+    text: string
+    remedy: string | null
+    exit_code: number | null
+  }[]
+}
+
+let bridge: TestBridge
+let home: TestHome
+let ada: Enrolled
+
+beforeAll(async () => {
+  bridge = await startBridge({ clock: Object.assign(() => new Date(), { advance: () => {} }) as never })
+  home = await TestHome.make()
+  ada = await enrolled(bridge, home, 'cleo')
+}, 60_000)
+afterAll(async () => {
+  await home.remove()
+  await bridge.close()
+})
+
+const reportOf = ({ stdout }: Ended): Report => JSON.parse(stdout) as Report
+const found = (ended: Ended, check: string) => reportOf(ended).findings.filter((each) => each.check === check)
+
+describe('bridge doctor', () => {
+  test('finds a profile in order, and warns of unread mail with nobody listening', async () => {
+    await ada.bridge('peers')
+    const well = await ada.bridge('doctor', '--json')
+    expect(well.code).toBe(0)
+    expect(reportOf(well).findings.map(({ check, state }) => `${check} ${state}`)).toEqual([
+      'profile ok',
+      'files ok',
+      'key ok',
+      'node ok',
+      'version ok',
+      'credential ok',
+      'clock ok',
+      'session ok',
+      'listening ok',
+      'outbox ok',
+    ])
+    await bridge.owner.message(bridge.project.id, ada.id, 'are you there?')
+    const unread = await ada.bridge('doctor', '--json')
+    expect([unread.code, ...found(unread, 'listening')]).toMatchObject([
+      0,
+      {
+        state: 'warning',
+        text: '1 unacknowledged message, and nobody listens here',
+        remedy: expect.any(String),
+      },
+    ])
+    // It offered nothing: the first offer is still to come.
+    const [message] = await ada.lines<{ delivery?: { attempt: number } }>('listen', '--once')
+    expect(message?.delivery?.attempt ?? 1).toBe(1)
+  })
+
+  test('a key that others may read is broken, with the exit and the remedy of every command', async () => {
+    const key = join(home.path('cleo'), (await keyFile()) ?? '')
+    chmodSync(key, 0o644)
+    const open = await ada.bridge('doctor', '--json')
+    expect([open.code, ...found(open, 'key')]).toMatchObject([
+      5,
+      { state: 'problem', exit_code: 5, remedy: expect.stringContaining('chmod 600') },
+    ])
+    chmodSync(key, 0o600)
+  })
+
+  test('without a profile it says how to get one', async () => {
+    const none = await home.run(['doctor', '--profile', 'nobody'])
+    expect(none).toMatchObject({
+      code: 5,
+      stdout: expect.stringMatching(/^problem +profile .*bridge enroll/m),
+    })
+  })
+})
+
+async function keyFile(): Promise<string | undefined> {
+  const { readdirSync } = await import('node:fs')
+  return readdirSync(home.path('cleo')).find((name) => name.startsWith('key-'))
+}
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0
+const hasUnshare = spawnSync('unshare', ['-n', 'true']).status === 0
+
+/** The program under another one that closes its network. */
+function closed(words: readonly string[], args: readonly string[]) {
+  const [command = '', ...before] = words
+  const program = new URL('../../cli/main.ts', import.meta.url).pathname
+  return spawnSync(command, [...before, process.execPath, program, ...args, '--profile', 'cleo'], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, HOME: home.folder, BRIDGE_HOME: join(home.folder, 'bridge') },
+    timeout: 25_000,
+  })
+}
+
+const blockers: [string, boolean, string[]][] = [
+  ['no network but its own', hasUnshare, ['unshare', '-n']],
+  [
+    'a filter on connections',
+    hasStrace,
+    ['strace', '-f', '-qqq', '-o', '/dev/null', '-e', 'trace=connect', '-e', 'inject=connect:error=EPERM'],
+  ],
+]
+
+for (const [name, is, words] of blockers) {
+  describe.runIf(is)(`in a sandbox with ${name}`, () => {
+    test.each([[['whoami']], [['send', 'ada', 'hi']], [['listen', '--timeout', '15']], [['doctor']]])(
+      '%j exits 13',
+      (args) => {
+        const { status, stderr } = closed(words, args)
+        expect([status, stderr]).toEqual([
+          13,
+          expect.stringMatching(/hint: .*allow (it|this program) to open/),
+        ])
+      },
+    )
+  })
+}
+
+test('a node that is away is not a sandbox', async () => {
+  const away = await home.run(['server', 'status', '--url', 'http://127.0.0.1:9'])
+  expect(away.code).toBe(9)
+})
+
+describe('bridge server doctor', () => {
+  test('finds an installation in order, and what was spoilt in it', async () => {
+    const data = ['--data', bridge.data]
+    const well = await home.run(['server', 'doctor', '--json', ...data])
+    expect([well.code, reportOf(well).findings.filter(({ state }) => state === 'problem')]).toEqual([0, []])
+    expect(found(well, 'database')).toMatchObject([{ text: 'whole, page by page' }])
+    expect(found(well, 'server')).toMatchObject([{ state: 'ok', text: expect.stringContaining('ready') }])
+
+    chmodSync(join(bridge.data, 'envelope.key'), 0o644)
+    const open = await home.run(['server', 'doctor', ...data, '--portal-origin', 'https://bridge.example'])
+    expect(open).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^warning +data folder .*chmod go= .*envelope\.key$/m),
+    })
+    expect(open.stdout).toMatch(/^warning +origin .*--trusted-proxy/m)
+    chmodSync(join(bridge.data, 'envelope.key'), 0o600)
+  })
+
+  test('nothing there, a damaged database, and a setting that cannot be used have exits of their own', async () => {
+    const empty = join(home.folder, 'empty')
+    expect(await home.run(['server', 'doctor', '--data', empty])).toMatchObject({
+      code: 3,
+      stdout: expect.stringMatching(/^problem +data folder .*bridge server init --data/m),
+    })
+    const { initServer } = await import('../../server/init.ts')
+    const { readConfig } = await import('../../server/config.ts')
+    await initServer(readConfig({ data: empty }, {}))
+    writeFileSync(join(empty, 'bridge.db'), 'no database at all, and long enough to be looked at'.repeat(100))
+    expect(await home.run(['server', 'doctor', '--data', empty])).toMatchObject({
+      code: 15,
+      stdout: expect.stringMatching(/^problem +database .*put the last copy/m),
+    })
+    expect(await home.run(['server', 'doctor', '--data', empty, '--host', '0.0.0.0'])).toMatchObject({
+      code: 2,
+      stdout: expect.stringMatching(/^problem +settings .*beyond loopback/m),
+    })
+  })
+})
