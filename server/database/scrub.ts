@@ -12,7 +12,10 @@ export function bytesInUse(database: Database.Database): number {
   return (read('page_count') - read('freelist_count')) * read('page_size')
 }
 
-/** False: another process reads, so the WAL still holds the old pages. It never waits, since the whole process would. */
+/** Another process writes at the moment, or there is no space for the file beside itself. */
+const passing = new Set<string | undefined>(['SQLITE_BUSY', 'SQLITE_FULL'])
+
+/** False: to be tried again, since another process reads and the WAL still holds the old pages, or see `passing`. It never waits. */
 export function scrub(database: Database.Database): boolean {
   const timeout = database.pragma('busy_timeout', { simple: true })
   database.pragma('busy_timeout = 0')
@@ -21,8 +24,7 @@ export function scrub(database: Database.Database): boolean {
     const [result] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
     return result?.busy === 0
   } catch (error) {
-    // Another process writes at the moment.
-    if ((error as { code?: string }).code === 'SQLITE_BUSY') return false
+    if (passing.has((error as { code?: string }).code)) return false
     throw error
   } finally {
     database.pragma(`busy_timeout = ${timeout}`)
