@@ -125,6 +125,7 @@ export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
   integrity: 'integrity',
   destination_exists: 'conflict',
   transfer_in_use: 'conflict',
+  key_missing: 'authentication',
   transfer_expired: 'conflict',
 }
 

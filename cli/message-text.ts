@@ -14,9 +14,14 @@ export interface Reader {
   /** The name of the profile's project: every message of it belongs there. */
   readonly project: string
   readonly now: Date
+  /** Sealed bodies, by the id of their message. */
+  readonly opened?: ReadonlyMap<string, Opened>
 }
 
-export function messageText(message: Message, { project, now }: Reader): string {
+/** The text, or why there is none. */
+export type Opened = { readonly text: string } | { readonly problem: string }
+
+export function messageText(message: Message, { project, now, opened }: Reader): string {
   const { id, sequence, conversation_id: conversation, in_reply_to: original } = message
   const lines = [
     `${message.type} from ${senderWords(message)}, project ${oneLine(project)}, ${ago(message.created_at, now)}`,
@@ -28,8 +33,16 @@ export function messageText(message: Message, { project, now }: Reader): string 
   if (message.expects_reply_by !== null) {
     lines.push(`reply expected by ${message.expects_reply_by}, ${relative(message.expects_reply_by, now)}`)
   }
-  if (message.encoding === 'age') lines.push('the body is encrypted with age')
-  return [...lines.map(oneLine), fenced(message.body)].join('\n')
+  const body = opened?.get(id)
+  if (message.encoding === 'age') lines.push(sealedWords(body))
+  const text = body !== undefined && 'text' in body ? body.text : message.body
+  return [...lines.map(oneLine), fenced(text)].join('\n')
+}
+
+function sealedWords(opened: Opened | undefined): string {
+  if (opened === undefined) return 'the body is encrypted with age'
+  if ('text' in opened) return 'the body was encrypted with age, and opened with the key of this profile'
+  return `the body is encrypted with age: ${opened.problem}`
 }
 
 /** Kind and name, both from the node: no sender chooses them. */

@@ -5,6 +5,7 @@ import type { CliContext } from './context.ts'
 import { failureWords } from './failure-words.ts'
 import { messageText } from './message-text.ts'
 import { isAwaited } from './open-asks.ts'
+import { readerOf } from './opened-bodies.ts'
 import { type CommandEnd, runForMessage } from './run-for-message.ts'
 
 /** True when there was something new. */
@@ -37,7 +38,7 @@ export function shower(receiving: Receiving): Recipient {
 
 /** How many were written; it ends where nothing can be written any more. */
 async function printAll({ context, agent, journal }: Receiving, messages: readonly Message[]) {
-  const reader = { project: agent.profile.identity.project.name, now: await agent.bridge.now() }
+  const reader = await readerOf(agent, messages)
   let printed = 0
   for (const message of messages) {
     if (!(await context.output.handOver(message, `${messageText(message, reader)}\n`))) break

@@ -1,5 +1,8 @@
 /** What the `transfer` commands share. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Transfer } from '../sdk/index.ts'
+import type { ProfilePaths } from '../sdk/profile-files.ts'
 import type { CliContext } from './context.ts'
 
 /** As in the contract; the public index is loaded only by commands that run. */
@@ -34,6 +37,7 @@ const over: ReadonlySet<string> = new Set([
   'not_found',
   'not_permitted',
   'not_sendable',
+  'key_missing',
 ])
 
 /** After a failure in which what came across is kept. */
@@ -43,6 +47,10 @@ export function tellHowToGoOn({ output, settings }: CliContext, error: unknown, 
   const named = settings.profile === 'default' ? '' : ` --profile ${plain(settings.profile)}`
   output.note(`to go on: ${words}${named}`)
 }
+
+/** What a sender kept for an upload that does not come any more. */
+export const forgetSealedCopy = (paths: ProfilePaths, transferId: string): Promise<void> =>
+  rm(join(paths.sealed, `${transferId}.age`), { force: true })
 
 /** One word for a shell. */
 export const plain = (word: string): string =>

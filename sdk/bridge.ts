@@ -155,6 +155,8 @@ export class Bridge {
     this.transfers = new Transfers(call, {
       home: async (id) => (await import('./transfers/package-home.ts')).packageHome(address, authority, id),
       address: (to, callOptions) => this.directory.address(to, callOptions),
+      recipientKey: (conversationId, callOptions) =>
+        this.recipientKeys.ofConversation(conversationId, callOptions),
       clock,
     })
     this.#listening = {

@@ -116,6 +116,16 @@ export type { PageOptions } from './resources/call.ts'
 export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'
 export type { FollowOptions } from './resources/owner/following.ts'
 export type { HeldTask, TaskListOptions } from './resources/tasks.ts'
+export {
+  type AgeKey,
+  ageKeyOf,
+  identityFileOf,
+  newAgeKey,
+  openSealedFile,
+  openSealedText,
+  sealFile,
+  sealText,
+} from './sealing.ts'
 export { blankSession, memorySessions, type SessionStore, type StoredSession } from './session.ts'
 export { type Device, encodeDevice } from './signing/device.ts'
 export {
@@ -135,7 +145,14 @@ export {
   helperHome,
 } from './transfers/home.ts'
 export { type DescribeOptions, describeFile, manifestDigest } from './transfers/manifest.ts'
-export type { MoveOptions, ReceivedFile, ReceiveFileOptions, SendFileOptions } from './transfers/packages.ts'
+export type {
+  MoveOptions,
+  ReceivedFile,
+  ReceiveFileOptions,
+  ResumeOptions,
+  SendFileOptions,
+} from './transfers/packages.ts'
+export type { SealOptions } from './transfers/sealed-copy.ts'
 export { uploadFile } from './transfers/upload.ts'
 export type { TransferOptions, TransferProgress } from './transfers/work.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'

@@ -7,6 +7,8 @@
  * - `pending-<of the code>.pem`: a key that is being enrolled. Stored before the node is asked, so a lost answer costs
  *   nothing.
  * - `session.json`, `peers.json`: what was learnt last; shared by all processes of the profile.
+ * - `age.key`: the age identity that opens what was sealed to this agent; an identity file as every age program reads.
+ * - `sealed/`: sealed copies of files that are being sent.
  * - `claims/`: which claims of tasks this profile took.
  * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock for each question that an `ask` waits for.
  *
@@ -57,6 +59,8 @@ export function profileFiles(home: string, name: string) {
     peers: join(folder, 'peers.json'),
     pendingKey: (codeSha256: string) => join(folder, `pending-${codeSha256.slice(0, 16)}.pem`),
     key: (credentialId: string) => join(folder, `key-${credentialId}.pem`),
+    ageKey: join(folder, 'age.key'),
+    sealed: join(folder, 'sealed'),
     claims: join(folder, 'claims'),
     outbox: join(folder, 'outbox'),
     journal: join(folder, 'journal.jsonl'),

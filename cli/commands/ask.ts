@@ -8,6 +8,7 @@ import { CommandFailure } from '../exit-codes.ts'
 import { openJournal } from '../journal.ts'
 import { messageText } from '../message-text.ts'
 import { awaiting } from '../open-asks.ts'
+import { readerOf } from '../opened-bodies.ts'
 import {
   after,
   messageFields,
@@ -120,7 +121,7 @@ async function tell(context: CliContext, agent: Agent, answer: Message): Promise
   const journal = await openJournal(context, agent)
   try {
     if (!journal.has(answer.id)) await journal.record([answer])
-    const reader = { project: agent.profile.identity.project.name, now: await agent.bridge.now() }
+    const reader = await readerOf(agent, [answer])
     if (!(await context.output.handOver(answer, messageText(answer, reader)))) return
     await journal.recordPrinted([answer.id])
     await journal.recordDone([answer.id])

@@ -3,6 +3,7 @@ import type { Bridge, Message, MessagePage } from '../../sdk/index.ts'
 import { type Command, command, wholeNumber } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { messageText } from '../message-text.ts'
+import { readerOf } from '../opened-bodies.ts'
 
 export interface HistoryOptions {
   readonly after?: number
@@ -22,10 +23,11 @@ export function historyCommand(context: CliContext, run = history): Command {
 
 export async function history(context: CliContext, peer: string, options: HistoryOptions): Promise<void> {
   const { agent, output, signal } = context
-  const { bridge, profile } = await agent()
+  const me = await agent()
+  const { bridge } = me
   const conversation = await bridge.directory.conversation(peer, { signal })
   const page = conversation === undefined ? nothing : await read(bridge, conversation, options, signal)
-  const reader = { project: profile.identity.project.name, now: await bridge.now() }
+  const reader = await readerOf(me, page.messages)
   const text = page.messages.map((message: Message) => messageText(message, reader)).join('\n\n')
   if (output.json || page.messages.length > 0) output.result(page, text)
   else

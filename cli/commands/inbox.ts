@@ -9,6 +9,7 @@ import type { Bridge, Message } from '../../sdk/index.ts'
 import { type Command, command, wholeNumber } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { messageText } from '../message-text.ts'
+import { readerOf } from '../opened-bodies.ts'
 
 export interface InboxOptions {
   readonly limit: number
@@ -29,9 +30,10 @@ export function inboxCommand(context: CliContext, run = inbox): Command {
 
 export async function inbox(context: CliContext, { limit }: InboxOptions): Promise<void> {
   const { agent, output, signal } = context
-  const { bridge, profile } = await agent()
+  const me = await agent()
+  const { bridge } = me
   const found = await read(bridge, limit, signal)
-  const reader = { project: profile.identity.project.name, now: await bridge.now() }
+  const reader = await readerOf(me, found.messages)
   const text = found.messages.map((message) => messageText(message, reader)).join('\n\n')
   if (output.json || found.messages.length > 0) output.result(found, text)
   output.note(countText(found))

@@ -12,10 +12,10 @@ import {
 } from '../contract/agent/transfers.ts'
 import { limits } from '../contract/limits.ts'
 import type {
-  MoveOptions,
   Port,
   ReceivedFile,
   ReceiveFileOptions,
+  ResumeOptions,
   SendFileOptions,
 } from '../transfers/packages.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
@@ -54,7 +54,7 @@ export class Transfers {
   }
 
   /** Go on with an upload: what the service has already is not sent again. @throws LocalError `integrity` for another file */
-  async resume(id: string, path: string, options: MoveOptions = {}): Promise<Transfer> {
+  async resume(id: string, path: string, options: ResumeOptions = {}): Promise<Transfer> {
     return (await import('../transfers/packages.ts')).resumeSending(this.#port, id, path, options)
   }
 

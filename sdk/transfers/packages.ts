@@ -8,20 +8,23 @@
  * Spec §1, §3; contract §9.
  */
 import { createHash } from 'node:crypto'
-import { type FileHandle, link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, link, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { RecipientKey } from '../contract/agent/peers.ts'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import { emptySha256, type Manifest, type TransferMode } from '../contract/helper/manifest.ts'
 import type { MessageAddress } from '../directory.ts'
 import { storageFailed } from '../durable-file.ts'
 import { eachBlock } from '../parts/blocks.ts'
 import type { Transfers } from '../resources/transfers.ts'
+import { openSealedFile } from '../sealing.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import type { KeyedOptions } from '../transport/http.ts'
+import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import { downloadFile } from './download.ts'
 import type { FileHome } from './home.ts'
 import { describeFile } from './manifest.ts'
+import { discard, keepAs, makeSealedCopy, requireSealedCopy, type SealOptions } from './sealed-copy.ts'
 import { uploadFile } from './upload.ts'
 import type { TransferProgress } from './work.ts'
 
@@ -30,6 +33,8 @@ export interface Port {
   readonly transfers: Transfers
   home(transferId: string): Promise<FileHome>
   address(to: string, options: KeyedOptions): Promise<MessageAddress>
+  /** @throws BridgeError `not_found` when there is none */
+  recipientKey(conversationId: string, options: CallOptions): Promise<RecipientKey>
   readonly clock: () => Date
 }
 
@@ -44,6 +49,8 @@ export interface SendFileOptions extends MoveOptions {
   readonly filename?: string | undefined
   /** Until when the transfer has to be finished; a day when absent. */
   readonly ttlSeconds?: number | undefined
+  /** Seal it to the recipient's registered key, where it has one; as it is when absent. */
+  readonly seal?: SealOptions | undefined
   /** Told once the offer is stored: with its id the upload can be taken up again. */
   readonly onOffered?: ((transfer: Transfer) => void) | undefined
 }
@@ -58,14 +65,48 @@ const manifestOf = (transfer: Transfer, mode: TransferMode, filename = transfer.
   parts: transfer.parts,
 })
 
-/** Offer a file and upload it. @throws LocalError `not_sendable`, `peer_unknown`; BridgeError as the node refuses */
+/**
+ * Offer a file and upload it.
+ *
+ * @throws LocalError `not_sendable`, `peer_unknown`, `key_missing`; BridgeError as the node refuses
+ */
 export async function sendFile(port: Port, path: string, options: SendFileOptions): Promise<Transfer> {
-  const { to, ttlSeconds, onOffered, idempotencyKey, signal } = options
-  const filename = options.filename ?? basename(path)
-  const described = await describeFile(path, { transferId: 'offer', mode: 'upload', filename, signal })
-  const address = await port.address(to, { signal })
+  const { onOffered, seal } = options
+  const address = await port.address(options.to, { signal: options.signal })
+  const recipient = await recipientOf(port, address, options)
+  if (seal === undefined || recipient === undefined) {
+    const transfer = await offer(port, path, { address, path, encryption: 'none' }, options)
+    onOffered?.(transfer)
+    return upload(port, transfer, path, options)
+  }
+  const copy = await makeSealedCopy(path, recipient, seal, { signal: options.signal, now: port.clock() })
+  try {
+    const transfer = await offer(port, copy, { address, path, encryption: 'age' }, options)
+    const kept = await keepAs(copy, seal, transfer.id)
+    onOffered?.(transfer)
+    return await uploadSealed(port, transfer, kept, options)
+  } finally {
+    await discard(copy)
+  }
+}
+
+interface Offering {
+  readonly address: MessageAddress
+  /** The file as the user named it. */
+  readonly path: string
+  readonly encryption: 'none' | 'age'
+}
+
+/** `bytes` are those that travel; with encryption the sealed copy. */
+async function offer(
+  port: Port,
+  bytes: string,
+  { address, path, encryption }: Offering,
+  { filename = basename(path), ttlSeconds, idempotencyKey, signal }: SendFileOptions,
+): Promise<Transfer> {
+  const described = await describeFile(bytes, { transferId: 'offer', mode: 'upload', filename, signal })
   const { size, sha256, parts } = described
-  const transfer = await port.transfers.offer(
+  return port.transfers.offer(
     {
       ...address,
       filename,
@@ -73,13 +114,32 @@ export async function sendFile(port: Port, path: string, options: SendFileOption
       sha256,
       parts: [...parts],
       mode: 'package',
-      encryption: 'none',
+      encryption,
       ...(ttlSeconds !== undefined && { ttl_seconds: ttlSeconds }),
     },
     { idempotencyKey, signal },
   )
-  onOffered?.(transfer)
-  return upload(port, transfer, path, options)
+}
+
+/** The age recipient to seal to; undefined for as it is. @throws LocalError `key_missing` where one was required */
+async function recipientOf(
+  port: Port,
+  { conversation_id: conversation }: MessageAddress,
+  { seal, signal, to }: SendFileOptions,
+): Promise<string | undefined> {
+  if (seal === undefined) return undefined
+  try {
+    return (await port.recipientKey(conversation, { signal })).recipient
+  } catch (error) {
+    if (!(error instanceof BridgeError && error.code === 'not_found')) throw error
+    if (seal.required !== true) return undefined
+    throw new LocalError('key_missing', `${to} has no registered key to seal to`, { cause: error })
+  }
+}
+
+export interface ResumeOptions extends MoveOptions {
+  /** Where the sealed copy was kept. */
+  readonly seal?: SealOptions | undefined
 }
 
 /** Take an upload up again; the file must be the one that was offered. @throws LocalError `integrity` when it is not */
@@ -87,10 +147,24 @@ export async function resumeSending(
   port: Port,
   transferId: string,
   path: string,
-  options: MoveOptions = {},
+  options: ResumeOptions = {},
 ): Promise<Transfer> {
-  const transfer = await port.transfers.get(transferId, options)
-  return transfer.package?.stored_at != null ? transfer : upload(port, transfer, path, options)
+  const transfer = await port.transfers.get(transferId, { signal: options.signal })
+  if (transfer.package?.stored_at != null) return transfer
+  if (transfer.encryption === 'none') return upload(port, transfer, path, options)
+  return uploadSealed(port, transfer, await requireSealedCopy(options.seal, transfer.id), options)
+}
+
+/** What is stored needs no copy any more. */
+async function uploadSealed(
+  port: Port,
+  transfer: Transfer,
+  copy: string,
+  options: MoveOptions,
+): Promise<Transfer> {
+  const stored = await upload(port, transfer, copy, options)
+  await rm(copy, { force: true })
+  return stored
 }
 
 async function upload(port: Port, transfer: Transfer, path: string, options: MoveOptions): Promise<Transfer> {
@@ -109,6 +183,8 @@ export interface ReceiveFileOptions extends MoveOptions {
   readonly output?: string | undefined
   /** Replace a file that has the name. */
   readonly overwrite?: boolean | undefined
+  /** `AGE-SECRET-KEY-1…`, for a file that is sealed. */
+  readonly ageSecret?: string | undefined
   /** Told while nothing is uploaded yet. */
   readonly onWaiting?: ((transfer: Transfer) => void) | undefined
 }
@@ -134,22 +210,46 @@ export async function receiveFile(
   const offered = await port.transfers.get(transferId, { signal })
   if (offered.mode !== 'package')
     throw new LocalError('not_sendable', 'this transfer is direct: its bytes are not in the package store')
+  if (offered.encryption === 'age') requireSecret(options.ageSecret)
   const accepted = offered.state === 'offered' ? await port.transfers.accept(transferId, { signal }) : offered
   if (accepted.state !== 'accepted' && accepted.state !== 'verified') throw isOver(accepted)
   const transfer = await whenUploaded(port, accepted, options)
   const target = resolve(destination)
   const staging = join(dirname(target), `.bridge-receive-${transfer.id}`)
-  if (!(await isThere(transfer, target, options.overwrite === true))) {
+  if (!(await isThere(transfer, target, staging, options.overwrite === true))) {
     await fetchInto(port, transfer, staging, options)
-    await publish(join(staging, stagedName), target, options.overwrite === true)
+    const staged = await opened(transfer, staging, options)
+    await publish(staged, target, options.overwrite === true)
   }
-  await rm(staging, { recursive: true, force: true })
   const verified = await port.transfers.receipt(
     transfer.id,
     { size: transfer.size, sha256: transfer.sha256 },
     { signal },
   )
+  await rm(staging, { recursive: true, force: true })
   return { transfer: await cleanedUp(port, verified, signal), path: target }
+}
+
+/**
+ * What gets the name: the verified bytes, or what was sealed in them. Bytes that this key does not open stay in the
+ * staging folder, so that a run with the right key fetches nothing.
+ */
+async function opened(
+  transfer: Transfer,
+  staging: string,
+  { ageSecret, signal }: ReceiveFileOptions,
+): Promise<string> {
+  const sealed = join(staging, stagedName)
+  if (transfer.encryption === 'none') return sealed
+  const plain = join(staging, plainName)
+  await rm(plain, { force: true })
+  await openSealedFile(sealed, plain, requireSecret(ageSecret), { signal })
+  return plain
+}
+
+function requireSecret(ageSecret: string | undefined): string {
+  if (ageSecret !== undefined) return ageSecret
+  throw new LocalError('key_missing', 'the file is sealed, and there is no age key here to open it')
 }
 
 /**
@@ -157,19 +257,32 @@ export async function receiveFile(
  *
  * @throws LocalError `destination_exists` for any other file, before a byte is fetched
  */
-async function isThere(transfer: Transfer, destination: string, overwrite: boolean): Promise<boolean> {
+async function isThere(
+  transfer: Transfer,
+  destination: string,
+  staging: string,
+  overwrite: boolean,
+): Promise<boolean> {
   const found = await open(destination, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw storageFailed(destination, error)
   })
   if (found === undefined) return false
   try {
-    if (await isFile(found, transfer)) return true
+    const isSame = transfer.encryption === 'none' ? isFile(found, transfer) : isPlain(found, staging)
+    if (await isSame) return true
   } finally {
     await found.close()
   }
   if (overwrite) return false
   throw new LocalError('destination_exists', `${destination} exists with other content`)
+}
+
+/** A sealed file tells nothing of what is in it; but the one that was opened here is still there under both names. */
+async function isPlain(file: FileHandle, staging: string): Promise<boolean> {
+  const plain = await stat(join(staging, plainName)).catch(() => undefined)
+  const { dev, ino } = await file.stat()
+  return plain !== undefined && plain.dev === dev && plain.ino === ino
 }
 
 async function isFile(file: FileHandle, { size, sha256 }: Transfer): Promise<boolean> {
@@ -182,6 +295,7 @@ async function isFile(file: FileHandle, { size, sha256 }: Transfer): Promise<boo
 
 /** What the file is called until it was verified; the name of the other side is no path here. */
 const stagedName = 'file'
+const plainName = 'opened'
 
 async function fetchInto(
   port: Port,

@@ -35,6 +35,7 @@ export const localErrors = {
   integrity: 'The bytes are not those that the manifest names.',
   destination_exists: 'Another file has the name, and files are never overwritten.',
   transfer_in_use: 'Another process receives this transfer into the folder.',
+  key_missing: 'The age key that this needs is not here, or not the one that it was sealed to.',
   transfer_expired: 'The lifetime of the transfer or of its endpoint is over.',
 } as const
 /** A code of {@link LocalError}. */

@@ -33,6 +33,8 @@ bridge send owner 'I begin with the parser.'
 bridge send "$PEER" --type question 'Which branch do you work on?'
 \`\`\`
 
+What only the peer may read is sealed to the key that it registered: bridge send --encrypt. You cannot read it back.
+
 Exit 10 (with --require-listening) means stored, but nobody listens, nor did 5 seconds ago. Exit 9 means that the node could not be reached:
 the message is kept and the next command sends it once. Exit 8 means stop: you are in a loop; do not rephrase.
 
@@ -140,6 +142,13 @@ bridge transfer show "$TRANSFER_ID"
 bridge transfer receive "$TRANSFER_ID" --output "$FOLDER"
 \`\`\`
 
+Where the peer has registered a key, the file is sealed to it before it leaves your machine, and opened after it was
+verified. A key is made once, and the private half stays in your profile:
+
+\`\`\`sh
+bridge key create
+\`\`\`
+
 3. See what became of yours: verified, with the receipt, or still offered, accepted, declined, failed, cancelled, expired.
 
 \`\`\`sh
@@ -152,6 +161,8 @@ anything about bytes that somebody has already.
 What a refusal means:
 
 - integrity, exit 15: other bytes came than were offered. No file was written. Tell the sender; do not use other ways.
+- key_missing, exit 5: it is sealed, and the key of your profile does not open it; or the peer has no key and you said
+  --encrypt. Never ask for a private key, and never send yours.
 - destination_exists, exit 7: a file has the name. Choose another with --output, or move yours away.
 - state_conflict or offer_expired, exit 7: the transfer is over or not that far; bridge transfer show tells.
 - package_removed, exit 7: the bytes are gone from the server, because the transfer is over. It has to be offered again.

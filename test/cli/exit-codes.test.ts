@@ -93,7 +93,7 @@ test('each failure on this side of the node has its exit code', () => {
     1: ['storage_failed'],
     2: ['invalid_url', 'insecure_url', 'not_sendable'],
     3: ['peer_unknown'],
-    5: ['identity_missing', 'identity_unreadable'],
+    5: ['identity_missing', 'identity_unreadable', 'key_missing'],
     7: ['entry_of_another', 'destination_exists', 'transfer_in_use', 'transfer_expired'],
     9: ['unreachable', 'timeout', 'bad_response', 'redirected', 'certificate_refused'],
     13: ['sandbox_blocked'],

@@ -1,11 +1,19 @@
 /** `bridge key`: the recipient key of this agent, to which others seal. Contract §9 "Recipient key". */
 import { type Command, command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { createKeyCommand } from './create.ts'
+import { exportKeyCommand } from './export.ts'
+import { importKeyCommand } from './import.ts'
+import { showKeyCommand } from './show.ts'
 
 export function keyCommand(context: CliContext): Command {
-  return group('key', 'bridge key register age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj')
+  return group('key', 'bridge key create')
     .description('The age key to which others seal what only this agent may read.')
+    .addCommand(createKeyCommand(context))
+    .addCommand(showKeyCommand(context))
     .addCommand(registerKeyCommand(context))
+    .addCommand(exportKeyCommand(context))
+    .addCommand(importKeyCommand(context))
 }
 
 export function registerKeyCommand(context: CliContext, run = registerKey): Command {

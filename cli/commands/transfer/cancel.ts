@@ -1,7 +1,12 @@
 /** `bridge transfer cancel`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../transfer-options.ts'
+import {
+  exampleTransfer,
+  forgetSealedCopy,
+  type TransferReasonOption,
+  tellTransfer,
+} from '../../transfer-options.ts'
 
 export function transferCancelCommand(context: CliContext, run = transferCancel): Command {
   return command('cancel', `bridge transfer cancel ${exampleTransfer} --reason "wrong file"`)
@@ -16,10 +21,12 @@ export async function transferCancel(
   transferId: string,
   { reason }: TransferReasonOption,
 ): Promise<void> {
-  const { transfers } = await context.bridge()
+  const { bridge, paths } = await context.agent()
+  const { transfers } = bridge
   tellTransfer(
     context,
     await transfers.cancel(transferId, { reason }, { signal: context.signal }),
     'cancelled',
   )
+  await forgetSealedCopy(paths, transferId)
 }

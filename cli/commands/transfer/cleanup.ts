@@ -1,7 +1,7 @@
 /** `bridge transfer cleanup`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, tellTransfer } from '../../transfer-options.ts'
+import { exampleTransfer, forgetSealedCopy, tellTransfer } from '../../transfer-options.ts'
 
 export function transferCleanupCommand(context: CliContext, run = transferCleanup): Command {
   return command('cleanup', `bridge transfer cleanup ${exampleTransfer}`)
@@ -11,6 +11,8 @@ export function transferCleanupCommand(context: CliContext, run = transferCleanu
 }
 
 export async function transferCleanup(context: CliContext, transferId: string): Promise<void> {
-  const { transfers } = await context.bridge()
+  const { bridge, paths } = await context.agent()
+  const { transfers } = bridge
   tellTransfer(context, await transfers.cleanup(transferId, { signal: context.signal }), 'reported for')
+  await forgetSealedCopy(paths, transferId)
 }

@@ -1,6 +1,7 @@
 /** `bridge transfer receive`. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { readAgeKey } from '../../age-key.ts'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
@@ -27,9 +28,11 @@ export async function transferReceive(
   { output: to = '.', overwrite }: TransferReceiveOptions,
 ): Promise<void> {
   const { output, signal } = context
-  const { transfers } = await context.bridge()
-  const { filename } = await transfers.get(transferId, { signal })
+  const { bridge, paths } = await context.agent()
+  const { transfers } = bridge
+  const { filename, encryption } = await transfers.get(transferId, { signal })
   const destination = await destinationOf(to, filename)
+  const ageSecret = encryption === 'age' ? (await readAgeKey(paths))?.secret : undefined
   const progress = transferProgress(context, 'received')
   let told = false
   const onWaiting = () => {
@@ -39,6 +42,7 @@ export async function transferReceive(
   try {
     const { transfer, path } = await transfers.receive(transferId, destination, {
       overwrite,
+      ageSecret,
       onWaiting,
       signal,
       ...progress,
@@ -46,7 +50,7 @@ export async function transferReceive(
     progress.done()
     output.result(
       { transfer, path },
-      `received ${path}: ${transfer.size} bytes, sha256 ${transfer.sha256}, verified`,
+      `received ${path}: ${transfer.size} bytes, sha256 ${transfer.sha256}, verified${encryption === 'age' ? ', then opened with the key of this profile' : ''}`,
     )
   } catch (error) {
     progress.done()

@@ -11,6 +11,8 @@ export interface TransferSendOptions {
   readonly name?: string
   readonly ttl?: number
   readonly resume?: string
+  /** Undefined: where the recipient has a key. */
+  readonly encrypt?: boolean
 }
 
 export function transferSendCommand(context: CliContext, run = transferSend): Command {
@@ -20,6 +22,8 @@ export function transferSendCommand(context: CliContext, run = transferSend): Co
     .option('--to <peer>', 'name or id')
     .option('--name <name>', 'what the recipient sees; letters, digits, ".", "_" and "-"')
     .option('--ttl <duration>', 'until when it has to be received (24h), at most 7d', ttl)
+    .option('--encrypt', "seal it to the recipient's key, or refuse; by default sealed where there is a key")
+    .option('--no-encrypt', 'send it as it is')
     .option('--resume <transfer_id>', 'go on with an upload that was interrupted', id)
     .action((file: string, options: TransferSendOptions) => run(context, file, options))
 }
@@ -33,20 +37,32 @@ const ttl = (text: string): number => {
 export async function transferSend(
   context: CliContext,
   file: string,
-  { to, name, ttl: ttlSeconds, resume }: TransferSendOptions,
+  { to, name, ttl: ttlSeconds, resume, encrypt }: TransferSendOptions,
 ): Promise<void> {
   const { output, signal } = context
-  const { transfers } = await context.bridge()
+  const { bridge, paths } = await context.agent()
+  const { transfers } = bridge
+  const seal = encrypt === false ? undefined : { folder: paths.sealed, required: encrypt === true }
   const progress = transferProgress(context, 'uploaded')
   let offered = resume
-  const onOffered = ({ id: transferId }: Transfer) => {
+  const onOffered = ({ id: transferId, encryption }: Transfer) => {
     offered = transferId
-    output.note(`offered as ${transferId}`)
+    output.note(
+      `offered as ${transferId}${encryption === 'age' ? ', sealed to the key of the recipient' : ''}`,
+    )
   }
   try {
     const sent = await (resume === undefined
-      ? transfers.send(file, { to: peer(to), filename: name, ttlSeconds, onOffered, signal, ...progress })
-      : transfers.resume(resume, file, { signal, ...progress }))
+      ? transfers.send(file, {
+          to: peer(to),
+          filename: name,
+          ttlSeconds,
+          seal,
+          onOffered,
+          signal,
+          ...progress,
+        })
+      : transfers.resume(resume, file, { seal: { folder: paths.sealed }, signal, ...progress }))
     progress.done()
     output.result(
       sent,

@@ -1,0 +1,32 @@
+/** `bridge key import`: an age identity from standard input. Contract §12. */
+import { readAgeKey, writeAgeKey } from '../../age-key.ts'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { registerOwn } from './create.ts'
+
+export function importKeyCommand(context: CliContext, run = importKey): Command {
+  return command('import', 'bridge key import < backup.agekey')
+    .description(
+      'Take the age identity on standard input as the key of this profile, and register its public half.',
+    )
+    .action(() => run(context))
+}
+
+export async function importKey(context: CliContext): Promise<void> {
+  const { paths } = await context.agent()
+  const { ageKeyOf } = await import('../../../sdk/index.ts')
+  const key = await ageKeyOf(await context.io.readAll())
+  const own = await readAgeKey(paths)
+  if (own === undefined) await writeAgeKey(paths.ageKey, key)
+  else if (own.recipient !== key.recipient) {
+    throw new CommandFailure(
+      'conflict',
+      'this profile has another age key, which opens what was sealed to it',
+      {
+        hint: `bridge key export keeps it; then move ${paths.ageKey} away`,
+      },
+    )
+  }
+  await registerOwn(context)
+}

@@ -1,0 +1,142 @@
+/**
+ * Sealing with age: what only the holder of one key may read, in the format that every age program knows.
+ *
+ * - X25519 only; the library is loaded by whoever seals or opens.
+ * - Files stream: 64 KiB of them are in memory at a time. What could not be opened whole leaves no file.
+ * - Text is sealed in age's ASCII armour, so that it is a message like another.
+ *
+ * Contract §9 "Recipient key", §12.
+ */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream as WebStream } from 'node:stream/web'
+import { storageFailed } from './durable-file.ts'
+import { LocalError } from './transport/failures.ts'
+
+/** A key of one's own: `secret` opens what was sealed to `recipient`. */
+export interface AgeKey {
+  /** `AGE-SECRET-KEY-1…`; stays on its machine. */
+  readonly secret: string
+  /** `age1…`, for everybody. */
+  readonly recipient: string
+}
+
+/** A fresh X25519 key. */
+export async function newAgeKey(): Promise<AgeKey> {
+  const { generateX25519Identity } = await import('age-encryption')
+  return ageKeyOf(await generateX25519Identity())
+}
+
+/** The key in the text of an identity file of age. @throws LocalError `key_missing` when it holds none, or several */
+export async function ageKeyOf(text: string): Promise<AgeKey> {
+  const found = text.match(/^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/gm) ?? []
+  const [secret] = found
+  if (secret === undefined || found.length > 1)
+    throw new LocalError('key_missing', 'this is no age identity: one line AGE-SECRET-KEY-1…')
+  const { identityToRecipient } = await import('age-encryption')
+  try {
+    return { secret, recipient: await identityToRecipient(secret) }
+  } catch (cause) {
+    throw new LocalError('key_missing', 'the age identity is damaged: its checksum is wrong', { cause })
+  }
+}
+
+/** The text of an identity file, as age-keygen writes it. */
+export const identityFileOf = ({ secret, recipient }: AgeKey): string =>
+  `# public key: ${recipient}\n${secret}\n`
+
+export interface StreamOptions {
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Seal a file into a new one, 0600 and synced. @throws LocalError `storage_failed`, `aborted` */
+export async function sealFile(
+  source: string,
+  target: string,
+  recipient: string,
+  { signal }: StreamOptions = {},
+): Promise<void> {
+  const encrypter = await encrypterFor(recipient)
+  await throughFile(source, target, (plain) => encrypter.encrypt(plain), signal)
+}
+
+/** Open a sealed file into a new one. @throws LocalError `key_missing` for another key, `integrity` for what was changed */
+export async function openSealedFile(
+  source: string,
+  target: string,
+  secret: string,
+  { signal }: StreamOptions = {},
+): Promise<void> {
+  const decrypter = await decrypterFor(secret)
+  await throughFile(source, target, (sealed) => decrypter.decrypt(sealed), signal)
+}
+
+/** Text in armour. */
+export async function sealText(text: string, recipient: string): Promise<string> {
+  const { armor } = await import('age-encryption')
+  return armor.encode(await (await encrypterFor(recipient)).encrypt(text))
+}
+
+/** What was sealed by {@link sealText}. @throws LocalError `key_missing`, `integrity` */
+export async function openSealedText(sealed: string, secret: string): Promise<string> {
+  const { armor } = await import('age-encryption')
+  const decrypter = await decrypterFor(secret)
+  try {
+    return await decrypter.decrypt(armor.decode(sealed), 'text')
+  } catch (error) {
+    throw notOpened(error)
+  }
+}
+
+async function encrypterFor(recipient: string) {
+  const { Encrypter } = await import('age-encryption')
+  const encrypter = new Encrypter()
+  try {
+    encrypter.addRecipient(recipient)
+  } catch (cause) {
+    throw new LocalError('key_missing', 'the registered key of the other side is no age recipient', { cause })
+  }
+  return encrypter
+}
+
+async function decrypterFor(secret: string) {
+  const { Decrypter } = await import('age-encryption')
+  const decrypter = new Decrypter()
+  decrypter.addIdentity(secret)
+  return decrypter
+}
+
+type Bytes = ReadableStream<Uint8Array>
+
+async function throughFile(
+  source: string,
+  target: string,
+  change: (bytes: Bytes) => Promise<Bytes>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const from = createReadStream(source, { highWaterMark: 256 * 1024 })
+  try {
+    const changed = await change(Readable.toWeb(from) as unknown as Bytes)
+    const into = createWriteStream(target, { flags: 'wx', mode: 0o600, flush: true })
+    const bytes = Readable.fromWeb(changed as unknown as WebStream)
+    await pipeline(bytes, into, signal === undefined ? {} : { signal })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(target, { force: true })
+    if (signal?.aborted === true) throw new LocalError('aborted', 'given up by the caller', { cause: error })
+    throw isOfPlatform(error) ? storageFailed(source, error) : notOpened(error)
+  } finally {
+    from.destroy()
+  }
+}
+
+const isOfPlatform = (error: unknown): boolean =>
+  typeof (error as NodeJS.ErrnoException | null)?.syscall === 'string'
+
+function notOpened(cause: unknown): LocalError {
+  const isForAnother = cause instanceof Error && /no identity matched/i.test(cause.message)
+  return isForAnother
+    ? new LocalError('key_missing', 'it is sealed to another key than the one of this profile', { cause })
+    : new LocalError('integrity', 'what was sealed cannot be opened: it is damaged', { cause })
+}

@@ -1,0 +1,249 @@
+/**
+ * Files and messages sealed to the key of their recipient, against a real node; and the same with Debian's age, where it
+ * is installed. Contract §9, §12.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  ageKeyOf,
+  identityFileOf,
+  type Message,
+  newAgeKey,
+  openSealedFile,
+  sealFile,
+  type Transfer,
+} from '../../sdk/index.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { fileOf } from '../support/files.ts'
+import { Desk } from './desk.ts'
+import { type Enrolled, enrolled } from './people.ts'
+
+let bridge: TestBridge
+let desk: Desk
+let folder: string
+let kim: Enrolled
+let lou: Enrolled
+const bytes = fileOf(200_000)
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+  folder = await mkdtemp(join(tmpdir(), 'bridge-sealed-'))
+  kim = await enrolled(bridge, desk, 'kim')
+  lou = await enrolled(bridge, desk, 'lou')
+  await enrolled(bridge, desk, 'mia')
+  await writeFile(join(folder, 'report.pdf'), bytes)
+  await lou.lines('key', 'create')
+}, 60_000)
+
+afterAll(async () => {
+  await desk.remove()
+  await rm(folder, { recursive: true, force: true })
+  await bridge.close()
+})
+
+const source = () => join(folder, 'report.pdf')
+let boxes = 0
+async function box(): Promise<string> {
+  boxes += 1
+  const path = join(folder, `box-${boxes}`)
+  await mkdir(path)
+  return path
+}
+const visible = async (path: string) => (await readdir(path)).filter((name) => !name.startsWith('.'))
+const sealedCopies = () => readdir(desk.path('kim', 'sealed')).catch(() => [])
+const keyFile = () => desk.path('lou', 'age.key')
+
+async function send(...more: string[]): Promise<Transfer> {
+  const [sent] = await kim.lines<Transfer>('transfer', 'send', source(), '--to', 'lou', ...more)
+  if (sent === undefined) throw new Error('nothing was sent')
+  return sent
+}
+
+test('a key is made once, private to its profile, and only its public half is shown', async () => {
+  const { mode } = await stat(keyFile())
+  expect((mode & 0o777).toString(8)).toBe('600')
+  const { recipient, secret } = await ageKeyOf(await readFile(keyFile(), 'utf8'))
+  const again = await lou.bridge('key', 'create')
+  expect(again.stdout).toContain(recipient)
+  const shown = await lou.bridge('key', 'show')
+  expect(shown.stdout).toBe(`${recipient}\n`)
+  expect(again.stdout + again.stderr + shown.stdout).not.toContain(secret)
+  expect(await kim.bridge('key', 'show')).toMatchObject({ code: 3, stdout: '' })
+})
+
+test('a key goes elsewhere only as a private file that was asked for, and comes back from standard input', async () => {
+  const out = join(folder, 'backup.agekey')
+  const exported = await lou.bridge('key', 'export', out)
+  const { secret } = await ageKeyOf(await readFile(out, 'utf8'))
+  expect(exported).toMatchObject({ code: 0, stdout: expect.not.stringContaining(secret) })
+  expect(((await stat(out)).mode & 0o777).toString(8)).toBe('600')
+  expect((await lou.bridge('key', 'export', out)).code).toBe(7)
+  const text = await readFile(out, 'utf8')
+  const into = (stdin: string, profile: string) =>
+    desk.run(['key', 'import', '--profile', profile], { stdin })
+  expect((await into(text, 'lou')).code).toBe(0)
+  expect((await into(identityFileOf(await newAgeKey()), 'lou')).code).toBe(7)
+  for (const wrong of [
+    'nothing\n',
+    text.replace(/KEY-1(.)/, (_, letter) => `KEY-1${letter === 'Q' ? 'P' : 'Q'}`),
+  ])
+    expect(await into(wrong, 'kim')).toMatchObject({ code: 5, stderr: expect.not.stringContaining(secret) })
+})
+
+test('a file for who has a key is sealed, and arrives opened, byte for byte', async () => {
+  const sent = await send()
+  expect(sent).toMatchObject({ encryption: 'age', filename: 'report.pdf' })
+  expect(sent.size).toBeGreaterThan(bytes.length)
+  const stored = await readFile(join(bridge.data, 'packages', sent.id, 'package'))
+  expect(stored.subarray(0, 21).toString()).toBe('age-encryption.org/v1')
+  expect(stored.includes(bytes.subarray(0, 64))).toBe(false)
+  expect(await sealedCopies()).toEqual([])
+
+  const into = await box()
+  const received = await lou.bridge('transfer', 'receive', sent.id, '--output', into)
+  expect(received).toMatchObject({ code: 0, stdout: expect.stringContaining('opened with the key') })
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+  expect(await readdir(into)).toEqual(['report.pdf'])
+})
+
+test('--no-encrypt sends it as it is, and --encrypt refuses who has no key', async () => {
+  expect((await send('--no-encrypt')).encryption).toBe('none')
+  const [plain] = await kim.lines<Transfer>('transfer', 'send', source(), '--to', 'mia')
+  expect(plain?.encryption).toBe('none')
+  const refused = await kim.bridge('transfer', 'send', source(), '--to', 'mia', '--encrypt')
+  expect(refused).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('no registered key') })
+  expect(await sealedCopies()).toEqual([])
+})
+
+test('an upload that broke off sends the same sealed bytes, and keeps them no longer than that', async () => {
+  const interruption = new AbortController()
+  const onError = (text: string) => {
+    if (text.includes('offered as ')) interruption.abort()
+  }
+  const words = ['transfer', 'send', source(), '--to', 'lou', '--profile', 'kim']
+  const broken = await desk.run(words, { interruption, onError })
+  expect(broken).toMatchObject({ code: 130, stderr: expect.stringContaining('sealed to the key') })
+  const id = /--resume (\S+)/.exec(broken.stderr)?.[1] ?? ''
+  expect(await sealedCopies()).toEqual([`${id}.age`])
+  const copy = desk.path('kim', 'sealed', `${id}.age`)
+  expect(((await stat(copy)).mode & 0o777).toString(8)).toBe('600')
+  await kim.lines('transfer', 'send', source(), '--resume', id)
+  expect(await sealedCopies()).toEqual([])
+  const into = await box()
+  await lou.lines('transfer', 'receive', id, '--output', into)
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+})
+
+test('a cancelled upload leaves no sealed copy, and cannot be taken up', async () => {
+  const interruption = new AbortController()
+  const onError = (text: string) => {
+    if (text.includes('offered as ')) interruption.abort()
+  }
+  const words = ['transfer', 'send', source(), '--to', 'lou', '--profile', 'kim']
+  const id = /--resume (\S+)/.exec((await desk.run(words, { interruption, onError })).stderr)?.[1] ?? ''
+  await kim.lines('transfer', 'cancel', id)
+  expect(await sealedCopies()).toEqual([])
+  const late = await kim.bridge('transfer', 'send', source(), '--resume', id)
+  expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('sealed copy') })
+})
+
+test('without its key, or with another, a sealed file is not received; with it nothing is fetched again', async () => {
+  const { id } = await send()
+  const own = await readFile(keyFile(), 'utf8')
+  const into = await box()
+  await rm(keyFile())
+  const without = await lou.bridge('transfer', 'receive', id, '--output', into)
+  expect(without).toMatchObject({ code: 5, stderr: expect.stringContaining('no age key here') })
+  expect(await readdir(into)).toEqual([])
+
+  await writeFile(keyFile(), identityFileOf(await newAgeKey()), { mode: 0o600 })
+  const other = await lou.bridge('transfer', 'receive', id, '--output', into)
+  expect(other).toMatchObject({ code: 5, stderr: expect.stringContaining('sealed to another key') })
+  expect(await visible(into)).toEqual([])
+  const [shown] = await kim.lines<Transfer>('transfer', 'show', id)
+  expect(shown).toMatchObject({ state: 'accepted', receipt: null })
+
+  await writeFile(keyFile(), own, { mode: 0o600 })
+  await writeFile(join(bridge.data, 'packages', id, 'package'), fileOf(100))
+  const again = await lou.bridge('transfer', 'receive', id, '--output', into, '--json')
+  expect(again.code).toBe(0)
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+  expect(await readdir(into)).toEqual(['report.pdf'])
+})
+
+test('sealed bytes that were changed are neither a file nor plain text anywhere', async () => {
+  const { id } = await send()
+  const stored = join(bridge.data, 'packages', id, 'package')
+  const wrong = await readFile(stored)
+  wrong[wrong.length - 5] = (wrong[wrong.length - 5] ?? 0) ^ 1
+  await writeFile(stored, wrong)
+  const into = await box()
+  expect((await lou.bridge('transfer', 'receive', id, '--output', into)).code).toBe(15)
+  expect(await visible(into)).toEqual([])
+  // And of a file that its sender sealed badly, of which every hash is right:
+  const bad = join(folder, 'bad.age')
+  await writeFile(bad, wrong)
+  const { secret } = await ageKeyOf(await readFile(keyFile(), 'utf8'))
+  await expect(openSealedFile(bad, join(into, 'x'), secret)).rejects.toMatchObject({ code: 'integrity' })
+  expect(await visible(into)).toEqual([])
+})
+
+test('a file at the destination stays also for a sealed one', async () => {
+  const { id } = await send()
+  const into = await box()
+  await writeFile(join(into, 'report.pdf'), 'mine')
+  expect((await lou.bridge('transfer', 'receive', id, '--output', into)).code).toBe(7)
+  expect(await readFile(join(into, 'report.pdf'), 'utf8')).toBe('mine')
+  expect((await lou.bridge('transfer', 'receive', id, '--output', into, '--overwrite')).code).toBe(0)
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+})
+
+test('a sealed message is read where its key is, and said to be sealed elsewhere; the node has no word of it', async () => {
+  const secretWords = 'the vault is behind the clock'
+  const [sent] = await kim.lines<{ message: Message }>('send', 'lou', secretWords, '--encrypt')
+  expect(sent?.message).toMatchObject({ encoding: 'age', body: expect.stringMatching(/^-----BEGIN AGE/) })
+  for (const words of [['inbox'], ['listen', '--once', '--timeout', '20'], ['history', 'kim']]) {
+    const { stdout } = await lou.bridge(...words)
+    expect(stdout).toContain(`| ${secretWords}`)
+    expect(stdout).toContain('opened with the key of this profile')
+  }
+  const mine = await kim.bridge('history', 'lou')
+  expect(mine.stdout).toContain('the body is encrypted with age: this profile has no age key')
+  expect(mine.stdout).not.toContain(secretWords)
+  expect(await kim.bridge('send', 'mia', secretWords, '--encrypt')).toMatchObject({ code: 5, stdout: '' })
+  expect((await kim.bridge('history', 'mia')).stdout).not.toContain(secretWords)
+})
+
+const age = hasAge()
+function hasAge(): boolean {
+  try {
+    execFileSync('age', ['--version'])
+    return true
+  } catch {
+    return false
+  }
+}
+
+test.skipIf(!age)("Debian's age opens what was sealed here, and its output is opened here", async () => {
+  const identity = join(folder, 'lou.agekey')
+  await lou.lines('key', 'export', identity)
+  const { recipient, secret } = await ageKeyOf(await readFile(identity, 'utf8'))
+  for (const size of [0, 1, 65_536, 200_000]) {
+    const plain = fileOf(size)
+    const [from, ours, theirs] = ['from', 'ours', 'theirs'].map((name) => join(folder, `${name}-${size}`))
+    if (from === undefined || ours === undefined || theirs === undefined) throw new Error('three paths')
+    await writeFile(from, plain)
+    await sealFile(from, ours, recipient)
+    expect(execFileSync('age', ['-d', '-i', identity, ours]).equals(plain)).toBe(true)
+    execFileSync('age', ['-r', recipient, '-o', theirs, from])
+    await openSealedFile(theirs, `${theirs}.opened`, secret)
+    expect((await readFile(`${theirs}.opened`)).equals(plain)).toBe(true)
+  }
+  const { id } = await send()
+  const stored = join(bridge.data, 'packages', id, 'package')
+  expect(execFileSync('age', ['-d', '-i', identity, stored]).equals(bytes)).toBe(true)
+})
