@@ -78,12 +78,13 @@ test('each refusal of the node has its exit code', () => {
       'package_removed',
       'project_archived',
       'setup_done',
+      'transfer_busy',
     ],
     8: ['rate_limited', 'wait_limit', 'conversation_budget'],
     9: ['unavailable', 'capacity_reached', 'storage_full'],
     11: ['claim_lost'],
     14: ['clock_skew'],
-    15: ['receipt_mismatch'],
+    15: ['part_mismatch', 'receipt_mismatch'],
   })
 })
 
