@@ -3,8 +3,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Message } from '../../sdk/index.ts'
+import { chanceFrom } from '../faults/chance.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { compileCache, program } from '../support/program.ts'
 import { Desk } from './desk.ts'
@@ -81,6 +83,40 @@ test('kill -9 between journal and print: what was not printed is printed by the 
   expect(next.every((message) => message.body === body)).toBe(true)
   await dan.bridge('ack', ...ids)
 })
+
+/** `BRIDGE_KILLS=200` for the long form. */
+const kills = Number(process.env.BRIDGE_KILLS ?? 2)
+
+test(`${kills} kills of a listen at any moment lose no message, and double none but the one that was being printed`, async () => {
+  const chance = chanceFrom(7)
+  const ids: string[] = []
+  const printed: string[] = []
+  for (let round = 0; round < kills; round += 1) {
+    const listening = startWith('pipe', 'listen', '--json', '--profile', 'dan')
+    let text = ''
+    const first = new Promise<void>((resolve) => {
+      listening.stdout?.setEncoding('utf8').on('data', (part: string) => {
+        text += part
+        resolve()
+      })
+    })
+    for (let count = 0; count < 6; count += 1)
+      ids.push(storedId(await cleo.bridge('send', 'dan', `${round}`)))
+    await first
+    await delay(chance() * 30)
+    listening.kill('SIGKILL')
+    await once(listening, 'close')
+    printed.push(...idsIn(text))
+    // The guard against loops counts messages of one side.
+    await dan.bridge('ack', ...ids.slice(-6).filter((id) => printed.includes(id)))
+    bridge.clock.advance(120)
+  }
+  const rest = await dan.bridge('listen', '--json', '--timeout', '1')
+  printed.push(...idsIn(rest.stdout))
+  expect(new Set(printed)).toEqual(new Set(ids))
+  expect(printed.length - ids.length).toBeLessThanOrEqual(kills)
+  await dan.bridge('ack', ...ids.slice(-100))
+}, 600_000)
 
 test('with a full disk as its output listen fails and loses nothing; send tells on standard error', async () => {
   const onFullDisk = async (...args: string[]) => {
