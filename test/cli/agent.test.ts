@@ -169,6 +169,20 @@ test('peers, conversations and history tell what there is', async () => {
   })
 })
 
+test('who does not listen all the time says when it looks again, and others see it', async () => {
+  const every = await dan.bridge('schedule', '--every', '5m')
+  expect(every).toMatchObject({ code: 0, stdout: expect.stringMatching(/^next contact: 2\d{3}-\S+Z\n$/) })
+  bridge.clock.advance(10)
+  expect((await cleo.bridge('peers')).stdout).toMatch(/\ndan .*, next contact in [45] minutes /)
+  expect((await dan.bridge('schedule', '--checkpoint')).stdout).toBe(
+    'next contact: after current work step\n',
+  )
+  for (const wrong of [[], ['--every', '5m', '--checkpoint'], ['--every', '4s']]) {
+    expect((await dan.bridge('schedule', ...wrong)).code).toBe(2)
+  }
+  expect((await dan.bridge('guide')).stdout).toContain('bridge listen')
+})
+
 test('the owner writes, is answered, and is told apart', async () => {
   const { id } = await bridge.owner.message(bridge.project.id, cleo.id, 'stop at noon')
   const heard = await cleo.bridge('listen', '--once', '--timeout', '20')
