@@ -1,8 +1,9 @@
 /** `bridge schedule`: for an agent that does not listen all the time: when it means to come back. Contract §6. */
-import type { ContactSchedule } from '../../sdk/index.ts'
+import type { ConnectionModeSet, ContactSchedule } from '../../sdk/index.ts'
 import { type Command, command, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
+import { exactDuration } from '../words.ts'
 
 export interface ScheduleOptions {
   readonly every?: number
@@ -22,8 +23,15 @@ export async function schedule(
   options: ScheduleOptions,
 ): Promise<void> {
   const declared = await (await bridge()).schedule(scheduleOf(options), { signal })
-  const { expected_at: next } = declared.connection.next_contact
-  output.result(declared, next === null ? 'next contact: after current work step' : `next contact: ${next}`)
+  output.result(declared, nextText(declared))
+}
+
+/** While a listen is open, or was a moment ago, that is what others see, and no time is expected. */
+function nextText({ schedule: declared, connection }: ConnectionModeSet): string {
+  if (declared.mode === 'checkpoint') return 'next contact: after current work step'
+  const { expected_at: next } = connection.next_contact
+  const every = `every ${exactDuration(declared.interval_seconds)}`
+  return next === null ? `${every}, when it no longer listens` : `${every}, next contact: ${next}`
 }
 
 function scheduleOf({ every, checkpoint }: ScheduleOptions): ContactSchedule {

@@ -139,6 +139,9 @@ test('--require-listening tells that nobody listens; the message is stored all t
   const heard = await cleo.bridge('send', 'dan', 'you there', '--require-listening')
   expect(heard).toMatchObject({ code: 0, stdout: expect.stringContaining('recipient: listening now') })
   await listening.printed(/you there/)
+  expect((await dan.bridge('schedule', '--every', '5m')).stdout).toBe(
+    'every 5 minutes, when it no longer listens\n',
+  )
   listening.child.kill('SIGINT')
   expect(await listening.ended).toMatchObject({ code: 130, stderr: '' })
   await emptyInbox(dan)
@@ -170,8 +173,12 @@ test('peers, conversations and history tell what there is', async () => {
 })
 
 test('who does not listen all the time says when it looks again, and others see it', async () => {
+  bridge.clock.advance(10)
   const every = await dan.bridge('schedule', '--every', '5m')
-  expect(every).toMatchObject({ code: 0, stdout: expect.stringMatching(/^next contact: 2\d{3}-\S+Z\n$/) })
+  expect(every).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^every 5 minutes, next contact: 2\d{3}-\S+Z\n$/),
+  })
   bridge.clock.advance(10)
   expect((await cleo.bridge('peers')).stdout).toMatch(/\ndan .*, next contact in [45] minutes /)
   expect((await dan.bridge('schedule', '--checkpoint')).stdout).toBe(
