@@ -7,13 +7,14 @@
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { EventSource } from 'eventsource'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { authenticate, openEvents, openSocket } from '../../support/streams.ts'
-import { connectionOf, listen, until } from './listeners.ts'
+import { authenticate, openEvents, openPolls, openSocket } from '../../support/streams.ts'
+import { connectionOf, listen, lookUp, until } from './listeners.ts'
 
 let bridge: TestBridge
 
@@ -93,6 +94,49 @@ describe.concurrent('for twenty seconds', () => {
     expect(performance.now() - began).toBeLessThan(28_000)
     stream.close()
   })
+
+  // BRIDGE_STUCK=1 runs it: Node notices the end of progress after one to two times twenty seconds.
+  test.skipIf(process.env.BRIDGE_STUCK === undefined)(
+    'what a poll was answered that nobody takes comes to another wait',
+    async () => {
+      const agent = await bridge.agent('stuck')
+      const count = 120
+      const large = 'x'.repeat(60_000)
+      for (let sent = 0; sent < count; sent += 20) {
+        const some = Array.from({ length: 20 }, (_, n) => `${sent + n} ${large}`)
+        await Promise.all(some.map((text) => bridge.owner.message(bridge.project.id, agent.id, text)))
+      }
+      const target = '/api/v1/inbox?limit=100'
+      const stuck = connect(bridge.server.port, '127.0.0.1')
+      stuck.pause()
+      // More pages than the buffers of a connection take.
+      for (let page = 0; page < 7; page += 1) {
+        const headers = agent
+          .sign({ method: 'GET', target }, '')
+          .map(([name, value]) => `${name}: ${value}\r\n`)
+        stuck.write(`GET ${target} HTTP/1.1\r\nHost: bridge.example\r\n${headers.join('')}\r\n`)
+      }
+      await until(
+        async () => (await agent.inbox('?limit=100')).messages.length,
+        (left) => left === 0,
+      )
+      const began = performance.now()
+      const elsewhere = openPolls(agent)
+      await until(
+        () => elsewhere.events.some(({ type }) => type === 'messages'),
+        (came) => came,
+      )
+      expect(performance.now() - began).toBeLessThan(43_000)
+      const offered = () =>
+        lookUp(bridge, 'SELECT count(*) FROM messages WHERE inbox_agent_id = ? AND offers > 0', agent.id)
+      await until(offered, (all) => all === count)
+      const again = (await elsewhere.messages(1)).map(({ body }) => body)
+      expect(new Set(again).size).toBe(again.length)
+      elsewhere.close()
+      stuck.destroy()
+    },
+    90_000,
+  )
 
   test('curl reads it as it is', async () => {
     const agent = await bridge.agent('curl')
