@@ -63,8 +63,10 @@ test('kill -9 between journal and print: what was not printed is printed by the 
   const listening = startWith('pipe', 'listen', '--json', '--profile', 'dan')
   const recorded = (lines: Line[]) =>
     lines.flatMap(({ message }) => (message === undefined ? [] : message.id))
-  await expect.poll(async () => recorded(await journalOf(dan)), { timeout: 10_000 }).toEqual(ids)
-  await expect.poll(async () => (await journalOf(dan)).length).toBeGreaterThan(ids.length)
+  await expect.poll(async () => recorded(await journalOf(dan)), { timeout: 20_000 }).toEqual(ids)
+  await expect
+    .poll(async () => (await journalOf(dan)).length, { timeout: 20_000 })
+    .toBeGreaterThan(ids.length)
   listening.kill('SIGKILL')
   let written = ''
   listening.stdout?.setEncoding('utf8').on('data', (text: string) => {
