@@ -136,6 +136,7 @@ export {
   type KeyPair,
   publicKeyOf,
 } from './signing/keys.ts'
+export type { ServeOptions, ServingHelper } from './transfers/direct.ts'
 export { type Downloaded, downloadFile } from './transfers/download.ts'
 export {
   type FileHome,

@@ -11,6 +11,7 @@ import {
   type TransferSummary,
 } from '../contract/agent/transfers.ts'
 import { limits } from '../contract/limits.ts'
+import type { ServeOptions, ServingHelper } from '../transfers/direct.ts'
 import type {
   Port,
   ReceivedFile,
@@ -66,6 +67,15 @@ export class Transfers {
    */
   async receive(id: string, destination: string, options: ReceiveFileOptions = {}): Promise<ReceivedFile> {
     return (await import('../transfers/packages.ts')).receiveFile(this.#port, id, destination, options)
+  }
+
+  /** Serve a direct transfer of the caller until it is over; `start` runs a helper. @throws LocalError `aborted`, `unreachable` */
+  async serve(
+    id: string,
+    start: () => Promise<ServingHelper>,
+    options: ServeOptions = {},
+  ): Promise<Transfer> {
+    return (await import('../transfers/direct.ts')).serveDirect(this, id, start, options)
   }
 
   get #port(): Port {

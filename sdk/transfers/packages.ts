@@ -21,6 +21,7 @@ import type { Transfers } from '../resources/transfers.ts'
 import { openSealedFile } from '../sealing.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
+import { fetchDirect } from './direct.ts'
 import { downloadFile } from './download.ts'
 import type { FileHome } from './home.ts'
 import { describeFile } from './manifest.ts'
@@ -51,6 +52,8 @@ export interface SendFileOptions extends MoveOptions {
   readonly ttlSeconds?: number | undefined
   /** Seal it to the recipient's registered key, where it has one; as it is when absent. */
   readonly seal?: SealOptions | undefined
+  /** Serve it from this machine until the transfer is over, in place of an upload; `path` holds the bytes that travel. */
+  readonly direct?: ((transfer: Transfer, path: string) => Promise<Transfer>) | undefined
   /** Told once the offer is stored: with its id the upload can be taken up again. */
   readonly onOffered?: ((transfer: Transfer) => void) | undefined
 }
@@ -77,7 +80,7 @@ export async function sendFile(port: Port, path: string, options: SendFileOption
   if (seal === undefined || recipient === undefined) {
     const transfer = await offer(port, path, { address, path, encryption: 'none' }, options)
     onOffered?.(transfer)
-    return upload(port, transfer, path, options)
+    return options.direct?.(transfer, path) ?? upload(port, transfer, path, options)
   }
   const copy = await makeSealedCopy(path, recipient, seal, { signal: options.signal, now: port.clock() })
   try {
@@ -102,10 +105,11 @@ async function offer(
   port: Port,
   bytes: string,
   { address, path, encryption }: Offering,
-  { filename = basename(path), ttlSeconds, idempotencyKey, signal }: SendFileOptions,
+  { filename = basename(path), ttlSeconds, idempotencyKey, signal, direct }: SendFileOptions,
 ): Promise<Transfer> {
   const described = await describeFile(bytes, { transferId: 'offer', mode: 'upload', filename, signal })
   const { size, sha256, parts } = described
+  const mode = direct === undefined ? 'package' : 'direct'
   return port.transfers.offer(
     {
       ...address,
@@ -113,7 +117,7 @@ async function offer(
       size,
       sha256,
       parts: [...parts],
-      mode: 'package',
+      mode,
       encryption,
       ...(ttlSeconds !== undefined && { ttl_seconds: ttlSeconds }),
     },
@@ -160,9 +164,9 @@ async function uploadSealed(
   port: Port,
   transfer: Transfer,
   copy: string,
-  options: MoveOptions,
+  options: MoveOptions & Pick<SendFileOptions, 'direct'>,
 ): Promise<Transfer> {
-  const stored = await upload(port, transfer, copy, options)
+  const stored = await (options.direct?.(transfer, copy) ?? upload(port, transfer, copy, options))
   await rm(copy, { force: true })
   return stored
 }
@@ -185,6 +189,8 @@ export interface ReceiveFileOptions extends MoveOptions {
   readonly overwrite?: boolean | undefined
   /** `AGE-SECRET-KEY-1…`, for a file that is sealed. */
   readonly ageSecret?: string | undefined
+  /** In direct mode, take an endpoint of plain http. */
+  readonly allowPlainHttp?: boolean | undefined
   /** Told while nothing is uploaded yet. */
   readonly onWaiting?: ((transfer: Transfer) => void) | undefined
 }
@@ -208,12 +214,10 @@ export async function receiveFile(
 ): Promise<ReceivedFile> {
   const { signal } = options
   const offered = await port.transfers.get(transferId, { signal })
-  if (offered.mode !== 'package')
-    throw new LocalError('not_sendable', 'this transfer is direct: its bytes are not in the package store')
   if (offered.encryption === 'age') requireSecret(options.ageSecret)
   const accepted = offered.state === 'offered' ? await port.transfers.accept(transferId, { signal }) : offered
   if (accepted.state !== 'accepted' && accepted.state !== 'verified') throw isOver(accepted)
-  const transfer = await whenUploaded(port, accepted, options)
+  const transfer = accepted.mode === 'direct' ? accepted : await whenUploaded(port, accepted, options)
   const target = resolve(destination)
   const staging = join(dirname(target), `.bridge-receive-${transfer.id}`)
   if (!(await isThere(transfer, target, staging, options.overwrite === true))) {
@@ -301,13 +305,21 @@ async function fetchInto(
   port: Port,
   transfer: Transfer,
   staging: string,
-  { signal, onProgress }: MoveOptions,
+  options: ReceiveFileOptions,
 ): Promise<void> {
+  const { signal, onProgress, onWaiting } = options
+  const manifest = manifestOf(transfer, 'download', stagedName)
   await mkdir(staging, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
     throw storageFailed(staging, error)
   })
   try {
-    await downloadFile(await port.home(transfer.id), manifestOf(transfer, 'download', stagedName), staging, {
+    if (transfer.mode === 'direct') {
+      const waiting = () => onWaiting?.(transfer)
+      const { allowPlainHttp } = options
+      const more = { signal, onProgress, allowPlainHttp, clock: port.clock, onWaiting: waiting }
+      return await fetchDirect(port.transfers, transfer, manifest, staging, more)
+    }
+    await downloadFile(await port.home(transfer.id), manifest, staging, {
       signal,
       onProgress,
       clock: port.clock,

@@ -11,6 +11,7 @@ import { transferProgress } from '../../transfer-progress.ts'
 export interface TransferReceiveOptions {
   readonly output?: string
   readonly overwrite?: true
+  readonly allowPlain?: true
 }
 
 export function transferReceiveCommand(context: CliContext, run = transferReceive): Command {
@@ -18,6 +19,7 @@ export function transferReceiveCommand(context: CliContext, run = transferReceiv
     .description('Accept a file, fetch it, verify it and send the receipt; run it again to go on.')
     .argument('<transfer_id>', 'the transfer', id)
     .option('--output <path>', 'where it goes: a file, or a folder (the working folder)')
+    .option('--allow-plain', 'take a direct transfer over plain http: everybody between reads it')
     .option('--overwrite', 'replace a file that has the name')
     .action((transferId: string, options: TransferReceiveOptions) => run(context, transferId, options))
 }
@@ -25,7 +27,7 @@ export function transferReceiveCommand(context: CliContext, run = transferReceiv
 export async function transferReceive(
   context: CliContext,
   transferId: string,
-  { output: to = '.', overwrite }: TransferReceiveOptions,
+  { output: to = '.', overwrite, allowPlain }: TransferReceiveOptions,
 ): Promise<void> {
   const { output, signal } = context
   const { bridge, paths } = await context.agent()
@@ -36,13 +38,14 @@ export async function transferReceive(
   const progress = transferProgress(context, 'received')
   let told = false
   const onWaiting = () => {
-    if (!told) output.note('waiting for the sender to upload it')
+    if (!told) output.note('waiting for the sender to upload or serve it')
     told = true
   }
   try {
     const { transfer, path } = await transfers.receive(transferId, destination, {
       overwrite,
       ageSecret,
+      allowPlainHttp: allowPlain,
       onWaiting,
       signal,
       ...progress,

@@ -2,11 +2,14 @@
 import type { Transfer } from '../../../sdk/index.ts'
 import { type Command, command, id, invalid, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { requireWay, type WayOptions } from '../../direct-helper.ts'
+import { serving } from '../../direct-sending.ts'
 import { CommandFailure } from '../../exit-codes.ts'
 import { plain, tellHowToGoOn } from '../../transfer-options.ts'
 import { transferProgress } from '../../transfer-progress.ts'
 
-export interface TransferSendOptions {
+export interface TransferSendOptions extends WayOptions {
+  readonly direct?: true
   readonly to?: string
   readonly name?: string
   readonly ttl?: number
@@ -24,6 +27,17 @@ export function transferSendCommand(context: CliContext, run = transferSend): Co
     .option('--ttl <duration>', 'until when it has to be received (24h), at most 7d', ttl)
     .option('--encrypt', "seal it to the recipient's key, or refuse; by default sealed where there is a key")
     .option('--no-encrypt', 'send it as it is')
+    .option('--direct', 'serve it from this machine until the peer has it, past the store of the service')
+    .option(
+      '--tunnel <url>',
+      'with --direct: https address of a tunnel to this machine, =PORT behind it',
+      tunnelUrl,
+    )
+    .option(
+      '--tunnel-command <cmd>',
+      'with --direct: starts a tunnel to $PORT; its first https address is taken',
+    )
+    .option('--allow-plain', 'with --direct: serve plain http, where the network between is yours')
     .option('--resume <transfer_id>', 'go on with an upload that was interrupted', id)
     .action((file: string, options: TransferSendOptions) => run(context, file, options))
 }
@@ -37,12 +51,14 @@ const ttl = (text: string): number => {
 export async function transferSend(
   context: CliContext,
   file: string,
-  { to, name, ttl: ttlSeconds, resume, encrypt }: TransferSendOptions,
+  { to, name, ttl: ttlSeconds, resume, encrypt, direct: isDirect, ...way }: TransferSendOptions,
 ): Promise<void> {
   const { output, signal } = context
   const { bridge, paths } = await context.agent()
   const { transfers } = bridge
   const seal = encrypt === false ? undefined : { folder: paths.sealed, required: encrypt === true }
+  if (isDirect === true) requireWay(way)
+  const direct = isDirect === true ? serving(context, bridge, way) : undefined
   const progress = transferProgress(context, 'uploaded')
   let offered = resume
   const onOffered = ({ id: transferId, encryption }: Transfer) => {
@@ -58,6 +74,7 @@ export async function transferSend(
           filename: name,
           ttlSeconds,
           seal,
+          direct,
           onOffered,
           signal,
           ...progress,
@@ -66,14 +83,23 @@ export async function transferSend(
     progress.done()
     output.result(
       sent,
-      `uploaded ${sent.id}: ${sent.state}; bridge transfer show ${sent.id} tells of the receipt`,
+      `${isDirect === true ? 'served' : 'uploaded'} ${sent.id}: ${sent.state}; bridge transfer show ${sent.id} tells of the receipt`,
     )
   } catch (error) {
     progress.done()
-    if (offered !== undefined)
+    if (offered !== undefined && isDirect === true)
+      output.note(`it is not served any more; bridge transfer cancel ${offered} ends the offer`)
+    else if (offered !== undefined)
       tellHowToGoOn(context, error, `bridge transfer send ${plain(file)} --resume ${offered}`)
     throw error
   }
+}
+
+const tunnelUrl = (text: string): string => {
+  if (/^https?:\/\/[A-Za-z0-9.-]+(:\d+)?=\d+$/.test(text)) return text
+  throw invalid(
+    'It must be the origin of the tunnel and the local port that it leads to: https://host.example=8485.',
+  )
 }
 
 function peer(to: string | undefined): string {

@@ -1,0 +1,188 @@
+/**
+ * A file from machine to machine: the sender serves it by a helper, the recipient fetches it there.
+ *
+ * - An endpoint lives half an hour at most, the transfer longer: the sender deposits a fresh one whenever its helper ends,
+ *   and the recipient goes on there with the parts that it has verified.
+ * - Endpoint and token come from the other side by the service; the bytes, and the token, go to that endpoint only.
+ *
+ * Spec §3, §4.5; contract §9 "Direct mode".
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Transfer, TransferSecret } from '../contract/agent/transfers.ts'
+import type { Manifest } from '../contract/helper/manifest.ts'
+import type { Transfers } from '../resources/transfers.ts'
+import { BridgeError, LocalError } from '../transport/failures.ts'
+import { downloadFile } from './download.ts'
+import { HelperError, helperHome } from './home.ts'
+import type { TransferProgress } from './work.ts'
+
+/** A helper that serves the file of a transfer. */
+export interface ServingHelper {
+  readonly endpoint: string
+  readonly token: string
+  /** Timestamp. */
+  readonly expiresAt: string
+  readonly ended: Promise<unknown>
+  stop(): Promise<unknown>
+}
+
+export interface ServeOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Told whenever an endpoint was deposited. */
+  readonly onDeposited?: ((endpoint: string) => void) | undefined
+}
+
+const lookMs = 500
+const mostFailedStarts = 5
+
+/**
+ * Serve a direct transfer until it is over, by one helper after the other, and report that nothing of it is left.
+ *
+ * @throws what `start` throws; LocalError `aborted`, `unreachable` when helpers end as soon as they start; BridgeError
+ */
+export async function serveDirect(
+  transfers: Transfers,
+  id: string,
+  start: () => Promise<ServingHelper>,
+  { signal, onDeposited }: ServeOptions = {},
+): Promise<Transfer> {
+  for (let failures = 0; failures < mostFailedStarts; failures += 1) {
+    const helper = await start()
+    try {
+      await transfers.deposit(id, secretOf(helper), { signal })
+      onDeposited?.(helper.endpoint)
+      const { transfer, looks } = await whileServed(transfers, id, helper, signal)
+      if (isOver(transfer)) return await transfers.cleanup(id, { signal })
+      if (looks > mostFailedStarts) failures = 0
+    } finally {
+      await helper.stop()
+    }
+  }
+  throw new LocalError('unreachable', 'the helper ends again and again as soon as it serves')
+}
+
+const secretOf = ({ endpoint, token, expiresAt }: ServingHelper): TransferSecret => ({
+  endpoint,
+  token,
+  expires_at: expiresAt,
+  helper_mode: 'download',
+})
+
+const isOver = ({ state }: Transfer): boolean => state !== 'offered' && state !== 'accepted'
+
+async function whileServed(
+  transfers: Transfers,
+  id: string,
+  helper: ServingHelper,
+  signal: AbortSignal | undefined,
+): Promise<{ transfer: Transfer; looks: number }> {
+  let hasEnded = false
+  const ended = helper.ended.then(() => {
+    hasEnded = true
+  })
+  for (let looks = 1; ; looks += 1) {
+    const transfer = await transfers.get(id, { signal })
+    if (isOver(transfer) || hasEnded) return { transfer, looks }
+    await Promise.race([ended, waiting(lookMs, signal)])
+  }
+}
+
+async function waiting(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await pause(ms, undefined, { signal }).catch((cause: unknown) => {
+    throw new LocalError('aborted', 'given up by the caller', { cause })
+  })
+}
+
+export interface FetchDirectOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly onProgress?: ((progress: TransferProgress) => void) | undefined
+  /** Take an endpoint of plain http: bytes and token travel in the clear. */
+  readonly allowPlainHttp?: boolean | undefined
+  readonly clock: () => Date
+  /** Told while the sender has deposited no endpoint that is of use. */
+  readonly onWaiting?: (() => void) | undefined
+}
+
+/** Another endpoint came: this one is not waited for any longer. */
+class Replaced extends Error {}
+
+/** Fetch the file of an accepted transfer into a folder, from one endpoint after the other. */
+export async function fetchDirect(
+  transfers: Transfers,
+  transfer: Transfer,
+  manifest: Manifest,
+  folder: string,
+  options: FetchDirectOptions,
+): Promise<void> {
+  let used: string | undefined
+  for (;;) {
+    const secret = await nextEndpoint(transfers, transfer.id, used, options)
+    requireAllowed(secret, options)
+    try {
+      await downloadFile(
+        helperHome({ ...secret, allowPlainHttp: options.allowPlainHttp }),
+        manifest,
+        folder,
+        {
+          signal: options.signal,
+          onProgress: options.onProgress,
+          clock: options.clock,
+          expiresAt: new Date(secret.expires_at),
+          sleep: async (ms, signal) => {
+            await waiting(ms, signal)
+            const current = await deposited(transfers, transfer.id, signal)
+            if (current !== undefined && current.token !== secret.token) throw new Replaced()
+          },
+        },
+      )
+      return
+    } catch (error) {
+      if (!mayComeAgain(error)) throw error
+      used = secret.token
+    }
+  }
+}
+
+function requireAllowed({ endpoint }: TransferSecret, { allowPlainHttp }: FetchDirectOptions): void {
+  if (endpoint.startsWith('https://') || allowPlainHttp === true) return
+  throw new LocalError('insecure_url', 'the sender serves the file over plain http, which was not allowed')
+}
+
+const passing: ReadonlySet<string> = new Set(['unreachable', 'timeout', 'transfer_expired', 'invalid_token'])
+
+/** Whether a fresh endpoint may do better. Other bytes, a redirect and a certificate that is not trusted are no accident. */
+const mayComeAgain = (error: unknown): boolean =>
+  error instanceof Replaced ||
+  ((error instanceof LocalError || error instanceof HelperError) && passing.has(error.code))
+
+async function nextEndpoint(
+  transfers: Transfers,
+  id: string,
+  used: string | undefined,
+  { signal, onWaiting }: FetchDirectOptions,
+): Promise<TransferSecret> {
+  for (;;) {
+    const secret = await deposited(transfers, id, signal)
+    if (secret !== undefined && secret.token !== used) return secret
+    onWaiting?.()
+    await waiting(lookMs, signal)
+  }
+}
+
+/** Undefined while there is none, or one that is over. @throws LocalError `not_sendable` when the transfer is over */
+async function deposited(
+  transfers: Transfers,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<TransferSecret | undefined> {
+  try {
+    return await transfers.secret(id, { signal })
+  } catch (error) {
+    if (!(error instanceof BridgeError)) throw error
+    const isMissing = error.code === 'not_found' || error.code === 'offer_expired'
+    if (!isMissing) throw error
+    const transfer = await transfers.get(id, { signal })
+    if (!isOver(transfer)) return undefined
+    throw new LocalError('not_sendable', `the transfer is ${transfer.state}`)
+  }
+}

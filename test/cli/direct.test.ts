@@ -1,0 +1,169 @@
+/** A file from machine to machine over loopback: the sender a process of its own, the recipient in this one. Contract §9. */
+import { readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { openProfile, type Transfer } from '../../sdk/index.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { describeBytes, fileOf, sha256 } from '../support/files.ts'
+import { Desk } from './desk.ts'
+import { type Enrolled, enrolled } from './people.ts'
+import { type Started, TestHome } from './program.ts'
+
+let bridge: TestBridge
+let desk: Desk
+let home: TestHome
+let folder: string
+let ned: Enrolled
+let opal: Enrolled
+const bytes = fileOf(20 * 1024 * 1024)
+let server: Server | undefined
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+  home = TestHome.at(desk.folder)
+  folder = await mkdtemp(join(tmpdir(), 'bridge-direct-'))
+  ned = await enrolled(bridge, desk, 'ned')
+  opal = await enrolled(bridge, desk, 'opal')
+  await writeFile(join(folder, 'report.pdf'), bytes)
+}, 60_000)
+
+afterEach(() => {
+  server?.closeAllConnections()
+  server?.close()
+  server = undefined
+})
+
+afterAll(async () => {
+  await home.remove()
+  await rm(folder, { recursive: true, force: true })
+  await bridge.close()
+})
+
+let boxes = 0
+async function box(): Promise<string> {
+  boxes += 1
+  const path = join(folder, `box-${boxes}`)
+  await mkdir(path)
+  return path
+}
+const visible = async (path: string) => (await readdir(path)).filter((name) => !name.startsWith('.'))
+
+async function serve(): Promise<{ sender: Started; id: string }> {
+  const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--allow-plain']
+  const sender = home.start([...words, '--profile', 'ned'])
+  const said = await sender.said(/serving it/)
+  return { sender, id: /offered as ([0-9a-f-]{36})/.exec(said)?.[1] ?? '' }
+}
+
+/** The helper is the only child of the sender. */
+const helperOf = ({ child }: Started): number =>
+  Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
+
+test('a file goes from machine to machine, and the service has nothing of it but its description', async () => {
+  const { sender, id } = await serve()
+  const into = await box()
+  const received = await opal.bridge('transfer', 'receive', id, '--output', into, '--allow-plain')
+  expect(received).toMatchObject({ code: 0, stdout: expect.stringContaining('verified') })
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+  const { code, stdout, stderr } = await sender.ended
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^served \S+: verified/)])
+  expect(stderr).toContain('PLAIN HTTP')
+  expect(await readdir(join(bridge.data, 'packages')).catch(() => [])).not.toContain(id)
+  const [shown] = await ned.lines<Transfer>('transfer', 'show', id)
+  expect(shown).toMatchObject({ mode: 'direct', state: 'verified', package: null })
+  expect(shown?.cleanup).toMatchObject({ sender_at: expect.any(String), recipient_at: expect.any(String) })
+}, 60_000)
+
+test('a helper that is killed in the middle is followed by another, and what came across stays', async () => {
+  const { sender, id } = await serve()
+  const into = await box()
+  let killed = false
+  const onError = (text: string) => {
+    if (killed || !text.includes('"parts":')) return
+    killed = true
+    process.kill(helperOf(sender), 'SIGKILL')
+  }
+  const words = ['transfer', 'receive', id, '--output', into, '--allow-plain', '--json', '--profile', 'opal']
+  const received = await desk.run(words, { onError })
+  expect([received.code, killed]).toEqual([0, true])
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+  const { code, stderr } = await sender.ended
+  expect(code).toBe(0)
+  expect(stderr.match(/serving it/g)).toHaveLength(2)
+}, 60_000)
+
+test('plain http is taken and served only by who says so', async () => {
+  const refused = await ned.bridge('transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct')
+  expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--tunnel') })
+  const { sender, id } = await serve()
+  const into = await box()
+  const careful = await opal.bridge('transfer', 'receive', id, '--output', into)
+  expect(careful).toMatchObject({ code: 2, stderr: expect.stringContaining('plain http') })
+  expect(await visible(into)).toEqual([])
+  sender.child.kill('SIGINT')
+  expect((await sender.ended).code).toBe(130)
+}, 60_000)
+
+/** A transfer to opal whose endpoint is this server. */
+async function servedBy(listener: RequestListener): Promise<{ id: string; asked: string[] }> {
+  const asked: string[] = []
+  const home = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`)
+    listener(request, response)
+  })
+  server = home
+  await new Promise<void>((resolve) => home.listen(0, '127.0.0.1', resolve))
+  const sender = await openProfile('ned', { home: desk.home })
+  try {
+    const address = await sender.directory.address('opal')
+    const input = { ...address, filename: 'report.pdf', ...describeBytes(fileOf(1000)) }
+    const { id } = await sender.transfers.offer({ ...input, mode: 'direct', encryption: 'none' })
+    await sender.transfers.deposit(id, {
+      endpoint: `http://127.0.0.1:${(home.address() as AddressInfo).port}`,
+      token: 'T'.repeat(43),
+      expires_at: new Date(bridge.clock().getTime() + 600_000).toISOString(),
+      helper_mode: 'download',
+    })
+    return { id, asked }
+  } finally {
+    await sender.close()
+  }
+}
+
+test.each<[string, number, RequestListener]>([
+  ['redirects', 9, (_, response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()],
+  [
+    'serves another file',
+    15,
+    (_, response) =>
+      void response.end(
+        JSON.stringify({ committed_parts: [0], verified: true, sha256: sha256(fileOf(1000, 7)) }),
+      ),
+  ],
+  [
+    'serves other bytes than it names',
+    15,
+    (request, response) =>
+      void response.end(
+        request.url === '/v1/status'
+          ? JSON.stringify({ committed_parts: [0], verified: true })
+          : fileOf(1000, 7),
+      ),
+  ],
+])('a home that %s is refused with exit %d, and nothing has the name', async (_, code, listener) => {
+  const { id, asked } = await servedBy(listener)
+  const into = await box()
+  const refused = await opal.bridge('transfer', 'receive', id, '--output', into, '--allow-plain')
+  expect(refused).toMatchObject({ code, stdout: '', stderr: expect.not.stringContaining('TTTT') })
+  expect(await visible(into)).toEqual([])
+  expect(asked.length).toBeGreaterThan(0)
+  expect((await ned.lines<Transfer>('transfer', 'show', id))[0]).toMatchObject({
+    state: 'accepted',
+    receipt: null,
+  })
+})
