@@ -109,6 +109,19 @@ test('plain http is taken and served only by who says so', async () => {
   expect((await sender.ended).code).toBe(130)
 }, 60_000)
 
+test('the https address that a tunnel prints is deposited, and the sender ends with the transfer', async () => {
+  const tunnel = 'echo "up at https://abc.example:$PORT now"; exec sleep 60'
+  const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct']
+  const sender = home.start([...words, '--tunnel-command', tunnel, '--profile', 'ned'])
+  const id = /offered as ([0-9a-f-]{36})/.exec(await sender.said(/serving it/))?.[1] ?? ''
+  await opal.lines('transfer', 'accept', id)
+  const peer = await openProfile('opal', { home: desk.home })
+  expect((await peer.transfers.secret(id)).endpoint).toMatch(/^https:\/\/abc\.example:\d+$/)
+  await peer.transfers.cancel(id)
+  await peer.close()
+  expect(await sender.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('cancelled') })
+}, 30_000)
+
 /** A transfer to opal whose endpoint is this server. */
 async function servedBy(listener: RequestListener): Promise<{ id: string; asked: string[] }> {
   const asked: string[] = []
