@@ -1,10 +1,11 @@
 /** The README's console blocks, typed as they stand, print what it shows. */
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { installPackage } from '../support/installed.ts'
 import { program } from '../support/program.ts'
 import { matches, type Running, readSteps, run } from './transcript.ts'
 
@@ -31,10 +32,7 @@ const sources: readonly [string, RegExp][] = [
 /** The README's script, where the package is installed. */
 function scriptIn(folder: string): string {
   const [, script = ''] = /```js\n([\s\S]+?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
-  const installed = join(folder, 'node_modules/agent-bridge')
-  mkdirSync(installed, { recursive: true })
-  writeFileSync(join(installed, 'package.json'), '{"type":"module","exports":"./index.js"}')
-  symlinkSync(join(dirname(program), 'sdk/index.js'), join(installed, 'index.js'))
+  installPackage(folder)
   writeFileSync(join(folder, 'talk.mjs'), script)
   return join(folder, 'talk.mjs')
 }
