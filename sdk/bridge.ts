@@ -201,7 +201,8 @@ export class Bridge {
    * twice. Who takes the first messages and goes asks for `transports: ['long-poll']`: what a stream had already pushed
    * would wait for that minute.
    *
-   * @throws what ends it for good: a revoked credential, a fenced or closed session, a disabled agent, an archived project.
+   * @throws LocalError `aborted` when the signal is, or the Bridge is closed; what ends it for good: a revoked credential, a
+   *   fenced or closed session, a disabled agent, an archived project.
    */
   async *listen(options: ListenOptions = {}): AsyncGenerator<ReceivedMessage, void, undefined> {
     for await (const page of this.pages(options)) {

@@ -14,7 +14,7 @@
  * can mend what ended it, such as a revoked credential.
  */
 import { createHash } from 'node:crypto'
-import { openProfile, TaskFailed } from 'agent-bridge'
+import { limits, openProfile, TaskFailed } from 'agent-bridge'
 import { review } from './rules.mjs'
 
 const stop = new AbortController()
@@ -76,11 +76,14 @@ function sha256(text) {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** One line with the verdict, then the findings, as many as an answer may hold in any case. */
+/** One line with the verdict, then the findings, as many as evidence may hold. */
 function reportOf({ lines, findings }) {
   if (lines === 0) return 'nothing to review: no line is added'
-  const shown = findings.slice(0, 50)
-  const more = findings.length > shown.length ? [`… and ${findings.length - shown.length} more`] : []
   const verdict = findings.length === 0 ? 'nothing to object to' : `findings: ${findings.length}`
-  return [`${verdict} in ${lines} ${lines === 1 ? 'line' : 'lines'}`, ...shown, ...more].join('\n')
+  let report = `${verdict} in ${lines} ${lines === 1 ? 'line' : 'lines'}`
+  for (const finding of findings) {
+    if (Buffer.byteLength(`${report}\n${finding}\n…`) > limits.evidenceBytes) return `${report}\n…`
+    report += `\n${finding}`
+  }
+  return report
 }

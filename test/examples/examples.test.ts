@@ -125,6 +125,11 @@ test('the reviewer answers questions, completes tasks with evidence, and fails w
       ],
     },
   })
+  const long = await give('Review a long file', 'debugger\n'.repeat(1_000))
+  await reviewer.printed(/^completed: Review a long file$/m)
+  const { outcome } = await gina.tasks.get(long.id)
+  expect(outcome?.result).toBe('findings: 1000 in 1000 lines')
+  expect(outcome?.evidence[0]?.value).toMatch(/^line 9: a debugger statement is left$[\s\S]*^…$/m)
   const empty = await give('Review nothing', '@@ -1 +0,0 @@\n-gone\n')
   await reviewer.printed(/^failed: Review nothing$/m)
   expect(await gina.tasks.get(empty.id)).toMatchObject({
