@@ -103,10 +103,6 @@ export function receiving<E extends EndpointSpec & { readonly bytes: 'request'; 
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    scope.addHook('onError', async (request, reply) => {
-      // The rest of the body is of no use, so the connection goes with the refusal.
-      if (!request.raw.complete) reply.header('connection', 'close')
-    })
     scope.route({
       ...hooks(context, entry),
       bodyLimit: transferLimits.partBytes,

@@ -11,7 +11,7 @@ import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
 import { settleIdentity } from '../identity/agent.ts'
-import { wrongContentType } from './raw-body.ts'
+import { dropBody, wrongContentType } from './raw-body.ts'
 import { setResponseHeaders } from './responses.ts'
 import { toFaults } from './schema-faults.ts'
 
@@ -58,6 +58,7 @@ export function useFaults(app: FastifyInstance): void {
     const fault = await settle(toFault(thrown), request)
     if (fault.code === 'internal') request.log.error({ err: thrown }, 'bug')
     else if (fault.cause !== undefined) request.log.error({ err: fault.cause }, fault.code)
+    dropBody(request, reply)
     return sendFault(reply, fault, request.id)
   })
   // Before the body is read: what comes with a request to nowhere does not matter.

@@ -3,7 +3,7 @@
  *
  * A wrong content type is read all the same, so that a stranger hears about the identity first.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../fault.ts'
 import { letGo } from './let-go.ts'
 import { parseStrictJson } from './strict-json.ts'
@@ -48,6 +48,17 @@ function cutSlowBody({ raw, headers }: FastifyRequest): void {
   timer.unref()
   const over = () => clearTimeout(timer)
   raw.once('end', over).once('close', over)
+}
+
+/**
+ * What is left of a body that was refused is read and dropped, for as long as a body may take: who cannot go on writing,
+ * a proxy above all, would not read the answer.
+ */
+export function dropBody(request: FastifyRequest, reply: FastifyReply): void {
+  if (request.raw.complete) return
+  reply.removeHeader('connection')
+  if (isStreaming(request)) cutSlowBody(request)
+  request.raw.resume()
 }
 
 /** The bytes of the body as they were sent, before `parseBody`. */
