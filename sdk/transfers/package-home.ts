@@ -1,5 +1,6 @@
 /** The package store of the service as the home of a file: signed requests below the transfer. Contract §9. */
 import type { AgentAuthority } from '../agent-authority.ts'
+import { contentHashHeader } from '../contract/helper/endpoints.ts'
 import type { Address } from '../transport/address.ts'
 import type { PreparedRequest } from '../transport/http.ts'
 import type { FileHome } from './home.ts'
@@ -12,11 +13,10 @@ export function packageHome(address: Address, authority: AgentAuthority, transfe
   return {
     origin: address.origin,
     prefix: `${address.prefix}${target}`,
-    authorise: (request) =>
-      authority.sign(
-        { ...caller, method: request.method, target: request.target.slice(address.prefix.length) },
-        request.bodySha256,
-      ),
+    authorise: ({ method, target: path, bodySha256 }) => ({
+      ...authority.sign({ ...caller, method, target: path.slice(address.prefix.length) }, bodySha256),
+      ...(method === 'PUT' && { [contentHashHeader]: bodySha256 }),
+    }),
     mend: async (refusal) => {
       const prepared: PreparedRequest = {
         ...caller,

@@ -8,6 +8,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
+import { contentHashHeader } from '../../sdk/contract/helper/endpoints.ts'
 import { sha256Hex } from '../../sdk/signing/canonical.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -29,14 +30,20 @@ export async function proveRequestHead(context: Context, request: FastifyRequest
   heads.set(request, { ...(await proveHead(context, incoming(request))), context })
 }
 
+/** Of a body that is not read: what its sender says that it signed. It leads to a refusal only, never to an effect. */
+function statedHash({ headers }: FastifyRequest): string | undefined {
+  const stated = headers[contentHashHeader.toLowerCase()]
+  return typeof stated === 'string' && /^[0-9a-f]{64}$/.test(stated) ? stated : undefined
+}
+
 type HashOf = (identity: {
   readonly agent_id: string
   readonly project_id: string
 }) => Promise<string | undefined>
 
 /**
- * Afterwards `request.caller` is set. `hashOf` tells what a body that nobody has read must hash to; where there is no
- * such body, only the proof of an empty one holds, and tells its sender no more.
+ * Afterwards `request.caller` is set. `hashOf` tells what a body that nobody has read must hash to; where nothing tells,
+ * the hash that the sender states is the one that it signed, so that its refusal is about what is wrong.
  */
 export async function proveRequestBody(
   request: FastifyRequest,
@@ -46,7 +53,8 @@ export async function proveRequestBody(
   const head = heads.get(request)
   if (head === undefined) throw new Fault('unauthenticated')
   const { agentId: agent_id, projectId: project_id } = head.identity
-  const sha256 = (await hashOf?.({ agent_id, project_id })) ?? sha256Hex(rawBody(request))
+  const known = await hashOf?.({ agent_id, project_id })
+  const sha256 = known ?? (hashOf && statedHash(request)) ?? sha256Hex(rawBody(request))
   const body = { sha256, endpoint }
   const caller = await proveBody(head.context, incoming(request), head, body)
   request.caller = caller

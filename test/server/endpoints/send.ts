@@ -5,6 +5,7 @@
  */
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import type { TestAgent } from '../../support/agent.ts'
+import { sha256 } from '../../support/files.ts'
 import type { Reply } from '../../support/http.ts'
 import { TestOwner } from '../../support/owner.ts'
 
@@ -33,8 +34,18 @@ export interface Ready {
 export const targetOf = (entry: EndpointSpec, { target, params = {}, query = '' }: Ready): string =>
   target ?? entry.path.replace(/\{([a-z_]+)\}/g, (_, name: string) => params[name] ?? '') + query
 
+/** A client of bytes says what it signed. */
+const statedHash = (entry: EndpointSpec, body: unknown): (readonly [string, string])[] =>
+  entry.bytes === 'request' ? [['X-Content-SHA256', sha256(bytesOf(body))]] : []
+
+const bytesOf = (body: unknown): Buffer =>
+  Buffer.isBuffer(body)
+    ? body
+    : Buffer.from(typeof body === 'string' ? body : body ? JSON.stringify(body) : '')
+
 export function send(entry: EndpointSpec, ready: Ready): Promise<Reply> {
-  const { by, override = {}, extra = [], body } = ready
+  const { by, override = {}, body } = ready
+  const extra = [...(ready.extra ?? []), ...statedHash(entry, body)]
   const call = {
     method: ready.method ?? entry.method,
     target: targetOf(entry, ready),

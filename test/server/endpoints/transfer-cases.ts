@@ -1,6 +1,7 @@
 /** Transfers and packages, as agents and as the owner see them. */
+import { expect } from 'vitest'
 import type { EndpointId } from '../../../sdk/contract/index.ts'
-import { fileOf, finalize, offer, offerBody, putOther, putPart, upload } from '../../support/files.ts'
+import { fileOf, finalize, look, offer, offerBody, putOther, putPart, upload } from '../../support/files.ts'
 import type { Reply } from '../../support/http.ts'
 import { type Make, type SomeCases, unknownId } from './case.ts'
 import { fillInbox } from './full-inbox.ts'
@@ -44,20 +45,38 @@ const receiptOf = ({ transfer: { size, sha256 } }: Stage) => ({ size, sha256 })
 async function verified(world: World): Promise<Stage> {
   const stage = await uploaded(world)
   await act(stage.pair.ben, stage.params.id, 'receipt', receiptOf(stage))
+  return settled(stage)
+}
+
+/** Without a package. */
+async function received(world: World): Promise<Stage> {
+  const stage = await accepted(world, direct)
+  await act(stage.pair.ben, stage.params.id, 'receipt', receiptOf(stage))
+  return stage
+}
+
+/** The bytes of an ended package go after the answer: whoever compares what is stored begins when they have gone. */
+async function settled(stage: Stage): Promise<Stage> {
+  const { pair, params, transfer } = stage
+  if (transfer.mode === 'direct') return stage
+  const gone = async () => (await look(pair.ada, params.id)).cleanup.service_at
+  await expect.poll(gone, { timeout: 10_000 }).not.toBeNull()
   return stage
 }
 
 async function ended(world: World, fields: object = {}): Promise<Stage> {
   const stage = await offered(world, fields)
   await act(stage.pair.ada, stage.params.id, 'cancel')
-  return stage
+  return settled(stage)
 }
 
 /** On a server of its own, whose clock moves. */
 async function expired(world: World, fields: object = {}): Promise<Stage> {
   const stage = await accepted(await world.elsewhere(), { ttl_seconds: ttl, ...fields })
   stage.world.bridge.clock.advance(ttl + 1)
-  return stage
+  // Written down by a list.
+  await stage.pair.ada.ok({ target: '/api/v1/transfers' })
+  return settled(stage)
 }
 
 const direct = { mode: 'direct' }
@@ -68,6 +87,10 @@ const paused = async (stage: Stage): Promise<Stage> => {
 }
 
 const unpaired = async (stage: Stage): Promise<Stage> => {
+  await stage.world.setPairing(stage.pair, false)
+  if (stage.transfer.mode === 'direct') return stage
+  await stage.world.setPairing(stage.pair, true)
+  await settled(stage)
   await stage.world.setPairing(stage.pair, false)
   return stage
 }
@@ -204,7 +227,7 @@ export const transferCases: SomeCases<
 
   'transfers.list': {
     success: async (world) => ({
-      by: (await offered(world)).pair.ada,
+      by: (await offered(world, direct)).pair.ada,
       query: '?limit=1&role=sender&state=offered',
     }),
     refusals: {},
@@ -219,73 +242,74 @@ export const transferCases: SomeCases<
   },
 
   'transfers.accept': {
-    success: async (world) => byBen({})(await offered(world)) as Ready,
+    success: async (world) => byBen({})(await offered(world, direct)) as Ready,
     refusals: {
       not_found: unknown({ body: {} }),
-      not_permitted: async (world) => byAda({})(await offered(world)),
-      state_conflict: async (world) => byBen({})(await ended(world)),
-      offer_expired: async (world) => byBen({})(await expired(world)),
-      project_paused: async (world) => byBen({})(await paused(await offered(world))),
-      pairing_disabled: async (world) => byBen({})(await unpaired(await offered(world))),
+      not_permitted: async (world) => byAda({})(await offered(world, direct)),
+      state_conflict: async (world) => byBen({})(await ended(world, direct)),
+      offer_expired: async (world) => byBen({})(await expired(world, direct)),
+      project_paused: async (world) => byBen({})(await paused(await offered(world, direct))),
+      pairing_disabled: async (world) => byBen({})(await unpaired(await offered(world, direct))),
     },
   },
 
   'transfers.decline': {
-    success: async (world) => byBen({ reason: 'too large' })(await offered(world)) as Ready,
+    success: async (world) => byBen({ reason: 'too large' })(await offered(world, direct)) as Ready,
     refusals: {
       not_found: unknown({ body: {} }),
-      not_permitted: async (world) => byAda({})(await offered(world)),
-      state_conflict: async (world) => byBen({})(await accepted(world)),
-      offer_expired: async (world) => byBen({})(await expired(world)),
+      not_permitted: async (world) => byAda({})(await offered(world, direct)),
+      state_conflict: async (world) => byBen({})(await accepted(world, direct)),
+      offer_expired: async (world) => byBen({})(await expired(world, direct)),
     },
   },
 
   'transfers.cancel': {
-    success: async (world) => byAda({ reason: 'wrong file' })(await accepted(world)) as Ready,
+    success: async (world) => byAda({ reason: 'wrong file' })(await accepted(world, direct)) as Ready,
     refusals: {
       not_found: unknown({ body: {} }),
-      state_conflict: async (world) => byAda({})(await verified(world)),
-      offer_expired: async (world) => byAda({})(await expired(world)),
+      state_conflict: async (world) => byAda({})(await received(world)),
+      offer_expired: async (world) => byAda({})(await expired(world, direct)),
     },
   },
 
   'transfers.fail': {
-    success: async (world) => byBen({ reason: 'disk full' })(await accepted(world)) as Ready,
+    success: async (world) => byBen({ reason: 'disk full' })(await accepted(world, direct)) as Ready,
     refusals: {
       not_found: unknown({ body: {} }),
-      state_conflict: async (world) => byAda({})(await offered(world)),
-      offer_expired: async (world) => byAda({})(await expired(world)),
+      state_conflict: async (world) => byAda({})(await offered(world, direct)),
+      offer_expired: async (world) => byAda({})(await expired(world, direct)),
     },
   },
 
   'transfers.receipt': {
     success: async (world) => {
-      const stage = await uploaded(world)
+      const stage = await accepted(world, direct)
       return byBen(receiptOf(stage))(stage) as Ready
     },
     refusals: {
       not_found: unknown({ body: { size: 1, sha256: 'a'.repeat(64) } }),
       not_permitted: async (world) => {
-        const stage = await uploaded(world)
+        const stage = await accepted(world, direct)
         return byAda(receiptOf(stage))(stage)
       },
       state_conflict: async (world) => {
-        const stage = await offered(world)
+        const stage = await offered(world, direct)
         return byBen(receiptOf(stage))(stage)
       },
       offer_expired: async (world) => {
-        const stage = await expired(world)
+        const stage = await expired(world, direct)
         return byBen(receiptOf(stage))(stage)
       },
-      receipt_mismatch: async (world) => byBen({ size: 1, sha256: 'a'.repeat(64) })(await uploaded(world)),
+      receipt_mismatch: async (world) =>
+        byBen({ size: 1, sha256: 'a'.repeat(64) })(await accepted(world, direct)),
     },
   },
 
   'transfers.cleanup': {
-    success: async (world) => byAda({})(await ended(world)) as Ready,
+    success: async (world) => byAda({})(await ended(world, direct)) as Ready,
     refusals: {
       not_found: unknown({ body: {} }),
-      state_conflict: async (world) => byAda({})(await offered(world)),
+      state_conflict: async (world) => byAda({})(await offered(world, direct)),
     },
   },
 
@@ -423,15 +447,15 @@ export const transferCases: SomeCases<
 
   'owner.transfers.get': {
     success: async (world) => byOwner(await deposited(world)),
-    refusals: { not_found: async (world) => byOwner(await offered(world), unknownId) },
+    refusals: { not_found: async (world) => byOwner(await offered(world, direct), unknownId) },
   },
 
   'owner.transfers.cancel': {
-    success: async (world) => ({ ...byOwner(await uploaded(world)), body: { reason: 'not here' } }),
+    success: async (world) => ({ ...byOwner(await accepted(world, direct)), body: { reason: 'not here' } }),
     refusals: {
-      not_found: async (world) => ({ ...byOwner(await offered(world), unknownId), body: {} }),
-      state_conflict: async (world) => ({ ...byOwner(await verified(world)), body: {} }),
-      offer_expired: async (world) => ({ ...byOwner(await expired(world)), body: {} }),
+      not_found: async (world) => ({ ...byOwner(await offered(world, direct), unknownId), body: {} }),
+      state_conflict: async (world) => ({ ...byOwner(await received(world)), body: {} }),
+      offer_expired: async (world) => ({ ...byOwner(await expired(world, direct)), body: {} }),
     },
   },
 }
