@@ -1,5 +1,5 @@
 /** Transfers and packages, as agents and as the owner see them. */
-import { expect } from 'vitest'
+import { vi } from 'vitest'
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import { fileOf, finalize, look, offer, offerBody, putOther, putPart, upload } from '../../support/files.ts'
 import type { Reply } from '../../support/http.ts'
@@ -59,8 +59,12 @@ async function received(world: World): Promise<Stage> {
 async function settled(stage: Stage): Promise<Stage> {
   const { pair, params, transfer } = stage
   if (transfer.mode === 'direct') return stage
-  const gone = async () => (await look(pair.ada, params.id)).cleanup.service_at
-  await expect.poll(gone, { timeout: 10_000 }).not.toBeNull()
+  await vi.waitFor(
+    async () => {
+      if ((await look(pair.ada, params.id)).cleanup.service_at === null) throw new Error('bytes are left')
+    },
+    { timeout: 10_000 },
+  )
   return stage
 }
 

@@ -66,13 +66,16 @@ test.each(gets)('$id takes no body', async ({ entry }) => {
   ])
 })
 
+/** Of the parts of a package: plain decimal numbers are well formed. */
+const malformedIndexes = ['-1', '01', '1.0', 'one', '12345']
+
 describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
   const invalid = (what: string, changed: object, path: string) => invalidOf(entry, what, changed, path)
 
   test('names a malformed id in its path', async () => {
-    const params = Object.keys((entry.params as Schema | undefined)?.properties ?? {})
-    const all = params.flatMap((name) =>
-      malformedIds.map((id) => {
+    const params = Object.entries((entry.params as Schema | undefined)?.properties ?? {})
+    const all = params.flatMap(([name, { format }]) =>
+      (format === 'uuid' ? malformedIds : malformedIndexes).map((id) => {
         const changed = { params: { ...attempts.ready(entry).params, [name]: id } }
         return invalid(`${name}=${id}`, changed, `path/${name}`)
       }),
@@ -150,7 +153,7 @@ describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ ent
 
 describe('a path that is nobody’s', () => {
   const health = endpoints.find(({ id }) => id === 'health.get') as (typeof endpoints)[number]
-  const paths = ['/', '/api', '/api/v1', '/api/v2/messages', '/favicon.ico', '/api/admin/projects/x', '*']
+  const paths = ['/', '/api', '/api/v1', '/api/v2/messages', '/favicon.ico', '/api/admin/project/x', '*']
 
   test.each(paths)('%s is not found, whatever comes with it', async (target) => {
     const by = attempts.world.bridge
