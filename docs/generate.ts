@@ -10,6 +10,7 @@ import { apiPage } from './generate/api.ts'
 import { cliPage } from './generate/cli.ts'
 import { errorsPage } from './generate/errors.ts'
 import { fill } from './generate/markdown.ts'
+import { sdkPage } from './generate/sdk.ts'
 import { checksSection, settingsSection, signingSection } from './generate/sections.ts'
 import { statesPage } from './generate/states.ts'
 
@@ -18,6 +19,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'api.md': apiPage,
   'cli.md': cliPage,
   'errors.md': errorsPage,
+  'sdk.md': sdkPage,
   'states.md': statesPage,
 }
 

@@ -29,6 +29,7 @@ export const nodeStatus = (options: NodeOptions): Promise<NodeStatus> =>
     readiness: await transport.call(health.ready, {}, options),
   }))
 
+/** Which node to ask for its report, and by what token. */
 export interface ReportOptions extends NodeOptions {
   /** From `bridge server telemetry-token`, run on the node's host. */
   readonly token: string

@@ -39,10 +39,12 @@ export interface Port {
   readonly clock: () => Date
 }
 
+/** What sending and receiving a package take alike. */
 export interface MoveOptions extends KeyedOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
 }
 
+/** Which file goes to whom. */
 export interface SendFileOptions extends MoveOptions {
   /** Name or id of a peer. */
   readonly to: string
@@ -182,6 +184,7 @@ async function upload(port: Port, transfer: Transfer, path: string, options: Mov
   return port.transfers.get(transfer.id, { signal })
 }
 
+/** Where a received file goes. */
 export interface ReceiveFileOptions extends MoveOptions {
   /** Where the file goes: a path, or the folder in which it gets the offered name. The working folder when absent. */
   readonly output?: string | undefined
@@ -195,6 +198,7 @@ export interface ReceiveFileOptions extends MoveOptions {
   readonly onWaiting?: ((transfer: Transfer) => void) | undefined
 }
 
+/** A file that was received and checked. */
 export interface ReceivedFile {
   readonly transfer: Transfer
   readonly path: string

@@ -27,6 +27,7 @@ import {
   words,
 } from '../primitives.ts'
 
+/** The states of a transfer. */
 export const transferStates = [
   'offered',
   'accepted',
@@ -36,6 +37,7 @@ export const transferStates = [
   'cancelled',
   'expired',
 ] as const
+/** One of {@link transferStates}. */
 export type TransferState = (typeof transferStates)[number]
 export const TransferState = words(transferStates)
 

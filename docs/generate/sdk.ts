@@ -1,0 +1,224 @@
+/**
+ * docs/sdk.md: everything that `sdk/index.ts` exports, with the docstrings that editors show.
+ *
+ * Read from the source, not from the types that it becomes: what a person wrote is shorter. The comment at the head of a
+ * file speaks for the one class of it, and a wire object is told by its schema in api.md; any other public name without a
+ * docstring stops the generation by its name. Why by ts-morph: docs/decisions/002.
+ */
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import {
+  type ClassDeclaration,
+  type ConstructorDeclaration,
+  type ExportedDeclarations,
+  type FunctionDeclaration,
+  type JSDocableNode,
+  type MethodDeclaration,
+  Node,
+  type ParameterDeclaration,
+  Project,
+  type PropertyDeclaration,
+} from 'ts-morph'
+import { code, link, page, table } from './markdown.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** The classes that a program begins with; what they hold is told with them, under the name of such an object. */
+const clients: Readonly<Record<string, string>> = { Bridge: 'bridge', Owner: 'owner' }
+
+interface Public {
+  readonly name: string
+  readonly declaration: ExportedDeclarations
+}
+
+/** What is public and has no docstring. */
+const missing: string[] = []
+
+export function sdkPage(): string {
+  const project = new Project({
+    tsConfigFilePath: join(root, 'tsconfig.json'),
+    skipAddingFilesFromTsConfig: true,
+  })
+  const index = project.addSourceFileAtPath(join(root, 'sdk/index.ts'))
+  const exported = [...index.getExportedDeclarations()].flatMap(([name, declarations]) => {
+    // A schema and its type share a name: the type is what a program names.
+    const declaration = declarations.find(Node.isTypeAliasDeclaration) ?? declarations[0]
+    return declaration === undefined ? [] : [{ name, declaration }]
+  })
+  const sections = [...exported].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name, 'en'))
+  const written = page('SDK', [
+    "What `import … from 'agent-bridge'` and `require('agent-bridge')` give. Times on the wire are ISO 8601 in UTC; a name that ends" +
+      ' in `Ms` is in milliseconds, in `Seconds` or `_seconds` in seconds, in `Bytes` in bytes. Every call that asks the node' +
+      ' throws [BridgeError](#bridgeerror) when the node refuses and [LocalError](#localerror) when no answer of it came, and takes an' +
+      ' `AbortSignal`. A `@throws` names the codes to expect, of [errors.md](errors.md).',
+    'The types name those of Node: TypeScript needs `@types/node` beside them.',
+    table(
+      ['name', ''],
+      sections.map((each) => [link(code(each.name), '', each.name), firstSentence(docOf(each))]),
+    ),
+    ...sections.flatMap(sectionOf),
+  ])
+  if (missing.length > 0) throw new Error(`public, and without a docstring:\n${missing.join('\n')}`)
+  return written
+}
+
+/** Clients first, then other classes, functions and values, and last the shapes. */
+function rank({ name, declaration }: Public): number {
+  if (Object.hasOwn(clients, name)) return 0
+  if (Node.isClassDeclaration(declaration)) return 1
+  return Node.isInterfaceDeclaration(declaration) || Node.isTypeAliasDeclaration(declaration) ? 3 : 2
+}
+
+function sectionOf(each: Public): string[] {
+  const { name, declaration } = each
+  const head = [`## ${name}`, withSource(docOf(each), declaration)]
+  if (!Node.isClassDeclaration(declaration)) return [...head, shapeOf(declaration)]
+  const client = clients[name]
+  return [
+    ...head,
+    ...membersOf(declaration, client ?? name),
+    ...(client ? resourcesOf(declaration, client) : []),
+  ]
+}
+
+/** The parts of a client, each a class that no program names. */
+function resourcesOf(client: ClassDeclaration, name: string): string[] {
+  return publicOf(client.getProperties()).flatMap((property) => {
+    const type = property.getType().getSymbol()?.getDeclarations().find(Node.isClassDeclaration)
+    if (type === undefined || type.isExported() === false || !/\/(resources|directory)/.test(pathOf(type)))
+      return []
+    const place = `${name}.${property.getName()}`
+    return [`### ${place}`, withSource(textOf(type, place), type), ...membersOf(type, place, false)]
+  })
+}
+
+function membersOf(type: ClassDeclaration, place: string, withProperties = true): string[] {
+  const made = withProperties ? type.getConstructors().filter((each) => each.getScope() === 'public') : []
+  const constructors = made.map((each) => member(`new ${type.getName()}${parametersOf(each)}`, textOf(each)))
+  const properties = withProperties
+    ? publicOf(type.getProperties()).map((each) => propertyOf(each, place))
+    : []
+  const getters = publicOf(type.getGetAccessors()).map((each) =>
+    member(
+      `${place}.${each.getName()}: ${typeText(each.getReturnTypeNode())}`,
+      textOf(each, `${place}.${each.getName()}`),
+    ),
+  )
+  const methods = publicOf(type.getMethods()).map((each) => {
+    const owner = each.isStatic() ? (type.getName() ?? place) : place
+    return member(`${owner}.${signatureOf(each)}`, textOf(each, `${owner}.${each.getName()}`))
+  })
+  return [...constructors, ...properties, ...getters, ...methods]
+}
+
+const propertyOf = (property: PropertyDeclaration, place: string): string =>
+  member(
+    `${place}.${property.getName()}: ${typeText(property.getTypeNode())}`,
+    textOf(property, `${place}.${property.getName()}`),
+  )
+
+const member = (signature: string, text: string): string => `${block(signature)}\n\n${text}`
+
+/** Not `#private`, not `private`, and no symbol such as the one by which it is inspected. */
+const publicOf = <T extends { getName(): string; getScope(): string }>(members: readonly T[]): T[] =>
+  members.filter((each) => !/^[#[]|^name$/.test(each.getName()) && each.getScope() === 'public')
+
+type Callable = MethodDeclaration | FunctionDeclaration
+
+function signatureOf(callable: Callable): string {
+  const types = callable.getTypeParameters().map((each) => each.getText())
+  const generic = types.length === 0 ? '' : `<${types.join(', ')}>`
+  return `${callable.getName()}${generic}${parametersOf(callable)}: ${typeText(callable.getReturnTypeNode())}`
+}
+
+const parametersOf = (callable: Callable | ConstructorDeclaration): string =>
+  `(${callable.getParameters().map(parameterText).join(', ')})`
+
+/** A parameter that is taken apart is `options` for the caller. */
+function parameterText(parameter: ParameterDeclaration): string {
+  const name = /^[{[]/.test(parameter.getName()) ? 'options' : parameter.getName()
+  return `${name}${parameter.isOptional() ? '?' : ''}: ${typeText(parameter.getTypeNode())}`
+}
+
+const typeText = (type: Node | undefined): string => (type?.getText() ?? 'unknown').replace(/\s+/g, ' ')
+
+/** What stands below the docstring of anything but a class. */
+function shapeOf(declaration: ExportedDeclarations): string {
+  if (Node.isFunctionDeclaration(declaration)) return block(`function ${signatureOf(declaration)}`)
+  if (Node.isVariableDeclaration(declaration)) return variableOf(declaration)
+  if (Node.isTypeAliasDeclaration(declaration)) {
+    const type = typeText(declaration.getTypeNode())
+    const schema = /^Static<typeof (\w+)>$/.exec(type)?.[1]
+    if (schema !== undefined && hasHeading(schema)) return `Its fields: ${link(schema, 'api.md', schema)}.`
+  }
+  return block(declaration.getText().replace(/^export /, ''))
+}
+
+function variableOf(declaration: Node & { getName(): string }): string {
+  if (!Node.isVariableDeclaration(declaration)) return ''
+  const value = declaration.getInitializer()
+  if (Node.isArrowFunction(value)) {
+    const parameters = value.getParameters().map(parameterText).join(', ')
+    return block(`function ${declaration.getName()}(${parameters}): ${typeText(value.getReturnTypeNode())}`)
+  }
+  return block(
+    `const ${declaration.getName()}: ${declaration
+      .getType()
+      .getText(declaration)
+      .replace(/import\("[^"]*"\)\./g, '')}`,
+  )
+}
+
+function docOf({ name, declaration }: Public): string {
+  const holder = Node.isVariableDeclaration(declaration) ? declaration.getVariableStatement() : declaration
+  if (holder === undefined || !Node.isJSDocable(holder)) throw new Error(`${name} cannot be documented`)
+  return textOf(holder, name)
+}
+
+/** The docstring as Markdown. @throws Error when there is none: what is public is told. */
+function textOf(node: JSDocableNode & Node, name?: string): string {
+  const text =
+    node
+      .getJsDocs()
+      .map((each) => each.getInnerText())
+      .join('\n\n')
+      .trim() || inherited(node)
+  if (text === '' && name !== undefined) missing.push(`${pathOf(node)}: ${name}`)
+  return text
+    .replace(/\{@link ([^}]+)\}/g, (_whole, target: string) => code(target.trim()))
+    .replace(/\s*@throws /g, '\n\n*Throws* ')
+    .trim()
+}
+
+/** What else speaks for a name. */
+function inherited(node: Node): string {
+  if (Node.isClassDeclaration(node)) {
+    const [head] = node.getSourceFile().getStatementsWithComments()
+    return (
+      head
+        ?.getLeadingCommentRanges()[0]
+        ?.getText()
+        .replace(/^\/\*\*|\*\/$|^[ \t]*\*[ \t]?/gm, '')
+        .trim() ?? ''
+    )
+  }
+  if (Node.isTypeAliasDeclaration(node) && /^Static</.test(typeText(node.getTypeNode())))
+    return 'An object of the wire.'
+  if (!Node.isPropertyDeclaration(node)) return ''
+  const type = node.getType().getSymbol()?.getDeclarations().find(Node.isClassDeclaration)
+  return type === undefined || type.getSourceFile() === node.getSourceFile()
+    ? ''
+    : firstSentence(textOf(type, type.getName() ?? ''))
+}
+
+/** api.md is written before this page. */
+const hasHeading = (schema: string): boolean =>
+  new RegExp(`^#+ ${schema}$`, 'm').test(readFileSync(join(root, 'docs/api.md'), 'utf8'))
+
+const withSource = (text: string, node: Node): string => `${text} ([source](../${pathOf(node)}))`
+
+const pathOf = (node: Node): string => relative(root, node.getSourceFile().getFilePath())
+
+const firstSentence = (text: string): string => /^[\s\S]*?\.(?=\s|$)/.exec(text)?.[0] ?? text
+
+const block = (text: string): string => ['```ts', text, '```'].join('\n')
