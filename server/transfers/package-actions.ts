@@ -31,10 +31,11 @@ export async function findPart(
   context: Context,
   caller: { readonly agent_id: string; readonly project_id: string },
   id: string,
-  index: number,
+  index: string,
 ): Promise<TransferPart | undefined> {
   const row = await context.read((db) => findForAgent(db, caller.project_id, caller.agent_id, id))
-  return row && partsOf(row)[index]
+  // Asked before the path was judged: `01` is no part.
+  return row && partsOf(row).find((part) => String(part.index) === index)
 }
 
 /** @throws not_found, not_permitted, state_conflict, offer_expired, project_paused, pairing_disabled */

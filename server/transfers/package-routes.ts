@@ -21,7 +21,7 @@ export function packageRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, packages.status, ({ caller, params }) => packageStatus(context, caller, params.id))
   route(app, context, packages.finalize, ({ caller, params }) => finalizePackage(context, caller, params.id))
   receiving(app, context, packages.putPart, {
-    hashOf: async (identity, { id, index }) => (await findPart(context, identity, id, Number(index)))?.sha256,
+    hashOf: async (identity, { id, index }) => (await findPart(context, identity, id, index))?.sha256,
     handler: ({ caller, params, bytes }) =>
       uploadPart(context, caller, { id: params.id, index: Number(params.index) }, bytes),
   })
