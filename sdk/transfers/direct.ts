@@ -26,6 +26,7 @@ export interface ServingHelper {
   stop(): Promise<unknown>
 }
 
+/** How the side that runs the helper hands a file over. */
 export interface ServeOptions {
   readonly signal?: AbortSignal | undefined
   /** Told whenever an endpoint was deposited. */

@@ -143,6 +143,7 @@ async function recipientOf(
   }
 }
 
+/** What taking an upload up again may be told. */
 export interface ResumeOptions extends MoveOptions {
   /** Where the sealed copy was kept. */
   readonly seal?: SealOptions | undefined

@@ -13,6 +13,7 @@ import { makePrivateFolder, storageFailed, syncFolder } from '../durable-file.ts
 import { sealFile } from '../sealing.ts'
 import { LocalError } from '../transport/failures.ts'
 
+/** How a copy is sealed for its recipient, and where it waits. */
 export interface SealOptions {
   /** Private to this user; made when it is missing. */
   readonly folder: string
