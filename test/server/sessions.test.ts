@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { endpoints } from '../../sdk/contract/index.ts'
 import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { sha256 } from '../support/files.ts'
 import type { Reply } from '../support/http.ts'
 import { openWait, soon, untilListening } from '../support/waits.ts'
 
@@ -239,12 +240,15 @@ describe('two instances of one agent', () => {
 
 describe('a session that is over', () => {
   const withSession = endpoints.filter(({ caller }) => caller === 'agent')
+  // Where bytes are taken, their sender says what it signed.
+  const extra = [['X-Content-SHA256', sha256(Buffer.from('{}'))]] as const
   const call = (agent: TestAgent, session: string, { method, path }: (typeof withSession)[number]) =>
     agent.call({
       method,
       target: path.replace(/\{[a-z_]+\}/g, randomUUID()),
       session,
       ...(method !== 'GET' && { body: {} }),
+      ...(method === 'PUT' && { extra }),
     })
   let fenced: string
   let closed: string
