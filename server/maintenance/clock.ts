@@ -5,7 +5,7 @@
  * monotonic time tells how much passed; after a start only the time of the last run, or of the last audit record, does, so a
  * node that was off for longer skips its first run. The next run goes by the clock as it is then.
  *
- * Reliability F35.
+ * Contract §10 "Retention".
  */
 import type { Tx } from '../database/transaction.ts'
 

@@ -5,7 +5,7 @@
  *   or transfer points to stays, and everything behind it.
  * - `removed_through_sequence` moves in the same transaction, so a reader is told of every message that is gone.
  *
- * Spec §3, §8; contract §10 "Retention"; reliability F35.
+ * Spec §3, §8; contract §10 "Retention".
  */
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'

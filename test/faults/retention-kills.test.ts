@@ -1,7 +1,7 @@
 /**
  * Maintenance that is killed again and again: what is left is always a whole suffix, and nothing that must stay is gone.
  *
- * Three kills by default; BRIDGE_KILLS=50 is the full form. Reliability F35.
+ * Three kills by default; BRIDGE_KILLS=50 is the full form. Contract §10.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

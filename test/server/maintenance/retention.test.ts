@@ -1,4 +1,4 @@
-/** What maintenance removes and what it leaves. Contract §10 "Retention"; reliability F35. */
+/** What maintenance removes and what it leaves. Contract §10 "Retention". */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
