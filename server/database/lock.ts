@@ -5,7 +5,7 @@
  * nothing stale is left after a kill. Nothing else may open `lock.db` in this process: closing a second handle drops
  * the lock.
  */
-import { chmodSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { makePrivateFolder } from '../private-folder.ts'
@@ -28,10 +28,12 @@ export function lockDataFolder(folder: string): DataFolderLock {
   makePrivateFolder(folder)
   chmodSync(folder, 0o700)
   const path = join(folder, 'lock.db')
+  // What SQLite keeps beside it gets the same mode.
+  if (existsSync(path)) chmodSync(path, 0o600)
+  else closeSync(openSync(path, 'a', 0o600))
   const database = new Database(path, { timeout: 0 })
   try {
     database.exec('BEGIN EXCLUSIVE')
-    chmodSync(path, 0o600)
   } catch (error) {
     database.close()
     if (sqliteCode(error) !== 'SQLITE_BUSY') throw error
