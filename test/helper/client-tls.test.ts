@@ -1,0 +1,30 @@
+/** The client of a helper behind a tunnel verifies its certificate as everybody does. Spec §5. */
+import { once } from 'node:events'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { downloadFile, helperHome } from '../../sdk/index.ts'
+import { certificateChain } from '../support/certificates.ts'
+import { manifestOf, Place } from './files.ts'
+
+test('a certificate that nobody vouches for is refused before the token leaves', async () => {
+  const { cert, key } = certificateChain().server()
+  let asked = 0
+  const server = createServer({ cert, key }, (_request, response) => {
+    asked += 1
+    response.end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const place = new Place()
+  onTestFinished(() => {
+    server.close()
+    place.remove()
+  })
+  const endpoint = `https://localhost:${(server.address() as AddressInfo).port}`
+  const home = helperHome({ endpoint, token: 'A'.repeat(43) })
+  const fetched = downloadFile(home, manifestOf(Buffer.from('a file'), { mode: 'download' }), place.folder, {
+    sleep: async () => {},
+  })
+  await expect(fetched).rejects.toThrow(/certificate/)
+  expect(asked).toBe(0)
+})
