@@ -146,14 +146,10 @@ export {
   helperHome,
 } from './transfers/home.ts'
 export { type DescribeOptions, describeFile, manifestDigest } from './transfers/manifest.ts'
-export type {
-  MoveOptions,
-  ReceivedFile,
-  ReceiveFileOptions,
-  ResumeOptions,
-  SendFileOptions,
-} from './transfers/packages.ts'
+export type { MoveOptions } from './transfers/port.ts'
+export type { ReceivedFile, ReceiveFileOptions } from './transfers/receive.ts'
 export type { SealOptions } from './transfers/sealed-copy.ts'
+export type { ResumeOptions, SendFileOptions } from './transfers/send.ts'
 export { uploadFile } from './transfers/upload.ts'
 export type { TransferOptions, TransferProgress } from './transfers/work.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'

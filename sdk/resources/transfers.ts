@@ -12,13 +12,9 @@ import {
 } from '../contract/agent/transfers.ts'
 import { limits } from '../contract/limits.ts'
 import type { ServeOptions, ServingHelper } from '../transfers/direct.ts'
-import type {
-  Port,
-  ReceivedFile,
-  ReceiveFileOptions,
-  ResumeOptions,
-  SendFileOptions,
-} from '../transfers/packages.ts'
+import type { Port } from '../transfers/port.ts'
+import type { ReceivedFile, ReceiveFileOptions } from '../transfers/receive.ts'
+import type { ResumeOptions, SendFileOptions } from '../transfers/send.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from './call.ts'
 
@@ -51,12 +47,12 @@ export class Transfers {
    *   as `offer`. After `onOffered`, {@link resume} goes on with what is missing.
    */
   async send(path: string, options: SendFileOptions): Promise<Transfer> {
-    return (await import('../transfers/packages.ts')).sendFile(this.#port, path, options)
+    return (await import('../transfers/send.ts')).sendFile(this.#port, path, options)
   }
 
   /** Go on with an upload: what the service has already is not sent again. @throws LocalError `integrity` for another file */
   async resume(id: string, path: string, options: ResumeOptions = {}): Promise<Transfer> {
-    return (await import('../transfers/packages.ts')).resumeSending(this.#port, id, path, options)
+    return (await import('../transfers/send.ts')).resumeSending(this.#port, id, path, options)
   }
 
   /**
@@ -66,7 +62,7 @@ export class Transfers {
    * @throws LocalError `integrity` when other bytes came, `destination_exists`, `transfer_expired`; BridgeError
    */
   async receive(id: string, destination: string, options: ReceiveFileOptions = {}): Promise<ReceivedFile> {
-    return (await import('../transfers/packages.ts')).receiveFile(this.#port, id, destination, options)
+    return (await import('../transfers/receive.ts')).receiveFile(this.#port, id, destination, options)
   }
 
   /** Serve a direct transfer of the caller until it is over; `start` runs a helper. @throws LocalError `aborted`, `unreachable` */

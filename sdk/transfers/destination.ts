@@ -1,0 +1,71 @@
+/**
+ * Where a received file gets its name.
+ *
+ * Until it is verified it waits in a folder of its own beside the destination, under names of ours. A file that has the
+ * name is replaced only where that was asked for, and never seen unfinished.
+ *
+ * Contract §9, receipts.
+ */
+import { createHash } from 'node:crypto'
+import { type FileHandle, link, open, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Transfer } from '../contract/agent/transfers.ts'
+import { storageFailed } from '../durable-file.ts'
+import { eachBlock } from '../parts/blocks.ts'
+import { LocalError } from '../transport/failures.ts'
+
+/** What the file is called until it was verified; the name of the other side is no path here. */
+export const stagedName = 'file'
+export const plainName = 'opened'
+
+/**
+ * Whether the very file stands at the destination: a run that ended before its receipt put it there.
+ *
+ * @throws LocalError `destination_exists` for any other file, before a byte is fetched
+ */
+export async function isThere(
+  transfer: Transfer,
+  destination: string,
+  staging: string,
+  overwrite: boolean,
+): Promise<boolean> {
+  const found = await open(destination, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw storageFailed(destination, error)
+  })
+  if (found === undefined) return false
+  try {
+    const isSame = transfer.encryption === 'none' ? isFile(found, transfer) : isPlain(found, staging)
+    if (await isSame) return true
+  } finally {
+    await found.close()
+  }
+  if (overwrite) return false
+  throw new LocalError('destination_exists', `${destination} exists with other content`)
+}
+
+/** A sealed file tells nothing of what is in it; but the one that was opened here is still there under both names. */
+async function isPlain(file: FileHandle, staging: string): Promise<boolean> {
+  const plain = await stat(join(staging, plainName)).catch(() => undefined)
+  const { dev, ino } = await file.stat()
+  return plain !== undefined && plain.dev === dev && plain.ino === ino
+}
+
+async function isFile(file: FileHandle, { size, sha256 }: Transfer): Promise<boolean> {
+  const stat = await file.stat()
+  if (!stat.isFile() || stat.size !== size) return false
+  const hash = createHash('sha256')
+  await eachBlock(file, { offset: 0, size }, (block) => void hash.update(block))
+  return hash.digest('hex') === sha256
+}
+
+/** One name, all at once: linked where nothing may be replaced, renamed where it may. */
+export async function publish(staged: string, destination: string, overwrite: boolean): Promise<void> {
+  try {
+    await (overwrite ? rename(staged, destination) : link(staged, destination))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST')
+      throw new LocalError('destination_exists', `${destination} exists already`, { cause: error })
+    throw storageFailed(destination, error)
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * The recipient's half of a file: accept, wait for the upload, fetch what is missing, verify, open what is sealed, give it
+ * its name, send the receipt.
+ *
+ * Called again after a failure it goes on with what it has. A wrong byte ends in a refused receipt, never in a file.
+ *
+ * Spec §1, §3; contract §9.
+ */
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Transfer } from '../contract/agent/transfers.ts'
+import { emptySha256 } from '../contract/helper/manifest.ts'
+import { storageFailed } from '../durable-file.ts'
+import { openSealedFile } from '../sealing.ts'
+import { BridgeError, LocalError } from '../transport/failures.ts'
+import { isThere, plainName, publish, stagedName } from './destination.ts'
+import { fetchDirect } from './direct.ts'
+import { downloadFile } from './download.ts'
+import { type MoveOptions, manifestOf, type Port } from './port.ts'
+
+/** Where a received file goes. */
+export interface ReceiveFileOptions extends MoveOptions {
+  /** Where the file goes: a path, or the folder in which it gets the offered name. The working folder when absent. */
+  readonly output?: string | undefined
+  /** Replace a file that has the name. */
+  readonly overwrite?: boolean | undefined
+  /** `AGE-SECRET-KEY-1…`, for a file that is sealed. */
+  readonly ageSecret?: string | undefined
+  /** In direct mode, take an endpoint of plain http. */
+  readonly allowPlainHttp?: boolean | undefined
+  /** Told while nothing is uploaded yet. */
+  readonly onWaiting?: ((transfer: Transfer) => void) | undefined
+}
+
+/** A file that was received and checked. */
+export interface ReceivedFile {
+  readonly transfer: Transfer
+  readonly path: string
+}
+
+/**
+ * Accept an offer, and do not come back before the file is there, verified, with its receipt.
+ *
+ * @throws LocalError `integrity` when other bytes came: the service is told, and no file has the name;
+ *   `destination_exists`; BridgeError as the node refuses
+ */
+export async function receiveFile(
+  port: Port,
+  transferId: string,
+  destination: string,
+  options: ReceiveFileOptions = {},
+): Promise<ReceivedFile> {
+  const { signal } = options
+  const offered = await port.transfers.get(transferId, { signal })
+  if (offered.encryption === 'age') requireSecret(options.ageSecret)
+  const accepted = offered.state === 'offered' ? await port.transfers.accept(transferId, { signal }) : offered
+  if (accepted.state !== 'accepted' && accepted.state !== 'verified') throw isOver(accepted)
+  const transfer = accepted.mode === 'direct' ? accepted : await whenUploaded(port, accepted, options)
+  const target = resolve(destination)
+  const staging = join(dirname(target), `.bridge-receive-${transfer.id}`)
+  if (!(await isThere(transfer, target, staging, options.overwrite === true))) {
+    await fetchInto(port, transfer, staging, options)
+    const staged = await opened(transfer, staging, options)
+    await publish(staged, target, options.overwrite === true)
+  }
+  const verified = await port.transfers.receipt(
+    transfer.id,
+    { size: transfer.size, sha256: transfer.sha256 },
+    { signal },
+  )
+  await rm(staging, { recursive: true, force: true })
+  return { transfer: await cleanedUp(port, verified, signal), path: target }
+}
+
+/**
+ * What gets the name: the verified bytes, or what was sealed in them. Bytes that this key does not open stay in the
+ * staging folder, so that a run with the right key fetches nothing.
+ */
+async function opened(
+  transfer: Transfer,
+  staging: string,
+  { ageSecret, signal }: ReceiveFileOptions,
+): Promise<string> {
+  const sealed = join(staging, stagedName)
+  if (transfer.encryption === 'none') return sealed
+  const plain = join(staging, plainName)
+  await rm(plain, { force: true })
+  await openSealedFile(sealed, plain, requireSecret(ageSecret), { signal })
+  return plain
+}
+
+function requireSecret(ageSecret: string | undefined): string {
+  if (ageSecret !== undefined) return ageSecret
+  throw new LocalError('key_missing', 'the file is sealed, and there is no age key here to open it')
+}
+
+async function fetchInto(
+  port: Port,
+  transfer: Transfer,
+  staging: string,
+  options: ReceiveFileOptions,
+): Promise<void> {
+  const { signal, onProgress, onWaiting } = options
+  const manifest = manifestOf(transfer, 'download', stagedName)
+  await mkdir(staging, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw storageFailed(staging, error)
+  })
+  try {
+    if (transfer.mode === 'direct') {
+      const waiting = () => onWaiting?.(transfer)
+      const { allowPlainHttp } = options
+      const more = { signal, onProgress, allowPlainHttp, clock: port.clock, onWaiting: waiting }
+      return await fetchDirect(port.transfers, transfer, manifest, staging, more)
+    }
+    await downloadFile(await port.home(transfer.id), manifest, staging, {
+      signal,
+      onProgress,
+      clock: port.clock,
+      expiresAt: new Date(transfer.expires_at),
+    })
+  } catch (error) {
+    if (error instanceof LocalError && error.code === 'integrity') await tellMismatch(port, transfer)
+    throw error
+  }
+}
+
+/** A receipt over what this side has of the file, which is nothing: the service records that it does not match. */
+async function tellMismatch(port: Port, transfer: Transfer): Promise<void> {
+  try {
+    await port.transfers.receipt(transfer.id, { size: 0, sha256: emptySha256 })
+  } catch (error) {
+    // The refusal is the point of it; anything else does not outrank what happened here.
+    if (!(error instanceof BridgeError || error instanceof LocalError)) throw error
+  }
+}
+
+/** The last word of this side; that it could not be said makes the file no less there. */
+async function cleanedUp(port: Port, verified: Transfer, signal: AbortSignal | undefined): Promise<Transfer> {
+  try {
+    return await port.transfers.cleanup(verified.id, { signal })
+  } catch (error) {
+    if (error instanceof BridgeError || error instanceof LocalError) return verified
+    throw error
+  }
+}
+
+const isOver = ({ state }: Transfer) =>
+  new LocalError('transfer_expired', `the transfer is ${state}: its file does not come`)
+
+const lookAgainMs = { first: 250, most: 5000 }
+
+async function whenUploaded(
+  port: Port,
+  transfer: Transfer,
+  { signal, onWaiting }: ReceiveFileOptions,
+): Promise<Transfer> {
+  let current = transfer
+  for (
+    let ms = lookAgainMs.first;
+    current.package?.stored_at == null;
+    ms = Math.min(ms * 2, lookAgainMs.most)
+  ) {
+    if (current.state !== 'accepted') throw isOver(current)
+    onWaiting?.(current)
+    await pause(ms, undefined, { signal }).catch((cause: unknown) => {
+      throw new LocalError('aborted', 'given up by the caller', { cause })
+    })
+    current = await port.transfers.get(current.id, { signal })
+  }
+  return current
+}
