@@ -13,6 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => home.remove())
 
+const dayMs = 86_400_000
 const password = 'correct horse battery staple'
 
 test('an owner and an agent use it, a client without the authority refuses it, and SIGHUP renews it', async () => {
@@ -69,10 +70,31 @@ test('an owner and an agent use it, a client without the authority refuses it, a
       socket.once('error', reject)
     })
   expect(await served()).toBe('first')
-  write(chain.server({ name: 'renewed' }))
-  started.child.kill('SIGHUP')
-  await started.said(/the certificate was read again/)
-  expect(await served()).toBe('renewed')
+  const renew = async (name: string, days: number) => {
+    write(chain.server({ name, until: new Date(Date.now() + (days + 0.5) * dayMs) }))
+    started.child.kill('SIGHUP')
+    await started.said(/the certificate was read again/)
+    if (days > 0) expect(await served()).toBe(name)
+  }
+  // Both doctors tell how long it still holds.
+  const toldBy = async (...args: string[]) => {
+    const { code, stdout } = await home.run([...args, '--json'], { environment })
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; state: string; text: string }[] }
+    const { state, text } = findings.find(({ check }) => check === 'tls') ?? {}
+    return `exit ${code}, ${state}: ${text}`
+  }
+  await renew('long', 40)
+  expect(await toldBy('doctor')).toBe('exit 0, ok: the certificate holds for 40 more days')
+  await renew('short', 5)
+  expect(await toldBy('doctor')).toBe('exit 0, warning: the certificate holds for 5 more days')
+  const files = ['--tls-cert', cert, '--tls-key', key]
+  expect(await toldBy('server', 'doctor', ...files)).toBe(`exit 0, warning: ${cert} holds for 5 more days`)
+  await renew('expired', -1)
+  expect(await home.run(['doctor'], { environment })).toMatchObject({
+    code: 9,
+    stdout: expect.stringMatching(/^problem +node .*expired/m),
+  })
+  expect(await toldBy('server', 'doctor', ...files)).toBe(`exit 2, problem: ${cert} has expired`)
   started.child.kill('SIGTERM')
   expect(await started.ended).toMatchObject({ code: 0 })
 })

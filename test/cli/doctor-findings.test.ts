@@ -1,0 +1,234 @@
+/**
+ * What else both doctors find, each with its remedy and exit: clocks, versions, another node at the address, a node that
+ * is not ready or away, what could not be sent, a full disk, a database of a newer program.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { version } from '../../sdk/index.ts'
+import { readConfig } from '../../server/config.ts'
+import { initServer } from '../../server/init.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk, type DeskOptions } from './desk.ts'
+import { enrolled } from './people.ts'
+import type { Ended } from './program.ts'
+
+interface Found {
+  readonly check: string
+  readonly state: string
+  readonly text: string
+  readonly remedy: string | null
+}
+
+let bridge: TestBridge
+let desk: Desk
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+  await enrolled(bridge, desk, 'cleo')
+})
+afterAll(async () => {
+  await desk.remove()
+  await bridge.close()
+})
+
+const found = ({ stdout }: Ended, check: string) =>
+  (JSON.parse(stdout) as { findings: Found[] }).findings.filter((each) => each.check === check)
+
+const doctor = (options: DeskOptions = {}) => desk.run(['doctor', '--json', '--profile', 'cleo'], options)
+
+/** The profile is told of another address, until the test is over. */
+function movedTo(url: string): void {
+  const path = desk.path('cleo', 'profile.json')
+  const before = readFileSync(path, 'utf8')
+  onTestFinished(() => writeFileSync(path, before))
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(before), base_url: url }))
+}
+
+/** Stands before the node and changes what it says. */
+async function changing(change: (body: string) => string): Promise<string> {
+  const server = createServer((asked, answer) => {
+    const { url: path, method, headers } = asked
+    const onward = request(`${bridge.url}${path}`, { method, headers }, (given) => {
+      const parts: Buffer[] = []
+      given.on('data', (part: Buffer) => parts.push(part))
+      given.on('end', () => {
+        const { 'content-length': _, ...kept } = given.headers
+        answer.writeHead(given.statusCode ?? 502, kept).end(change(Buffer.concat(parts).toString()))
+      })
+    })
+    asked.pipe(onward)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe('bridge doctor', () => {
+  test.each([
+    [20, "the node's clock is 20 seconds behind this machine's"],
+    [-20, "the node's clock is 20 seconds ahead of this machine's"],
+    // Further than a proof may be off: it is corrected before the doctor asks.
+    [600, "the node's clock is 600 seconds behind this machine's"],
+  ])('tells that the clock is off by %i seconds', async (seconds, text) => {
+    const clock = () => new Date(Date.now() + seconds * 1000)
+    const ended = await doctor({ clock })
+    expect([ended.code, ...found(ended, 'clock')]).toEqual([
+      0,
+      expect.objectContaining({ state: 'warning', text, remedy: 'synchronise the clock of this machine' }),
+    ])
+  })
+
+  test('tells of another version at the node', async () => {
+    movedTo(await changing((body) => body.replace(`"version":"${version}"`, '"version":"0.0.9"')))
+    const ended = await doctor()
+    expect([ended.code, ...found(ended, 'version')]).toMatchObject([
+      0,
+      { state: 'warning', text: `this program is ${version}, the node 0.0.9`, remedy: expect.any(String) },
+    ])
+  })
+
+  test('tells that another node answers at the address', async () => {
+    const other = await startBridge()
+    onTestFinished(() => other.close())
+    movedTo(other.url)
+    const ended = await doctor()
+    expect([ended.code, ...found(ended, 'node'), ...found(ended, 'credential')]).toMatchObject([
+      5,
+      { state: 'problem', text: expect.stringContaining('another node answers'), remedy: expect.any(String) },
+    ])
+  })
+
+  test('tells that the node is not ready, and why', async () => {
+    const key = join(bridge.data, 'envelope.key')
+    renameSync(key, `${key}.away`)
+    const ended = await doctor()
+    renameSync(`${key}.away`, key)
+    expect([ended.code, ...found(ended, 'node')]).toMatchObject([
+      9,
+      {
+        state: 'problem',
+        text: expect.stringMatching(/is not ready: \w+/),
+        remedy: expect.stringContaining('bridge server doctor'),
+      },
+    ])
+  })
+
+  test('tells that the node is away, and what waits to be sent', async () => {
+    movedTo('http://127.0.0.1:9')
+    const sent = await desk.run(['send', 'owner', 'for later', '--profile', 'cleo'])
+    expect(sent.code).toBe(9)
+    const ended = await doctor()
+    expect([ended.code, ...found(ended, 'node'), ...found(ended, 'outbox')]).toMatchObject([
+      9,
+      { state: 'problem' },
+      {
+        state: 'warning',
+        text: 'keeps 1 that could not be sent',
+        remedy: expect.stringContaining('bridge outbox flush'),
+      },
+    ])
+  })
+})
+
+/** An installation that no server runs on, changed. */
+async function installation(change: (database: Database.Database, data: string) => void): Promise<string> {
+  const data = desk.path(`data-${Math.floor(performance.now() * 1000)}`)
+  await initServer(readConfig({ data }, {}))
+  const database = new Database(join(data, 'bridge.db'))
+  change(database, data)
+  database.close()
+  return data
+}
+
+const serverDoctor = (data: string, options: DeskOptions = {}) =>
+  desk.run(['server', 'doctor', '--json', '--data', data], options)
+
+describe('bridge server doctor', () => {
+  test.each<[string, (database: Database.Database, data: string) => void, number, string, string, RegExp]>([
+    [
+      'a database of a newer program',
+      (database) =>
+        database
+          .prepare(
+            "INSERT INTO schema_migrations SELECT max(number) + 1, 'future', max(applied_at) FROM schema_migrations",
+          )
+          .run(),
+      7,
+      'schema',
+      'problem',
+      /is at migration \d+, this program knows \d+/,
+    ],
+    [
+      'a missing envelope key',
+      (_, data) => rmSync(join(data, 'envelope.key')),
+      1,
+      'key',
+      'problem',
+      /is missing or is not 32 bytes/,
+    ],
+    [
+      'a journal in another mode',
+      (database) => database.pragma('journal_mode = DELETE'),
+      0,
+      'journal',
+      'warning',
+      /in delete mode instead of WAL/,
+    ],
+    [
+      'an address file of a server that was killed',
+      (_, data) =>
+        writeFileSync(join(data, 'server.json'), JSON.stringify({ url: 'http://127.0.0.1:9', pid: 1 })),
+      9,
+      'server',
+      'problem',
+      /said that it runs at .* and does not answer/,
+    ],
+  ])('tells of %s', async (_, change, code, check, state, text) => {
+    const ended = await serverDoctor(await installation(change))
+    expect([ended.code, ...found(ended, check)]).toEqual([
+      code,
+      expect.objectContaining({ state, text: expect.stringMatching(text), remedy: expect.any(String) }),
+    ])
+  })
+
+  test('tells that the clock is behind what is stored', async () => {
+    const data = await installation(() => {})
+    const ended = await serverDoctor(data, { clock: () => new Date(Date.now() - 3_600_000) })
+    expect([ended.code, ...found(ended, 'clock')]).toMatchObject([
+      1,
+      { state: 'problem', text: expect.stringContaining('is behind'), remedy: "set this machine's clock" },
+    ])
+  })
+
+  test.runIf(canMount())('tells of a disk with little room: a warning, then a problem', async () => {
+    const data = desk.path('small')
+    mkdirSync(data)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=200m,mode=700', 'tmpfs', data])
+    onTestFinished(() => {
+      execFileSync('umount', [data])
+    })
+    await initServer(readConfig({ data }, {}))
+    const little = await serverDoctor(data)
+    expect([little.code, ...found(little, 'disk')]).toMatchObject([0, { state: 'warning' }])
+    writeFileSync(join(data, 'filling'), Buffer.alloc(150 * 1024 * 1024))
+    const none = await serverDoctor(data)
+    expect([none.code, ...found(none, 'disk')]).toMatchObject([
+      1,
+      { state: 'problem', text: expect.stringMatching(/^\d+ MiB are free/), remedy: expect.any(String) },
+    ])
+  })
+})
+
+/** A file system of its own takes root. */
+function canMount(): boolean {
+  return process.getuid?.() === 0 && spawnSync('unshare', ['-m', 'true']).status === 0
+}
