@@ -11,6 +11,8 @@ import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
 import type { TransferState } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
+import { isFinal as isTaskFinal } from '../tasks/rules.ts'
+import { isFinal as isTransferFinal } from '../transfers/rules.ts'
 
 /** From when on messages count: the window, or the owner's last message, whichever is later. */
 export function budgetSince(now: Date, ownerWroteAt: string | null): string {
@@ -55,11 +57,6 @@ export interface Kept {
   readonly transfer_state: TransferState | null
 }
 
-const unfinished: ReadonlySet<TaskState | TransferState | null> = new Set([
-  ...(['open', 'claimed', 'cancel_requested'] satisfies TaskState[]),
-  ...(['offered', 'accepted'] satisfies TransferState[]),
-])
-
 /**
  * Whether a message may go: acknowledged, older than the cutoff by both its times, and of no open task or transfer.
  */
@@ -67,5 +64,5 @@ export const isRemovable = (message: Kept, cutoff: string): boolean =>
   message.acknowledged_at !== null &&
   message.acknowledged_at < cutoff &&
   message.created_at < cutoff &&
-  !unfinished.has(message.task_state) &&
-  !unfinished.has(message.transfer_state)
+  (message.task_state === null || isTaskFinal(message.task_state)) &&
+  (message.transfer_state === null || isTransferFinal(message.transfer_state))

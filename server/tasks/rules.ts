@@ -186,4 +186,6 @@ function refusalOf(
   })
 }
 
-export const isFinal = (state: TaskState): boolean => transitions[state] === final || state === 'cancelled'
+/** No event leads out of it. */
+export const isFinal = (state: TaskState): boolean =>
+  Object.values(transitions[state]).every((cell) => !('next' in cell) || cell.next === state)

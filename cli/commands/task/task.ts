@@ -1,15 +1,13 @@
 /** `bridge task`: work with a claim and a proven result. Contract §8, §12. */
 import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { taskCancelCommand } from './cancel.ts'
 import { taskClaimCommand } from './claim.ts'
 import { taskCompleteCommand } from './complete.ts'
 import { taskCreateCommand } from './create.ts'
-import { taskDeclineCommand } from './decline.ts'
-import { taskFailCommand } from './fail.ts'
+import { giveUpCommand } from './give-up.ts'
 import { taskListCommand } from './list.ts'
 import { taskProgressCommand } from './progress.ts'
-import { taskReleaseCommand } from './release.ts'
+import { refuseCommand } from './refuse.ts'
 import { taskRenewCommand } from './renew.ts'
 import { taskRunCommand } from './run.ts'
 import { taskShowCommand } from './show.ts'
@@ -25,10 +23,10 @@ export function taskCommand(context: CliContext): Command {
     .addCommand(taskRenewCommand(context))
     .addCommand(taskProgressCommand(context))
     .addCommand(taskCompleteCommand(context))
-    .addCommand(taskFailCommand(context))
-    .addCommand(taskReleaseCommand(context))
-    .addCommand(taskDeclineCommand(context))
-    .addCommand(taskCancelCommand(context))
+    .addCommand(giveUpCommand(context, 'fail'))
+    .addCommand(giveUpCommand(context, 'release'))
+    .addCommand(refuseCommand(context, 'decline'))
+    .addCommand(refuseCommand(context, 'cancel'))
     .addCommand(taskStoppedCommand(context))
     .addCommand(taskRunCommand(context))
 }

@@ -1,8 +1,8 @@
 /** Who may do what to a task and when: keys, races, pause, archive, disabled pairs, scopes, deletion, the clock. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Task } from '../../../sdk/contract/agent/tasks.ts'
 import type { TestAgent } from '../../support/agent.ts'
-import { openEvents, openSocket } from '../../support/streams.ts'
+import { type OpenStream, transports } from '../../support/streams.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
 import { tamper } from '../maintenance/upkeep.ts'
 import { act, ask, codeOf, createTask, evidence, getTask, heldBy, listTasks, toldOf } from './people.ts'
@@ -140,36 +140,89 @@ test('a disabled pair loses its tasks, but the holder may finish, and its mail w
   expect((await getTask(ada, id)).outcome?.result).toBe('90')
 })
 
-test('task messages go to credentials with that scope, over inbox, event stream and socket alike', async () => {
-  const { project, ada } = await world.pair()
-  const talker = await world.agent(project.id, { scopes: ['messages'] })
-  const worker = await world.agent(project.id, { scopes: ['tasks:read'] })
-  const streams = [openEvents(worker), openSocket(worker)]
-  await Promise.all(streams.map(({ opened }) => opened))
-  for (const to of [talker, worker]) await createTask(ada, to)
-  const heard = await Promise.race(streams.map((stream) => stream.messages(1)))
-  expect(heard).toMatchObject([{ type: 'task', sender: { kind: 'system' } }])
-  for (const stream of streams) stream.close()
-  expect(await talker.inbox()).toMatchObject({ messages: [], waiting: 1 })
-  expect(codeOf(await talker.call({ target: '/api/v1/tasks' }))).toBe('scope_missing')
-  const { tasks } = await listTasks(worker)
-  expect(codeOf(await ask(worker, tasks[0]?.id ?? '', 'claim'))).toBe('scope_missing')
+test.each(transports)(
+  'task messages go to credentials with that scope only, over the %s',
+  async (_, open) => {
+    const { project, ada } = await world.pair()
+    const talker = await world.agent(project.id, { scopes: ['messages'] })
+    const worker = await world.agent(project.id, { scopes: ['tasks:read'] })
+    const stream = listening(open, worker)
+    await stream.opened
+    for (const to of [talker, worker]) await createTask(ada, to)
+    expect(await stream.messages(1)).toMatchObject([{ type: 'task', sender: { kind: 'system' } }])
+    expect(await talker.inbox()).toMatchObject({ messages: [], waiting: 1 })
+    expect(codeOf(await talker.call({ target: '/api/v1/tasks' }))).toBe('scope_missing')
+    const { tasks } = await listTasks(worker)
+    expect(codeOf(await ask(worker, tasks[0]?.id ?? '', 'claim'))).toBe('scope_missing')
+  },
+)
+
+test.each(transports)('every change of a task is told to the other side over the %s', async (_, open) => {
+  const { project, ada, ben } = await world.pair()
+  const streams = { creator: listening(open, ada), assignee: listening(open, ben) }
+  await Promise.all([streams.creator.opened, streams.assignee.opened])
+  const make = async (title: string) => (await createTask(ada, ben, { title, claim_ttl_seconds: 30 })).id
+  const hold = async (id: string) => heldBy(await act(ben, id, 'claim'))
+  const taken = async (title: string) => {
+    const id = await make(title)
+    return { id, held: await hold(id) }
+  }
+
+  const done = await taken('done')
+  await act(ben, done.id, 'release', { ...done.held, reason: 'no time' })
+  await act(ben, done.id, 'complete', { ...(await hold(done.id)), ...result })
+  const failed = await taken('failed')
+  await act(ben, failed.id, 'fail', { ...failed.held, reason: 'no such file' })
+  await act(ben, await make('declined'), 'decline')
+  await act(ada, await make('withdrawn'), 'cancel')
+  const stopped = await taken('stopped')
+  await act(ada, stopped.id, 'cancel')
+  await act(ben, stopped.id, 'stopped', stopped.held)
+  const steered = await make('steered')
+  const target = `/api/admin/projects/${project.id}/tasks/${steered}/cancel`
+  await world.owner.ok({ target, body: {}, key: key() })
+  await taken('expired')
+  world.bridge.clock.advance(31)
+  await listTasks(ada)
+
+  const told = async ({ messages }: OpenStream, count: number) =>
+    (await messages(count)).map(({ body }) => body.split('\n')[0])
+  const [by, to] = [ada.name, ben.name]
+  expect(await told(streams.assignee, 11)).toEqual([
+    `new task from ${by}: done`,
+    `new task from ${by}: failed`,
+    `new task from ${by}: declined`,
+    `new task from ${by}: withdrawn`,
+    `cancelled by ${by}: withdrawn`,
+    `new task from ${by}: stopped`,
+    `${by} asks to stop; confirm with bridge task stopped: stopped`,
+    `new task from ${by}: steered`,
+    'cancelled by olu: steered',
+    `new task from ${by}: expired`,
+    'the claim expired, the task is open again: expired',
+  ])
+  expect(await told(streams.creator, 12)).toEqual([
+    `claimed by ${to}, attempt 1 of 3: done`,
+    `released by ${to}, the task is open: done`,
+    `claimed by ${to}, attempt 2 of 3: done`,
+    `completed by ${to}: done`,
+    `claimed by ${to}, attempt 1 of 3: failed`,
+    `failed, says ${to}: failed`,
+    `declined by ${to}: declined`,
+    `claimed by ${to}, attempt 1 of 3: stopped`,
+    `cancelled, ${to} has stopped: stopped`,
+    'cancelled by olu: steered',
+    `claimed by ${to}, attempt 1 of 3: expired`,
+    'the claim expired, the task is open again: expired',
+  ])
 })
 
-test('what happens to a task is heard over the event stream at once', async () => {
-  const { ada, ben } = await world.pair()
-  const creator = openEvents(ada)
-  await creator.opened
-  const { id } = await createTask(ada, ben)
-  const held = heldBy(await act(ben, id, 'claim'))
-  await act(ben, id, 'complete', { ...held, ...result })
-  const heard = await creator.messages(2)
-  expect(heard.map(({ body }) => body.split('\n')[0])).toEqual([
-    `claimed by ${ben.name}, attempt 1 of 3: Count`,
-    `completed by ${ben.name}: Count`,
-  ])
-  creator.close()
-})
+/** An open wait that ends with the test, also when that fails. */
+function listening(open: (agent: TestAgent) => OpenStream, agent: TestAgent): OpenStream {
+  const stream = open(agent)
+  onTestFinished(() => stream.close())
+  return stream
+}
 
 test('a deleted project takes its tasks with it, held or not', async () => {
   const { ben, id, held, project } = await claimed({ claim_ttl_seconds: 30 })

@@ -4,6 +4,7 @@ import { Fault } from '../../../server/fault.ts'
 import {
   type ClaimStanding,
   decide,
+  isFinal,
   requireClaim,
   type TaskEvent,
   type TaskState,
@@ -118,6 +119,10 @@ test('a refused state is named, and a loser is told who holds the claim', () => 
   }
   expect(caught('completed')).toEqual({ state: 'completed' })
   expect(caught('claimed')).toEqual({ holder: 'ben', expires_at: 'soon' })
+})
+
+test('the states that nothing leads out of are final', () => {
+  expect(states.filter(isFinal)).toEqual(['completed', 'failed', 'declined', 'cancelled'])
 })
 
 const named = { claim_generation: 3, session_generation: 5, spoken_in: 5 }

@@ -1,0 +1,46 @@
+/** `bridge task fail` and `release`: the holder gives its claim up, and says why. Contract §8. */
+import { dropClaim, findClaim } from '../../claims.ts'
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { exampleTask, type KeyOption, tellTask, withKey } from '../../task-options.ts'
+import { messageBody } from '../../text-argument.ts'
+
+type Verb = 'fail' | 'release'
+
+const words: Record<Verb, { readonly why: string; readonly description: string; readonly done: string }> = {
+  fail: {
+    why: 'the file is not there',
+    description: 'Give a task up for good, and say why.',
+    done: 'gave up',
+  },
+  release: {
+    why: 'another agent is better placed',
+    description: 'Give the claim back: the task is open again while attempts are left.',
+    done: 'released',
+  },
+}
+
+export function giveUpCommand(context: CliContext, verb: Verb, run = giveUp): Command {
+  const { why, description } = words[verb]
+  const build = command(verb, `bridge task ${verb} ${exampleTask} "${why}"`)
+    .description(description)
+    .argument('<task_id>', 'the task', id)
+    .argument('[reason]', 'why; standard input when absent or -')
+  return withKey(build).action((taskId: string, reason: string | undefined, options: KeyOption) =>
+    run(context, verb, { taskId, reason }, options),
+  )
+}
+
+export async function giveUp(
+  context: CliContext,
+  verb: Verb,
+  given: { readonly taskId: string; readonly reason: string | undefined },
+  { key }: KeyOption,
+): Promise<void> {
+  const reason = await messageBody(context.io, given.reason)
+  const { bridge, paths } = await context.agent()
+  const held = await findClaim(paths.claims, given.taskId)
+  const task = await bridge.tasks[verb](held, { reason }, { idempotencyKey: key, signal: context.signal })
+  await dropClaim(paths.claims, given.taskId)
+  tellTask(context, task, words[verb].done)
+}

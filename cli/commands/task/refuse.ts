@@ -1,0 +1,39 @@
+/** `bridge task decline` and `cancel`: a side that holds no claim will not have the task done. Contract §8. */
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { exampleTask, type ReasonOption, tellTask, withKey } from '../../task-options.ts'
+
+type Verb = 'decline' | 'cancel'
+
+const words: Record<Verb, { readonly why: string; readonly description: string; readonly done: string }> = {
+  decline: {
+    why: 'not my part of the code',
+    description: 'Refuse an open task that was given to you.',
+    done: 'declined',
+  },
+  cancel: {
+    why: 'not needed any more',
+    description: 'Cancel a task that you gave. Who holds it is asked to stop.',
+    done: 'asked to cancel',
+  },
+}
+
+export function refuseCommand(context: CliContext, verb: Verb, run = refuse): Command {
+  const { why, description } = words[verb]
+  const build = command(verb, `bridge task ${verb} ${exampleTask} --reason "${why}"`)
+    .description(description)
+    .argument('<task_id>', 'the task', id)
+    .option('--reason <text>', 'why')
+  return withKey(build).action((taskId: string, options: ReasonOption) => run(context, verb, taskId, options))
+}
+
+export async function refuse(
+  context: CliContext,
+  verb: Verb,
+  taskId: string,
+  { reason, key }: ReasonOption,
+): Promise<void> {
+  const { tasks } = await context.bridge()
+  const call = { idempotencyKey: key, signal: context.signal }
+  tellTask(context, await tasks[verb](taskId, { reason }, call), words[verb].done)
+}
