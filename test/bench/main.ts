@@ -15,6 +15,7 @@ import { type BenchOptions, header, rowText, type Section } from './rows.ts'
 const sections: Readonly<Record<string, () => Promise<Section>>> = {
   helper: async () => (await import('./helper/section.ts')).helperSection,
   tasks: async () => (await import('./tasks/section.ts')).tasksSection,
+  transfers: async () => (await import('./transfers/section.ts')).transfersSection,
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

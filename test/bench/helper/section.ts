@@ -4,13 +4,14 @@
  * Bytes lie in the page cache on both sides; floor and product take turns. One empty part of the file system is used for
  * every round, so that no round finds the blocks of another.
  */
-import { randomBytes, randomFillSync } from 'node:crypto'
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { manifestText, type TransferMode } from '../../../sdk/contract/helper/manifest.ts'
 import { describeFile } from '../../../sdk/transfers/manifest.ts'
 import { program } from '../../support/program.ts'
+import { filled } from '../payload.ts'
 import { type BenchOptions, bounded, median, type Row, row } from '../rows.ts'
 import { hasNginx, startNginx } from './nginx.ts'
 import { beside, emptyNodeMs, type Running, runClient, startProgram, watchMemory } from './programs.ts'
@@ -29,21 +30,14 @@ export async function* helperSection({ isQuick }: BenchOptions): AsyncGenerator<
   const folder = mkdtempSync(join(tmpdir(), 'bench-helper-'))
   try {
     const size = (isQuick ? 256 : 1024) * MiB
-    const bench = { folder, file: join(folder, 'payload.bin'), size, rounds: isQuick ? 3 : 5 }
-    fill(bench)
+    const file = filled(join(folder, 'payload.bin'), size)
+    const bench = { folder, file, size, rounds: isQuick ? 3 : 5 }
     yield* readiness(bench)
     yield* download(bench)
     yield* upload(bench)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-function fill({ file, size }: Bench): void {
-  const block = randomFillSync(Buffer.alloc(MiB))
-  const opened = openSync(file, 'w', 0o600)
-  for (let at = 0; at < size; at += MiB) writeSync(opened, block)
-  closeSync(opened)
 }
 
 interface Helper extends Running {

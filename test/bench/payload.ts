@@ -1,0 +1,13 @@
+/** Files to measure with. */
+import { randomFillSync } from 'node:crypto'
+import { closeSync, openSync, writeSync } from 'node:fs'
+
+/** A file of one random block again and again; answers its path. */
+export function filled(path: string, size: number): string {
+  const block = randomFillSync(Buffer.alloc(1024 * 1024))
+  const opened = openSync(path, 'w', 0o600)
+  for (let at = 0; at < size; at += block.length)
+    writeSync(opened, block, 0, Math.min(block.length, size - at))
+  closeSync(opened)
+  return path
+}

@@ -1,0 +1,81 @@
+/** A node as it is published, with agents that move files and others that talk meanwhile. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { Bridge, enroll, generateKeyPair, Identity } from '../../../sdk/index.ts'
+import { setUpOwner, type TestOwner } from '../../support/owner.ts'
+import { type ServerProcess, startServerProcess } from '../../support/process.ts'
+import { program } from '../../support/program.ts'
+
+export interface Ran {
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export class BenchNode {
+  readonly server: ServerProcess
+  readonly #owner: TestOwner
+  readonly #projectId: string
+
+  private constructor(server: ServerProcess, owner: TestOwner, projectId: string) {
+    this.server = server
+    this.#owner = owner
+    this.#projectId = projectId
+  }
+
+  static async start(): Promise<BenchNode> {
+    const server = await startServerProcess()
+    try {
+      const owner = await setUpOwner(server.url, server.setupLink)
+      const policy = { message_budget: 1_000_000 }
+      const { id } = await owner.createProject('transfers', { policy })
+      return new BenchNode(server, owner, id)
+    } catch (error) {
+      await server.close()
+      throw error
+    }
+  }
+
+  /** Where the profiles lie. */
+  get home(): string {
+    return join(this.server.folder, 'home')
+  }
+
+  /** An agent whose identity is a profile of the program. */
+  async profile(name: string): Promise<void> {
+    await this.run(['enroll', '--url', this.server.url, '--profile', name], `${await this.#code(name)}\n`)
+  }
+
+  /** An agent of this process, nothing of which is on a disk. */
+  async bridge(name: string): Promise<Bridge> {
+    const { privateKey } = generateKeyPair()
+    const baseUrl = this.server.url
+    const record = await enroll({ baseUrl, code: await this.#code(name), privateKey })
+    return new Bridge({ baseUrl, identity: new Identity(record, { privateKey }) })
+  }
+
+  /** A command that must succeed. */
+  async run(args: readonly string[], stdin = ''): Promise<Ran> {
+    const { PATH } = process.env
+    const env = { PATH, HOME: this.server.folder, BRIDGE_HOME: this.home }
+    const child = spawn(process.execPath, [program, ...args], { env })
+    const texts = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        texts[name] += text
+      })
+    child.stdin.end(stdin)
+    const [code] = await once(child, 'close')
+    if (code !== 0) throw new Error(`bridge ${args.join(' ')} exited ${code}: ${texts.stderr}`)
+    return texts
+  }
+
+  close(): Promise<void> {
+    return this.server.close()
+  }
+
+  async #code(name: string): Promise<string> {
+    const { id } = await this.#owner.createAgent(this.#projectId, name)
+    return this.#owner.enrollmentCode(this.#projectId, id)
+  }
+}
