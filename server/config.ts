@@ -133,6 +133,13 @@ export const settings = [
     fallback: String(limits.packagesBytes),
     meaning: 'most bytes of all packages on this node, open offers included',
   },
+  {
+    name: 'package_spare_bytes',
+    env: 'BRIDGE_PACKAGE_SPARE_BYTES',
+    kind: 'integer',
+    fallback: String(limits.packageSpareBytes),
+    meaning: 'free space that uploads leave on the disk of the packages',
+  },
 ] as const satisfies readonly Setting[]
 
 export type SettingName = (typeof settings)[number]['name']
@@ -149,6 +156,7 @@ export interface Config extends Exposure {
   readonly maxWaits: number
   readonly packageBytes: number
   readonly packagesBytes: number
+  readonly packageSpareBytes: number
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -189,6 +197,7 @@ export function readConfig(
     maxWaits: integer('max_waits', value('max_waits'), 1, 1_000_000),
     packageBytes: integer('package_bytes', value('package_bytes'), 0, limits.sequenceMax),
     packagesBytes: integer('packages_bytes', value('packages_bytes'), 0, limits.sequenceMax),
+    packageSpareBytes: integer('package_spare_bytes', value('package_spare_bytes'), 0, limits.sequenceMax),
   })
 }
 

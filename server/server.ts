@@ -181,7 +181,11 @@ function createContext({
     throttle: createThrottle(monotonicMs, config),
     signInDelays: createSignInDelays(monotonicMs),
     passwords,
-    packages: createPackages(config.data),
+    packages: createPackages({
+      data: config.data,
+      spareBytes: config.packageSpareBytes,
+      elapsedMs: monotonicMs,
+    }),
     ownerWaits: createOwnerWaits(),
     ownHost: watchOwnHost(clock, stopping),
   }

@@ -81,6 +81,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   transferReasonBytes: 'bytes of the reason for an end of a transfer',
   packageBytes: 'bytes of one package, by default',
   packagesBytes: 'bytes of all packages of a node, by default',
+  packageSpareBytes: 'bytes that uploads leave free on the disk of the packages, by default',
   ownerSessionsPerUser: 'sign-ins of one person at once',
   ownerWaitsPerSession: 'open waits of one sign-in',
   telemetryHosts: 'hosts that report their load',

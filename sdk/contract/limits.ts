@@ -84,6 +84,7 @@ export const limits = {
   transferReasonBytes: 2 * 1024,
   packageBytes: 1024 ** 3,
   packagesBytes: 10 * 1024 ** 3,
+  packageSpareBytes: 256 * 1024 ** 2,
 
   password: { min: 12, max: 128 },
   setupLinkSeconds: 1800,

@@ -30,12 +30,18 @@ export type StagedManifest = Omit<Manifest, 'version' | 'mode'> & { readonly dig
 
 export type PartOptions = Pick<ReceiveOptions, 'signal' | 'pace' | 'onBytes'>
 
+export interface StoreOptions {
+  /** Free bytes of the disk that are not for this file. */
+  readonly spokenFor?: (() => Promise<number>) | undefined
+}
+
 /** Beyond the bytes of the file: the record of parts, and what a file system takes for itself. */
 const spaceForMetadata = 64 * 1024
 
 export class PartStore {
   readonly #folder: Folder
   readonly #manifest: StagedManifest
+  readonly #spokenFor: () => Promise<number>
   readonly #committed = new Set<number>()
   #staged: FileHandle | undefined
   #record: FileHandle | undefined
@@ -44,14 +50,19 @@ export class PartStore {
   /** A sync of the whole failed: what the disk holds is known again only after a restart. */
   #isBroken = false
 
-  private constructor(folder: Folder, manifest: StagedManifest) {
+  private constructor(folder: Folder, manifest: StagedManifest, { spokenFor }: StoreOptions) {
     this.#folder = folder
     this.#manifest = manifest
+    this.#spokenFor = spokenFor ?? (async () => 0)
   }
 
   /** What the folder holds of the transfer, checked. @throws Refusal `unsafe_file`, `storage_failed`; ManifestChanged */
-  static async open(folder: Folder, manifest: StagedManifest): Promise<PartStore> {
-    const store = new PartStore(folder, manifest)
+  static async open(
+    folder: Folder,
+    manifest: StagedManifest,
+    options: StoreOptions = {},
+  ): Promise<PartStore> {
+    const store = new PartStore(folder, manifest, options)
     try {
       await store.#adopt()
       return store
@@ -73,6 +84,18 @@ export class PartStore {
   /** Whether the whole file is published and was verified. */
   get isPublished(): boolean {
     return this.#isPublished
+  }
+
+  /** Whether there is a file to which parts are written, or were. */
+  get hasBegun(): boolean {
+    return this.#isPublished || this.#staged !== undefined
+  }
+
+  /** What the file still takes of the disk: the staged file has holes where parts are missing. */
+  async missingBytes(): Promise<number> {
+    if (this.#isPublished) return 0
+    const onDisk = ((await this.#staged?.stat())?.blocks ?? 0) * 512
+    return Math.max(0, this.#manifest.size - onDisk)
   }
 
   /**
@@ -215,8 +238,7 @@ export class PartStore {
 
   /** "free space checked before writes": room for all that is not on the disk yet. */
   async #requireSpace(): Promise<void> {
-    const onDisk = ((await this.#staged?.stat())?.blocks ?? 0) * 512
-    const needed = Math.max(0, this.#manifest.size - onDisk) + spaceForMetadata
+    const needed = (await this.missingBytes()) + spaceForMetadata + (await this.#spokenFor())
     if ((await this.#folder.freeBytes()) < needed) throw new Refusal('insufficient_space')
   }
 

@@ -20,7 +20,7 @@ import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { ownTransfer, requireMovable, requirePair } from './actions.ts'
 import { happen } from './changes.ts'
-import { refusing } from './package-faults.ts'
+import { filling, refusing } from './package-faults.ts'
 import { digestOf, manifestOf, type PackageFile } from './packages.ts'
 import { requireState } from './rules.ts'
 import { findForAgent } from './store.ts'
@@ -73,15 +73,17 @@ export async function uploadPart(
       details: { size: part.size },
     })
   }
-  const received = await refusing(context, () => context.packages.receive(transfer, index, body.stream()))
+  const { received, stored_parts } = await filling(context, id, async () => ({
+    received: await context.packages.receive(transfer, index, body.stream()),
+    stored_parts: (await context.packages.committed(transfer)).length,
+  }))
   if (received.duplicate) return received
   await writeAs(context, caller, async (tx, agent) => {
     const now = await uploadable(context, tx, agent, id)
-    const committed = await context.packages.committed(now)
     await happen(context, tx, now, {
       kind: 'transfer.part_stored',
       actor: agentActor(agent),
-      change: { stored_parts: committed.length },
+      change: { stored_parts },
       notices: [],
     })
   })
@@ -95,7 +97,7 @@ export async function finalizePackage(
   id: string,
 ): Promise<PackageVerified> {
   const transfer = await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
-  const verified = await refusing(context, () => context.packages.finalize(transfer))
+  const verified = await filling(context, id, () => context.packages.finalize(transfer))
   await writeAs(context, caller, async (tx, agent) => {
     const now = await uploadable(context, tx, agent, id)
     if (now.stored_at !== null) return
@@ -133,7 +135,7 @@ export async function packageStatus(
     sha256: transfer.sha256,
     expires_at: transfer.expires_at,
     verified: transfer.stored_at !== null,
-    committed_parts: [...(await refusing(context, () => context.packages.committed(transfer)))],
+    committed_parts: [...(await filling(context, id, () => context.packages.committed(transfer)))],
   }
 }
 

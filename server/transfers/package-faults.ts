@@ -2,6 +2,7 @@
 import { Refusal } from '../../sdk/parts/refusal.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { removeIfOver } from './package-removal.ts'
 
 const meanings: Partial<Record<Refusal['code'], () => Fault>> = {
   transfer_busy: () =>
@@ -29,6 +30,15 @@ const meanings: Partial<Record<Refusal['code'], () => Fault>> = {
 }
 
 const otherBytes = (message: string): Fault => new Fault('part_mismatch', { message })
+
+/** The same for what may make or fill the folder of a package: nothing of it stays when the transfer ended meanwhile. */
+export async function filling<T>(context: Context, transferId: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await refusing(context, act)
+  } finally {
+    await removeIfOver(context, transferId)
+  }
+}
 
 /** Anything that has no meaning here is a failure of the disk: logged whole. */
 export async function refusing<T>(context: Context, act: () => Promise<T>): Promise<T> {

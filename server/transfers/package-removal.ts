@@ -20,6 +20,20 @@ export async function removePackage(context: Context, transferId: string): Promi
   }
 }
 
+/**
+ * While bytes of a transfer move it may end, and be swept before the last of them come: then those go too.
+ *
+ * Never refuses: what is over is removed at the next start at the latest.
+ */
+export async function removeIfOver(context: Context, transferId: string): Promise<void> {
+  try {
+    if (!(await context.read((db) => store.isOpen(db, transferId)))) await context.packages.remove(transferId)
+  } catch (error) {
+    if (!context.stopping.aborted)
+      context.log.error({ err: error, transfer: transferId }, 'a package was not removed')
+  }
+}
+
 /** Every package of a project that is being deleted; nothing is written down, since the rows go too. */
 export async function removePackagesOf(context: Context, projectId: string): Promise<void> {
   for (const id of await context.read((db) => store.listPackagesOf(db, projectId)))

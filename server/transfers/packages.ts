@@ -4,6 +4,8 @@
  * - A store stays open between the parts of an upload, since opening it hashes what is there; few are kept open.
  * - One upload operation a transfer at a time. Downloads only read, and do not stand in each other's way.
  * - Removing takes the folder first and then writes it down, so a crash in between is found by the sweep at the next start.
+ * - The disk is never filled: what the uploads that began before still need is as good as used, and some space is left
+ *   to whatever else lies there. So the first of two that do not fit together is finished.
  *
  * Contract §9 "Package store".
  */
@@ -27,6 +29,9 @@ const filename = 'package'
 /** Uploads that are kept open between two parts. */
 const keptOpen = 32
 
+/** For so long after its last part an upload counts as under way. */
+const underWayMs = 300_000
+
 export interface Packages {
   committed(transfer: TransferRow): Promise<readonly number[]>
   /** @throws Refusal as {@link PartStore.receive}; `transfer_busy` */
@@ -37,7 +42,7 @@ export interface Packages {
   open(transfer: TransferRow): Promise<PackageFile>
   /** Forget the bytes of a transfer; none is no error. */
   remove(transferId: string): Promise<void>
-  /** The transfers that have a folder. */
+  /** The transfers that have a folder; what else lies there is none of ours. */
   stored(): Promise<string[]>
   close(): Promise<void>
 }
@@ -68,11 +73,27 @@ interface Opened {
   readonly folder: Folder
   readonly store: PartStore
   isBusy: boolean
+  usedAt: number
+  /** Its place among the uploads that have begun. */
+  begun: number | undefined
+  /** Its bytes are to go as soon as it is idle. */
+  isRemoved: boolean
 }
 
-export function createPackages(data: string): Packages {
+export interface PackagesOptions {
+  /** The data folder of the node. */
+  readonly data: string
+  /** What stays free on the disk. */
+  readonly spareBytes: number
+  /** Milliseconds that only grow. */
+  readonly elapsedMs: () => number
+}
+
+export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions): Packages {
   const root = join(data, 'packages')
   const opened = new Map<string, Promise<Opened>>()
+  const ready = new Set<Opened>()
+  let begun = 0
 
   const pathOf = (transferId: string) => join(root, transferId)
 
@@ -80,11 +101,25 @@ export function createPackages(data: string): Packages {
     await mkdir(pathOf(transfer.id), { recursive: true, mode: 0o700 })
     const folder = await Folder.open(pathOf(transfer.id))
     try {
-      return { folder, store: await PartStore.open(folder, staged(transfer)), isBusy: false }
+      const spokenFor = () => neededBeside(one)
+      const store = await PartStore.open(folder, staged(transfer), { spokenFor })
+      const times = { usedAt: elapsedMs(), begun: store.hasBegun ? begun++ : undefined }
+      const one: Opened = { folder, store, ...times, isBusy: false, isRemoved: false }
+      ready.add(one)
+      return one
     } catch (error) {
       await folder.close()
       throw error
     }
+  }
+
+  /** The disk that one upload must not take: the spare, and what those before it have still to write. */
+  async function neededBeside(one: Opened): Promise<number> {
+    const since = elapsedMs() - underWayMs
+    const place = one.begun ?? Number.POSITIVE_INFINITY
+    const others = [...ready].filter((other) => other.usedAt >= since && (other.begun ?? place) < place)
+    const missing = await Promise.all(others.map(({ store }) => store.missingBytes()))
+    return missing.reduce((sum, bytes) => sum + bytes, spareBytes)
   }
 
   function use(transfer: TransferRow): Promise<Opened> {
@@ -112,21 +147,27 @@ export function createPackages(data: string): Packages {
     }
   }
 
-  async function shut({ store, folder }: Opened): Promise<void> {
-    await store.close()
-    await folder.close()
+  async function shut(one: Opened): Promise<void> {
+    ready.delete(one)
+    await one.store.close()
+    await one.folder.close()
   }
 
   async function alone<T>(transfer: TransferRow, act: (store: PartStore) => Promise<T>): Promise<T> {
-    const one = await use(transfer)
+    const opening = use(transfer)
+    const one = await opening
     if (one.isBusy) throw new Refusal('transfer_busy')
     one.isBusy = true
+    one.usedAt = elapsedMs()
     try {
       return await act(one.store)
     } finally {
       one.isBusy = false
+      one.usedAt = elapsedMs()
+      if (one.store.hasBegun) one.begun ??= begun++
+      if (opened.get(transfer.id) !== opening) await shut(one)
       // Removed while it worked: nothing of it may stay.
-      if (!opened.has(transfer.id)) await shut(one).then(() => rm(pathOf(transfer.id), removing))
+      if (one.isRemoved) await rm(pathOf(transfer.id), removing)
     }
   }
 
@@ -157,10 +198,11 @@ export function createPackages(data: string): Packages {
       const opening = opened.get(transferId)
       opened.delete(transferId)
       const one = await opening?.catch(() => undefined)
+      if (one !== undefined) one.isRemoved = true
       if (one !== undefined && !one.isBusy) await shut(one)
       await rm(pathOf(transferId), removing)
     },
-    stored: () => readdir(root).catch(() => []),
+    stored: async () => (await readdir(root).catch(() => [])).filter((name) => isUuid.test(name)),
     async close() {
       const all = [...opened.values()]
       opened.clear()
@@ -173,3 +215,4 @@ export function createPackages(data: string): Packages {
 }
 
 const removing = { recursive: true, force: true } as const
+const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

@@ -159,15 +159,19 @@ export async function listPackagesOf(db: Db, projectId: string): Promise<string[
   return rows.map(({ id }) => id)
 }
 
-export async function isOpen(db: Db, id: string): Promise<boolean> {
-  const row = await db
+const open = prepared<{ id: string }>()((db, p) =>
+  db
     .selectFrom('transfers')
-    .select('id')
-    .where('id', '=', id)
-    .where('ends_at', 'is not', null)
-    .executeTakeFirst()
-  return row !== undefined
-}
+    .innerJoin('projects', 'projects.id', 'transfers.project_id')
+    .select('transfers.id')
+    .where('transfers.id', '=', p('id'))
+    .where('transfers.ends_at', 'is not', null)
+    .where('projects.deleted_at', 'is', null),
+)
+
+/** Whether its bytes are still for somebody: not over, in a project that is there. */
+export const isOpen = async (db: Db, id: string): Promise<boolean> =>
+  (await open.first(db, { id })) !== undefined
 
 export interface TransferRange {
   readonly after: string | undefined

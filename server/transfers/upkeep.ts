@@ -30,7 +30,11 @@ export function startTransferUpkeep(context: Context): () => void {
       running = false
     }
   }
-  void removeStrays(context).then(look)
+  void removeStrays(context)
+    .catch((error: unknown) => {
+      if (!context.stopping.aborted) context.log.error({ err: error }, 'the sweep of packages did not run')
+    })
+    .then(look)
   const timer = setInterval(() => void look(), everyMs)
   timer.unref()
   return () => clearInterval(timer)

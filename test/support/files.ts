@@ -1,5 +1,6 @@
 /** A file as a transfer describes it, and the requests by which a test moves its parts without the SDK. */
 import { createHash } from 'node:crypto'
+import { request } from 'node:http'
 import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
 import type { TestAgent } from './agent.ts'
 import { exchange, type Reply } from './http.ts'
@@ -53,6 +54,26 @@ export const look = (by: TestAgent, id: string): Promise<Transfer> =>
 
 export const putPart = (by: TestAgent, id: string, index: number, bytes: Buffer): Promise<Reply> =>
   by.call({ method: 'PUT', target: at(id, `package/parts/${index}`), body: bytes, key: null })
+
+/** A part of which so many bytes were sent: the rest is sent, and its status told, by `finish`; or it is `cut`. */
+export async function partlySent(by: TestAgent, id: string, body: Buffer, bytes: number, index = 0) {
+  const target = at(id, `package/parts/${index}`)
+  const signed = by.sign({ method: 'PUT', target, body, key: null }, body)
+  const headers = { ...Object.fromEntries(signed), 'content-length': String(body.length) }
+  const call = request(`${by.baseUrl}${target}`, { method: 'PUT', headers, agent: false })
+  const answered = new Promise<number | 'cut'>((resolve) => {
+    call.once('response', (message) => resolve(message.resume().statusCode ?? 0))
+    call.once('error', () => resolve('cut'))
+  })
+  call.write(body.subarray(0, bytes))
+  return {
+    finish(): Promise<number | 'cut'> {
+      call.end(body.subarray(bytes))
+      return answered
+    },
+    cut: () => void call.destroy(),
+  }
+}
 
 /** Signed as the part of the offer; what follows the head is something else. */
 export function putOther(

@@ -1,0 +1,41 @@
+/** A disk of its own that is small enough to be filled: a tmpfs, where this user may mount one. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface SmallDisk {
+  readonly path: string
+  freeBytes(): number
+  /** Takes all of it, or all but so many bytes. */
+  fill(but?: number): void
+  /** What {@link fill} took is free again. */
+  empty(): void
+  unmount(): void
+}
+
+const mebibyte = 1024 * 1024
+
+/** Mounted at a path that is made for it; undefined where this user may not mount. */
+export function mountSmallDisk(path: string, mebibytes: number): SmallDisk | undefined {
+  mkdirSync(path, { recursive: true })
+  const size = `size=${mebibytes}m,mode=0700`
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', path]).status !== 0) return undefined
+  const filler = join(path, 'filler')
+  const freeBytes = () => {
+    const { bavail, bsize } = statfsSync(path)
+    return bavail * bsize
+  }
+  return {
+    path,
+    freeBytes,
+    fill(but = 0) {
+      const bytes = Math.max(0, freeBytes() - but)
+      for (let left = bytes; left > 0; left -= mebibyte)
+        writeFileSync(filler, Buffer.alloc(Math.min(left, mebibyte)), { flag: 'a' })
+    },
+    empty: () => rmSync(filler, { force: true }),
+    unmount() {
+      spawnSync('umount', ['-l', path])
+    },
+  }
+}
