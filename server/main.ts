@@ -1,4 +1,5 @@
 /** What the program's `bridge server` commands use; loaded only by them. */
+export { type BackupReport, backUp } from './backups/backup.ts'
 export {
   type Config,
   defaultDataFolder,

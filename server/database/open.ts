@@ -20,6 +20,9 @@ export class UnsafeStore extends Error {
   override readonly name = 'UnsafeStore'
 }
 
+/** "brdg": what marks a file as ours. */
+export const applicationId = 0x62726467
+
 const busyTimeoutMs = 5000
 const full = 2
 
@@ -45,8 +48,8 @@ const writerOnly = [
   `journal_size_limit = ${64 * 1024 * 1024}`,
   // What retention removes is overwritten, so that a stolen file or backup does not hold it.
   'secure_delete = ON',
-  // Marks the file as ours ("brdg"), and is the first write, after which `synchronous` tells the truth.
-  `application_id = ${0x62726467}`,
+  // Marks the file as ours, and is the first write, after which `synchronous` tells the truth.
+  `application_id = ${applicationId}`,
 ]
 
 /** @throws UnsafeStore when the file system or the build cannot give WAL mode with full synchronisation. */

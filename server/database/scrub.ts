@@ -12,6 +12,12 @@ export function bytesInUse(database: Database.Database): number {
   return (read('page_count') - read('freelist_count')) * read('page_size')
 }
 
+/** What a copy has to write. */
+export function bytesInFile(database: Database.Database): number {
+  const read = (name: string) => database.pragma(name, { simple: true }) as number
+  return read('page_count') * read('page_size')
+}
+
 /** Another process writes at the moment, or there is no space for the file beside itself. */
 const passing = new Set<string | undefined>(['SQLITE_BUSY', 'SQLITE_FULL'])
 

@@ -1,6 +1,7 @@
 /** `bridge server`: commands for the host of a node. Contract §12. */
 import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { backupCommand } from './backup.ts'
 import { serverDoctorCommand } from './doctor.ts'
 import { initCommand } from './init.ts'
 import { linkCommand } from './link.ts'
@@ -30,6 +31,7 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(linkCommand(context, 'owner-link'))
     .addCommand(telemetryTokenCommand(context))
     .addCommand(maintainCommand(context))
+    .addCommand(backupCommand(context))
     .addCommand(serverDoctorCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {
       if (configurable.has(chosen.name())) await addSettings(chosen)

@@ -79,6 +79,11 @@ const named: Readonly<Record<string, Way>> = {
   DatabaseNewer: ['conflict', 'a newer bridge has run here; it never runs backwards'],
   MigrationHistoryChanged: ['conflict', 'is this the data folder of another program, or of a changed build?'],
   UnsafeStore: ['unexpected'],
+  DestinationExists: ['conflict', 'name another file, or a folder: the name is then made from the time'],
+  PathMissing: ['not_found'],
+  NoSpace: ['unexpected', 'nothing was left behind; make room or name another place'],
+  BackupCutOff: ['unexpected', 'with the server stopped nothing is written'],
+  DamagedDatabase: ['integrity', 'bridge server restore puts a backup in its place'],
 }
 
 const faultExit = (code: string | undefined): Way | undefined => {
@@ -94,4 +99,6 @@ const faultHints: Readonly<Record<string, string>> = {
 const systemExits: Readonly<Record<string, Way>> = {
   EADDRINUSE: ['conflict', '--port names another port; 0 takes a free one'],
   EACCES: ['unexpected', 'may this user use the folder and the port?'],
+  ENOSPC: ['unexpected', 'make room; nothing was left behind'],
+  SQLITE_FULL: ['unexpected', 'make room; nothing was left behind'],
 }

@@ -1,0 +1,58 @@
+/** `bridge server backup`: everything that the node knows as one file, while it serves or not. Contract §12. */
+import type { BackupReport } from '../../../server/main.ts'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandFailure } from '../../exit-codes.ts'
+import { bytesWords } from '../../transfer-text.ts'
+import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
+
+export function backupCommand(context: CliContext, run = backup): Command {
+  const backup = command('backup', 'bridge server backup /var/backups/bridge')
+    .description(
+      'Write everything that the node knows into one new file, checked and synced, while the server runs or not. A folder gets a file named by the time. The envelope key and the bytes of packages are not in it.',
+    )
+    .argument('<destination>', 'a file that is not there yet, or a folder that is')
+  return withData(backup).action((destination: string, options: SettingOptions) =>
+    run(context, destination, options),
+  )
+}
+
+export const backup = (context: CliContext, destination: string, options: SettingOptions): Promise<void> =>
+  onHost(async (server) => {
+    const { clock, random, signal, output } = context
+    const { data } = configOf(server, context, options)
+    const progress = drawnProgress(context)
+    let made: BackupReport
+    try {
+      made = await server.backUp({ data, destination, clock, random, signal, onProgress: progress.draw })
+    } catch (error) {
+      if (signal.aborted) throw new CommandFailure('interrupted', 'interrupted; nothing was left behind')
+      throw error
+    } finally {
+      progress.done()
+    }
+    output.result(made, made.file)
+    output.note(`${bytesWords(made.bytes)}, sha256 ${made.sha256}`)
+    output.note(
+      'not in it: the envelope key and config.json, which lie on this host, and the bytes of packages',
+    )
+  })
+
+const everyMs = 250
+
+/** One line on a terminal, drawn over. */
+function drawnProgress({ io, settings, clock }: CliContext) {
+  const isShown = io.isTerminal.stderr && !settings.json
+  let shownAt = 0
+  return {
+    draw(copied: number, total: number): void {
+      const now = clock().getTime()
+      if (!isShown || now - shownAt < everyMs) return
+      shownAt = now
+      io.err(`\r${bytesWords(copied)} of ${bytesWords(total)}\u001b[K`)
+    },
+    done(): void {
+      if (shownAt > 0) io.err('\r\u001b[K')
+    },
+  }
+}

@@ -1,0 +1,170 @@
+/** Backups of a node that serves: whole, consistent, private, and never in the place of another file. Contract §12. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type BackupOptions, backUp } from '../../../server/backups/backup.ts'
+import { databasePath } from '../../../server/store-files.ts'
+import { checkStore } from '../../faults/invariants.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+
+let bridge: TestBridge
+let folder: string
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bridge-backup-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const taken = new Date('2026-11-21T08:05:01.250Z')
+
+const make = (options: Partial<BackupOptions> = {}) =>
+  backUp({
+    data: bridge.data,
+    destination: folder,
+    clock: () => taken,
+    random: randomBytes,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    ...options,
+  })
+
+const left = () => readdirSync(folder)
+
+function look<T>(path: string, act: (database: Database.Database) => T): T {
+  const database = new Database(path, { readonly: true, fileMustExist: true })
+  try {
+    return act(database)
+  } finally {
+    database.close()
+  }
+}
+
+test('a backup is one private, sound file, named by the moment, with everything that was answered', async () => {
+  const { ada, ben } = bridge
+  const conversation = await ada.conversationWith(ben.id)
+  const { id } = await ada.send(conversation, ben.id, 'before the backup')
+  const made = await make()
+  expect(made).toMatchObject({
+    file: join(folder, 'bridge-20261121T080501Z.db'),
+    server_id: bridge.server.serverId,
+    taken_at: taken.toISOString(),
+    bytes: statSync(made.file).size,
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+  })
+  expect(left()).toEqual(['bridge-20261121T080501Z.db'])
+  expect((statSync(made.file).mode & 0o777).toString(8)).toBe('600')
+  expect(look(made.file, checkStore)).toEqual([])
+  const sql = 'SELECT body FROM messages WHERE id = ?'
+  expect(look(made.file, (database) => database.prepare(sql).pluck().get(id))).toBe('before the backup')
+})
+
+test('writers go on while it is made, and it holds one moment: that of its beginning', async () => {
+  const other = new Database(databasePath(bridge.data))
+  const note = other.prepare('UPDATE agents SET description = ? WHERE name = ?')
+  let commits = 0
+  try {
+    await make({
+      pagesPerStep: 8,
+      onProgress() {
+        commits += 1
+        note.run(`commit ${commits}`, 'ada')
+      },
+    })
+  } finally {
+    other.close()
+  }
+  // One more than the steps that the copy takes when nobody writes would mean that it had begun again.
+  const pages = statSync(databasePath(bridge.data)).size / 4096
+  expect(commits).toBeGreaterThan(5)
+  expect(commits).toBeLessThanOrEqual(Math.ceil(pages / 8) + 1)
+  const [name = ''] = left()
+  const description = look(join(folder, name), (database) =>
+    database.prepare("SELECT description FROM agents WHERE name = 'ada'").pluck().get(),
+  )
+  expect(description).toBe('')
+  expect(look(join(folder, name), checkStore)).toEqual([])
+})
+
+test('a log that grows past its bound ends the copy, not the server: nothing is left, and the log is folded again', async () => {
+  const other = new Database(databasePath(bridge.data))
+  try {
+    const grow = other.prepare('UPDATE agents SET instructions = ? WHERE name = ?')
+    const making = make({
+      pagesPerStep: 1,
+      maxLogBytes: 1024 * 1024,
+      onProgress: () => grow.run(randomBytes(100_000).toString('hex'), 'ben'),
+    })
+    await expect(making).rejects.toMatchObject({ name: 'BackupCutOff' })
+    expect(left()).toEqual([])
+    expect(other.pragma('wal_checkpoint(TRUNCATE)')).toEqual([{ busy: 0, log: 0, checkpointed: 0 }])
+    expect(statSync(`${databasePath(bridge.data)}-wal`).size).toBe(0)
+  } finally {
+    other.close()
+  }
+})
+
+test('what is there stays as it is', async () => {
+  const file = join(folder, 'kept.db')
+  writeFileSync(file, 'something of mine')
+  await expect(make({ destination: file })).rejects.toMatchObject({ name: 'DestinationExists' })
+  expect(readFileSync(file, 'utf8')).toBe('something of mine')
+  const { file: first } = await make()
+  const bytes = readFileSync(first)
+  await expect(make()).rejects.toMatchObject({ name: 'DestinationExists' })
+  expect(readFileSync(first).equals(bytes)).toBe(true)
+  expect(left().sort()).toEqual(['bridge-20261121T080501Z.db', 'kept.db'])
+})
+
+test('a name that was taken while the copy was made stays with who took it', async () => {
+  const file = join(folder, 'raced.db')
+  const making = make({ destination: file, onProgress: () => writeFileSync(file, 'theirs') })
+  await expect(making).rejects.toMatchObject({ name: 'DestinationExists' })
+  expect(readFileSync(file, 'utf8')).toBe('theirs')
+  expect(left()).toEqual(['raced.db'])
+})
+
+test('it is refused where there is no folder, and where there is no installation', async () => {
+  const nowhere = join(folder, 'none', 'backup.db')
+  await expect(make({ destination: nowhere })).rejects.toMatchObject({ name: 'PathMissing' })
+  await expect(make({ data: folder })).rejects.toMatchObject({ name: 'NotInitialised' })
+  expect(left()).toEqual([])
+})
+
+test('an interrupted backup leaves nothing', async () => {
+  const interruption = new AbortController()
+  const making = make({
+    pagesPerStep: 4,
+    signal: interruption.signal,
+    onProgress: () => interruption.abort(),
+  })
+  await expect(making).rejects.toMatchObject({ name: 'AbortError' })
+  expect(left()).toEqual([])
+})
+
+test('a damaged database is told, and no backup is made of it', async () => {
+  const data = join(folder, 'data')
+  const whole = await make()
+  mkdirSync(data)
+  const bytes = readFileSync(whole.file)
+  // A page in the middle; its checks find it, the header does not tell.
+  bytes.fill(0xa5, 4096 * 20, 4096 * 21)
+  writeFileSync(databasePath(data), bytes)
+  const destination = join(folder, 'damaged.db')
+  await expect(make({ data, destination })).rejects.toMatchObject({ name: 'DamagedDatabase' })
+  expect(left().sort()).toEqual(['bridge-20261121T080501Z.db', 'data'])
+})
+
+test('the envelope key is not in it', async () => {
+  const key = readFileSync(join(bridge.data, 'envelope.key'), 'utf8').trim()
+  const bytes = readFileSync((await make()).file)
+  expect(bytes.includes(key)).toBe(false)
+  expect(bytes.includes(Buffer.from(key, 'base64'))).toBe(false)
+})
