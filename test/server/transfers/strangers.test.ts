@@ -1,0 +1,353 @@
+/**
+ * The bytes of a package, and the endpoint of a direct transfer, asked for by everybody who may not have them.
+ *
+ * Each is refused with its code before a byte of a body is taken, and what is stored stays as it is. Contract §2, §9.
+ */
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Transfer, TransferState } from '../../../sdk/contract/agent/transfers.ts'
+import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
+import { enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
+import { act, fileOf, look, offer, sha256, told, upload } from '../../support/files.ts'
+import { type Pair, startWorld, type World } from '../endpoints/world.ts'
+import { stored } from '../refusals/stored.ts'
+
+let world: World
+const bytes = fileOf(600)
+const first = bytes.subarray(0, 400)
+const token = 'T'.repeat(43)
+
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.close())
+
+/** A package that its recipient may fetch, and a direct transfer whose endpoint is deposited. */
+interface Moving extends Pair {
+  readonly package: string
+  readonly direct: string
+}
+
+async function moving(): Promise<Moving> {
+  const pair = await world.pair()
+  const [stored, direct] = [await uploaded(pair), await deposited(pair)]
+  await act(pair.ben, stored.id, 'accept')
+  await act(pair.ben, direct.id, 'accept')
+  return { ...pair, package: stored.id, direct: direct.id }
+}
+
+async function uploaded({ ada, ben }: Pair, fields: object = {}): Promise<Transfer> {
+  const transfer = await offer({ from: ada, to: ben, bytes, partSize: first.length, fields })
+  await upload(ada, transfer, bytes)
+  return transfer
+}
+
+async function deposited({ ada, ben }: Pair, fields: object = {}): Promise<Transfer> {
+  const transfer = await offer({ from: ada, to: ben, bytes, fields: { mode: 'direct', ...fields } })
+  expect(told(await act(ada, transfer.id, 'secret', secret()))).toEqual([200, undefined])
+  return transfer
+}
+
+const secret = () => ({
+  endpoint: 'https://tunnel.example',
+  token,
+  expires_at: new Date(world.bridge.clock().getTime() + 600_000).toISOString(),
+  helper_mode: 'download',
+})
+
+interface Operation {
+  readonly method: 'GET' | 'PUT' | 'POST'
+  readonly on: 'package' | 'direct'
+  readonly path: string
+  /** Who may. */
+  readonly side: 'ada' | 'ben' | 'both'
+  readonly body?: () => Buffer
+}
+
+const operations: readonly Operation[] = [
+  { method: 'GET', on: 'package', path: 'package/status', side: 'both' },
+  { method: 'GET', on: 'package', path: 'package/parts/0', side: 'ben' },
+  { method: 'GET', on: 'package', path: 'package/file', side: 'ben' },
+  { method: 'PUT', on: 'package', path: 'package/parts/0', side: 'ada', body: () => first },
+  { method: 'POST', on: 'package', path: 'package/finalize', side: 'ada' },
+  {
+    method: 'POST',
+    on: 'direct',
+    path: 'secret',
+    side: 'ada',
+    body: () => Buffer.from(JSON.stringify(secret())),
+  },
+  { method: 'GET', on: 'direct', path: 'secret', side: 'ben' },
+]
+
+interface Asked {
+  readonly operation: Operation
+  readonly target: string
+  readonly body: Buffer
+}
+
+type Headers = readonly (readonly [string, string])[]
+
+/** As the client of a transfer signs it: the hash of a part is stated. */
+function signed(by: TestAgent, { operation, target, body }: Asked, session?: string): Headers {
+  const { method } = operation
+  const content = body.length > 0 ? { body } : {}
+  const headers = by.sign({ method, target, key: null, ...content, ...(session && { session }) }, body)
+  return method === 'PUT' ? [...headers, ['X-Content-SHA256', sha256(body)]] : headers
+}
+
+interface Heard {
+  readonly status: number
+  readonly error: string | undefined
+  /** Whether the server asked for the body. */
+  readonly invited: boolean
+}
+
+/** Sends the head alone. The body is kept back until it is asked for, and then still. */
+function knock({ operation, target, body }: Asked, headers: Headers): Promise<Heard> {
+  const { method } = operation
+  const length = method === 'GET' ? {} : { 'content-length': String(body.length) }
+  const expecting = body.length > 0 ? { expect: '100-continue' } : {}
+  return new Promise((resolve, reject) => {
+    const all = { ...Object.fromEntries(headers), ...length, ...expecting }
+    const call = request(`${world.bridge.url}${target}`, { method, headers: all, agent: false })
+    let invited = false
+    call.once('continue', () => {
+      invited = true
+      call.end(body)
+    })
+    call.once('error', reject).once('response', async (response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of response) chunks.push(chunk as Buffer)
+      call.destroy()
+      const { statusCode: status = 0 } = response
+      const text = Buffer.concat(chunks).toString('utf8')
+      resolve({ status, invited, error: status >= 400 ? (JSON.parse(text) as Heard).error : undefined })
+    })
+    if (body.length > 0) call.flushHeaders()
+    else call.end()
+  })
+}
+
+const named = ({ method, path }: Operation) => `${method} ${path}`
+const refused = (code: ErrorCode) => ({ status: errors[code].status, error: code })
+
+function askFor(operation: Operation, place: Moving): Asked {
+  const target = `/api/v1/transfers/${place[operation.on]}/${operation.path}`
+  return { operation, target, body: operation.body?.() ?? Buffer.alloc(0) }
+}
+
+/** Every operation by its own side, in the way of an intruder. Nothing is taken and nothing changes. */
+async function expectRefused(
+  place: Moving,
+  code: ErrorCode,
+  headersOf: (asked: Asked, by: TestAgent) => Headers,
+  { invited = false } = {},
+): Promise<void> {
+  const before = stored(world.bridge.data)
+  for (const operation of operations) {
+    const asked = askFor(operation, place)
+    const heard = await knock(asked, headersOf(asked, place[operation.side === 'ada' ? 'ada' : 'ben']))
+    // JSON is signed as a whole, so it is asked for once the head is good; the bytes of a part never are.
+    const asksForBody = invited && operation.method === 'POST' && asked.body.length > 0
+    expect({ at: named(operation), ...heard }).toEqual({
+      at: named(operation),
+      invited: asksForBody,
+      ...refused(code),
+    })
+  }
+  expect(stored(world.bridge.data)).toEqual(before)
+}
+
+describe('the bytes and the endpoint of a transfer are refused', () => {
+  let place: Moving
+  beforeAll(async () => {
+    place = await moving()
+  })
+
+  test('to a third agent of the project', async () => {
+    const cleo = await world.agent(place.project.id)
+    await expectRefused(place, 'not_found', (asked) => signed(cleo, asked), { invited: true })
+  })
+
+  test('to an agent of another project', async () => {
+    const dora = await world.agent()
+    await expectRefused(place, 'not_found', (asked) => signed(dora, asked), { invited: true })
+  })
+
+  test('to nobody, to the owner’s cookie, and to the token of the helper', async () => {
+    await expectRefused(place, 'unauthenticated', () => [])
+    const origin = ['Origin', world.bridge.url] as const
+    await expectRefused(place, 'unauthenticated', () => [['Cookie', world.owner.cookie], origin])
+    await expectRefused(place, 'unauthenticated', () => [['Authorization', `Bearer ${token}`]])
+  })
+
+  test('to who names another’s credential', async () => {
+    const cleo = await world.agent(place.project.id)
+    const posing = (asked: Asked, by: TestAgent) =>
+      signed(cleo, asked, by.session?.id).map(([name, value]): readonly [string, string] =>
+        name === 'Authorization' ? [name, `AgentKey ${by.enrolled.credential_id}`] : [name, value],
+      )
+    await expectRefused(place, 'signature_invalid', posing, { invited: true })
+  })
+
+  test('to a proof that was made for another transfer', async () => {
+    const other = await moving()
+    const elsewhere = (asked: Asked, by: TestAgent) =>
+      signed(by, { ...asked, target: askFor(asked.operation, other).target })
+    await expectRefused(place, 'signature_invalid', elsewhere, { invited: true })
+  })
+
+  test('to a key that comes as a secret, and to a secret that is wrong', async () => {
+    const bearing = (secretOf: string) => (asked: Asked, by: TestAgent) =>
+      signed(legacyAgent(world.bridge.url, by.enrolled, secretOf, world.bridge.clock), asked, by.session?.id)
+    await expectRefused(place, 'signature_required', bearing(token))
+    const issued = await world.owner.issueLegacy(place.project.id, place.ben.id, {})
+    const wrong = (asked: Asked) => {
+      const enrolled = { ...place.ben.enrolled, credential_id: issued.credential.id }
+      return signed(legacyAgent(world.bridge.url, enrolled, token, world.bridge.clock), asked)
+    }
+    await expectRefused(place, 'credential_unknown', wrong)
+  })
+
+  test('to a credential of the very party that lacks the scope', async () => {
+    const limited = async (by: TestAgent) => {
+      const fields = { scopes: ['messages', 'tasks'], keep_existing: true }
+      const code = await world.owner.enrollmentCode(place.project.id, by.id, fields)
+      return enroll(world.bridge.url, code, world.bridge.clock)
+    }
+    const own = new Map([
+      [place.ada, await limited(place.ada)],
+      [place.ben, await limited(place.ben)],
+    ])
+    const asLimited = (asked: Asked, by: TestAgent) => signed(own.get(by) ?? by, asked, by.session?.id)
+    await expectRefused(place, 'scope_missing', asLimited, { invited: true })
+  })
+
+  test('to a proof that was used', async () => {
+    for (const operation of operations) {
+      const asked = askFor(operation, place)
+      const headers = signed(place[operation.side === 'ada' ? 'ada' : 'ben'], asked)
+      expect((await knock(asked, headers)).status, named(operation)).toBe(200)
+      expect(await knock(asked, headers), named(operation)).toMatchObject(refused('request_replayed'))
+    }
+  })
+
+  test('still moves for its two sides afterwards', async () => {
+    expect(await look(place.ada, place.package)).toMatchObject({ state: 'accepted', receipt: null })
+  })
+})
+
+test.each<[ErrorCode, (place: Moving, by: TestAgent) => Promise<unknown>]>([
+  [
+    'session_fenced',
+    async ({ project }, by) => {
+      await world.setAgent(project.id, by.id, 'disabled')
+      await world.setAgent(project.id, by.id, 'enabled')
+    },
+  ],
+  ['session_closed', (_, by) => by.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })],
+  ['agent_disabled', ({ project }, by) => world.setAgent(project.id, by.id, 'disabled')],
+  ['credential_revoked', ({ project }, by) => world.owner.revoke(project.id, by.enrolled.credential_id)],
+])('a party is refused with %s though the transfer is its own', async (code, lose) => {
+  const place = await moving()
+  await lose(place, place.ada)
+  await lose(place, place.ben)
+  const isBeforeBody = code === 'credential_revoked'
+  await expectRefused(place, code, (asked, by) => signed(by, asked), { invited: !isBeforeBody })
+})
+
+test('a party whose session is another’s is refused', async () => {
+  const place = await moving()
+  const { session } = await world.agent(place.project.id)
+  const astray = (asked: Asked, by: TestAgent) => signed(by, asked, session?.id)
+  await expectRefused(place, 'session_unknown', astray, { invited: true })
+})
+
+type Answer = ErrorCode | 'yes'
+
+/** By the state: what the sender and the recipient hear at each operation, in their order. */
+const matrix: Record<TransferState, Record<'ada' | 'ben', readonly Answer[]>> = {
+  offered: {
+    ada: ['yes', 'not_permitted', 'not_permitted', 'yes', 'yes', 'yes', 'state_conflict'],
+    ben: [
+      'yes',
+      'state_conflict',
+      'state_conflict',
+      'not_permitted',
+      'not_permitted',
+      'not_permitted',
+      'state_conflict',
+    ],
+  },
+  accepted: {
+    ada: ['yes', 'not_permitted', 'not_permitted', 'yes', 'yes', 'yes', 'not_permitted'],
+    ben: ['yes', 'yes', 'yes', 'not_permitted', 'not_permitted', 'not_permitted', 'yes'],
+  },
+  verified: over('state_conflict', 'package_removed'),
+  declined: over('state_conflict'),
+  cancelled: over('state_conflict'),
+  failed: over('state_conflict'),
+  expired: over('offer_expired'),
+}
+
+/** Who may not hears that in any state; the other hears of the state. */
+function over(code: ErrorCode, bytesGone: ErrorCode = code): Record<'ada' | 'ben', readonly Answer[]> {
+  const no = 'not_permitted' as const
+  return {
+    ada: [bytesGone, no, no, code, code, code, code],
+    ben: [bytesGone, bytesGone, bytesGone, no, no, no, code],
+  }
+}
+
+const ways: Record<TransferState, readonly [by: 'ada' | 'ben', verb: string][]> = {
+  offered: [],
+  accepted: [['ben', 'accept']],
+  verified: [
+    ['ben', 'accept'],
+    ['ben', 'receipt'],
+  ],
+  declined: [['ben', 'decline']],
+  cancelled: [['ada', 'cancel']],
+  failed: [
+    ['ben', 'accept'],
+    ['ada', 'fail'],
+  ],
+  expired: [['ben', 'accept']],
+}
+
+describe('a transfer answers each side at every operation as the table says when it is', () => {
+  let pair: Pair
+  beforeAll(async () => {
+    pair = await world.pair()
+  })
+
+  // Expired last: the clock does not go back.
+  test.each(Object.keys(matrix) as TransferState[])('%s', async (state) => {
+    const fields = { ttl_seconds: 60 }
+    const place: Moving = {
+      ...pair,
+      package: (await uploaded(pair, fields)).id,
+      direct: (await deposited(pair, fields)).id,
+    }
+    for (const id of [place.package, place.direct])
+      for (const [by, verb] of ways[state]) {
+        const body = verb === 'receipt' ? { size: bytes.length, sha256: sha256(bytes) } : {}
+        expect(told(await act(place[by], id, verb, body)), verb).toEqual([200, undefined])
+      }
+    if (state === 'expired') world.bridge.clock.advance(61)
+    for (const side of ['ada', 'ben'] as const)
+      for (const [at, operation] of operations.entries()) {
+        const asked = askFor(operation, place)
+        const { status, error } = await knock(asked, signed(place[side], asked))
+        const expected = matrix[state][side][at] ?? 'yes'
+        const wanted = expected === 'yes' ? 200 : errors[expected].status
+        expect([side, named(operation), status, error ?? 'yes']).toEqual([
+          side,
+          named(operation),
+          wanted,
+          expected,
+        ])
+      }
+  })
+})
