@@ -19,7 +19,7 @@ import type { AgentCaller } from '../identity/callers.ts'
 import { ownTransfer, requireMovable, requirePair } from './actions.ts'
 import { recordTransfer } from './records.ts'
 import { requireState } from './rules.ts'
-import { depositSecret, destroySecret, findSecret, openSecret } from './secrets.ts'
+import { depositSecret, destroyIfOver, findSecret, openSecret } from './secrets.ts'
 import { toTransfer } from './views.ts'
 
 export function depositEndpoint(
@@ -59,9 +59,9 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
     await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_read', actor: agentActor(agent) })
     return openSecret(context, row)
   }).catch(async (error: unknown) => {
-    // What is over is destroyed at once; the refusal undid its own transaction.
+    // What is over is destroyed at once; the refusal undid its own transaction. A fresh one may have come meanwhile.
     if (error instanceof Fault && error.code === 'offer_expired')
-      await context.write((tx) => destroySecret(tx, id))
+      await context.write((tx) => destroyIfOver(tx, id))
     throw error
   })
 }

@@ -84,6 +84,20 @@ export async function destroySecret(tx: Tx, transferId: string): Promise<void> {
   await tx.db.deleteFrom('transfer_secrets').where('transfer_id', '=', transferId).execute()
 }
 
+/** The one of a transfer, when it or the transfer is over now. */
+export async function destroyIfOver(tx: Tx, transferId: string): Promise<void> {
+  const open = tx.db
+    .selectFrom('transfers')
+    .select('id')
+    .where('id', '=', transferId)
+    .where('ends_at', '>', tx.nowIso)
+  await tx.db
+    .deleteFrom('transfer_secrets')
+    .where('transfer_id', '=', transferId)
+    .where((where) => where.or([where('expires_at', '<=', tx.nowIso), where('transfer_id', 'not in', open)]))
+    .execute()
+}
+
 /** Those that are over, wherever their transfers stand. */
 export async function destroyExpiredSecrets(tx: Tx): Promise<void> {
   await tx.db.deleteFrom('transfer_secrets').where('expires_at', '<=', tx.nowIso).execute()

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
+import { fileOf, offer } from '../../support/files.ts'
 import type { Reply } from '../../support/http.ts'
 import { TestOwner } from '../../support/owner.ts'
 import type { CaseOf } from '../endpoints/case.ts'
@@ -46,6 +47,7 @@ async function everyIdOf({ project, ada, ben, conversation }: Pair): Promise<Rec
     target: `/api/admin/projects/${project.id}/agents/${await world.unenrolled(project.id)}/enrollment`,
     body: {},
   })
+  const transfer = await offer({ from: ada, to: ben, bytes: fileOf(1), fields: { mode: 'direct' } })
   return {
     project: project.id,
     agent: ada.id,
@@ -58,6 +60,7 @@ async function everyIdOf({ project, ada, ben, conversation }: Pair): Promise<Rec
     'message to the owner': toOwner.id,
     'message from the owner': fromOwner.id,
     environment: environment.id,
+    transfer: transfer.id,
     enrolment: enrollment_id,
   }
 }

@@ -1,0 +1,396 @@
+/**
+ * What no side can talk the service into: names that are paths, manifests that lie, more bytes than there is room for,
+ * parts that nobody offered, effects that happen twice. And what the owner sees and ends.
+ *
+ * Spec §2; contract §9.
+ */
+import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Transfer, TransferState } from '../../../sdk/contract/agent/transfers.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import {
+  act,
+  fileOf,
+  finalize,
+  look,
+  offer,
+  offerBody,
+  putOther,
+  putPart,
+  sha256,
+  told,
+  upload,
+} from '../../support/files.ts'
+import { soon } from '../../support/waits.ts'
+
+let bridge: TestBridge
+let ada: TestAgent
+let ben: TestAgent
+const bytes = fileOf(900)
+const partSize = 400
+const part = (index: number) => bytes.subarray(index * partSize, (index + 1) * partSize)
+
+beforeAll(async () => {
+  bridge = await startBridge({ settings: { package_bytes: '1000', packages_bytes: '2500' } })
+  ada = bridge.ada
+  ben = bridge.ben
+})
+afterAll(() => bridge.close())
+
+const given = (fields: object = {}) => ({ from: ada, to: ben, bytes, partSize, fields })
+const propose = async (fields: object) =>
+  ada.call({ target: '/api/v1/transfers', body: await offerBody(given(fields)) })
+const count = async () =>
+  (await ada.ok<{ transfers: unknown[] }>({ target: '/api/v1/transfers?limit=100' })).transfers.length
+const folderOf = (id: string) => join(bridge.data, 'packages', id)
+const folders = () => readdir(join(bridge.data, 'packages')).catch(() => [])
+const gone = (id: string) => vi.waitFor(() => expect(existsSync(folderOf(id))).toBe(false), soon)
+
+/** Room for the next test. */
+async function over({ id, mode }: Pick<Transfer, 'id' | 'mode'>): Promise<void> {
+  await act(ada, id, 'cancel')
+  if (mode === 'package') await vi.waitFor(() => expect(existsSync(folderOf(id))).toBe(false), soon)
+  await vi.waitFor(async () => expect(await reserved(id)).toBe(false), soon)
+}
+const reserved = async (id: string) => {
+  const { mode, cleanup } = await look(ada, id)
+  return mode === 'package' && cleanup.service_at === null
+}
+
+/** An offer that is over with the test. */
+async function offered(fields: object = {}): Promise<Transfer> {
+  const transfer = await offer(given(fields))
+  onTestFinished(() => over(transfer))
+  return transfer
+}
+
+describe('an offer is refused, and nothing is stored, when', () => {
+  test.each([
+    '../report.pdf',
+    '..',
+    '.',
+    '/etc/passwd',
+    'a/b',
+    'a\\b',
+    'C:evil',
+    'file:stream',
+    '\0',
+    'a\0b',
+    'a\nb',
+    '\u001b[2J',
+    'CON',
+    'con.txt',
+    'Com1.log',
+    'lpt9',
+    'NUL.tar.gz',
+    'CLOCK$',
+    'a..b',
+    'report.',
+    'report ',
+    ' report',
+    '.bashrc',
+    '',
+    '~',
+    '$(id)',
+    'a*b',
+    'naïve.pdf',
+    'cafe\u0301.txt',
+    '\u202Efdp.exe',
+    '．．／etc',
+    'ﬁle',
+    'report\u200b.pdf',
+    'ＣＯＮ',
+    '\ud800',
+    'x'.repeat(128),
+  ])('the name is %j', async (filename) => {
+    const before = await count()
+    const [status, code] = told(await propose({ filename }))
+    expect([status, ['manifest_invalid', 'invalid_request']]).toEqual([422, expect.arrayContaining([code])])
+    expect([await count(), await folders()]).toEqual([before, []])
+  })
+
+  const whole = { offset: 0, size: 900, sha256: sha256(bytes) }
+  const [one, two] = [
+    { index: 0, offset: 0, size: 400, sha256: sha256(part(0)) },
+    { index: 1, offset: 400, size: 500, sha256: sha256(bytes.subarray(400)) },
+  ]
+  test.each<[string, object]>([
+    ['parts overlap', { parts: [one, { ...two, offset: 300, size: 600 }] }],
+    ['parts leave a gap', { parts: [one, { ...two, offset: 500, size: 400 }] }],
+    ['parts end early', { parts: [one] }],
+    ['parts go on', { parts: [one, { ...two, size: 501 }] }],
+    ['a part stands twice', { parts: [one, one] }],
+    ['parts stand in another order', { parts: [two, one] }],
+    ['a part is empty', { parts: [one, two, { index: 2, offset: 900, size: 0, sha256: sha256(bytes) }] }],
+    ['a part has a sign', { parts: [one, { ...two, size: -500 }] }],
+    ['a part is longer than any may be', { size: 2 ** 27, parts: [{ ...whole, index: 0, size: 2 ** 27 }] }],
+    ['there is no part', { parts: [] }],
+    ['there are more parts than there may be', { parts: Array.from({ length: 1025 }, () => one) }],
+    ['the only part is another file', { parts: [{ ...whole, index: 0, sha256: sha256(part(0)) }] }],
+    ['the hash is in capitals', { sha256: sha256(bytes).toUpperCase() }],
+    ['the hash is short', { sha256: sha256(bytes).slice(1) }],
+    ['the size is negative', { size: -1 }],
+    ['the size is no whole number', { size: 899.5 }],
+    ['the size is beyond counting', { size: 2 ** 60 }],
+    ['it names a media type, which there is none of', { media_type: 'text/html' }],
+    ['the mode is unknown', { mode: 'tunnel' }],
+    ['it goes to its sender', { recipient_agent_id: 'own' }],
+  ])('%s', async (_, fields) => {
+    const before = await count()
+    const own = 'recipient_agent_id' in fields ? { recipient_agent_id: ada.id } : {}
+    const [status, code] = told(await propose({ ...fields, ...own }))
+    expect([status, ['manifest_invalid', 'invalid_request']]).toEqual([422, expect.arrayContaining([code])])
+    expect([await count(), await folders()]).toEqual([before, []])
+  })
+})
+
+describe('room', () => {
+  test('is there for a package of the limit, and for no byte more', async () => {
+    const longer = fileOf(1001)
+    const body = await offerBody({ from: ada, to: ben, bytes: longer })
+    expect(told(await ada.call({ target: '/api/v1/transfers', body }))).toEqual([422, 'invalid_request'])
+    const direct = await ada.ok<Transfer>({
+      target: '/api/v1/transfers',
+      body: { ...body, mode: 'direct' },
+    })
+    await over(direct)
+    await over(await offer({ from: ada, to: ben, bytes: fileOf(1000) }))
+  })
+
+  test('is taken by the offer, also by many at once, and given back when its bytes are gone', async () => {
+    const answers = await Promise.all(Array.from({ length: 6 }, () => propose({})))
+    const taken = answers.filter(({ status }) => status === 200).map(({ json }) => json as Transfer)
+    expect(taken).toHaveLength(2)
+    for (const reply of answers.filter(({ status }) => status !== 200))
+      expect([...told(reply), reply.headers['retry-after']]).toEqual([503, 'capacity_reached', '60'])
+    for (const transfer of taken) await over(transfer)
+    await over(await offer(given()))
+  })
+})
+
+describe('a part', () => {
+  test('is found under its plain number only', async () => {
+    const transfer = await offered()
+    const others = [
+      '3',
+      '1023',
+      '1024',
+      '9999',
+      '-1',
+      '+0',
+      '00',
+      '01',
+      '1e0',
+      '0x0',
+      '1.0',
+      '٠',
+      '%30',
+      '0%2F1',
+      '',
+      ' 0',
+    ]
+    for (const index of others) {
+      const target = `/api/v1/transfers/${transfer.id}/package/parts/${encodeURI(index)}`
+      const put = await ada.call({ method: 'PUT', target, body: part(0), key: null })
+      const get = await ben.call({ target })
+      for (const { status } of [put, get])
+        expect([index, [401, 404, 409, 422].includes(status)]).toEqual([index, true])
+    }
+    expect((await look(ada, transfer.id)).package).toMatchObject({ stored_parts: 0 })
+  })
+
+  test('of other bytes, another length, or with none said is refused and kept nowhere', async () => {
+    const transfer = await offered()
+    const target = `/api/v1/transfers/${transfer.id}/package/parts/0`
+    const other = Buffer.from(part(0)).fill(7, 399)
+    expect(told(await putOther(ada, transfer.id, 0, part(0), other))).toEqual([422, 'part_mismatch'])
+    expect(told(await putOther(ada, transfer.id, 0, part(0), bytes))).toEqual([422, 'part_mismatch'])
+    expect(told(await putOther(ada, transfer.id, 0, part(0), part(2)))).toEqual([422, 'part_mismatch'])
+    const chunked = { 'Transfer-Encoding': 'chunked' }
+    const unsaid = await ada.call({ method: 'PUT', target, body: part(0), key: null, override: chunked })
+    expect(unsaid.status).toBeGreaterThanOrEqual(400)
+    expect((await look(ada, transfer.id)).package).toMatchObject({ stored_parts: 0 })
+    expect(told(await finalize(ada, transfer.id))).toEqual([409, 'state_conflict'])
+  })
+
+  test('that is sent twice at once is stored once', async () => {
+    const transfer = await offered()
+    const replies = await Promise.all(Array.from({ length: 4 }, () => putPart(ada, transfer.id, 0, part(0))))
+    const stored = replies.filter(
+      ({ status, json }) => status === 200 && (json as { duplicate: boolean }).duplicate === false,
+    )
+    expect(stored).toHaveLength(1)
+    for (const reply of replies.filter(({ status }) => status !== 200))
+      expect(told(reply)).toEqual([409, 'transfer_busy'])
+    expect((await look(ada, transfer.id)).package).toMatchObject({ stored_parts: 1 })
+  })
+
+  test('after the end of the upload is measured and changes nothing', async () => {
+    const transfer = await offered()
+    for (const index of [0, 1, 2]) await putPart(ada, transfer.id, index, part(index))
+    const ends = await Promise.all(Array.from({ length: 3 }, () => finalize(ada, transfer.id)))
+    const done = ends.filter(({ status }) => status === 200)
+    expect(done.length).toBeGreaterThan(0)
+    for (const reply of ends.filter(({ status }) => status !== 200))
+      expect(told(reply)).toEqual([409, 'transfer_busy'])
+    expect(await kindsOf(transfer.id, 'transfer.uploaded')).toHaveLength(1)
+    expect((await putPart(ada, transfer.id, 0, part(0))).json).toMatchObject({ duplicate: true })
+    expect(told(await putOther(ada, transfer.id, 0, part(0), part(1)))).toEqual([422, 'part_mismatch'])
+    await act(ben, transfer.id, 'accept')
+    const file = await ben.call({ target: `/api/v1/transfers/${transfer.id}/package/file` })
+    expect(file.bytes.equals(bytes)).toBe(true)
+  })
+})
+
+async function kindsOf(id: string, kind: string): Promise<unknown[]> {
+  const { audit } = await bridge.owner.ok<{ audit: { kind: string }[] }>({
+    target: `/api/admin/projects/${bridge.project.id}/audit?subject_id=${id}&limit=100`,
+  })
+  return audit.filter((record) => record.kind === kind)
+}
+
+describe('a receipt', () => {
+  const receipt = { size: 900, sha256: sha256(bytes) }
+
+  test.each<[string, object]>([
+    ['another size', { ...receipt, size: 899 }],
+    ['another hash', { ...receipt, sha256: sha256(part(0)) }],
+    ['the hash of nothing', { size: 0, sha256: sha256(Buffer.alloc(0)) }],
+  ])('of %s completes nothing, before and after the right one', async (_, wrong) => {
+    const transfer = await offered()
+    await upload(ada, transfer, bytes)
+    await act(ben, transfer.id, 'accept')
+    expect(told(await act(ben, transfer.id, 'receipt', wrong))).toEqual([422, 'receipt_mismatch'])
+    expect(await look(ada, transfer.id)).toMatchObject({ state: 'accepted', receipt: null })
+    expect(existsSync(folderOf(transfer.id))).toBe(true)
+    const right = await Promise.all([1, 2, 3].map(() => act(ben, transfer.id, 'receipt', receipt)))
+    expect(right.map(told)).toEqual(right.map(() => [200, undefined]))
+    expect(told(await act(ben, transfer.id, 'receipt', wrong))).toEqual([422, 'receipt_mismatch'])
+    expect(await look(ada, transfer.id)).toMatchObject({ state: 'verified', receipt })
+    expect(await kindsOf(transfer.id, 'transfer.verified')).toHaveLength(1)
+    await gone(transfer.id)
+  })
+})
+
+describe('an endpoint', () => {
+  const secret = (fields: object = {}) => ({
+    endpoint: 'https://tunnel.example',
+    token: 'T'.repeat(43),
+    expires_at: new Date(bridge.clock().getTime() + 10_000).toISOString(),
+    helper_mode: 'download',
+    ...fields,
+  })
+  const at = (ms: number) => new Date(bridge.clock().getTime() + ms).toISOString()
+
+  test.each<[string, () => object]>([
+    ['has a path', () => ({ endpoint: 'https://tunnel.example/v1' })],
+    ['ends in a slash', () => ({ endpoint: 'https://tunnel.example/' })],
+    ['has a query', () => ({ endpoint: 'https://tunnel.example?x=1' })],
+    ['names a user', () => ({ endpoint: 'https://ada:pw@tunnel.example' })],
+    ['is no address', () => ({ endpoint: 'https://' })],
+    ['is of another scheme', () => ({ endpoint: 'ftp://tunnel.example' })],
+    ['is plain http to a name', () => ({ endpoint: 'http://tunnel.example' })],
+    ['is plain http to a public address', () => ({ endpoint: 'http://203.0.113.7:8485' })],
+    ['is plain http to a public address in IPv6', () => ({ endpoint: 'http://[2001:db8::7]:8485' })],
+    ['is plain http to a name that looks private', () => ({ endpoint: 'http://10.evil.example' })],
+    [
+      'is plain http to a name that ends in one of ours',
+      () => ({ endpoint: 'http://localhost.evil.example' }),
+    ],
+    ['is written in another base', () => ({ endpoint: 'http://0x7f000001:8485' })],
+    ['is over', () => ({ expires_at: at(-1) })],
+    ['outlives a helper', () => ({ expires_at: at(1_801_000) })],
+    ['has a short token', () => ({ token: 'T'.repeat(42) })],
+    ['has a token with a line break', () => ({ token: `${'T'.repeat(43)}\r\nx: y` })],
+    ['is of the other side’s mode', () => ({ helper_mode: 'upload' })],
+  ])('that %s is refused in words that do not repeat it', async (_, fields) => {
+    const { id } = await offered({ mode: 'direct' })
+    const body = secret(fields())
+    const reply = await act(ada, id, 'secret', body)
+    expect([403, 422]).toContain(reply.status)
+    for (const word of [body.token.slice(0, 42), body.endpoint.slice(8)].filter(({ length }) => length > 0))
+      expect(reply.text).not.toContain(word)
+    expect(await look(ada, id)).toMatchObject({ offer: { endpoint_ready: false, expires_at: null } })
+  })
+
+  test.each(['http://127.0.0.1:1', 'http://localhost:1', 'http://192.168.1.9:1', 'http://[fd00::1]:1'])(
+    'of this network may be plain: %s',
+    async (endpoint) => {
+      const { id } = await offered({ mode: 'direct' })
+      expect(told(await act(ada, id, 'secret', secret({ endpoint })))).toEqual([200, undefined])
+    },
+  )
+
+  test('that comes while the one before is found over stays', async () => {
+    const { id } = await offered({ mode: 'direct' })
+    await act(ben, id, 'accept')
+    const target = `/api/v1/transfers/${id}/secret`
+    for (let round = 0; round < 5; round += 1) {
+      expect(told(await act(ada, id, 'secret', secret()))).toEqual([200, undefined])
+      bridge.clock.advance(11)
+      const [, deposit] = await Promise.all([ben.call({ target }), act(ada, id, 'secret', secret())])
+      expect(deposit.status).toBe(200)
+      expect(told(await ben.call({ target }))).toEqual([200, undefined])
+    }
+  })
+})
+
+describe('the owner', () => {
+  const endpoint = 'https://seen-by-nobody.example'
+  const token = 'S'.repeat(43)
+  const admin = () => `/api/admin/projects/${bridge.project.id}/transfers`
+  const steps: [TransferState, 'package' | 'direct', ...string[]][] = [
+    ['offered', 'package'],
+    ['accepted', 'package', 'accept'],
+    ['offered', 'direct'],
+    ['accepted', 'direct', 'accept'],
+  ]
+
+  async function standing(mode: string, verbs: string[]): Promise<Transfer> {
+    const transfer = await offered({ mode })
+    const expires_at = new Date(bridge.clock().getTime() + 600_000).toISOString()
+    if (mode === 'package') await upload(ada, transfer, bytes)
+    else await act(ada, transfer.id, 'secret', { endpoint, token, expires_at, helper_mode: 'download' })
+    for (const verb of verbs) await act(ben, transfer.id, verb)
+    return transfer
+  }
+
+  test.each(steps)(
+    'cancels what is %s in mode %s, and its bytes and its secret go',
+    async (state, mode, ...verbs) => {
+      const { id } = await standing(mode, verbs)
+      const one = `${admin()}/${id}`
+      const before = await bridge.owner.call({ target: one })
+      expect(before.json).toMatchObject({ state, mode })
+      const cancelled = await bridge.owner.call({ target: `${one}/cancel`, body: { reason: 'enough' } })
+      expect(cancelled.json).toMatchObject({ state: 'cancelled', offer: { endpoint_ready: false } })
+      const list = await bridge.owner.call({ target: `${admin()}?limit=100` })
+      for (const { text } of [before, cancelled, list])
+        expect([text.includes('seen-by-nobody'), text.includes(token)]).toEqual([false, false])
+      if (mode === 'package') await gone(id)
+      expect(told(await ben.call({ target: `/api/v1/transfers/${id}/secret` }))).toEqual([
+        409,
+        'state_conflict',
+      ])
+      expect(told(await ben.call({ target: `/api/v1/transfers/${id}/package/file` }))).toEqual([
+        409,
+        'state_conflict',
+      ])
+      expect(told(await putPart(ada, id, 0, part(0)))).toEqual([409, 'state_conflict'])
+      for (const by of [ada, ben]) expect(await look(by, id)).toMatchObject({ state: 'cancelled' })
+    },
+  )
+
+  test.each<[TransferState, 'ada' | 'ben', string, number]>([
+    ['declined', 'ben', 'decline', 409],
+    ['cancelled', 'ada', 'cancel', 200],
+  ])('changes nothing of what is %s', async (state, by, verb, status) => {
+    const { id } = await offered()
+    await act({ ada, ben }[by], id, verb)
+    expect((await bridge.owner.call({ target: `${admin()}/${id}/cancel`, body: {} })).status).toBe(status)
+    expect(await look(ada, id)).toMatchObject({ state })
+  })
+})
