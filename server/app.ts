@@ -24,6 +24,7 @@ import { guideRoutes } from './guides/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { useAnswerDeadline } from './http/answer-deadline.ts'
 import { useClientAddress } from './http/client-address.ts'
+import { useEndings } from './http/endings.ts'
 import { refuseTarget, useFaults } from './http/faults.ts'
 import { useFraming } from './http/framing.ts'
 import { letGo } from './http/let-go.ts'
@@ -33,9 +34,10 @@ import { useResponseHeaders } from './http/responses.ts'
 import { useContractValidation } from './http/validation.ts'
 import { inboxRoutes } from './inbox/routes.ts'
 import type { Certificate } from './listening/certificate.ts'
-import { loggerOptions, useRequestLog } from './log.ts'
+import { type LogStream, logEnding, loggerOptions } from './log.ts'
 import { messageOwnerRoutes } from './messages/owner-routes.ts'
 import { messageRoutes } from './messages/routes.ts'
+import { countEnding } from './metrics/meters.ts'
 import { ownerRoutes } from './owners/owner-routes.ts'
 import { pairingOwnerRoutes } from './pairings/owner-routes.ts'
 import { peerRoutes } from './peers/routes.ts'
@@ -54,6 +56,8 @@ const maxHeaderBytes = 16 * 1024
 
 export interface AppOptions {
   readonly logLevel: string
+  /** Standard error when left out. */
+  readonly logTo?: LogStream | undefined
   readonly random: (bytes: number) => Buffer
   /** With it the server speaks TLS. */
   readonly certificate?: Certificate | undefined
@@ -66,10 +70,10 @@ const clientErrors: Readonly<Record<string, number>> = {
 }
 
 /** The HTTP server without routes: it exists before the context, which logs through it. */
-export function createApp({ logLevel, random, certificate }: AppOptions): FastifyInstance {
+export function createApp({ logLevel, logTo, random, certificate }: AppOptions): FastifyInstance {
   const options: FastifyHttpOptions<RawServerDefault> = {
-    logger: loggerOptions(logLevel),
-    logController: new LogController({ disableRequestLogging: true }),
+    logger: loggerOptions(logLevel, logTo),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: () => random(9).toString('base64url'),
     requestIdHeader: false,
     bodyLimit: limits.jsonBodyBytes,
@@ -107,10 +111,10 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   // Node drops headers beyond this count in silence; without it our own limit sees them all.
   app.server.maxHeadersCount = 0
   app.decorateRequest('caller', null)
+  useEndings(app, context.meters === undefined ? [logEnding] : [logEnding, countEnding(context.meters)])
   useResponseHeaders(app)
   useClientAddress(app, (raw) => context.clientAddress(raw))
   useAnswerDeadline(app)
-  useRequestLog(app)
   useFraming(app)
   useFaults(app)
   app.addHook('onRequest', async (request) => {

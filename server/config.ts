@@ -11,11 +11,13 @@ import { ConfigError } from './config-error.ts'
 import {
   type Exposure,
   hostOf,
+  isLoopback,
   originOf,
   requireSafe,
   tlsFilesOf,
   trustedProxiesOf,
 } from './listening/exposure.ts'
+import type { MetricsAddress } from './metrics/listener.ts'
 
 export interface Setting {
   /** Key in `config.json`; the flag is the same with hyphens. */
@@ -140,6 +142,20 @@ export const settings = [
     fallback: String(limits.packageSpareBytes),
     meaning: 'free space that uploads leave on the disk of the packages',
   },
+  {
+    name: 'metrics_port',
+    env: 'BRIDGE_METRICS_PORT',
+    kind: 'integer',
+    fallback: '',
+    meaning: 'port of the metrics for Prometheus, on metrics_host; none when empty; 0 takes a free one',
+  },
+  {
+    name: 'metrics_host',
+    env: 'BRIDGE_METRICS_HOST',
+    kind: 'text',
+    fallback: '127.0.0.1',
+    meaning: 'loopback address of metrics_port; any other is refused',
+  },
 ] as const satisfies readonly Setting[]
 
 export type SettingName = (typeof settings)[number]['name']
@@ -157,6 +173,8 @@ export interface Config extends Exposure {
   readonly packageBytes: number
   readonly packagesBytes: number
   readonly packageSpareBytes: number
+  /** Undefined: nobody scrapes. */
+  readonly metrics: MetricsAddress | undefined
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -198,7 +216,18 @@ export function readConfig(
     packageBytes: integer('package_bytes', value('package_bytes'), 0, limits.sequenceMax),
     packagesBytes: integer('packages_bytes', value('packages_bytes'), 0, limits.sequenceMax),
     packageSpareBytes: integer('package_spare_bytes', value('package_spare_bytes'), 0, limits.sequenceMax),
+    metrics: metricsOf(value('metrics_host'), value('metrics_port')),
   })
+}
+
+/** They ask for no credential, so they stay on this machine. @throws ConfigError */
+function metricsOf(host: string, port: string): MetricsAddress | undefined {
+  if (!isLoopback(host)) {
+    throw new ConfigError(
+      `metrics_host must be a loopback address such as 127.0.0.1 or ::1, not "${host}": metrics ask for no credential; scrape them on this host, or through a tunnel or proxy that does`,
+    )
+  }
+  return port === '' ? undefined : { host, port: integer('metrics_port', port, 0, 65_535) }
 }
 
 function readFile(path: string): Partial<Record<string, string>> {

@@ -15,6 +15,7 @@ import type { ClientAddress } from './http/client-address.ts'
 import type { Identities } from './identity/identities.ts'
 import type { Throttle } from './identity/throttle.ts'
 import type { Offer } from './inbox/store.ts'
+import type { Meters } from './metrics/meters.ts'
 import type { SignInDelays } from './owners/delays.ts'
 import type { Passwords } from './owners/password.ts'
 import type { OwnerWaits } from './owners/waits.ts'
@@ -62,6 +63,8 @@ export interface Context {
   readonly passwords: Passwords
   readonly packages: Packages
   readonly ownerWaits: OwnerWaits
+  /** Undefined: nobody scrapes this node. */
+  readonly meters: Meters | undefined
   /** The latest sample of this host's load. */
   readonly ownHost: () => HostSampleInput
 }

@@ -6,6 +6,8 @@ export interface FaultDetail {
   readonly message?: string
   readonly details?: Readonly<Record<string, unknown>>
   readonly retryAfterMs?: number
+  /** For the log, beside the request's id; the caller is not told. */
+  readonly cause?: unknown
 }
 
 export class Fault extends Error {
@@ -15,7 +17,7 @@ export class Fault extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(code: ErrorCode, detail: FaultDetail = {}) {
-    super(detail.message ?? errors[code].meaning)
+    super(detail.message ?? errors[code].meaning, 'cause' in detail ? { cause: detail.cause } : undefined)
     this.code = code
     this.details = detail.details
     this.retryAfterMs = detail.retryAfterMs

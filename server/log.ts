@@ -4,7 +4,8 @@
  * A line names the route's template, never the target: targets hold cursors, headers hold tokens. Redaction is the
  * second fence, for what an error drags along.
  */
-import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { FastifyServerOptions } from 'fastify'
+import type { Ending } from './http/endings.ts'
 
 const secretPaths = [
   'authorization',
@@ -18,10 +19,17 @@ const secretPaths = [
   'link_token',
 ]
 
-export function loggerOptions(level: string): NonNullable<FastifyServerOptions['logger']> {
+export interface LogStream {
+  write(line: string): void
+}
+
+export function loggerOptions(
+  level: string,
+  stream: LogStream = standardError(),
+): NonNullable<FastifyServerOptions['logger']> {
   return {
     level,
-    stream: process.stderr,
+    stream,
     redact: {
       paths: secretPaths.flatMap((name) => [name, `*.${name}`, `*.*.${name}`].map(quoted)),
       censor: (value, path) => (isErrorKind(value, path) ? value : '[redacted]'),
@@ -32,6 +40,15 @@ export function loggerOptions(level: string): NonNullable<FastifyServerOptions['
     },
   }
 }
+
+/** A log that is full or gone does not stop the service: its lines are lost, and later ones are written again. */
+function standardError(): LogStream {
+  process.stderr.off('error', ignore)
+  process.stderr.on('error', ignore)
+  return process.stderr
+}
+
+const ignore = () => {}
 
 /**
  * `code` is both the name of an enrolment's secret and what an error calls its kind. It is told where it has the form of
@@ -47,17 +64,14 @@ const isErrorKind = (value: unknown, path: readonly unknown[]): boolean =>
 /** pino's paths take a hyphenated name only in brackets. */
 const quoted = (path: string): string => path.replace(/\.?([a-z_]+-[a-z_-]+)$/, '["$1"]')
 
-export function useRequestLog(app: FastifyInstance): void {
-  app.addHook('onResponse', async (request, reply) => {
-    request.log.info(
-      {
-        method: request.method,
-        route: request.routeOptions.url ?? 'none',
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime * 10) / 10,
-        caller: request.caller?.kind,
-      },
-      'answered',
-    )
-  })
+/** One line for each request: `answered`, or `cut` when the client left before. Its logger adds `request_id`. */
+export const logEnding: Ending = (request, reply, isWhole) => {
+  const line = {
+    method: request.method,
+    route: request.routeOptions.url ?? 'none',
+    ...(isWhole && { status: reply.statusCode }),
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    caller: request.caller?.kind,
+  }
+  request.log.info(line, isWhole ? 'answered' : 'cut')
 }

@@ -29,9 +29,13 @@ import { createThrottle } from './identity/throttle.ts'
 import { markOffered } from './inbox/store.ts'
 import { type Renewal, readCertificate, warnOfExpiry, watchCertificate } from './listening/certificate.ts'
 import { localHost, type TlsFiles, urlOf } from './listening/exposure.ts'
+import type { LogStream } from './log.ts'
 import { startClaimReconciling } from './maintenance/claims.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
 import { startMaintenance } from './maintenance/schedule.ts'
+import { listenForScrapes, type ScrapeListener } from './metrics/listener.ts'
+import { observe } from './metrics/observed.ts'
+import type { WatchingMeters } from './metrics/registry.ts'
 import { createSignInDelays } from './owners/delays.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { createPasswords, type Passwords } from './owners/password.ts'
@@ -52,6 +56,8 @@ export interface RunningServer {
   readonly serverId: string
   /** A fresh one-time link, when there is no owner and no earlier link is open. */
   readonly setupLink: string | undefined
+  /** Where the metrics are read, when somebody asked for them. */
+  readonly metricsUrl: string | undefined
   /** Resolves with the exit code: 0 after a clean stop, 1 when the store failed. */
   readonly finished: Promise<number>
   /** Reads certificate and key again; nothing without TLS. */
@@ -67,6 +73,8 @@ export interface ServerChance {
   readonly passwordCost?: number
   /** How much time passed, by which claims run; whatever becomes of the clock. */
   readonly elapsedMs?: () => number
+  /** In place of standard error. */
+  readonly logTo?: LogStream
 }
 
 const graceMs = 10_000
@@ -77,12 +85,14 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   const { logLevel, tls } = config
   const certificate = tls && readCertificate(tls)
   const lock = lockDataFolder(config.data)
-  const app = createApp({ logLevel, random, certificate })
+  const app = createApp({ logLevel, logTo: chance.logTo, random, certificate })
   const end = Promise.withResolvers<number>()
   const stopping = new AbortController()
   const commits = createCommits()
   let store: Store | undefined
+  let scrapes: ScrapeListener | undefined
   try {
+    const meters = config.metrics && (await loadMeters())
     store = openStore({
       data: config.data,
       clock,
@@ -94,6 +104,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
         setImmediate(() => end.resolve(1))
       },
       onCommit: commits.ring,
+      onGroup: meters?.group,
       onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
       scrubDeleted: true,
     })
@@ -109,6 +120,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       store,
       commits,
       leases,
+      meters,
       stopping: stopping.signal,
     })
     if (!isEnvelopeKey(config.envelopeKeyFile)) {
@@ -119,15 +131,21 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
     }
     await useRoutes(app, context)
     useSocket(app, context)
+    scrapes = config.metrics && meters && (await listenForScrapes(config.metrics, meters))
     await app.listen({ host: bound(config), port: config.port })
-    return await running({ config, app, context, store, lock, end, stopping })
+    meters?.watch(observe(context, store))
+    return await running({ config, app, context, store, scrapes, lock, end, stopping })
   } catch (error) {
+    await scrapes?.close()
     await app.close()
     await store?.close()
     lock.release()
     throw error
   }
 }
+
+/** Only now is the library loaded that they are kept with. */
+const loadMeters = async (): Promise<WatchingMeters> => (await import('./metrics/registry.ts')).createMeters()
 
 interface Parts {
   readonly config: Config
@@ -138,6 +156,7 @@ interface Parts {
   readonly store: Store
   readonly commits: Commits
   readonly leases: LeaseClock
+  readonly meters: WatchingMeters | undefined
   readonly stopping: AbortSignal
 }
 
@@ -150,6 +169,7 @@ function createContext({
   store,
   commits,
   leases,
+  meters,
   stopping,
 }: Parts): Context {
   const monotonicMs = () => performance.now()
@@ -187,6 +207,7 @@ function createContext({
       elapsedMs: monotonicMs,
     }),
     ownerWaits: createOwnerWaits(),
+    meters,
     ownHost: watchOwnHost(clock, stopping),
   }
 }
@@ -219,6 +240,7 @@ interface Running {
   readonly app: FastifyInstance
   readonly context: Context
   readonly store: Store
+  readonly scrapes: ScrapeListener | undefined
   readonly lock: { release(): void }
   readonly end: PromiseWithResolvers<number>
   readonly stopping: AbortController
@@ -229,6 +251,7 @@ async function running({
   app,
   context,
   store,
+  scrapes,
   lock,
   end,
   stopping,
@@ -258,6 +281,7 @@ async function running({
     const cut = setTimeout(() => app.server.closeAllConnections(), graceMs)
     await app.close()
     clearTimeout(cut)
+    await scrapes?.close()
     await context.packages.close()
     await store.close()
     lock.release()
@@ -269,6 +293,7 @@ async function running({
     port,
     serverId: context.serverId,
     setupLink,
+    metricsUrl: scrapes?.url,
     finished: end.promise,
     reloadCertificate: () => renewal?.reload(),
     stop: () => (stopped ??= shutDown()),

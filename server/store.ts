@@ -13,7 +13,7 @@ import { type Nonces, openNonces } from './database/nonces.ts'
 import { openDatabase } from './database/open.ts'
 import { createReader, type Reader } from './database/reader.ts'
 import { scrub } from './database/scrub.ts'
-import { createWriter, type Writer } from './database/transaction.ts'
+import { createWriter, type Writer, type WriterOptions } from './database/transaction.ts'
 import { databasePath, NotInitialised, readServerId } from './store-files.ts'
 
 export interface Store {
@@ -34,6 +34,7 @@ export interface StoreOptions {
   readonly onFatal: (error: unknown) => void
   readonly onEffectError: (error: unknown) => void
   readonly onCommit?: () => void
+  readonly onGroup?: WriterOptions['onGroup']
   /** Write the file anew where a deletion is unfinished: for who serves, and has time before it does. */
   readonly scrubDeleted?: boolean
 }
@@ -57,7 +58,7 @@ export function openStore(options: StoreOptions): Store {
     const scrubbed = options.scrubDeleted === true && hasDeleted(database) && scrub(database)
     const nonces = openNonces({ database, clock, monotonicMs })
     const ids = createIds(greatestId(database), random)
-    const { onFatal, onEffectError, onCommit = () => {} } = options
+    const { onFatal, onEffectError, onCommit = () => {}, onGroup } = options
     const writer = createWriter({
       database,
       clock,
@@ -67,6 +68,7 @@ export function openStore(options: StoreOptions): Store {
       onFatal,
       onEffectError,
       onCommit,
+      onGroup,
     })
     const reader = createReader({ path })
     return {

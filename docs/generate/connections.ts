@@ -31,12 +31,12 @@ export function connectionTable(): string {
     ['nothing since it was created', observed(0, () => {})],
     [`contact ${connectedSeconds - 1} seconds ago`, observed(connectedSeconds - 1, contact)],
     [`contact ${connectedSeconds} seconds ago`, observed(connectedSeconds, contact)],
-    ['a wait is open', observed(0, (presence) => void presence.openWait('agent', 'session'))],
+    ['a wait is open', observed(0, (presence) => void presence.openWait('agent', 'session', 'long_poll'))],
     ...[listeningGraceSeconds - 1, listeningGraceSeconds].map((seconds): [string, Connection] => [
       `contact, and a wait that ended ${seconds} seconds ago`,
       observed(seconds, (presence, at) => {
         contact(presence, at)
-        presence.openWait('agent', 'session')()
+        presence.openWait('agent', 'session', 'long_poll')()
       }),
     ]),
     ...[30, 90, 91].map((seconds): [string, Connection] => [

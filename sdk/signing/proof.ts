@@ -18,6 +18,8 @@ const inlineAtMost = 2
 /** Verifications of this turn of the event loop and those on the thread pool. The pool is one for the process; so is this. */
 let pending = 0
 
+export const pendingVerifications = (): number => pending
+
 /** The proof of a canonical text. See {@link verify}. */
 export const sign = (privateKey: KeyObject, text: string): string =>
   signBytes(null, Buffer.from(text), privateKey).toString('base64url')

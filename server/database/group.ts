@@ -45,6 +45,8 @@ export interface GroupOptions {
   readonly clock: () => Date
   readonly ids: Ids
   readonly nonces: Nonces
+  /** For durations: never steps. */
+  readonly monotonicMs: () => number
 }
 
 export class Groups {
@@ -56,6 +58,7 @@ export class Groups {
   readonly #release: Database.Statement
   readonly #commit: Database.Statement
   readonly #rollback: Database.Statement
+  #commitMs = 0
 
   constructor(options: GroupOptions) {
     const { database } = options
@@ -69,6 +72,11 @@ export class Groups {
     this.#rollback = database.prepare('ROLLBACK')
   }
 
+  /** How long the last COMMIT that succeeded took. */
+  get commitMs(): number {
+    return this.#commitMs
+  }
+
   /** To be called from within a microtask. @throws GroupFailure, then nothing of the group is stored, or all is in doubt. */
   async run(requests: readonly Request[]): Promise<Outcome[]> {
     let committing = false
@@ -77,7 +85,9 @@ export class Groups {
       const outcomes: Outcome[] = []
       for (const request of requests) outcomes.push(await this.#perform(request))
       committing = true
+      const beganMs = this.#options.monotonicMs()
       this.#commit.run()
+      this.#commitMs = this.#options.monotonicMs() - beganMs
       return outcomes
     } catch (error) {
       const full = sqliteCode(error) === 'SQLITE_FULL'

@@ -26,6 +26,8 @@ export interface ReaderOptions {
 export interface Reader {
   /** @throws whatever the unit throws; UnitOverrun when it awaited something other than `db`; `unavailable` after close. */
   read<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  /** Reads that wait for their turn. */
+  queueLength(): number
   /** Finishes what was asked, refuses the rest. */
   close(): Promise<void>
 }
@@ -35,7 +37,7 @@ type Waiting = () => Promise<void>
 /** The file must exist and be migrated. */
 export function createReader({ path, maxPerTurn = 128 }: ReaderOptions): Reader {
   const queue = new ReadQueue(path, maxPerTurn)
-  return { read: (unit) => queue.read(unit), close: () => queue.close() }
+  return { read: (unit) => queue.read(unit), queueLength: () => queue.length, close: () => queue.close() }
 }
 
 class ReadQueue {
@@ -56,6 +58,10 @@ class ReadQueue {
     this.#end = database.prepare('COMMIT')
     this.#maxPerTurn = maxPerTurn
     this.#leftThisTurn = maxPerTurn
+  }
+
+  get length(): number {
+    return this.#waiting.length
   }
 
   read<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {

@@ -30,8 +30,6 @@ export interface WriteOptions {
 
 /** The database is the writer's alone from now on; `close` closes it. */
 export interface WriterOptions extends GroupOptions {
-  /** For durations: never steps. */
-  readonly monotonicMs: () => number
   /** Most requests that one commit holds. */
   readonly maxGroup?: number
   /** The store is in doubt: turn readiness false and end the process. Called once. */
@@ -40,6 +38,18 @@ export interface WriterOptions extends GroupOptions {
   readonly onCommit?: () => void
   /** An effect threw after its commit. */
   readonly onEffectError: (error: unknown) => void
+  /** What each group was and took; for whoever measures. */
+  readonly onGroup?: ((report: GroupReport) => void) | undefined
+}
+
+/** One transaction, whatever became of it. */
+export interface GroupReport {
+  readonly requests: number
+  /** From BEGIN until everyone of the group was told. */
+  readonly groupMs: number
+  /** COMMIT alone: the writing and the sync. Undefined when it did not come to that. */
+  readonly commitMs: number | undefined
+  readonly failure: 'full' | 'refused' | 'broken' | undefined
 }
 
 export interface WriterStats {
@@ -61,6 +71,8 @@ export interface Writer {
   /** `full`: the last group found no space. `broken`: see `onFatal`. */
   state(): 'open' | 'full' | 'broken' | 'closed'
   stats(): WriterStats
+  /** Requests that wait for their group. */
+  queueLength(): number
   /**
    * Writes the file anew and empties the WAL, so that the disk no longer holds what was removed: moving rows leaves
    * copies of them in pages that are still in use, which `secure_delete` does not reach. Nobody writes meanwhile.
@@ -90,6 +102,7 @@ export function createWriter(options: WriterOptions): Writer {
     write: (unit, { nonce } = {}) => queue.write(unit, nonce),
     state: () => queue.state,
     stats: () => ({ ...queue.stats }),
+    queueLength: () => queue.length,
     scrub: (maxBytes) => queue.scrub(maxBytes),
     close: () => queue.close(),
   }
@@ -113,6 +126,10 @@ class WriteQueue {
 
   get state(): ReturnType<Writer['state']> {
     return this.#closed !== undefined && this.#state !== 'broken' ? 'closed' : this.#state
+  }
+
+  get length(): number {
+    return this.#waiting.length
   }
 
   write<T>(unit: (tx: Tx) => Promise<T>, nonce: Nonce | undefined): Promise<T> {
@@ -188,16 +205,23 @@ class WriteQueue {
   async #runNext(): Promise<void> {
     const beganMs = this.#options.monotonicMs()
     const group = this.#waiting.splice(0, this.#maxGroup)
+    let failure: GroupReport['failure']
     try {
       const outcomes = await this.#groups.run(group)
       this.#answer(group, outcomes)
     } catch (error) {
-      this.#failAll(group, error)
+      failure = this.#failAll(group, error)
     }
     this.#lastGroupMs = this.#options.monotonicMs() - beganMs
+    this.#report(group, failure)
     this.#scheduled = false
     if (this.#waiting.length > 0) this.#schedule()
     else this.#whenIdle()
+  }
+
+  #report({ length }: readonly Waiting[], failure: GroupReport['failure']): void {
+    const commitMs = failure === undefined ? this.#groups.commitMs : undefined
+    this.#options.onGroup?.({ requests: length, groupMs: this.#lastGroupMs, commitMs, failure })
   }
 
   #answer(group: readonly Waiting[], outcomes: readonly Outcome[]): void {
@@ -223,15 +247,16 @@ class WriteQueue {
     }
   }
 
-  #failAll(group: readonly Waiting[], error: unknown): void {
+  #failAll(group: readonly Waiting[], error: unknown): GroupReport['failure'] {
     const failure = error instanceof GroupFailure ? error : new GroupFailure(error, true)
     this.stats.failedGroups += 1
     const refused = failure.fatal ? [...group, ...this.#waiting.splice(0)] : group
     for (const { reject } of refused) reject(faultOf(failure))
     if (failure.full) this.#state = 'full'
-    if (!failure.fatal) return
+    if (!failure.fatal) return failure.full ? 'full' : 'refused'
     this.#state = 'broken'
     this.#options.onFatal(failure.cause)
+    return 'broken'
   }
 }
 

@@ -24,6 +24,7 @@ export async function openEventStream(
 ): Promise<void> {
   const stream = await InboxStream.open(context, caller, {
     seconds: limits.streamSeconds,
+    transport: 'event_stream',
     outlet: () => outletOf(reply),
   })
   const { socket } = request.raw

@@ -75,10 +75,14 @@ export class InboxStream implements Ticking {
   static async open(
     context: Context,
     caller: AgentCaller,
-    stream: { readonly seconds: number; outlet(sessionId: string): Outlet },
+    stream: {
+      readonly seconds: number
+      readonly transport: 'event_stream' | 'socket'
+      outlet(sessionId: string): Outlet
+    },
   ): Promise<InboxStream> {
     const { agent_id, session } = await readAs(context, caller, async (_db, admitted) => admitted)
-    const closeWait = context.presence.openWait(agent_id, session.id)
+    const closeWait = context.presence.openWait(agent_id, session.id, stream.transport)
     try {
       const opened = new InboxStream(context, caller, stream.outlet(session.id), stream.seconds)
       opened.#undo.push(
@@ -200,7 +204,12 @@ export class InboxStream implements Ticking {
       this.#send({ type: 'messages', data: { messages: read.page.messages } }, resolve)
     })
     const settled = flushed.then((ok) => read.settle(ok))
-    settled.catch((error: unknown) => this.#context.log.error({ err: error }, 'an offer was not recorded'))
+    settled.catch((error: unknown) =>
+      this.#context.log.error(
+        { err: error, request_id: this.#caller.request_id },
+        'an offer was not recorded',
+      ),
+    )
     this.#blocked = true
     await flushed
     this.#blocked = false

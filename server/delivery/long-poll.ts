@@ -53,7 +53,7 @@ async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
   try {
     let read = await readUnrung(context, wait, bell)
     if (read.page.messages.length > 0) return read
-    closeWait = context.presence.openWait(read.agent.agent_id, read.agent.session.id)
+    closeWait = context.presence.openWait(read.agent.agent_id, read.agent.session.id, 'long_poll')
     const deadline = context.monotonicMs() + wait.seconds * 1000
     while (read.page.messages.length === 0 && !bell.isOver()) {
       const left = deadline - context.monotonicMs()

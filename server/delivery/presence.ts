@@ -29,13 +29,16 @@ export interface StoredContact {
   readonly contact_interval_seconds: number | null
 }
 
+/** What holds a wait open. `tasks` is a poll of the task list. */
+export type Transport = 'long_poll' | 'event_stream' | 'socket' | 'tasks'
+
 export interface Presence {
   /** Authorized contact of an agent. Returns true when the stored time of its session should be renewed. */
   touch(agentId: string, sessionId: string, now: Date): boolean
   /** Observed activity of an agent whose right to it stands: a listener that answered. */
   seen(agentId: string, now: Date): void
   /** Open a wait; the returned function ends it. One for tasks takes its place but listens to no messages. @throws wait_limit, capacity_reached */
-  openWait(agentId: string, sessionId: string, waitsFor?: 'messages' | 'tasks'): () => void
+  openWait(agentId: string, sessionId: string, transport: Transport): () => void
   hasOpenWait(agentId: string): boolean
   /** The sessions that hold a wait. */
   waitingSessions(): string[]
@@ -48,6 +51,7 @@ export interface Presence {
   /** Of whoever answers for a project: the owner, and these administrators of it. */
   ownerConnection(administratorIds: readonly string[], now: Date): Connection
   readonly openWaits: number
+  readonly waitsByTransport: Readonly<Record<Transport, number>>
 }
 
 /** There is one, whose id agents never learn. */
@@ -62,6 +66,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
   const agents = new Map<string, Observed>()
   const sessionWaits = new Map<string, { readonly agentId: string; held: number }>()
   let openWaits = 0
+  const waitsByTransport = { long_poll: 0, event_stream: 0, socket: 0, tasks: 0 }
   const people = new Map<string, Date>()
 
   const observe = (agentId: string): Observed => {
@@ -85,6 +90,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
   }
 
   return {
+    waitsByTransport,
     get openWaits() {
       return openWaits
     },
@@ -100,7 +106,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
     seen(agentId, now) {
       observe(agentId).lastContact = now
     },
-    openWait(agentId, sessionId, waitsFor = 'messages') {
+    openWait(agentId, sessionId, transport) {
       const session = sessionWaits.get(sessionId) ?? { agentId, held: 0 }
       if (session.held >= limits.waitsPerSession) {
         throw new Fault('wait_limit', { details: { limit: limits.waitsPerSession }, retryAfterMs: 1000 })
@@ -110,15 +116,18 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       }
       session.held += 1
       sessionWaits.set(sessionId, session)
-      const heard = waitsFor === 'messages' ? 1 : 0
+      const heard = transport === 'tasks' ? 0 : 1
+      waitsByTransport[transport] += 1
       const agent = observe(agentId)
       agent.waits += 1
       agent.listens += heard
       openWaits += 1
       let open = true
       return () => {
-        if (open) closeWait(agentId, sessionId, heard)
+        if (!open) return
         open = false
+        waitsByTransport[transport] -= 1
+        closeWait(agentId, sessionId, heard)
       }
     },
     waitingSessions: () => [...sessionWaits.keys()],

@@ -44,6 +44,7 @@ export function useSocket(app: FastifyInstance, context: Context): void {
     connection.on('error', () => connection.destroy())
     const requestId = context.random(9).toString('base64url')
     const refusal = refuse(context, request, strangers.size)
+    logUpgrade(context, requestId, refusal)
     if (refusal !== undefined) return endUpgrade(connection, refusal, requestId)
     const peer = { address: context.clientAddress(request), requestId }
     sockets.once('headers', (lines) => lines.push(...commonHeaders(requestId)))
@@ -57,6 +58,14 @@ export function useSocket(app: FastifyInstance, context: Context): void {
   context.stopping.addEventListener('abort', () => {
     for (const socket of strangers) endSocket(socket, 'restart', '')
   })
+}
+
+/** An upgrade is no request of Fastify's: its line is ours to write. */
+function logUpgrade({ log, meters }: Context, requestId: string, refusal: Fault | undefined): void {
+  const status = refusal?.status ?? 101
+  const route = refusal?.code === 'not_found' ? 'none' : path
+  log.info({ request_id: requestId, method: 'GET', route, status }, 'answered')
+  meters?.answered(route === path ? contract.streams.socket.id : 'none', status, 0)
 }
 
 /** A request of the socket's path that is no upgrade. */
@@ -126,7 +135,9 @@ async function serve(context: Context, socket: WebSocket, peer: Peer): Promise<v
     if (socket.readyState !== socket.OPEN) opened.closed()
   } catch (error) {
     const fault = error instanceof Fault ? error : toFault(error)
-    if (fault.code === 'internal') context.log.error({ err: error, request_id: peer.requestId }, 'bug')
+    const line = { request_id: peer.requestId, route: path, refusal: fault.code }
+    if (fault.code === 'internal') context.log.error({ ...line, err: error }, 'bug')
+    else context.log.info(line, 'refused')
     closeWith(socket, fault, peer.requestId)
   }
 }
@@ -178,6 +189,7 @@ async function authenticate(
     requireHeaders(head.presented, endpoint)
     return await InboxStream.open(context, caller, {
       seconds: Number.POSITIVE_INFINITY,
+      transport: 'socket',
       outlet: (sessionId) => outletOf(context, socket, { ...peer, sessionId, agentId: caller.agent_id }),
     })
   } finally {

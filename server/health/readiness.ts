@@ -5,12 +5,14 @@
  * database records required migrations 005, 021 and 022; otherwise 503 with ready false." Spec §4.4.
  */
 import { readFileSync } from 'node:fs'
+import type { FastifyBaseLogger } from 'fastify'
 import type { Readiness } from '../../sdk/contract/health.ts'
 import type { Context } from '../context.ts'
 import { requiredMigrations } from '../database/migrations/index.ts'
 
-export async function readiness(context: Context): Promise<Readiness> {
-  const recorded = await recordedMigrations(context)
+/** `log` is of the request that asks, if one does. */
+export async function readiness(context: Context, log = context.log): Promise<Readiness> {
+  const recorded = await recordedMigrations(context, log)
   const checks = {
     auth:
       URL.canParse(context.portalOrigin()) &&
@@ -23,12 +25,12 @@ export async function readiness(context: Context): Promise<Readiness> {
 }
 
 /** Undefined when the database does not answer. */
-async function recordedMigrations(context: Context): Promise<number[] | undefined> {
+async function recordedMigrations(context: Context, log: FastifyBaseLogger): Promise<number[] | undefined> {
   try {
     const rows = await context.read((db) => db.selectFrom('schema_migrations').select('number').execute())
     return rows.map((row) => row.number)
   } catch (error) {
-    context.log.error({ err: error }, 'the database does not answer')
+    log.error({ err: error }, 'the database does not answer')
     return undefined
   }
 }

@@ -14,8 +14,8 @@ export function healthRoutes(app: FastifyInstance, context: Context): void {
     server_id: context.serverId,
     portal_origin: context.portalOrigin(),
   }))
-  route(app, context, contract.health.ready, async ({ reply }) => {
-    const answer = await readiness(context)
+  route(app, context, contract.health.ready, async ({ request, reply }) => {
+    const answer = await readiness(context, request.log)
     reply.code(answer.ready ? 200 : 503)
     if (!answer.ready) reply.header('retry-after', '1')
     return answer

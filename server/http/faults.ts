@@ -11,6 +11,7 @@ import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
 import { settleIdentity } from '../identity/agent.ts'
+import { logEnding } from '../log.ts'
 import { dropBody, wrongContentType } from './raw-body.ts'
 import { setResponseHeaders } from './responses.ts'
 import { toFaults } from './schema-faults.ts'
@@ -69,6 +70,7 @@ export function useFaults(app: FastifyInstance): void {
 
 /** Where the router finds no path at all, such as in `%zz`; no hook has run. */
 export function refuseTarget(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  reply.raw.once('close', () => logEnding(request, reply, reply.raw.writableFinished))
   sendFault(setResponseHeaders(reply, request.id), new Fault('not_found'), request.id)
 }
 

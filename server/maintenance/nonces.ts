@@ -4,9 +4,10 @@ import type { Nonces } from '../database/nonces.ts'
 import type { Job } from './job.ts'
 
 const everyMs = 15_000
+const jobName = 'nonces removed'
 
 export const noncePurge = (nonces: Nonces): Job => ({
-  name: 'nonces removed',
+  name: jobName,
   begin: () => async (tx) => {
     const { removed, more } = await nonces.purge(tx)
     return { done: removed, more }
@@ -15,7 +16,11 @@ export const noncePurge = (nonces: Nonces): Job => ({
 
 export async function purgeNonces(context: Context, nonces: Nonces): Promise<void> {
   let more = true
-  while (more && !context.stopping.aborted) more = (await context.write((tx) => nonces.purge(tx))).more
+  while (more && !context.stopping.aborted) {
+    const batch = await context.write((tx) => nonces.purge(tx))
+    context.meters?.removed(jobName, batch.removed)
+    more = batch.more
+  }
 }
 
 /** Beside the hourly run, since a busy agent uses thousands in an hour. Runs until the returned function is called. */

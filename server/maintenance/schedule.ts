@@ -21,9 +21,13 @@ export function startMaintenance(context: Context, nonces: Nonces): () => void {
           { jump_seconds: jump },
           'the clock has jumped; maintenance skips one run and removes nothing',
         )
+      const failed = jobs.some((job) => job.failure !== null)
+      const outcome = jump !== null ? 'skipped' : failed ? 'failed' : 'done'
+      context.meters?.maintained({ outcome, at: context.clock(), jobs })
       const done = jobs.filter((job) => job.done > 0)
       if (done.length > 0) log.info({ jobs: done }, 'maintenance')
     } catch (error) {
+      context.meters?.maintained({ outcome: 'failed', at: context.clock(), jobs: [] })
       if (!context.stopping.aborted) log.error({ err: error }, 'maintenance did not run')
     }
   }

@@ -162,7 +162,7 @@ export async function openDownload(context: Context, caller: AgentCaller, id: st
       })
     return found
   })
-  return { transfer, file: await refusing(context, () => context.packages.open(transfer)) }
+  return { transfer, file: await refusing(() => context.packages.open(transfer)) }
 }
 
 /** @throws package_removed */

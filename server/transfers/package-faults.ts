@@ -34,21 +34,23 @@ const otherBytes = (message: string): Fault => new Fault('part_mismatch', { mess
 /** The same for what may make or fill the folder of a package: nothing of it stays when the transfer ended meanwhile. */
 export async function filling<T>(context: Context, transferId: string, act: () => Promise<T>): Promise<T> {
   try {
-    return await refusing(context, act)
+    return await refusing(act)
   } finally {
     await removeIfOver(context, transferId)
   }
 }
 
 /** Anything that has no meaning here is a failure of the disk: logged whole. */
-export async function refusing<T>(context: Context, act: () => Promise<T>): Promise<T> {
+export async function refusing<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const fault = meanings[error.code]?.()
     if (fault !== undefined) throw fault
-    context.log.error({ err: error }, 'the package store failed')
-    throw new Fault('unavailable', { message: 'The package store failed; its operator must look.' })
+    throw new Fault('unavailable', {
+      message: 'The package store failed; its operator must look.',
+      cause: error,
+    })
   }
 }

@@ -32,18 +32,17 @@ export function packageRoutes(app: FastifyInstance, context: Context): void {
       await download.file.close()
       throw new Fault('not_found')
     }
-    await send(context, reply, download, part)
+    await send(reply, download, part)
   })
   stream(app, context, packages.file, async ({ caller, params, reply }) => {
     const download = await openDownload(context, caller, params.id)
     const { size, sha256 } = download.transfer
-    await send(context, reply, download, { offset: 0, size, sha256 })
+    await send(reply, download, { offset: 0, size, sha256 })
   })
 }
 
 /** The exact bytes with their length and hash. What is cut short is told by its length, never by an ending. */
 async function send(
-  context: Context,
   reply: FastifyReply,
   { file }: Download,
   { sha256, ...range }: Range & { readonly sha256: string },
@@ -65,7 +64,7 @@ async function send(
     response.end()
   } catch (error) {
     if (!(error instanceof Refusal && error.code === 'too_slow'))
-      context.log.error({ err: error }, 'a package could not be sent')
+      reply.log.error({ err: error }, 'a package could not be sent')
     response.destroy()
   } finally {
     await file.close()

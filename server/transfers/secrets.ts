@@ -40,13 +40,16 @@ export function open(key: Buffer, transferId: string, sealed: Buffer): string {
 
 /** @throws unavailable when there is no usable key; readiness says so too */
 function envelopeKey(context: Context): Buffer {
+  const message = 'The server has no usable envelope key; its operator must act.'
+  let text: string
   try {
-    const key = Buffer.from(readFileSync(context.config.envelopeKeyFile, 'utf8').trim(), 'base64')
-    if (key.length === 32) return key
-  } catch (error) {
-    context.log.error({ err: error }, 'the envelope key cannot be read')
+    text = readFileSync(context.config.envelopeKeyFile, 'utf8')
+  } catch (cause) {
+    throw new Fault('unavailable', { message, cause })
   }
-  throw new Fault('unavailable', { message: 'The server has no usable envelope key; its operator must act.' })
+  const key = Buffer.from(text.trim(), 'base64')
+  if (key.length === 32) return key
+  throw new Fault('unavailable', { message })
 }
 
 export async function depositSecret(

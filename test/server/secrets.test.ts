@@ -15,7 +15,7 @@ import { databasePath } from '../../server/store-files.ts'
 import { claimBody, enroll, legacyAgent } from '../support/agent.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerPassword, setUpOwner, TestOwner } from '../support/owner.ts'
-import { startServerProcess } from '../support/process.ts'
+import { freePort, startServerProcess } from '../support/process.ts'
 
 /** As text, and as the bytes and digits that a base64url token stands for. */
 function formsOf(secret: string): Buffer[] {
@@ -33,7 +33,8 @@ function formsOf(secret: string): Buffer[] {
 }
 
 test('no secret is left anywhere', { timeout: 60_000 }, async () => {
-  const node = await startServerProcess({ settings: { log_level: 'trace' } })
+  const metricsPort = String(await freePort())
+  const node = await startServerProcess({ settings: { log_level: 'trace', metrics_port: metricsPort } })
   onTestFinished(() => node.close())
   const now = () => new Date()
   const secrets: Record<string, string> = { 'set-up token': new URL(node.setupLink).hash.slice(1) }
@@ -148,7 +149,10 @@ test('no secret is left anywhere', { timeout: 60_000 }, async () => {
   const database = new Database(databasePath(node.data), { readonly: true })
   const audit = JSON.stringify(database.prepare('SELECT * FROM audit').all())
   database.close()
+  const metrics = await exchange(`http://127.0.0.1:${metricsPort}`, { method: 'GET', target: '/metrics', headers: [] })
+  expect(metrics.text).toMatch(/^bridge_request_duration_seconds_count\{endpoint="enrollments.claim",status="200"\} 2$/m)
   const places: Record<string, Buffer> = {
+    'the metrics': Buffer.from(metrics.text),
     'the log': Buffer.from(node.errors),
     'an error': Buffer.from(
       replies.map(({ text, headers }) => `${text}${JSON.stringify(headers)}`).join('\n'),

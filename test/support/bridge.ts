@@ -37,6 +37,8 @@ export interface BridgeOptions {
   readonly random?: (bytes: number) => Buffer
   /** log2 of the work of a password, for a test that is about it; the program's is 17. */
   readonly passwordCost?: number
+  /** Takes the lines of the log; say a `log_level` too. */
+  readonly logTo?: { write(line: string): void }
 }
 
 export async function startBridge(options: BridgeOptions = {}): Promise<TestBridge> {
@@ -79,10 +81,11 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
 }
 
 /** Passwords cost next to nothing: most tests only want an owner. */
-const chance = ({ random, passwordCost = 4 }: BridgeOptions, clock: TestClock): ServerChance => ({
+const chance = ({ random, logTo, passwordCost = 4 }: BridgeOptions, clock: TestClock): ServerChance => ({
   clock,
   elapsedMs: clock.elapsedMs,
   ...(random && { random }),
+  ...(logTo && { logTo }),
   passwordCost,
 })
 

@@ -97,7 +97,7 @@ const faultHints: Readonly<Record<string, string>> = {
 }
 
 const systemExits: Readonly<Record<string, Way>> = {
-  EADDRINUSE: ['conflict', '--port names another port; 0 takes a free one'],
+  EADDRINUSE: ['conflict', '--port, or --metrics-port, names another port; 0 takes a free one'],
   EACCES: ['unexpected', 'may this user use the folder and the port?'],
   ENOSPC: ['unexpected', 'make room; nothing was left behind'],
   SQLITE_FULL: ['unexpected', 'make room; nothing was left behind'],

@@ -18,13 +18,15 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
     const { output, signal } = context
     const config = configOf(server, context, options)
     const running = await server.startServer(config)
-    const { host, port, url, serverId, setupLink } = running
+    const { host, port, url, serverId, setupLink, metricsUrl } = running
     if (setupLink !== undefined) {
       output.note(
         `set up the owner within 30 minutes: bridge admin setup --name NAME, with the link ${setupLink}`,
       )
     }
-    output.result({ host, port, url, data: config.data, server_id: serverId }, `ready at ${url}`)
+    if (metricsUrl !== undefined) output.note(`metrics at ${metricsUrl}`)
+    const metrics = metricsUrl === undefined ? {} : { metrics_url: metricsUrl }
+    output.result({ host, port, url, data: config.data, server_id: serverId, ...metrics }, `ready at ${url}`)
     const stopHearing = config.tls === undefined ? () => {} : onRenewal(() => running.reloadCertificate())
     const code = await ending(running, signal).finally(stopHearing)
     if (code === 0) return

@@ -1,0 +1,60 @@
+/** What a scrape reads of the running server. Each reading costs a few file calls or one small query, whatever is stored. */
+import { pendingVerifications } from '../../sdk/signing/proof.ts'
+import { version } from '../../sdk/version.ts'
+import type { Context } from '../context.ts'
+import { readiness } from '../health/readiness.ts'
+import { databaseBytes, roomOf } from '../storage/sizes.ts'
+import type { Store } from '../store.ts'
+import { reservedBytes } from '../transfers/store.ts'
+
+type Reading = Readonly<Record<string, number>>
+
+export interface Observed {
+  readonly version: string
+  waits(): Reading
+  queues(): Reading
+  sessions(): Promise<Reading>
+  storage(): Promise<Reading>
+  disk(): Promise<Reading>
+  readiness(): Promise<Reading>
+}
+
+export function observe(context: Context, { writer, reader }: Store): Observed {
+  const { config, presence, ownerWaits } = context
+  return {
+    version,
+    waits: () => ({ ...presence.waitsByTransport, owner: ownerWaits.size }),
+    queues: () => ({
+      writes: writer.queueLength(),
+      reads: reader.queueLength(),
+      verifications: pendingVerifications(),
+    }),
+    sessions: async () => ({
+      active: await activeSessions(context),
+      waiting: presence.waitingSessions().length,
+    }),
+    async storage() {
+      const packages = await context.read((db) => reservedBytes(db))
+      return { ...(await databaseBytes(config.data)), packages }
+    },
+    async disk() {
+      const { freeBytes, totalBytes } = await roomOf(config.data)
+      return { free: freeBytes, size: totalBytes }
+    },
+    async readiness() {
+      const { checks } = await readiness(context)
+      return Object.fromEntries(Object.entries(checks).map(([name, holds]) => [name, holds ? 1 : 0]))
+    },
+  }
+}
+
+/** At most one an agent, and the index of these alone. */
+const activeSessions = (context: Context): Promise<number> =>
+  context.read(async (db) => {
+    const { count } = await db
+      .selectFrom('sessions')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .where('state', '=', 'active')
+      .executeTakeFirstOrThrow()
+    return count
+  })
