@@ -10,6 +10,7 @@ import { apiPage } from './generate/api.ts'
 import { cliPage } from './generate/cli.ts'
 import { errorsPage } from './generate/errors.ts'
 import { fill } from './generate/markdown.ts'
+import { metricsSection } from './generate/metrics.ts'
 import { sdkPage } from './generate/sdk.ts'
 import { checksSection, settingsSection, signingSection } from './generate/sections.ts'
 import { statesPage } from './generate/states.ts'
@@ -25,7 +26,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
 
 /** Written pages, and the sections of each that are generated. */
 const written: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
-  'operations.md': { settings: settingsSection },
+  'operations.md': { metrics: metricsSection, settings: settingsSection },
   'protocol.md': { checks: checksSection, 'signing-example': signingSection },
 }
 

@@ -111,7 +111,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   // Node drops headers beyond this count in silence; without it our own limit sees them all.
   app.server.maxHeadersCount = 0
   app.decorateRequest('caller', null)
-  useEndings(app, context.meters === undefined ? [logEnding] : [logEnding, countEnding(context.meters)])
+  useEndings(app, [logEnding, countEnding(context)])
   useResponseHeaders(app)
   useClientAddress(app, (raw) => context.clientAddress(raw))
   useAnswerDeadline(app)

@@ -39,8 +39,10 @@ const endpointOf = ({ method, routeOptions }: FastifyRequest): string =>
   idByRoute.get(`${method} ${routeOptions.url ?? ''}`) ?? nowhere
 
 export const countEnding =
-  (meters: Meters): Ending =>
+  (context: { readonly meters: Meters | undefined }): Ending =>
   (request, reply, isWhole) => {
+    const { meters } = context
+    if (meters === undefined) return
     const endpoint = endpointOf(request)
     if (isWhole) meters.answered(endpoint, reply.statusCode, reply.elapsedTime / 1000)
     else meters.cut(endpoint)

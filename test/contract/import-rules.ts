@@ -113,6 +113,15 @@ const lazily = perImport((path, { target, kind, isType }) => {
     : 'import its types with import type, and load the rest with import() where it is needed'
 })
 
+const metrics = perImport((path, { target, kind, isType }) => {
+  if (!path.startsWith('server/') || isType) return undefined
+  if (target === '@prometheus-io/client' && path !== 'server/metrics/registry.ts')
+    return 'only server/metrics/registry.ts knows the library of metrics'
+  return target === 'server/metrics/registry.ts' && kind !== 'lazy'
+    ? 'a server that nobody scrapes does not load it: use import()'
+    : undefined
+})
+
 const shipped = perImport((path, { target, isType }, { dependencies }) => {
   const isPackage = !target.startsWith('node:') && !/\.[a-z]+$/.test(target)
   if (!/^(sdk|server|helper|cli)\//.test(path) || isType || !isPackage) return undefined
@@ -229,4 +238,14 @@ const chance: Rule = ({ path, code, imports }) => {
     : [`uses ${used}: take the clock or randomness from the context or the options`]
 }
 
-const everyRule: readonly Rule[] = [layer, lazily, shipped, roles, migrations, barrels, environment, chance]
+const everyRule: readonly Rule[] = [
+  layer,
+  lazily,
+  metrics,
+  shipped,
+  roles,
+  migrations,
+  barrels,
+  environment,
+  chance,
+]

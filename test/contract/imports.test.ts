@@ -27,6 +27,8 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
   ['sdk/signing/a.ts', "import { call } from '../transport/http.ts'", 'signing is shared'],
   ['sdk/bridge.ts', "import { Fault } from '../server/fault.ts'", 'the SDK stands below'],
   ['sdk/transport/a.ts', "import { Agent } from 'undici'", 'load it with import() inside'],
+  ['server/app.ts', "import { Gauge } from '@prometheus-io/client'", 'only server/metrics/registry.ts knows'],
+  ['server/a.ts', "import { createMeters } from './metrics/registry.ts'", 'nobody scrapes does not load it'],
   [
     'sdk/transport/a.ts',
     "import {\n  Agent,\n  type Fetch,\n} from 'undici'",
@@ -102,6 +104,7 @@ describe('a wrong sample is found and told what to do', () => {
 const right: readonly (readonly [path: string, text: string])[] = [
   ['sdk/contract/agent/tasks.ts', "import { type Static, Type } from 'typebox'"],
   ['sdk/transport/fetch.ts', "const { Agent } = await import('undici')"],
+  ['server/server.ts', "const { createMeters } = await import('./metrics/registry.ts')"],
   ['sdk/transport/fetch.ts', "import type { Agent } from 'undici'\nlet a: typeof import('ws')"],
   ['sdk/delivery/socket.ts', "export const open = (): Promise<import('ws').WebSocket> => connect()"],
   ['server/transfers/actions.ts', "import { PartStore } from '../../sdk/parts/parts.ts'"],

@@ -33,6 +33,8 @@ describe('refused, by name', () => {
       /portal_origin must be an https origin/,
     ],
     ['plain http beyond loopback', { portal_origin: 'http://bridge.example' }, /http only on loopback/],
+    ['metrics beyond loopback', { metrics_host: '0.0.0.0' }, /metrics_host must be a loopback address/],
+    ['a port of metrics that is none', { metrics_port: 'x' }, /metrics_port must be a whole number/],
     ['an unknown log level', { log_level: 'loud' }, /log_level must be one of/],
   ]
   test.each(cases)('%s', (_name, flags, message) => {

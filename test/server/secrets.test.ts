@@ -149,8 +149,14 @@ test('no secret is left anywhere', { timeout: 60_000 }, async () => {
   const database = new Database(databasePath(node.data), { readonly: true })
   const audit = JSON.stringify(database.prepare('SELECT * FROM audit').all())
   database.close()
-  const metrics = await exchange(`http://127.0.0.1:${metricsPort}`, { method: 'GET', target: '/metrics', headers: [] })
-  expect(metrics.text).toMatch(/^bridge_request_duration_seconds_count\{endpoint="enrollments.claim",status="200"\} 2$/m)
+  const metrics = await exchange(`http://127.0.0.1:${metricsPort}`, {
+    method: 'GET',
+    target: '/metrics',
+    headers: [],
+  })
+  expect(metrics.text).toMatch(
+    /^bridge_request_duration_seconds_count\{endpoint="enrollments.claim",status="200"\} 2$/m,
+  )
   const places: Record<string, Buffer> = {
     'the metrics': Buffer.from(metrics.text),
     'the log': Buffer.from(node.errors),
