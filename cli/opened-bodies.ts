@@ -2,11 +2,10 @@
  * Bodies that were sealed to this profile, opened for whoever reads them here. The wire objects of `--json`, the journal
  * and what a command of `listen --exec` gets stay as they came. Contract §12.
  */
-import type { AgeKey, Message } from '../sdk/index.ts'
+import type { Message } from '../sdk/index.ts'
 import type { ProfilePaths } from '../sdk/profile-files.ts'
 import { readAgeKey } from './age-key.ts'
 import type { Agent } from './agent.ts'
-import { CommandFailure } from './exit-codes.ts'
 import type { Opened, Reader } from './message-text.ts'
 
 /** Of these messages; the key is read only where there is something to open. */
@@ -39,22 +38,4 @@ async function openedBodies(
     }
   }
   return new Map(await Promise.all(sealed.map(async (each) => [each.id, await open(each)] as const)))
-}
-
-/** What `send --encrypt` sends in place of the text. @throws LocalError `key_missing`; CommandFailure when it gets too long */
-export async function sealedBody({ bridge }: Agent, peer: string, text: string, signal: AbortSignal) {
-  const { BridgeError, LocalError, limits, sealText } = await import('../sdk/index.ts')
-  const { conversation_id: conversation } = await bridge.directory.address(peer, { signal })
-  const key: Pick<AgeKey, 'recipient'> = await bridge.recipientKeys
-    .ofConversation(conversation, { signal })
-    .catch((cause: unknown) => {
-      if (!(cause instanceof BridgeError && cause.code === 'not_found')) throw cause
-      throw new LocalError('key_missing', `${peer} has no registered key to seal to`, { cause })
-    })
-  const body = await sealText(text, key.recipient)
-  if (body.length <= limits.messageBodyBytes) return { body, encoding: 'age' as const }
-  throw new CommandFailure(
-    'usage',
-    `sealed, the text is ${body.length} bytes long; a message holds ${limits.messageBodyBytes}`,
-  )
 }

@@ -14,6 +14,7 @@ export interface SendingOptions {
   readonly key?: string
   readonly expectsReplyBy?: ReplyBy
   readonly requireListening?: true
+  readonly encrypt?: true
 }
 
 /** An instant, or seconds from now. */
@@ -28,6 +29,7 @@ export const withSendingOptions = (to: Command, type: AgentMessageType): Command
       '--require-listening',
       'exit 10 unless somebody listens for it or did 5 seconds ago; it is stored all the same',
     )
+    .option('--encrypt', 'seal the text to the key that the recipient registered, or refuse')
 
 export const inReplyTo = ['--in-reply-to <message_id>', 'the message that this one answers', id] as const
 

@@ -1,5 +1,5 @@
 /** `bridge ask`: a question, and the wait for the answer that is linked to it. */
-import type { Bridge, Message } from '../../sdk/index.ts'
+import type { Message } from '../../sdk/index.ts'
 import type { Agent } from '../agent.ts'
 import { waitForAnswer } from '../answer-wait.ts'
 import { type Command, command, id, oneOf, seconds } from '../command.ts'
@@ -9,6 +9,7 @@ import { openJournal } from '../journal.ts'
 import { messageText } from '../message-text.ts'
 import { awaiting } from '../open-asks.ts'
 import { readerOf } from '../opened-bodies.ts'
+import { peerOf, sealedBody } from '../sealed-body.ts'
 import {
   after,
   messageFields,
@@ -57,7 +58,7 @@ export async function ask(
   const deadline = context.clock().getTime() + options.timeout * 1000
   const question =
     options.resume === undefined
-      ? await askNow(context, agent.bridge, { peer, text, options })
+      ? await askNow(context, agent, { peer, text, options })
       : await agent.bridge.messages.get(options.resume, { signal: context.signal })
   const answer = await waited(context, question, () =>
     awaiting(agent.paths.asks, question.id, async () => {
@@ -97,14 +98,19 @@ interface Asked {
   readonly options: AskOptions
 }
 
-async function askNow(context: CliContext, bridge: Bridge, { peer, text, options }: Asked): Promise<Message> {
+async function askNow(context: CliContext, agent: Agent, { peer, text, options }: Asked): Promise<Message> {
   if (peer === undefined) throw new CommandFailure('usage', "missing required argument 'peer'")
+  const { bridge } = agent
+  const { signal } = context
   const body = await requireMessageBody(context.io, text)
+  const content = options.encrypt
+    ? await sealedBody(agent, await peerOf(agent, peer, signal), body, signal)
+    : { body }
   const now = await bridge.now()
   // Who is asked sees that somebody waits, and until when.
   const waits = { expects_reply_by: after(now, options.timeout) }
-  const call = { idempotencyKey: options.key, signal: context.signal }
-  const message = { ...waits, ...messageFields(options, now), body }
+  const call = { idempotencyKey: options.key, signal }
+  const message = { ...waits, ...messageFields(options, now), ...content }
   const sent = await bridge.messages.sendTo(peer, message, call)
   const { message: question, recipient } = sent
   const words = connectionWords(recipient.connection, now)

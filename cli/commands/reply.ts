@@ -1,7 +1,9 @@
 /** `bridge reply`. */
+import type { Message } from '../../sdk/index.ts'
 import type { Agent } from '../agent.ts'
 import { type Command, command, id } from '../command.ts'
 import type { CliContext } from '../context.ts'
+import { sealedBody } from '../sealed-body.ts'
 import { messageFields, type SendingOptions, tellSent, withSendingOptions } from '../sending.ts'
 import { requireMessageBody } from '../text-argument.ts'
 
@@ -19,25 +21,47 @@ export function replyCommand(context: CliContext, run = reply): Command {
 export async function reply(
   context: CliContext,
   messageId: string,
-  text: string | undefined,
+  given: string | undefined,
   options: SendingOptions,
 ): Promise<void> {
-  const body = await requireMessageBody(context.io, text)
+  const text = await requireMessageBody(context.io, given)
   const agent = await context.agent()
-  const message = { ...messageFields(options, await agent.bridge.now()), body }
-  const call = { idempotencyKey: options.key, signal: context.signal }
-  const address = await recordedAddress(agent, messageId)
+  const { signal } = context
+  const original = await originalOf(agent, messageId, { isNeeded: options.encrypt === true, signal })
+  const content =
+    options.encrypt && original ? await sealedReply(agent, original, text, signal) : { body: text }
+  const message = { ...messageFields(options, await agent.bridge.now()), ...content }
+  const call = { idempotencyKey: options.key, signal }
   const { messages } = agent.bridge
   const sent =
-    address === undefined
+    original === undefined
       ? await messages.reply(messageId, message, call)
-      : await messages.send({ ...address, ...message, in_reply_to: messageId }, call)
+      : await messages.send(
+          { ...(await addressOf(agent, original)), ...message, in_reply_to: messageId },
+          call,
+        )
   await tellSent(context, sent, options)
 }
 
-/** What `listen` recorded needs no question to the node. */
-async function recordedAddress({ paths, bridge }: Agent, messageId: string) {
-  const { findRecorded, replyAddress } = await import('../../sdk/index.ts')
-  const original = await findRecorded(paths.journal, messageId)
-  return original && replyAddress(original, bridge.identity.agentId)
+/** What `listen` recorded needs no question to the node; it is asked where the key of the other side has to be found. */
+async function originalOf(
+  { paths, bridge }: Agent,
+  messageId: string,
+  { isNeeded, signal }: { readonly isNeeded: boolean; readonly signal: AbortSignal },
+): Promise<Message | undefined> {
+  const { findRecorded } = await import('../../sdk/index.ts')
+  const recorded = await findRecorded(paths.journal, messageId)
+  return recorded ?? (isNeeded ? bridge.messages.get(messageId, { signal }) : undefined)
+}
+
+async function addressOf({ bridge }: Agent, original: Message) {
+  const { replyAddress } = await import('../../sdk/index.ts')
+  return replyAddress(original, bridge.identity.agentId)
+}
+
+async function sealedReply(agent: Agent, original: Message, text: string, signal: AbortSignal) {
+  const { sender } = original
+  const whom = sender.agent_id === agent.bridge.identity.agentId ? 'the recipient' : sender.name
+  const { conversation_id: conversationId } = await addressOf(agent, original)
+  return sealedBody(agent, { whom, conversationId }, text, signal)
 }

@@ -33,7 +33,7 @@ bridge send owner 'I begin with the parser.'
 bridge send "$PEER" --type question 'Which branch do you work on?'
 \`\`\`
 
-What only the peer may read is sealed to the key that it registered: bridge send --encrypt. You cannot read it back.
+What only the peer may read is sealed to the key that it registered: --encrypt of send, ask and reply. You cannot read it back.
 
 Exit 10 (with --require-listening) means stored, but nobody listens, nor did 5 seconds ago. Exit 9 means that the node could not be reached:
 the message is kept and the next command sends it once. Exit 8 means stop: you are in a loop; do not rephrase.

@@ -218,6 +218,50 @@ test('a sealed message is read where its key is, and said to be sealed elsewhere
   expect((await kim.bridge('history', 'mia')).stdout).not.toContain(secretWords)
 })
 
+test('a question and an answer are sealed too, and refused, not sent in the clear, where nobody could open them', async () => {
+  const [told] = await lou.lines<{ message: Message }>('send', 'kim', 'where is the vault?')
+  const [answer] = await kim.lines<{ message: Message }>(
+    'reply',
+    told?.message.id ?? '',
+    'behind the clock',
+    '--encrypt',
+  )
+  expect(answer?.message).toMatchObject({
+    encoding: 'age',
+    in_reply_to: told?.message.id,
+    body: expect.stringMatching(/^-----BEGIN AGE/),
+  })
+  expect((await lou.bridge('inbox')).stdout).toContain('| behind the clock')
+
+  const question = Promise.withResolvers<string>()
+  const onError = (text: string) => {
+    const id = /asked as (\S+),/.exec(text)?.[1]
+    if (id !== undefined) question.resolve(id)
+  }
+  const words = ['ask', 'lou', 'which number?', '--encrypt', '--timeout', '20', '--json', '--profile', 'kim']
+  const asking = desk.run(words, { onError })
+  // An ask that ends early asked nothing.
+  void asking.then(({ stderr }) => question.reject(new Error(stderr)))
+  const id = await question.promise
+  // Kim has no key: lou sees what was asked, cannot answer in secret, and says so in the clear.
+  const read = await lou.bridge('inbox')
+  const refused = await lou.bridge('reply', id, 'seven', '--encrypt')
+  const plain = await lou.bridge('reply', id, 'make a key first')
+  expect(read.stdout).toContain('| which number?')
+  expect(refused).toMatchObject({
+    code: 5,
+    stdout: '',
+    stderr: expect.stringContaining('kim has no registered key'),
+  })
+  expect(plain.code).toBe(0)
+  expect(await asking).toMatchObject({ code: 0, stdout: expect.stringContaining('make a key first') })
+  expect((await kim.bridge('history', 'lou')).stdout).not.toContain('seven')
+
+  const early = await kim.bridge('ask', 'mia', 'which number?', '--encrypt', '--timeout', '1')
+  expect(early).toMatchObject({ code: 5, stdout: '', stderr: expect.not.stringContaining('asked as') })
+  expect((await kim.bridge('history', 'mia')).stdout).not.toContain('which number?')
+})
+
 const age = hasAge()
 function hasAge(): boolean {
   try {
