@@ -1,7 +1,8 @@
 /**
  * The helper of `transfer send --direct`: a process of its own that serves one file, and the way by which others reach it.
  *
- * The token is made here, goes to the helper by its environment and to the recipient by the service, and is never printed.
+ * - The token is made here, goes to the helper by its environment and to the recipient by the service, and is never printed.
+ * - Both end with this process, however it ends: each watches a pipe that only this process holds open.
  *
  * Spec §4.5; contract §9 "Direct mode".
  */
@@ -44,11 +45,22 @@ export async function startServing(
   const token = context.random(32).toString('base64url')
   const port = portOf(way.tunnel)
   const [, program = ''] = process.argv
-  const words = [program, 'helper', '--manifest', manifest, '--root', root, '--port', port]
+  const words = [
+    program,
+    'helper',
+    '--manifest',
+    manifest,
+    '--root',
+    root,
+    '--port',
+    port,
+    '--end-with-input',
+  ]
   const helper = spawn(process.execPath, words, {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
     env: { PATH: context.environment.PATH, SERVICE_TRANSFER_TOKEN: token },
   })
+  helper.stdin.on('error', () => {})
   const children: ChildProcess[] = [helper]
   const stop = () => Promise.all(children.map(end))
   try {
@@ -71,11 +83,17 @@ export async function startServing(
 /** A tunnel that is there already ends at a port that it knows: `URL=PORT`, or any free one behind `--allow-plain`. */
 const portOf = (tunnel: string | undefined): string => /=(\d+)$/.exec(tunnel ?? '')?.[1] ?? '0'
 
+/** In a process group of its own, which goes when the pipe closes: the line may start more than one program. */
+const guarded = '{ read -r _ <&3; kill -TERM 0; } & exec 3<&-; eval "$1"'
+
 function startTunnel({ environment }: CliContext, line: string, port: number): ChildProcess {
-  return spawn('/bin/sh', ['-c', line], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const tunnel = spawn('/bin/sh', ['-c', guarded, 'sh', line], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    detached: true,
     env: { ...environment, PORT: String(port) },
   })
+  tunnel.stdio[3]?.on('error', () => {})
+  return tunnel
 }
 
 async function firstLine(child: ChildProcess, wanted: RegExp): Promise<string> {
@@ -97,6 +115,8 @@ const whenEnded = (child: ChildProcess): Promise<unknown> =>
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'close')
-  child.kill('SIGTERM')
+  const [, , , pipe] = child.stdio
+  if (pipe == null) child.kill('SIGTERM')
+  else pipe.destroy()
   await ended
 }

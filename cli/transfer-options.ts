@@ -1,8 +1,5 @@
 /** What the `transfer` commands share. */
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Transfer } from '../sdk/index.ts'
-import type { ProfilePaths } from '../sdk/profile-files.ts'
 import type { CliContext } from './context.ts'
 
 /** As in the contract; the public index is loaded only by commands that run. */
@@ -15,6 +12,8 @@ export const transferStates = [
   'cancelled',
   'expired',
 ] as const
+
+export const isOver = ({ state }: Transfer): boolean => state !== 'offered' && state !== 'accepted'
 
 export const exampleTransfer = '01980000-0000-7000-8000-000000000003'
 
@@ -47,10 +46,6 @@ export function tellHowToGoOn({ output, settings }: CliContext, error: unknown, 
   const named = settings.profile === 'default' ? '' : ` --profile ${plain(settings.profile)}`
   output.note(`to go on: ${words}${named}`)
 }
-
-/** What a sender kept for an upload that does not come any more. */
-export const forgetSealedCopy = (paths: ProfilePaths, transferId: string): Promise<void> =>
-  rm(join(paths.sealed, `${transferId}.age`), { force: true })
 
 /** One word for a shell. */
 export const plain = (word: string): string =>

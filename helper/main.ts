@@ -7,6 +7,7 @@
  * Spec §2, Helper readiness line; §4.5; §7.
  */
 import { writeSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import type { ReadinessLine } from '../sdk/contract/helper/endpoints.ts'
 import type { StartErrorCode } from '../sdk/contract/helper/errors.ts'
 import { Folder } from '../sdk/parts/folder.ts'
@@ -108,13 +109,21 @@ async function closeAll(closing: (() => unknown)[]): Promise<void> {
 export async function runHelper(args: readonly string[]): Promise<void> {
   process.once('uncaughtException', (error) => fail(error))
   try {
-    const helper = await startHelper(readOptions(args))
+    const options = readOptions(args)
+    const helper = await startHelper(options)
     for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => void helper.stop())
+    if (options.endsWithInput === true) whenInputEnds(() => void helper.stop())
     if (!isPrinted(`${JSON.stringify(helper.readiness)}\n`)) await helper.stop()
     await helper.ended
   } catch (error) {
     fail(error)
   }
+}
+
+/** Watched, and not waited for. */
+function whenInputEnds(end: () => void): void {
+  process.stdin.once('end', end).once('error', end).resume()
+  if ('unref' in process.stdin) (process.stdin as Socket).unref()
 }
 
 /** Straight to the descriptor: a stream for one line costs more than all else of the start. */

@@ -1,5 +1,6 @@
 /**
- * Five flags and one environment variable.
+ * Six flags and one environment variable. `--end-with-input` is for a program that runs the helper: it ends when its standard
+ * input does, and so with that program.
  *
  * `--json` and `--profile` are accepted, since they stand on every command of `bridge`, and change nothing.
  *
@@ -15,6 +16,8 @@ export interface HelperOptions {
   readonly port: number
   readonly ttlSeconds: number
   readonly maxBytes: number
+  /** End when standard input ends. */
+  readonly endsWithInput?: boolean
   readonly token: string
 }
 
@@ -24,6 +27,7 @@ const flags = {
   port: { type: 'string', multiple: true },
   ttl: { type: 'string', multiple: true },
   'max-bytes': { type: 'string', multiple: true },
+  'end-with-input': { type: 'boolean' },
   json: { type: 'boolean' },
   profile: { type: 'string' },
 } as const
@@ -41,6 +45,7 @@ export function readOptions(
     port: whole(values.port, { min: 0, max: 65_535, fallback: 0 }),
     ttlSeconds: whole(values.ttl, { min: 1, max: ttlSeconds.max, fallback: ttlSeconds.default }),
     maxBytes: whole(values['max-bytes'], { min: 0, max: fileBytes.max, fallback: fileBytes.default }),
+    ...(values['end-with-input'] === true && { endsWithInput: true }),
     token: tokenOf(environment),
   }
 }

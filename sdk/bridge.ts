@@ -43,7 +43,7 @@ import { memorySessions, SessionKeeper, type SessionStore } from './session.ts'
 import { parseBaseUrl } from './transport/address.ts'
 import { BridgeError } from './transport/failures.ts'
 import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
-import { type CallInput, type CallOptions, type KeyedOptions, Transport } from './transport/http.ts'
+import { type CallInput, type CallOptions, freshKey, type KeyedOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
 import type { TaskHandler, Worked, WorkOptions } from './work/work.ts'
 
@@ -157,6 +157,7 @@ export class Bridge {
       address: (to, callOptions) => this.directory.address(to, callOptions),
       recipientKey: (conversationId, callOptions) =>
         this.recipientKeys.ofConversation(conversationId, callOptions),
+      newKey: () => freshKey(random),
       clock,
     })
     this.#listening = {

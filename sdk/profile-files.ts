@@ -8,7 +8,7 @@
  *   nothing.
  * - `session.json`, `peers.json`: what was learnt last; shared by all processes of the profile.
  * - `age.key`: the age identity that opens what was sealed to this agent; an identity file as every age program reads.
- * - `sealed/`: sealed copies of files that are being sent.
+ * - `transfers/`: what files that are being sent or received leave on this machine until that is over.
  * - `claims/`: which claims of tasks this profile took.
  * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock for each question that an `ask` waits for.
  *
@@ -60,7 +60,7 @@ export function profileFiles(home: string, name: string) {
     pendingKey: (codeSha256: string) => join(folder, `pending-${codeSha256.slice(0, 16)}.pem`),
     key: (credentialId: string) => join(folder, `key-${credentialId}.pem`),
     ageKey: join(folder, 'age.key'),
-    sealed: join(folder, 'sealed'),
+    transfers: join(folder, 'transfers'),
     claims: join(folder, 'claims'),
     outbox: join(folder, 'outbox'),
     journal: join(folder, 'journal.jsonl'),

@@ -74,6 +74,14 @@ export class Transfers {
     return (await import('../transfers/direct.ts')).serveDirect(this, id, start, options)
   }
 
+  /**
+   * Remove what a run that ended left of this transfer in the folder `keep`, and beside its destination. What is still sent
+   * or received is not touched by {@link send} and {@link receive}, which do the same for all transfers that are over.
+   */
+  async forget(id: string, keep: string): Promise<void> {
+    await (await import('../transfers/tidy.ts')).forgetTransfer(this.#port, keep, id)
+  }
+
   get #port(): Port {
     return { transfers: this, ...this.#moving }
   }

@@ -7,10 +7,10 @@
  * Contract §9, receipts.
  */
 import { createHash } from 'node:crypto'
-import { type FileHandle, link, open, rename, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Transfer } from '../contract/agent/transfers.ts'
-import { storageFailed } from '../durable-file.ts'
+import { storageFailed, syncFolder } from '../durable-file.ts'
 import { eachBlock } from '../parts/blocks.ts'
 import { LocalError } from '../transport/failures.ts'
 
@@ -59,10 +59,29 @@ async function isFile(file: FileHandle, { size, sha256 }: Transfer): Promise<boo
   return hash.digest('hex') === sha256
 }
 
-/** One name, all at once: linked where nothing may be replaced, renamed where it may. */
+/**
+ * The folder in which the file waits. One that was given its name by a run that ended then, and was moved since, is the
+ * user's: it is no staged file any more.
+ *
+ * @throws LocalError `storage_failed`
+ */
+export async function makeStaging(staging: string): Promise<void> {
+  try {
+    await mkdir(staging, { recursive: true, mode: 0o700 })
+    const staged = join(staging, stagedName)
+    const found = await lstat(staged).catch(() => undefined)
+    if (found !== undefined && found.nlink > 1) await rm(staged)
+  } catch (error) {
+    throw storageFailed(staging, error)
+  }
+}
+
+/** One name, all at once, and for good: linked where nothing may be replaced, renamed where it may. */
 export async function publish(staged: string, destination: string, overwrite: boolean): Promise<void> {
   try {
     await (overwrite ? rename(staged, destination) : link(staged, destination))
+    // The receipt says that the file is there, and the service then removes its own.
+    await syncFolder(dirname(destination))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST')
       throw new LocalError('destination_exists', `${destination} exists already`, { cause: error })

@@ -37,7 +37,7 @@ const lookMs = 500
 const mostFailedStarts = 5
 
 /**
- * Serve a direct transfer until it is over, by one helper after the other, and report that nothing of it is left.
+ * Serve a direct transfer until it is over, by one helper after the other.
  *
  * @throws what `start` throws; LocalError `aborted`, `unreachable` when helpers end as soon as they start; BridgeError
  */
@@ -53,7 +53,7 @@ export async function serveDirect(
       await transfers.deposit(id, secretOf(helper), { signal })
       onDeposited?.(helper.endpoint)
       const { transfer, looks } = await whileServed(transfers, id, helper, signal)
-      if (isOver(transfer)) return await transfers.cleanup(id, { signal })
+      if (isOver(transfer)) return transfer
       if (looks > mostFailedStarts) failures = 0
     } finally {
       await helper.stop()

@@ -4,6 +4,7 @@ import type { Transfer } from '../contract/agent/transfers.ts'
 import type { Manifest, TransferMode } from '../contract/helper/manifest.ts'
 import type { MessageAddress } from '../directory.ts'
 import type { Transfers } from '../resources/transfers.ts'
+import { BridgeError, LocalError } from '../transport/failures.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import type { FileHome } from './home.ts'
 import type { TransferProgress } from './work.ts'
@@ -15,12 +16,35 @@ export interface Port {
   address(to: string, options: KeyedOptions): Promise<MessageAddress>
   /** @throws BridgeError `not_found` when there is none */
   recipientKey(conversationId: string, options: CallOptions): Promise<RecipientKey>
+  /** A fresh Idempotency-Key. */
+  newKey(): string
   readonly clock: () => Date
 }
 
 /** What sending and receiving a package take alike. */
 export interface MoveOptions extends KeyedOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
+  /**
+   * A folder, private to this user, for what an interrupted run leaves, so that a later one uses or removes it. A profile has
+   * one; several runs share it.
+   */
+  readonly keep?: string | undefined
+}
+
+export const isEnded = ({ state }: Transfer): boolean => state !== 'offered' && state !== 'accepted'
+
+/** The last word of a side that has nothing left; that it could not be said makes the transfer no less done. */
+export async function reportCleanup(
+  { transfers }: Port,
+  ended: Transfer,
+  signal: AbortSignal | undefined,
+): Promise<Transfer> {
+  try {
+    return await transfers.cleanup(ended.id, { signal })
+  } catch (error) {
+    if (error instanceof BridgeError || error instanceof LocalError) return ended
+    throw error
+  }
 }
 
 /** The manifest of an offered file, for one of its two ways. */

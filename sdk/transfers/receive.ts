@@ -6,18 +6,19 @@
  *
  * Spec §1, §3; contract §9.
  */
-import { mkdir, rm } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import { emptySha256 } from '../contract/helper/manifest.ts'
-import { storageFailed } from '../durable-file.ts'
 import { openSealedFile } from '../sealing.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import { isThere, plainName, publish, stagedName } from './destination.ts'
+import { isThere, makeStaging, plainName, publish, stagedName } from './destination.ts'
 import { fetchDirect } from './direct.ts'
 import { downloadFile } from './download.ts'
-import { type MoveOptions, manifestOf, type Port } from './port.ts'
+import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
+import { forgetReceiving, noteReceiving, stagingOf } from './receivings.ts'
+import { tidyAfterOthers } from './tidy.ts'
 
 /** Where a received file goes. */
 export interface ReceiveFileOptions extends MoveOptions {
@@ -51,26 +52,68 @@ export async function receiveFile(
   destination: string,
   options: ReceiveFileOptions = {},
 ): Promise<ReceivedFile> {
+  const { signal, keep } = options
+  const target = resolve(destination)
+  const staging = stagingOf(target, transferId)
+  if (keep !== undefined) await tidyAfterOthers(port, keep)
+  try {
+    const transfer = await acceptedTransfer(port, transferId, options)
+    const isVerified = transfer.state === 'verified'
+    if (!(await isThere(transfer, target, staging, isVerified || options.overwrite === true))) {
+      if (isVerified) throw isOver(transfer)
+      await noteReceiving(keep, transferId, staging)
+      await fetchInto(port, transfer, staging, options)
+      const staged = await opened(transfer, staging, options)
+      await publish(staged, target, options.overwrite === true)
+    }
+    const { size, sha256 } = transfer
+    const verified = await port.transfers.receipt(transferId, { size, sha256 }, { signal })
+    await forgetReceiving(keep, transferId, staging)
+    return { transfer: await reportCleanup(port, verified, signal), path: target }
+  } catch (error) {
+    if (isAnEnd(error)) await forgetIfEnded(port, transferId, staging, keep)
+    throw error
+  }
+}
+
+/** Accepted, and in package mode uploaded; or verified by a run that ended just then. */
+async function acceptedTransfer(
+  port: Port,
+  transferId: string,
+  options: ReceiveFileOptions,
+): Promise<Transfer> {
   const { signal } = options
   const offered = await port.transfers.get(transferId, { signal })
   if (offered.encryption === 'age') requireSecret(options.ageSecret)
   const accepted = offered.state === 'offered' ? await port.transfers.accept(transferId, { signal }) : offered
   if (accepted.state !== 'accepted' && accepted.state !== 'verified') throw isOver(accepted)
-  const transfer = accepted.mode === 'direct' ? accepted : await whenUploaded(port, accepted, options)
-  const target = resolve(destination)
-  const staging = join(dirname(target), `.bridge-receive-${transfer.id}`)
-  if (!(await isThere(transfer, target, staging, options.overwrite === true))) {
-    await fetchInto(port, transfer, staging, options)
-    const staged = await opened(transfer, staging, options)
-    await publish(staged, target, options.overwrite === true)
+  return accepted.mode === 'direct' ? accepted : whenUploaded(port, accepted, options)
+}
+
+const ends: ReadonlySet<string> = new Set([
+  'transfer_expired',
+  'offer_expired',
+  'state_conflict',
+  'package_removed',
+])
+const isAnEnd = (error: unknown): boolean =>
+  (error instanceof LocalError || error instanceof BridgeError) && ends.has(error.code)
+
+/** What came of a file that does not come any more; it may not be asked about either, and then stays for the next time. */
+async function forgetIfEnded(
+  port: Port,
+  transferId: string,
+  staging: string,
+  keep: string | undefined,
+): Promise<void> {
+  try {
+    const transfer = await port.transfers.get(transferId)
+    if (!isEnded(transfer)) return
+    await forgetReceiving(keep, transferId, staging)
+    await reportCleanup(port, transfer, undefined)
+  } catch (error) {
+    if (!(error instanceof BridgeError || error instanceof LocalError)) throw error
   }
-  const verified = await port.transfers.receipt(
-    transfer.id,
-    { size: transfer.size, sha256: transfer.sha256 },
-    { signal },
-  )
-  await rm(staging, { recursive: true, force: true })
-  return { transfer: await cleanedUp(port, verified, signal), path: target }
 }
 
 /**
@@ -103,9 +146,7 @@ async function fetchInto(
 ): Promise<void> {
   const { signal, onProgress, onWaiting } = options
   const manifest = manifestOf(transfer, 'download', stagedName)
-  await mkdir(staging, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw storageFailed(staging, error)
-  })
+  await makeStaging(staging)
   try {
     if (transfer.mode === 'direct') {
       const waiting = () => onWaiting?.(transfer)
@@ -135,18 +176,13 @@ async function tellMismatch(port: Port, transfer: Transfer): Promise<void> {
   }
 }
 
-/** The last word of this side; that it could not be said makes the file no less there. */
-async function cleanedUp(port: Port, verified: Transfer, signal: AbortSignal | undefined): Promise<Transfer> {
-  try {
-    return await port.transfers.cleanup(verified.id, { signal })
-  } catch (error) {
-    if (error instanceof BridgeError || error instanceof LocalError) return verified
-    throw error
-  }
-}
-
 const isOver = ({ state }: Transfer) =>
-  new LocalError('transfer_expired', `the transfer is ${state}: its file does not come`)
+  new LocalError(
+    'transfer_expired',
+    state === 'verified'
+      ? 'the transfer is verified: its file was received before, and does not come again'
+      : `the transfer is ${state}: its file does not come`,
+  )
 
 const lookAgainMs = { first: 250, most: 5000 }
 

@@ -1,20 +1,34 @@
 /**
  * The sender's half of a file: describe, seal, offer, and upload what is missing or serve it from here.
  *
- * An upload is done when the package is verified there; that somebody has it, only the receipt tells. What failed is taken
- * up again by {@link resumeSending}, with the very bytes that were offered.
+ * - An upload is done when the package is verified there; that somebody has it, only the receipt tells.
+ * - What ended before that, by whatever, is taken up again by the same call, or by {@link resumeSending} with its id: with the
+ *   very bytes that were offered.
  *
  * Spec §1, §3; contract §9.
  */
-import { rm } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { constants } from 'node:fs'
+import { copyFile, stat } from 'node:fs/promises'
+import { basename, resolve } from 'node:path'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import type { MessageAddress } from '../directory.ts'
-import { BridgeError, LocalError } from '../transport/failures.ts'
+import { storageFailed } from '../durable-file.ts'
+import { sealFile } from '../sealing.ts'
+import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
 import { describeFile } from './manifest.ts'
-import { type MoveOptions, manifestOf, type Port } from './port.ts'
-import { discard, keepAs, makeSealedCopy, requireSealedCopy, type SealOptions } from './sealed-copy.ts'
+import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
+import { type Sending, SendingPlace } from './sendings.ts'
+import { tidyAfterOthers } from './tidy.ts'
 import { uploadFile } from './upload.ts'
+
+/** Whether a file is sealed to the key of its recipient. */
+export interface SealOptions {
+  /** Refuse a recipient without a key. By default such a file goes as it is. */
+  readonly required?: boolean | undefined
+}
+
+/** Serves a file from this machine until its transfer is over; `path` holds the bytes that travel. */
+export type Serve = (transfer: Transfer, path: string) => Promise<Transfer>
 
 /** Which file goes to whom. */
 export interface SendFileOptions extends MoveOptions {
@@ -24,52 +38,160 @@ export interface SendFileOptions extends MoveOptions {
   readonly filename?: string | undefined
   /** Until when the transfer has to be finished; a day when absent. */
   readonly ttlSeconds?: number | undefined
-  /** Seal it to the recipient's registered key, where it has one; as it is when absent. */
+  /** Seal it to the recipient's registered key, where it has one; as it is when absent. Needs `keep`. */
   readonly seal?: SealOptions | undefined
-  /** Serve it from this machine until the transfer is over, in place of an upload; `path` holds the bytes that travel. */
-  readonly direct?: ((transfer: Transfer, path: string) => Promise<Transfer>) | undefined
-  /** Told once the offer is stored: with its id the upload can be taken up again. */
+  /** Serve it from this machine, in place of an upload. */
+  readonly direct?: Serve | undefined
+  /** Told once the offer is stored: with its id the sending can be taken up again. */
   readonly onOffered?: ((transfer: Transfer) => void) | undefined
+  /** Told in its place when the same sending had been offered already, and goes on. */
+  readonly onResumed?: ((transfer: Transfer) => void) | undefined
 }
 
 /**
- * Offer a file and upload it.
+ * Offer a file and upload it. With `keep`, a sending of the same file to the same peer that did not come to its end is gone
+ * on with.
  *
  * @throws LocalError `not_sendable`, `peer_unknown`, `key_missing`; BridgeError as the node refuses
  */
 export async function sendFile(port: Port, path: string, options: SendFileOptions): Promise<Transfer> {
-  const { onOffered, seal } = options
+  const { keep, onOffered, onResumed, filename = basename(path) } = options
+  const named = { ...options, filename }
   const address = await port.address(options.to, { signal: options.signal })
-  const recipient = await recipientOf(port, address, options)
-  if (seal === undefined || recipient === undefined) {
-    const transfer = await offer(port, path, { address, path, encryption: 'none' }, options)
+  const sealed_to = await recipientOf(port, address, options)
+  if (keep === undefined) {
+    if (sealed_to !== null) throw noPlaceToSeal()
+    const transfer = await offer(port, path, { address, sealed_to }, named)
     onOffered?.(transfer)
-    return options.direct?.(transfer, path) ?? upload(port, transfer, path, options)
+    return move(port, transfer, path, options)
   }
-  const copy = await makeSealedCopy(path, recipient, seal, { signal: options.signal, now: port.clock() })
+  const sending = await sendingOf(path, address, sealed_to, named)
+  const { place, earlier } = await placeOf(port, keep, sending, options)
+  await tidyAfterOthers(port, keep)
+  return inPlace(port, place, options, async () => {
+    if (earlier !== undefined) {
+      onResumed?.(earlier)
+      return move(port, earlier, bytesOf(place, sending), options)
+    }
+    const bytes = await prepared(place, sending, options)
+    const idempotencyKey = place.idempotencyKey
+    const transfer = await offer(port, bytes, { address, sealed_to }, { ...named, idempotencyKey })
+    await place.offered(transfer.id)
+    onOffered?.(transfer)
+    return move(port, transfer, bytes, options)
+  })
+}
+
+type Named = SendFileOptions & { readonly filename: string }
+
+const noPlaceToSeal = () => new LocalError('not_sendable', 'a sealed copy needs a folder: name one as `keep`')
+
+/** What is done needs nothing of it any more; what was never offered, nobody takes up. */
+async function inPlace(
+  port: Port,
+  place: SendingPlace,
+  { signal }: MoveOptions,
+  act: () => Promise<Transfer>,
+): Promise<Transfer> {
   try {
-    const transfer = await offer(port, copy, { address, path, encryption: 'age' }, options)
-    const kept = await keepAs(copy, seal, transfer.id)
-    onOffered?.(transfer)
-    return await uploadSealed(port, transfer, kept, options)
+    const sent = await act()
+    await place.remove()
+    return isEnded(sent) ? await reportCleanup(port, sent, signal) : sent
+  } catch (error) {
+    // An offer that may be stored all the same needs its key.
+    const isLost = place.transferId === undefined ? !isOutcomeUnknown(error) : hasEnded(error)
+    if (isLost) await place.remove()
+    throw error
   } finally {
-    await discard(copy)
+    place.release()
   }
+}
+
+const ends: ReadonlySet<string> = new Set(['state_conflict', 'offer_expired', 'not_found'])
+const hasEnded = (error: unknown): boolean => error instanceof BridgeError && ends.has(error.code)
+
+async function sendingOf(
+  path: string,
+  address: MessageAddress,
+  sealed_to: string | null,
+  { filename, ttlSeconds, direct }: Named,
+): Promise<Sending> {
+  const found = await stat(path, { bigint: true }).catch((error: unknown) => {
+    throw storageFailed(path, error)
+  })
+  if (!found.isFile()) throw new LocalError('not_sendable', `${path} is not a regular file`)
+  return {
+    path: resolve(path),
+    file: [found.dev, found.ino, found.size, found.mtimeNs].join(':'),
+    recipient_agent_id: address.recipient_agent_id,
+    sealed_to,
+    filename,
+    mode: direct === undefined ? 'package' : 'direct',
+    ttl_seconds: ttlSeconds ?? null,
+  }
+}
+
+/** That of the same sending, with its transfer where that still can be finished or was; else a new one. */
+async function placeOf(
+  port: Port,
+  keep: string,
+  sending: Sending,
+  { signal, idempotencyKey }: SendFileOptions,
+): Promise<{ place: SendingPlace; earlier?: Transfer | undefined }> {
+  const now = port.clock()
+  // A key of the caller's own names another sending than any that was.
+  const place =
+    idempotencyKey === undefined
+      ? await SendingPlace.find(keep, (one) => one.isOf(sending) && !one.isForgotten(now))
+      : undefined
+  if (place?.transferId !== undefined) {
+    const earlier = await port.transfers.get(place.transferId, { signal }).catch((error: unknown) => {
+      if (error instanceof BridgeError && error.code === 'not_found') return undefined
+      place.release()
+      throw error
+    })
+    if (earlier !== undefined && (!isEnded(earlier) || earlier.state === 'verified'))
+      return { place, earlier }
+    await place.remove()
+  } else if (place !== undefined) return { place }
+  return { place: await SendingPlace.begin(keep, sending, idempotencyKey ?? port.newKey(), now) }
+}
+
+/** A file that is only read stays where it is; one that is sealed or served waits in the place. */
+const bytesOf = (place: SendingPlace, { path, mode, sealed_to }: Sending): string =>
+  mode === 'package' && sealed_to === null ? path : place.bytes
+
+async function prepared(place: SendingPlace, sending: Sending, { signal }: MoveOptions): Promise<string> {
+  const bytes = bytesOf(place, sending)
+  if (bytes === sending.path || (await isFile(bytes))) return bytes
+  await place.clearDraft()
+  if (sending.sealed_to === null) await copied(sending.path, place.draft)
+  else await sealFile(sending.path, place.draft, sending.sealed_to, { signal })
+  await place.keepDraft()
+  return bytes
+}
+
+const isFile = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => undefined))?.isFile() === true
+
+/** A second name of the same file would change with it; on most file systems the copy shares its blocks. */
+async function copied(path: string, draft: string): Promise<void> {
+  await copyFile(path, draft, constants.COPYFILE_FICLONE).catch((error: unknown) => {
+    throw storageFailed(path, error)
+  })
 }
 
 interface Offering {
   readonly address: MessageAddress
-  /** The file as the user named it. */
-  readonly path: string
-  readonly encryption: 'none' | 'age'
+  readonly sealed_to: string | null
 }
 
-/** `bytes` are those that travel; with encryption the sealed copy. */
+/** `bytes` are those that travel. */
 async function offer(
   port: Port,
   bytes: string,
-  { address, path, encryption }: Offering,
-  { filename = basename(path), ttlSeconds, idempotencyKey, signal, direct }: SendFileOptions,
+  { address, sealed_to }: Offering,
+  { filename, ttlSeconds, idempotencyKey, signal, direct }: Named,
 ): Promise<Transfer> {
   const described = await describeFile(bytes, { transferId: 'offer', mode: 'upload', filename, signal })
   const { size, sha256, parts } = described
@@ -82,62 +204,119 @@ async function offer(
       sha256,
       parts: [...parts],
       mode,
-      encryption,
+      encryption: sealed_to === null ? 'none' : 'age',
       ...(ttlSeconds !== undefined && { ttl_seconds: ttlSeconds }),
     },
     { idempotencyKey, signal },
   )
 }
 
-/** The age recipient to seal to; undefined for as it is. @throws LocalError `key_missing` where one was required */
+/** The age recipient to seal to; null for as it is. @throws LocalError `key_missing` where one was required */
 async function recipientOf(
   port: Port,
   { conversation_id: conversation }: MessageAddress,
   { seal, signal, to }: SendFileOptions,
-): Promise<string | undefined> {
-  if (seal === undefined) return undefined
+): Promise<string | null> {
+  if (seal === undefined) return null
   try {
     return (await port.recipientKey(conversation, { signal })).recipient
   } catch (error) {
     if (!(error instanceof BridgeError && error.code === 'not_found')) throw error
-    if (seal.required !== true) return undefined
+    if (seal.required !== true) return null
     throw new LocalError('key_missing', `${to} has no registered key to seal to`, { cause: error })
   }
 }
 
-/** What taking an upload up again may be told. */
+/** What taking a sending up again may be told. */
 export interface ResumeOptions extends MoveOptions {
-  /** Where the sealed copy was kept. */
-  readonly seal?: SealOptions | undefined
+  /** Serve it from this machine: for a transfer that was offered so. */
+  readonly direct?: Serve | undefined
 }
 
-/** Take an upload up again; the file must be the one that was offered. @throws LocalError `integrity` when it is not */
+/**
+ * Take a sending up again; the file must be the one that was offered.
+ *
+ * @throws LocalError `integrity` when it is not, `transfer_expired` when the transfer is over without its file
+ */
 export async function resumeSending(
   port: Port,
   transferId: string,
   path: string,
   options: ResumeOptions = {},
 ): Promise<Transfer> {
-  const transfer = await port.transfers.get(transferId, { signal: options.signal })
-  if (transfer.package?.stored_at != null) return transfer
-  if (transfer.encryption === 'none') return upload(port, transfer, path, options)
-  return uploadSealed(port, transfer, await requireSealedCopy(options.seal, transfer.id), options)
+  const { keep, signal, direct } = options
+  const transfer = await port.transfers.get(transferId, { signal })
+  requireMode(transfer, direct)
+  const kept =
+    keep === undefined ? undefined : await SendingPlace.find(keep, (one) => one.transferId === transferId)
+  if (isDone(transfer)) {
+    await kept?.remove()
+    if (isEnded(transfer) && transfer.state !== 'verified') throw over(transfer)
+    return transfer
+  }
+  if (kept === undefined && transfer.encryption === 'age') throw noSealedCopy()
+  if (kept === undefined && (keep === undefined || direct === undefined))
+    return move(port, transfer, path, options)
+  const place =
+    kept ?? (await SendingPlace.begin(keep ?? '', again(transfer, path), port.newKey(), port.clock()))
+  return inPlace(port, place, options, async () => {
+    const needsBytes = direct !== undefined || transfer.encryption === 'age'
+    if (needsBytes && !(await isFile(place.bytes))) await serveAgain(place, transfer, path, options)
+    if (place.transferId === undefined) await place.offered(transfer.id)
+    return move(port, transfer, needsBytes ? place.bytes : path, options)
+  })
 }
 
-/** What is stored needs no copy any more. */
-async function uploadSealed(
+const noSealedCopy = () =>
+  new LocalError('not_sendable', 'the sealed copy of this transfer is not here; cancel it and send anew')
+
+const over = ({ state }: Transfer) => new LocalError('transfer_expired', `the transfer is ${state}`)
+
+const again = (transfer: Transfer, path: string): Sending => ({
+  path: resolve(path),
+  file: '',
+  recipient_agent_id: transfer.recipient_agent_id,
+  sealed_to: null,
+  filename: transfer.filename,
+  mode: transfer.mode,
+  ttl_seconds: null,
+})
+
+/** The private copy of a file that is served, made once more. @throws LocalError `integrity` for another file */
+async function serveAgain(
+  place: SendingPlace,
+  transfer: Transfer,
+  path: string,
+  { signal }: ResumeOptions,
+): Promise<void> {
+  if (transfer.encryption === 'age') throw noSealedCopy()
+  await place.clearDraft()
+  await copied(path, place.draft)
+  const { filename } = transfer
+  const found = await describeFile(place.draft, { transferId: 'offer', mode: 'upload', filename, signal })
+  if (found.sha256 !== transfer.sha256)
+    throw new LocalError('integrity', `${path} is not the file that was offered`)
+  await place.keepDraft()
+}
+
+function requireMode({ mode }: Transfer, direct: Serve | undefined): void {
+  if ((mode === 'direct') === (direct !== undefined)) return
+  const words =
+    mode === 'direct' ? 'it is served from here, not uploaded' : 'it is uploaded, not served from here'
+  throw new LocalError('not_sendable', `the transfer was offered as ${mode}: ${words}`)
+}
+
+const isDone = (transfer: Transfer): boolean => isEnded(transfer) || transfer.package?.stored_at != null
+
+/** The bytes of an offer, by its way; done where the other side of a failure did it. */
+async function move(
   port: Port,
   transfer: Transfer,
-  copy: string,
-  options: MoveOptions & Pick<SendFileOptions, 'direct'>,
+  path: string,
+  { direct, signal, onProgress }: MoveOptions & Pick<SendFileOptions, 'direct'>,
 ): Promise<Transfer> {
-  const stored = await (options.direct?.(transfer, copy) ?? upload(port, transfer, copy, options))
-  await rm(copy, { force: true })
-  return stored
-}
-
-async function upload(port: Port, transfer: Transfer, path: string, options: MoveOptions): Promise<Transfer> {
-  const { signal, onProgress } = options
+  if (isDone(transfer)) return transfer
+  if (direct !== undefined) return direct(transfer, path)
   await uploadFile(await port.home(transfer.id), manifestOf(transfer, 'upload'), path, {
     signal,
     onProgress,

@@ -130,8 +130,8 @@ bridge transfer send "$FILE" --to "$PEER" --ttl 2h
 bridge transfer list --role sender
 \`\`\`
 
-If it breaks off, the last line tells the command that goes on: what was uploaded is not sent again. Exit 9 and 130 are
-of this kind.
+If it breaks off, the same command again goes on, and so does the one that its last line tells: what was uploaded is
+not sent again, and nothing is offered twice. Exit 9 and 130 are of this kind; so is a machine that went down.
 
 2. Receive what was offered to you. The command accepts, waits for the upload, fetches, verifies and sends the receipt;
 run it again to go on after a failure. It never overwrites a file unless you say --overwrite.

@@ -106,7 +106,10 @@ test('plain http is taken and served only by who says so', async () => {
   expect(careful).toMatchObject({ code: 2, stderr: expect.stringContaining('plain http') })
   expect(await visible(into)).toEqual([])
   sender.child.kill('SIGINT')
-  expect((await sender.ended).code).toBe(130)
+  const { code, stderr } = await sender.ended
+  expect(code).toBe(130)
+  expect(stderr).toContain(`--resume ${id} --direct --allow-plain`)
+  await ned.lines('transfer', 'cancel', id)
 }, 60_000)
 
 test('the https address that a tunnel prints is deposited, and the sender ends with the transfer', async () => {

@@ -54,7 +54,11 @@ async function box(): Promise<string> {
   return path
 }
 const visible = async (path: string) => (await readdir(path)).filter((name) => !name.startsWith('.'))
-const sealedCopies = () => readdir(desk.path('kim', 'sealed')).catch(() => [])
+/** What sendings keep, below the private folder of the profile. */
+const sealedCopies = async () => {
+  const all = await readdir(desk.path('kim', 'transfers', 'sending'), { recursive: true }).catch(() => [])
+  return all.filter((name) => /[/\\]root[/\\]|draft$/.test(name))
+}
 const keyFile = () => desk.path('lou', 'age.key')
 
 async function send(...more: string[]): Promise<Transfer> {
@@ -128,9 +132,10 @@ test('an upload that broke off sends the same sealed bytes, and keeps them no lo
   const broken = await desk.run(words, { interruption, onError })
   expect(broken).toMatchObject({ code: 130, stderr: expect.stringContaining('sealed to the key') })
   const id = /--resume (\S+)/.exec(broken.stderr)?.[1] ?? ''
-  expect(await sealedCopies()).toEqual([`${id}.age`])
-  const copy = desk.path('kim', 'sealed', `${id}.age`)
-  expect(((await stat(copy)).mode & 0o777).toString(8)).toBe('600')
+  const [copy = '', ...more] = await sealedCopies()
+  expect(more).toEqual([])
+  const path = desk.path('kim', 'transfers', 'sending', copy)
+  expect(((await stat(path)).mode & 0o777).toString(8)).toBe('600')
   await kim.lines('transfer', 'send', source(), '--resume', id)
   expect(await sealedCopies()).toEqual([])
   const into = await box()
@@ -148,7 +153,7 @@ test('a cancelled upload leaves no sealed copy, and cannot be taken up', async (
   await kim.lines('transfer', 'cancel', id)
   expect(await sealedCopies()).toEqual([])
   const late = await kim.bridge('transfer', 'send', source(), '--resume', id)
-  expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('sealed copy') })
+  expect(late).toMatchObject({ code: 7, stderr: expect.stringContaining('cancelled') })
 })
 
 test('without its key, or with another, a sealed file is not received; with it nothing is fetched again', async () => {

@@ -17,6 +17,7 @@ export interface HelperFlags {
   readonly port?: string
   readonly ttl?: string
   readonly maxBytes?: string
+  readonly endWithInput?: true
 }
 
 export function helperCommand(context: CliContext, run = helper): Command {
@@ -29,15 +30,17 @@ export function helperCommand(context: CliContext, run = helper): Command {
     .option('--port <number>', 'port to listen on; 0, the default, takes a free one')
     .option('--ttl <seconds>', 'lifetime, 1 to 1800; 1800 when absent')
     .option('--max-bytes <number>', 'longest file to take; 1 GiB when absent, at most 10 GiB')
+    .option('--end-with-input', 'end when standard input ends: for a program that runs the helper')
     .action((options: HelperFlags) => run(context, options))
     .addCommand(manifestCommand(context))
 }
 
 /** The same endings as the program that the launcher starts: a fixed code, and nothing else. */
 export async function helper({ io, environment, signal }: CliContext, options: HelperFlags): Promise<void> {
-  const { manifest, root, port, ttl, maxBytes } = options
+  const { manifest, root, port, ttl, maxBytes, endWithInput } = options
   const given = Object.entries({ manifest, root, port, ttl, 'max-bytes': maxBytes })
   const words = given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
+  if (endWithInput) words.push('--end-with-input')
   const { readOptions, startErrorOf, startHelper } = await import('../../../helper/main.ts')
   try {
     const helper = await startHelper(readOptions(words, { ...environment }))

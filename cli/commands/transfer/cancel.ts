@@ -1,12 +1,7 @@
 /** `bridge transfer cancel`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import {
-  exampleTransfer,
-  forgetSealedCopy,
-  type TransferReasonOption,
-  tellTransfer,
-} from '../../transfer-options.ts'
+import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../transfer-options.ts'
 
 export function transferCancelCommand(context: CliContext, run = transferCancel): Command {
   return command('cancel', `bridge transfer cancel ${exampleTransfer} --reason "wrong file"`)
@@ -28,5 +23,5 @@ export async function transferCancel(
     await transfers.cancel(transferId, { reason }, { signal: context.signal }),
     'cancelled',
   )
-  await forgetSealedCopy(paths, transferId)
+  await transfers.forget(transferId, paths.transfers)
 }

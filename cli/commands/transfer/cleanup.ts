@@ -1,11 +1,11 @@
 /** `bridge transfer cleanup`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, forgetSealedCopy, tellTransfer } from '../../transfer-options.ts'
+import { exampleTransfer, isOver, tellTransfer } from '../../transfer-options.ts'
 
 export function transferCleanupCommand(context: CliContext, run = transferCleanup): Command {
   return command('cleanup', `bridge transfer cleanup ${exampleTransfer}`)
-    .description('Report that nothing of an ended transfer is left on this machine.')
+    .description('Remove what an ended transfer left on this machine, and report that.')
     .argument('<transfer_id>', 'the transfer', id)
     .action((transferId: string) => run(context, transferId))
 }
@@ -13,6 +13,7 @@ export function transferCleanupCommand(context: CliContext, run = transferCleanu
 export async function transferCleanup(context: CliContext, transferId: string): Promise<void> {
   const { bridge, paths } = await context.agent()
   const { transfers } = bridge
-  tellTransfer(context, await transfers.cleanup(transferId, { signal: context.signal }), 'reported for')
-  await forgetSealedCopy(paths, transferId)
+  const { signal } = context
+  if (isOver(await transfers.get(transferId, { signal }))) await transfers.forget(transferId, paths.transfers)
+  tellTransfer(context, await transfers.cleanup(transferId, { signal }), 'reported for')
 }

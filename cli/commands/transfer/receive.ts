@@ -44,6 +44,7 @@ export async function transferReceive(
   try {
     const { transfer, path } = await transfers.receive(transferId, destination, {
       overwrite,
+      keep: paths.transfers,
       ageSecret,
       allowPlainHttp: allowPlain,
       onWaiting,
@@ -57,7 +58,8 @@ export async function transferReceive(
     )
   } catch (error) {
     progress.done()
-    const where = `${to === '.' ? '' : ` --output ${plain(to)}`}${overwrite ? ' --overwrite' : ''}`
+    const how = `${overwrite ? ' --overwrite' : ''}${allowPlain ? ' --allow-plain' : ''}`
+    const where = `${to === '.' ? '' : ` --output ${plain(to)}`}${how}`
     tellHowToGoOn(context, error, `bridge transfer receive ${transferId}${where}`)
     throw error
   }

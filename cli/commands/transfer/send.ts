@@ -38,7 +38,7 @@ export function transferSendCommand(context: CliContext, run = transferSend): Co
       'with --direct: starts a tunnel to $PORT; its first https address is taken',
     )
     .option('--allow-plain', 'with --direct: serve plain http, where the network between is yours')
-    .option('--resume <transfer_id>', 'go on with an upload that was interrupted', id)
+    .option('--resume <transfer_id>', 'go on with that one; the same command again does so by itself', id)
     .action((file: string, options: TransferSendOptions) => run(context, file, options))
 }
 
@@ -56,11 +56,16 @@ export async function transferSend(
   const { output, signal } = context
   const { bridge, paths } = await context.agent()
   const { transfers } = bridge
-  const seal = encrypt === false ? undefined : { folder: paths.sealed, required: encrypt === true }
+  const seal = encrypt === false ? undefined : { required: encrypt === true }
+  const keep = paths.transfers
   if (isDirect === true) requireWay(way)
   const direct = isDirect === true ? serving(context, bridge, way) : undefined
   const progress = transferProgress(context, 'uploaded')
   let offered = resume
+  const onResumed = ({ id: transferId }: Transfer) => {
+    offered = transferId
+    output.note(`goes on with ${transferId}, which did not come to its end`)
+  }
   const onOffered = ({ id: transferId, encryption }: Transfer) => {
     offered = transferId
     output.note(
@@ -75,11 +80,13 @@ export async function transferSend(
           ttlSeconds,
           seal,
           direct,
+          keep,
           onOffered,
+          onResumed,
           signal,
           ...progress,
         })
-      : transfers.resume(resume, file, { seal: { folder: paths.sealed }, signal, ...progress }))
+      : transfers.resume(resume, file, { keep, direct, signal, ...progress }))
     progress.done()
     output.result(
       sent,
@@ -87,13 +94,21 @@ export async function transferSend(
     )
   } catch (error) {
     progress.done()
-    if (offered !== undefined && isDirect === true)
-      output.note(`it is not served any more; bridge transfer cancel ${offered} ends the offer`)
-    else if (offered !== undefined)
-      tellHowToGoOn(context, error, `bridge transfer send ${plain(file)} --resume ${offered}`)
+    if (offered !== undefined) {
+      const how = isDirect === true ? ` --direct${wayWords(way)}` : ''
+      tellHowToGoOn(context, error, `bridge transfer send ${plain(file)} --resume ${offered}${how}`)
+    }
     throw error
   }
 }
+
+/** The same way again. */
+const wayWords = ({ tunnel, tunnelCommand, allowPlain }: WayOptions): string =>
+  [
+    tunnel === undefined ? '' : ` --tunnel ${plain(tunnel)}`,
+    tunnelCommand === undefined ? '' : ` --tunnel-command ${plain(tunnelCommand)}`,
+    allowPlain === true ? ' --allow-plain' : '',
+  ].join('')
 
 const tunnelUrl = (text: string): string => {
   if (/^https?:\/\/[A-Za-z0-9.-]+(:\d+)?=\d+$/.test(text)) return text
