@@ -7,6 +7,7 @@ import { messageText } from './message-text.ts'
 import { isAwaited } from './open-asks.ts'
 import { readerOf } from './opened-bodies.ts'
 import { type CommandEnd, runForMessage } from './run-for-message.ts'
+import type { ShellCommands } from './shell-commands.ts'
 
 /** True when there was something new. */
 export type Recipient = (messages: readonly Message[]) => Promise<boolean>
@@ -49,17 +50,17 @@ async function printAll({ context, agent, journal }: Receiving, messages: readon
 }
 
 /** Record, run the command, and acknowledge when it exits 0. A redelivery is a new try, unless the command succeeded. */
-export function runner(receiving: Receiving): Recipient {
+export function runner(receiving: Receiving, shell: ShellCommands): Recipient {
   const { context, agent, journal, options } = receiving
   const { output, signal } = context
-  const { exec: command = '' } = options
+  const run = { shell, command: options.exec ?? '', environment: context.environment }
   return async (messages) => {
     let ran = false
     for (const message of await recorded(receiving, messages)) {
       if (signal.aborted) break
       if (!journal.isDone(message.id)) {
         ran = true
-        const end = await runForMessage(command, message, signal)
+        const end = await runForMessage(run, message, signal)
         output.note(endText(message, end))
         if (end.code !== 0) continue
         await journal.recordDone([message.id])

@@ -4,17 +4,20 @@
  * - Title and instructions stand on its standard input, and in its environment.
  * - A line of its standard output that begins `progress:` is reported, at most one a second, the latest; all others are
  *   the result. Both are shown as they come, on standard error, as is the command's own standard error.
- * - To stop it, all that it started gets SIGTERM, and SIGKILL after a grace: it has a process group of its own.
+ * - To stop it, all that it started gets SIGTERM, and SIGKILL after a grace. Of a claim that is lost, or of a runner that is
+ *   killed, nothing works on for longer than a third of the lease: the next runner has not begun by then.
  *
  * Contract §12 `task run`.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
-import type { ClaimedTask, Task } from '../sdk/index.ts'
+import type { ClaimedTask, Task, WorkStopped } from '../sdk/index.ts'
 import { CommandFailure } from './exit-codes.ts'
+import { type ShellCommands, signalGroup } from './shell-commands.ts'
 import { TaskOutput } from './task-output.ts'
 
 export interface TaskCommand {
+  readonly shell: ShellCommands
   readonly command: string
   readonly graceMs: number
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -29,23 +32,27 @@ export interface TaskEnd {
   readonly output: TaskOutput
 }
 
+/** How long a command that has to stop may take, where the claim is not renewed meanwhile. */
+export const lostGraceMs = (graceMs: number, { claim_ttl_seconds }: Task): number =>
+  Math.min(graceMs, (claim_ttl_seconds * 1000) / 3)
+
 export async function runTask(
-  { command, graceMs, environment, show, nowMs }: TaskCommand,
+  { shell, command, graceMs, environment, show, nowMs }: TaskCommand,
   { task, signal, progress }: ClaimedTask,
 ): Promise<TaskEnd> {
-  const child = spawn(command, {
-    shell: true,
-    detached: true,
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...environment, ...taskEnvironment(task) },
+  const child = shell.start(command, {
+    stdout: 'pipe',
+    environment: { ...environment, ...taskEnvironment(task) },
+    graceMs: lostGraceMs(graceMs, task),
   })
   const output = new TaskOutput({ show, report: progress, nowMs })
   const decoder = new StringDecoder('utf8')
-  child.stdout.on('data', (bytes: Buffer) => output.add(bytes, decoder.write(bytes)))
+  child.stdout?.on('data', (bytes: Buffer) => output.add(bytes, decoder.write(bytes)))
   // A command that does not read its input closes it early: that is its own affair.
-  child.stdin.on('error', () => {})
-  child.stdin.end(`${task.title}\n\n${task.instructions}\n`)
-  const stop = stopper(child, graceMs)
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(`${task.title}\n\n${task.instructions}\n`)
+  const isLost = () => (signal.reason as WorkStopped).why === 'claim_lost'
+  const stop = stopper(child, () => (isLost() ? lostGraceMs(graceMs, task) : graceMs))
   if (signal.aborted) stop.now()
   signal.addEventListener('abort', stop.now, { once: true })
   try {
@@ -78,27 +85,17 @@ function taskEnvironment(task: Task): Record<string, string> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => !value.includes('\0')))
 }
 
-function stopper(child: ChildProcess, graceMs: number) {
+function stopper(child: ChildProcess, graceMs: () => number) {
   let timer: NodeJS.Timeout | undefined
-  const kill = () => signalGroup(child.pid, 'SIGKILL')
+  const kill = () => signalGroup(child, 'SIGKILL')
   return {
     now: () => {
-      signalGroup(child.pid, 'SIGTERM')
-      timer = setTimeout(kill, graceMs)
+      signalGroup(child, 'SIGTERM')
+      timer = setTimeout(kill, graceMs())
       // What it started and did not take with it is not waited for.
       child.once('exit', kill)
       if (child.exitCode !== null || child.signalCode !== null) kill()
     },
     over: () => clearTimeout(timer),
-  }
-}
-
-function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
-  if (leader === undefined) return
-  try {
-    process.kill(-leader, signal)
-  } catch (error) {
-    // It has ended by itself meanwhile.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

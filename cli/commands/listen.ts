@@ -17,6 +17,7 @@ import { failureWords } from '../failure-words.ts'
 import { type Lock, takeLock } from '../lock.ts'
 import { type Receiving, type Recipient, runner, shower } from '../recipients.ts'
 import { networkIsClosed } from '../sandbox.ts'
+import { ShellCommands } from '../shell-commands.ts'
 import { exactDuration } from '../words.ts'
 
 export interface ListenOptions {
@@ -70,9 +71,10 @@ async function listenLocked(
 ): Promise<void> {
   const { Journal } = await import('../../sdk/index.ts')
   const journal = await Journal.open({ path: agent.paths.journal, clock: context.clock })
+  const shell = new ShellCommands()
   try {
     const receiving = { context, agent, journal, options }
-    const recipient = options.exec === undefined ? shower(receiving) : runner(receiving)
+    const recipient = options.exec === undefined ? shower(receiving) : runner(receiving, shell)
     const told = options.exec === undefined && (await recipient(await leftOver(receiving)))
     if (told && options.once === true) return
     const { heard, waiting } = await receive(context, agent, options, recipient)
@@ -83,6 +85,7 @@ async function listenLocked(
       })
     }
   } finally {
+    shell.close()
     await journal.close()
     lock.release()
   }

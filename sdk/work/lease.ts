@@ -1,8 +1,10 @@
 /**
  * Keeping a claim while a handler works.
  *
- * - Renewed at a third of the lease. While the node is away it is tried more often, until the lease has really run out.
- * - A wait at the node hears of a cancellation at once; each renewal tells of it too.
+ * - Renewed at a third of the lease. While the node is away it is tried more often, until the lease has really run out, or
+ *   leaves no more time than the handler needs to stop.
+ * - A wait at the node hears of a cancellation at once, and of a session or credential that is over; each renewal tells of
+ *   both too.
  *
  * Contract §8, §12 `task run`.
  */
@@ -17,6 +19,7 @@ export interface LeaseParts {
   readonly tasks: Tasks
   readonly monotonicMs: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly stopWithinMs: number
 }
 
 /** Beside a listener and another worker there is no place to wait; then the renewals alone tell. */
@@ -30,10 +33,11 @@ export class Lease {
   readonly #done = new AbortController()
   #renewedMs: number
 
-  constructor(parts: LeaseParts, task: Task) {
+  /** `claimedMs` is when the claim was asked for: the lease began no earlier. */
+  constructor(parts: LeaseParts, task: Task, claimedMs: number) {
     this.#parts = parts
     this.#task = task
-    this.#renewedMs = parts.monotonicMs()
+    this.#renewedMs = claimedMs
     if (task.state === 'cancel_requested') this.stop('cancelled')
     void this.#renewing()
     void this.#watching()
@@ -60,26 +64,31 @@ export class Lease {
     this.#done.abort()
   }
 
+  /** From a renewal on, when it is the last one that came through. */
+  get #keptMs(): number {
+    return this.#leaseMs - Math.min(this.#parts.stopWithinMs, this.#leaseMs / 3)
+  }
+
   get #leaseMs(): number {
     return this.#task.claim_ttl_seconds * 1000
   }
 
   async #renewing(): Promise<void> {
     const { monotonicMs, tasks } = this.#parts
-    let pause = this.#leaseMs / 3
+    let pause = this.#leaseMs / 3 - (monotonicMs() - this.#renewedMs)
     while (await this.#pause(pause)) {
       const askedMs = monotonicMs()
       try {
         const { state } = await tasks.renew(this.#task, {
           signal: this.#done.signal,
-          timeoutMs: this.#leaseMs / 3,
+          timeoutMs: this.#leaseMs / 6,
         })
         this.#renewedMs = askedMs
         pause = this.#leaseMs / 3
         if (state === 'cancel_requested') this.stop('cancelled')
       } catch (error) {
         if (this.#done.signal.aborted) return
-        const isOver = monotonicMs() - this.#renewedMs >= this.#leaseMs
+        const isOver = monotonicMs() - this.#renewedMs >= this.#keptMs
         if (isOver || !mayPass(error)) return this.stop('claim_lost')
         pause = Math.min(awayMs, this.#leaseMs / 10)
       }
@@ -98,6 +107,7 @@ export class Lease {
         if (page.tasks.length > 0 && !(await this.#pause(awayMs))) return
       } catch (error) {
         if (signal.aborted) return
+        if (error instanceof BridgeError && error.retry === 'never') return this.stop('claim_lost')
         const isFull = error instanceof BridgeError && error.code === 'wait_limit'
         if (!(await this.#pause(isFull ? noPlaceMs : awayMs))) return
       }
@@ -107,7 +117,7 @@ export class Lease {
   /** False when there is nothing to wait for any more. */
   async #pause(ms: number): Promise<boolean> {
     const { signal } = this.#done
-    await this.#parts.sleep(ms, signal).catch(() => {})
+    await this.#parts.sleep(Math.max(0, ms), signal).catch(() => {})
     return !signal.aborted
   }
 }

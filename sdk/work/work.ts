@@ -83,6 +83,11 @@ export interface WorkOptions extends Pick<CallOptions, 'signal'> {
   readonly limit?: number | undefined
   /** End when no task came for so long. */
   readonly idleMs?: number | undefined
+  /**
+   * How long the handler takes to stop, at most. While the node cannot be reached, a claim is given up so long before its
+   * end, so that nothing works on when somebody else may claim the task. Counts up to a third of the lease.
+   */
+  readonly stopWithinMs?: number | undefined
   readonly onEvent?: ((event: WorkEvent) => void) | undefined
 }
 

@@ -67,11 +67,11 @@ export class Worker {
     let fruitless = 0
     while (this.#claimed < limit && !this.#isInterrupted && this.#idleLeftMs > 0) {
       const open = await this.#findOpen()
-      const task = await this.#claimFirst(open)
-      if (task !== undefined) {
+      const claim = await this.#claimFirst(open)
+      if (claim !== undefined) {
         fruitless = 0
         this.#claimed += 1
-        await this.#perform(task)
+        await this.#perform(claim)
         this.#idleSinceMs = this.#parts.monotonicMs()
       } else if (open.length > 0) {
         fruitless += 1
@@ -131,7 +131,7 @@ export class Worker {
     return []
   }
 
-  async #claimFirst(open: readonly Task[]): Promise<Task | undefined> {
+  async #claimFirst(open: readonly Task[]): Promise<Claimed | undefined> {
     for (const { id } of open) {
       if (this.#isInterrupted) return undefined
       try {
@@ -145,17 +145,18 @@ export class Worker {
   }
 
   /** Under one key: a claim whose answer was lost is claimed again, not lost to its own worker. */
-  async #claim(id: string): Promise<Task> {
-    const { direct, random } = this.#parts
+  async #claim(id: string): Promise<Claimed> {
+    const { direct, random, monotonicMs } = this.#parts
     const idempotencyKey = freshKey(random)
-    return direct.claim(id, { idempotencyKey })
+    const askedMs = monotonicMs()
+    return { task: await direct.claim(id, { idempotencyKey }), askedMs }
   }
 
-  async #perform(task: Task): Promise<void> {
-    const { signal } = this.#options
+  async #perform({ task, askedMs }: Claimed): Promise<void> {
     this.#tell({ type: 'claimed', task })
     const { direct: tasks, monotonicMs, sleep } = this.#parts
-    const lease = new Lease({ tasks, monotonicMs, sleep }, task)
+    const { signal, stopWithinMs = 0 } = this.#options
+    const lease = new Lease({ tasks, monotonicMs, sleep, stopWithinMs }, task, askedMs)
     const interrupt = () => lease.stop('interrupted')
     if (signal?.aborted) interrupt()
     signal?.addEventListener('abort', interrupt, { once: true })
@@ -228,6 +229,12 @@ export class Worker {
       // Interrupted: the loop looks by itself.
     })
   }
+}
+
+interface Claimed {
+  readonly task: Task
+  /** When the claim was asked for, before its first try. */
+  readonly askedMs: number
 }
 
 type Report = (idempotencyKey: string) => Promise<Task>

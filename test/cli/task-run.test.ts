@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { TaskOutput } from '../../cli/task-output.ts'
 import type { Task } from '../../sdk/index.ts'
 import { act, createTask, getTask, timelineOf } from '../server/tasks/people.ts'
 import type { TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk, type DeskOptions } from './desk.ts'
+import { enrolled } from './people.ts'
 import { TestHome } from './program.ts'
 
 let bridge: TestBridge
@@ -36,17 +37,26 @@ afterAll(async () => {
 })
 
 const given = (fields: object = {}): Promise<Task> =>
-  createTask(bridge.ada, eve as TestAgent, { claim_ttl_seconds: 30, ...fields })
+  createTask(bridge.ada, eve, { claim_ttl_seconds: 30, ...fields })
 
-const run = (exec: string, more: readonly string[] = [], options: DeskOptions = {}) =>
-  desk.run(['task', 'run', '--exec', exec, '--once', '--timeout', '20', '--profile', 'eve', ...more], {
+interface RunAs extends DeskOptions {
+  readonly profile?: string
+}
+
+const run = (exec: string, more: readonly string[] = [], { profile = 'eve', ...options }: RunAs = {}) =>
+  desk.run(['task', 'run', '--exec', exec, '--once', '--timeout', '20', '--profile', profile, ...more], {
     clock: () => bridge.clock(),
     environment: { PATH },
     ...options,
   })
 
 /** Run a command, and do something as soon as it has said that it began. */
-async function runAnd(exec: string, more: readonly string[], act: (controller: AbortController) => unknown) {
+async function runAnd(
+  exec: string,
+  more: readonly string[],
+  act: (controller: AbortController) => unknown,
+  profile = 'eve',
+) {
   const interruption = new AbortController()
   let begun = false
   const onError = (text: string) => {
@@ -54,8 +64,23 @@ async function runAnd(exec: string, more: readonly string[], act: (controller: A
     begun = true
     void act(interruption)
   }
-  return run(`echo begun; ${exec}`, more, { interruption, onError })
+  return run(`echo begun; ${exec}`, more, { interruption, onError, profile })
 }
+
+/** Resolves when no process of the group is left. */
+const untilGone = (leader: number) =>
+  expect
+    .poll(
+      () => {
+        try {
+          return process.kill(-leader, 0)
+        } catch (error) {
+          return (error as NodeJS.ErrnoException).code
+        }
+      },
+      { timeout: 10_000 },
+    )
+    .toBe('ESRCH')
 
 test('a command gets title and instructions, and its output and exit code become result and evidence', async () => {
   const { id } = await given({ title: 'Sum up', instructions: '1\n2\n3' })
@@ -131,6 +156,40 @@ test('Ctrl-C stops the command and gives the task back', async () => {
   await bridge.ada.ok({ target: `/api/v1/tasks/${id}/cancel`, body: {} })
 })
 
+test('a claim that is lost stops the command at once, and nothing of it is reported', async () => {
+  const fay = await enrolled(bridge, desk, 'fay')
+  await fay.bridge('session', 'start')
+  const { id } = await createTask(bridge.ada, fay, { claim_ttl_seconds: 30 })
+  const file = join(desk.folder, 'pid')
+  const ended = await runAnd(
+    `echo $$ > '${file}'; sleep 60; echo a result`,
+    [],
+    () => bridge.owner.takeover(bridge.project.id, fay.id),
+    'fay',
+  )
+  expect(ended.code).toBe(11)
+  expect(ended.stderr).toMatch(
+    /the claim is lost: stopping the command of \S+\nthe claim of \S+ is lost; nothing was reported\nbridge: the claim was lost/,
+  )
+  await untilGone(Number(await readFile(file, 'utf8')))
+  expect(await timelineOf(bridge.ada, id)).toEqual(['created', 'claimed'])
+  bridge.clock.advance(31)
+  expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'open', outcome: null })
+})
+
+// A renewal is due after a third of the lease, by the time that really passes.
+test.skipIf(process.env.BRIDGE_LEASES === undefined)(
+  'a claim that ran out stops the command at its next renewal (BRIDGE_LEASES=1)',
+  { timeout: 60_000 },
+  async () => {
+    const { id } = await given()
+    const ended = await runAnd('sleep 60; echo a result', [], () => bridge.clock.advance(31))
+    expect(ended.code).toBe(11)
+    expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'open', outcome: null })
+    await bridge.ada.ok({ target: `/api/v1/tasks/${id}/cancel`, body: {} })
+  },
+)
+
 test('with nothing to do it says so', async () => {
   const ended = await desk.run(['task', 'run', '--exec', 'true', '--timeout', '1', '--profile', 'eve'], {
     clock: () => bridge.clock(),
@@ -138,31 +197,29 @@ test('with nothing to do it says so', async () => {
   expect(ended).toMatchObject({ code: 4, stderr: 'bridge: no task came within 1 seconds\n' })
 })
 
-test('a runner that is killed leaves its task to the next one, once the lease is over', async () => {
+test('a runner that is killed takes its command along, and leaves its task to the next one', async () => {
   const home = await TestHome.make()
-  try {
-    await enrollAt(home, 'eve')
-    const { id } = await given()
-    const pids = join(home.folder, 'pid')
-    const exec = `echo $$ > '${pids}'; echo begun; sleep 60`
-    const started = home.start(['task', 'run', '--exec', exec, '--profile', 'eve'])
-    await started.said(/begun/)
-    started.child.kill('SIGKILL')
-    // The command outlives its runner: nobody is left to stop it, and nothing that it does counts.
-    process.kill(-Number(await readFile(pids, 'utf8')), 'SIGKILL')
-    await started.ended
-    expect((await getTask(bridge.ada, id)).state).toBe('claimed')
-    bridge.clock.advance(31)
-    expect((await getTask(bridge.ada, id)).state).toBe('open')
-    const second = home.start(['task', 'run', '--exec', 'echo finished', '--once', '--profile', 'eve'])
-    expect((await second.ended).code).toBe(0)
-    expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'completed', attempts: 2 })
-    expect(await timelineOf(bridge.ada, id)).toEqual(
-      expect.arrayContaining(['created', 'claimed', 'expired', 'claimed', 'completed']),
-    )
-  } finally {
-    await home.remove()
-  }
+  onTestFinished(() => home.remove())
+  await enrollAt(home, 'eve')
+  const { id } = await given()
+  const [pid, told] = [join(home.folder, 'pid'), join(home.folder, 'told')]
+  // It hears that it should stop, and goes on.
+  const exec = `echo $$ > '${pid}'; trap 'echo stop > ${told}' TERM; echo begun; while :; do sleep 0.1; done`
+  const started = home.start(['task', 'run', '--exec', exec, '--grace', '1s', '--profile', 'eve'])
+  await started.said(/begun/)
+  started.child.kill('SIGKILL')
+  await untilGone(Number(await readFile(pid, 'utf8')))
+  expect(await readFile(told, 'utf8')).toBe('stop\n')
+  await started.ended
+  expect((await getTask(bridge.ada, id)).state).toBe('claimed')
+  bridge.clock.advance(31)
+  expect((await getTask(bridge.ada, id)).state).toBe('open')
+  const second = home.start(['task', 'run', '--exec', 'echo finished', '--once', '--profile', 'eve'])
+  expect((await second.ended).code).toBe(0)
+  expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'completed', attempts: 2 })
+  expect(await timelineOf(bridge.ada, id)).toEqual(
+    expect.arrayContaining(['created', 'claimed', 'expired', 'claimed', 'completed']),
+  )
 }, 60_000)
 
 test('a long output is kept to its end, and its hash is of all of it', async () => {

@@ -1,43 +1,63 @@
 /**
- * A runner that is killed at each of its steps: while it waits, just after its claim, while its command works, and when it
- * reports. Whatever the moment, the task is open again after its lease, is finished by the next runner, and ends once.
+ * A runner that is killed at each of its steps: while it waits, just after its claim, while its command works, when that
+ * has ended, and while the result is on its way, before and after the node stored it. Whatever the moment, its command
+ * ends with it, the task is done or open again after its lease, and it ends once.
  *
  * BRIDGE_KILLS=50 goes round that often.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Enrolled, enrolled } from '../cli/people.ts'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { Desk } from '../cli/desk.ts'
+import { type Enrolled, enrollAgain } from '../cli/people.ts'
 import { type Started, TestHome } from '../cli/program.ts'
 import { createTask, getTask, timelineOf } from '../server/tasks/people.ts'
-import type { TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { chanceFrom } from './chance.ts'
+import { type Gate, openGate } from './runner-gate.ts'
 
 const rounds = Math.ceil(Number(process.env.BRIDGE_KILLS ?? 1))
+const { PATH = '' } = process.env
 
 let bridge: TestBridge
+let gate: Gate
+/** Two views of one profile: a process that is killed, and the same program in this one. */
 let home: TestHome
-let runner: Enrolled
+let desk: Desk
+let runner: Pick<Enrolled, 'id' | 'name'>
 
 beforeAll(async () => {
   bridge = await startBridge()
-  home = await TestHome.make()
-  runner = await enrolled(bridge, home, 'runner')
-  await runner.bridge('session', 'start')
+  gate = await openGate(bridge.url)
+  desk = await Desk.make()
+  home = TestHome.at(desk.folder)
+  const { id } = await bridge.owner.createAgent(bridge.project.id, 'runner')
+  runner = { id, name: 'runner' }
+  await enrollAgain({ ...bridge, url: gate.url }, desk, runner)
+  await asRunner('session', 'start')
 }, 60_000)
+
+afterEach(() => gate.disarm())
 
 afterAll(async () => {
   await home.remove()
+  await desk.remove()
+  await gate.close()
   await bridge.close()
 })
 
-const file = (name: string) => join(home.folder, name)
+const file = (name: string) => join(desk.folder, name)
 const command = () => `echo $$ > '${file('pid')}'; echo begun; sleep 0.2; echo done; touch '${file('over')}'`
-const start = () => home.start(['task', 'run', '--exec', command(), '--once', '--profile', 'runner'])
+const words = () => ['task', 'run', '--exec', command(), '--once']
 
-const given = () =>
-  createTask(bridge.ada, { id: runner.id } as TestAgent, { claim_ttl_seconds: 30, max_attempts: 20 })
+/** By the real clock, as the node corrects it. */
+const start = () => home.start([...words(), '--profile', 'runner'])
+const asRunner = (...args: string[]) =>
+  desk.run([...args, '--profile', 'runner'], { clock: () => bridge.clock(), environment: { PATH } })
+const runAgain = () => asRunner(...words())
+
+const given = (fields: object = {}) =>
+  createTask(bridge.ada, runner, { claim_ttl_seconds: 30, max_attempts: 20, ...fields })
 
 async function untilThere(path: string): Promise<void> {
   while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 1))
@@ -50,15 +70,34 @@ const steps: Readonly<Record<string, (started: Started) => Promise<unknown>>> = 
   'its command has ended': () => untilThere(file('over')),
 }
 
-/** Nobody is left to stop it. */
-function stopCommand(): void {
-  if (!existsSync(file('pid'))) return
-  try {
-    process.kill(-Number(readFileSync(file('pid'), 'utf8')), 'SIGKILL')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+/** Resolves when nothing is left of a process group. */
+async function untilGone(leader: number): Promise<void> {
+  const isThere = () => {
+    try {
+      return process.kill(-leader, 0)
+    } catch {
+      return false
+    }
   }
+  await expect.poll(isThere, { timeout: 10_000 }).toBe(false)
+}
+
+/** It takes its command along. */
+async function kill(started: Started): Promise<void> {
+  started.child.kill('SIGKILL')
+  await started.ended
+  if (!existsSync(file('pid'))) return
+  // Written by the command itself: it may be killed on the way.
+  const leader = Number(readFileSync(file('pid'), 'utf8'))
   rmSync(file('pid'))
+  if (leader > 0) await untilGone(leader)
+}
+
+const outcome = { state: 'completed', outcome: { result: 'begun\ndone' } }
+
+async function expectDoneOnce(id: string): Promise<void> {
+  expect(await getTask(bridge.ada, id)).toMatchObject(outcome)
+  expect((await timelineOf(bridge.ada, id)).filter((event) => event === 'completed')).toHaveLength(1)
 }
 
 const chance = chanceFrom(rounds)
@@ -70,28 +109,82 @@ test.each(Object.keys(steps))(
     for (let round = 0; round < rounds; round += 1) {
       rmSync(file('over'), { force: true })
       const { id } = await given()
-      const killed = start()
-      await steps[step]?.(killed)
+      const started = start()
+      await steps[step]?.(started)
       if (rounds > 1) await new Promise((resolve) => setTimeout(resolve, chance() * 30))
-      killed.child.kill('SIGKILL')
-      stopCommand()
-      await killed.ended
+      await kill(started)
       bridge.clock.advance(31)
       const left = await getTask(bridge.ada, id)
       expect(left.claim).toBeNull()
       // What was reported before the kill is done; else the next one does it.
       if (left.state !== 'completed') {
         expect(left.state).toBe('open')
-        expect((await start().ended).code).toBe(0)
+        expect((await runAgain()).code).toBe(0)
       }
-      expect(await getTask(bridge.ada, id)).toMatchObject({
-        state: 'completed',
-        outcome: { result: 'begun\ndone' },
-      })
-      expect((await timelineOf(bridge.ada, id)).filter((event) => event === 'completed')).toHaveLength(1)
+      await expectDoneOnce(id)
     }
   },
 )
+
+/** Beyond it the outbox takes what a process was sending for left behind. */
+const leftBehindSeconds = 121
+
+/** What was said when the outbox was emptied. */
+const flushed = async () => {
+  bridge.clock.advance(leftBehindSeconds)
+  const { stdout, stderr } = await asRunner('outbox', 'flush')
+  expect((await asRunner('outbox', 'list', '--json')).stdout).toBe('{"entries":[]}\n')
+  return stdout + stderr
+}
+
+async function killedWhile(fault: Parameters<Gate['arm']>[0], fields: object = {}): Promise<string> {
+  const { id } = await given(fields)
+  const caught = gate.arm(fault)
+  const started = start()
+  await Promise.race([caught, started.ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
+  await kill(started)
+  gate.disarm()
+  return id
+}
+
+test('a result that was on its way when its runner was killed arrives, while the claim stands', {
+  timeout: 60_000 * rounds,
+}, async () => {
+  for (let round = 0; round < rounds; round += 1) {
+    const id = await killedWhile('swallows', { claim_ttl_seconds: 300 })
+    expect((await getTask(bridge.ada, id)).state).toBe('claimed')
+    await flushed()
+    await expectDoneOnce(id)
+  }
+})
+
+test('a result that was on its way counts no more once the lease is over: the next runner has done the task', {
+  timeout: 60_000 * rounds,
+}, async () => {
+  for (let round = 0; round < rounds; round += 1) {
+    const id = await killedWhile('swallows')
+    bridge.clock.advance(31)
+    expect((await getTask(bridge.ada, id)).state).toBe('open')
+    const again = await runAgain()
+    expect(again.code).toBe(0)
+    // Either of the two is the first that finds it.
+    expect(again.stderr + (await flushed())).toMatch(/dropped from the outbox, refused: .*the claim is over/)
+    await expectDoneOnce(id)
+    expect(await getTask(bridge.ada, id)).toMatchObject({ attempts: 2 })
+  }
+})
+
+test('a result that was stored when its runner was killed stands, and telling it again changes nothing', {
+  timeout: 60_000 * rounds,
+}, async () => {
+  for (let round = 0; round < rounds; round += 1) {
+    const id = await killedWhile('keeps')
+    expect(await getTask(bridge.ada, id)).toMatchObject(outcome)
+    expect(await flushed()).toMatch(/^sent /m)
+    await expectDoneOnce(id)
+    expect(await getTask(bridge.ada, id)).toMatchObject({ attempts: 1 })
+  }
+})
 
 test('a runner that is killed while it waits holds nothing', { timeout: 60_000 }, async () => {
   const waiting = start()
@@ -100,11 +193,8 @@ test('a runner that is killed while it waits holds nothing', { timeout: 60_000 }
     .toMatchObject({
       connection: { connected: true },
     })
-  waiting.child.kill('SIGKILL')
-  await waiting.ended
+  await kill(waiting)
   const { id } = await given()
-  expect((await start().ended).code).toBe(0)
-  expect(await timelineOf(bridge.ada, id)).toEqual(
-    expect.arrayContaining(['created', 'claimed', 'completed']),
-  )
+  expect((await runAgain()).code).toBe(0)
+  await expectDoneOnce(id)
 })

@@ -15,6 +15,7 @@ import { hashFile } from '../../evidence.ts'
 import { CommandFailure } from '../../exit-codes.ts'
 import { oneLine } from '../../plain-text.ts'
 import { runTask, type TaskEnd } from '../../run-task.ts'
+import { ShellCommands } from '../../shell-commands.ts'
 
 export interface TaskRunOptions {
   readonly exec: string
@@ -66,12 +67,17 @@ export async function taskRun(context: CliContext, options: TaskRunOptions): Pro
     endings.push(event)
     if (output.json) output.item(event.task, '')
   }
-  const { claimed } = await tasks.work(await handlerOf(context, options), {
-    signal,
-    onEvent,
-    ...(options.once === true ? { limit: 1 } : {}),
-    ...(options.timeout === undefined ? {} : { idleMs: options.timeout * 1000 }),
-  })
+  const shell = new ShellCommands()
+  const handler = await handlerOf(context, options, shell)
+  const { claimed } = await tasks
+    .work(handler, {
+      signal,
+      onEvent,
+      stopWithinMs: options.grace * 1000,
+      ...(options.once === true ? { limit: 1 } : {}),
+      ...(options.timeout === undefined ? {} : { idleMs: options.timeout * 1000 }),
+    })
+    .finally(() => shell.close())
   if (signal.aborted) throw new CommandFailure('interrupted', 'interrupted')
   if (claimed === 0)
     throw new CommandFailure('nothing_came', `no task came within ${options.timeout} seconds`)
@@ -85,7 +91,11 @@ function requireGood(event: WorkEvent | undefined): void {
   throw new CommandFailure('unexpected', `the task ${event.task.id} is ${event.task.state}`)
 }
 
-async function handlerOf(context: CliContext, options: TaskRunOptions): Promise<TaskHandler> {
+async function handlerOf(
+  context: CliContext,
+  options: TaskRunOptions,
+  shell: ShellCommands,
+): Promise<TaskHandler> {
   const { TaskFailed, WorkStopped } = await import('../../../sdk/index.ts')
   const { exec, grace, evidence: files = [], onFailure } = options
   const { paths } = await context.agent()
@@ -96,6 +106,7 @@ async function handlerOf(context: CliContext, options: TaskRunOptions): Promise<
     await keepClaim(paths.claims, task)
     const end = await runTask(
       {
+        shell,
         command: exec,
         graceMs: grace * 1000,
         environment: { ...environment, BRIDGE_PROFILE: settings.profile },

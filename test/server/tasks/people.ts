@@ -17,7 +17,12 @@ export const heldBy = ({ claim }: Task): Held => {
   return { claim_generation: claim.generation, session_generation: claim.session_generation }
 }
 
-export const createTask = (by: TestAgent, to: TestAgent, fields: object = {}, key?: string): Promise<Task> =>
+export const createTask = (
+  by: TestAgent,
+  to: Pick<TestAgent, 'id'>,
+  fields: object = {},
+  key?: string,
+): Promise<Task> =>
   by.ok({
     target: '/api/v1/tasks',
     body: { assignee_agent_id: to.id, title: 'Count', instructions: 'count the lines', ...fields },

@@ -1,0 +1,56 @@
+/** Until when a claim counts as kept while nobody answers, by a clock that the pauses move. */
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import type { Task } from '../../../sdk/index.ts'
+import type { Tasks } from '../../../sdk/resources/tasks.ts'
+import { LocalError } from '../../../sdk/transport/failures.ts'
+import { Lease } from '../../../sdk/work/lease.ts'
+
+const task = { id: 't1', state: 'claimed', claim_ttl_seconds: 30 } as Task
+
+interface Case {
+  readonly stopWithinMs: number
+  /** When the claim was asked for, and when its answer came. */
+  readonly claimedMs?: number
+  readonly nowMs?: number
+  /** Renewals from then on get no answer. */
+  readonly awayMs?: number
+}
+
+/** When the work was told to stop, and when renewals were asked for. */
+async function lostAt({ stopWithinMs, claimedMs = 0, nowMs = 0, awayMs = 0 }: Case) {
+  let now = nowMs
+  const renewals: number[] = []
+  const tasks = {
+    renew: async () => {
+      renewals.push(now)
+      if (now >= awayMs) throw new LocalError('unreachable', 'nobody is there')
+      return task
+    },
+    list: () => new Promise(() => {}),
+  } as unknown as Tasks
+  const sleep = async (ms: number) => {
+    now += ms
+  }
+  const lease = new Lease({ tasks, sleep, monotonicMs: () => now, stopWithinMs }, task, claimedMs)
+  await once(lease.signal, 'abort')
+  expect(lease.why).toBe('claim_lost')
+  return { now, first: renewals[0] }
+}
+
+test.each([
+  { stopWithinMs: 0, lost: 30_000 },
+  { stopWithinMs: 5_000, lost: 25_000 },
+  { stopWithinMs: 60_000, lost: 20_000 },
+])(
+  'with $stopWithinMs ms to stop in, work ends $lost ms into a lease of 30 s that nobody renews',
+  async ({ stopWithinMs, lost }) => {
+    expect(await lostAt({ stopWithinMs })).toEqual({ now: lost, first: 10_000 })
+  },
+)
+
+test('a lease begins when it was asked for, and again with each renewal that came through', async () => {
+  const late = await lostAt({ stopWithinMs: 0, claimedMs: 1_000, nowMs: 5_000 })
+  expect(late).toEqual({ now: 31_000, first: 11_000 })
+  expect(await lostAt({ stopWithinMs: 0, awayMs: 15_000 })).toEqual({ now: 40_000, first: 10_000 })
+})
