@@ -1,4 +1,4 @@
-/** An identity and a Bridge for tests of the client, which no server knows. */
+/** Bridges for tests of the client: with an identity that no server knows, and with that of an agent of a real one. */
 import {
   Bridge,
   type BridgeOptions,
@@ -7,6 +7,8 @@ import {
   type IdentityRecord,
 } from '../../sdk/index.ts'
 import type { SessionStore, StoredSession } from '../../sdk/session.ts'
+import type { TestAgent } from '../support/agent.ts'
+import type { TestBridge } from '../support/bridge.ts'
 
 export const adaId = '01980000-0000-7000-8000-00000000000a'
 export const benId = '01980000-0000-7000-8000-00000000000b'
@@ -109,3 +111,20 @@ export const message = (sequence = 1, more = {}) => ({
   },
   ...more,
 })
+
+/** The SDK with the identity and the session of an agent that the test has beside it. */
+export function bridgeOf({ url, clock }: TestBridge, agent: TestAgent): Bridge {
+  const known: IdentityRecord = {
+    ...(agent.enrolled as unknown as IdentityRecord),
+    binding: 'key',
+    scopes: ['messages', 'tasks', 'transfers'],
+  }
+  const sessions = sharedSessions({
+    ...startedSession,
+    instance_id: agent.instanceId,
+    session_id: agent.session?.id ?? '',
+    generation: agent.session?.generation ?? 0,
+  })
+  const identity = new Identity(known, { privateKey: agent.keys.privateKey })
+  return new Bridge({ baseUrl: url, identity, sessions, clock })
+}

@@ -3,11 +3,10 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Bridge, Identity, type IdentityRecord } from '../../sdk/index.ts'
-import type { TestAgent } from '../support/agent.ts'
+import type { Bridge } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { describeBytes, fileOf, look, offer, putPart } from '../support/files.ts'
-import { sharedSessions, startedSession } from './people.ts'
+import { bridgeOf } from './people.ts'
 
 let node: TestBridge
 let ada: Bridge
@@ -18,8 +17,8 @@ const bytes = fileOf(2 * partSize + 12_345)
 
 beforeAll(async () => {
   node = await startBridge()
-  ada = bridgeFor(node, node.ada)
-  ben = bridgeFor(node, node.ben)
+  ada = bridgeOf(node, node.ada)
+  ben = bridgeOf(node, node.ben)
   folder = await mkdtemp(join(tmpdir(), 'bridge-files-'))
   await writeFile(join(folder, 'report.pdf'), bytes)
 })
@@ -29,23 +28,6 @@ afterAll(async () => {
   await node.close()
   await rm(folder, { recursive: true, force: true })
 })
-
-/** The SDK with the identity and the session of an agent that the test has beside it. */
-function bridgeFor({ url, clock }: TestBridge, agent: TestAgent): Bridge {
-  const record: IdentityRecord = {
-    ...(agent.enrolled as unknown as IdentityRecord),
-    binding: 'key',
-    scopes: ['messages', 'tasks', 'transfers'],
-  }
-  const sessions = sharedSessions({
-    ...startedSession,
-    instance_id: agent.instanceId,
-    session_id: agent.session?.id ?? '',
-    generation: agent.session?.generation ?? 0,
-  })
-  const identity = new Identity(record, { privateKey: agent.keys.privateKey })
-  return new Bridge({ baseUrl: url, identity, sessions, clock })
-}
 
 const source = () => join(folder, 'report.pdf')
 let boxes = 0

@@ -1,0 +1,262 @@
+/**
+ * An endpoint lives half an hour at most, the transfer longer: what becomes of a direct transfer when the one ends before
+ * the other, on either side. Helpers and recipient are in this process. Contract §9 "Direct mode".
+ */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { request as ask, createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type RunningHelper, startHelper } from '../../helper/main.ts'
+import { manifestText } from '../../sdk/contract/helper/manifest.ts'
+import type { Bridge, ServingHelper, Transfer } from '../../sdk/index.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { describeBytes, fileOf } from '../support/files.ts'
+import { bridgeOf } from './people.ts'
+
+let node: TestBridge
+let ada: Bridge
+let ben: Bridge
+let folder: string
+const bytes = fileOf(30_000)
+const token = (letter: string) => letter.repeat(43)
+
+beforeAll(async () => {
+  node = await startBridge()
+  ada = bridgeOf(node, node.ada)
+  ben = bridgeOf(node, node.ben)
+  folder = await mkdtemp(join(tmpdir(), 'bridge-direct-sdk-'))
+})
+
+const helpers: RunningHelper[] = []
+const doors: Server[] = []
+const giveUp: AbortController[] = []
+
+/** A test that fails leaves nothing that another one hears of. */
+afterEach(async () => {
+  for (const each of giveUp.splice(0)) each.abort()
+  for (const door of doors.splice(0)) {
+    door.closeAllConnections()
+    door.close()
+  }
+  for (const helper of helpers.splice(0)) await helper.stop()
+})
+
+afterAll(async () => {
+  await ada.close()
+  await ben.close()
+  await node.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+function untilTestEnds(): AbortController {
+  const controller = new AbortController()
+  giveUp.push(controller)
+  return controller
+}
+
+/** Served until it is over; one that a failed test leaves is heard by nobody. */
+function serve(id: string, start: () => Promise<ServingHelper>, onDeposited?: (at: string) => void) {
+  const served = ada.transfers.serve(id, start, { signal: untilTestEnds().signal, onDeposited })
+  served.catch(() => {})
+  return served
+}
+
+/** A direct transfer of three parts, and what a helper of it needs. */
+async function offered(ttlSeconds = 3600): Promise<{ transfer: Transfer; manifest: string; root: string }> {
+  const address = await ada.directory.address('ben')
+  const input = { ...address, filename: 'report.pdf', ...describeBytes(bytes, 10_000) }
+  const transfer = await ada.transfers.offer({
+    ...input,
+    mode: 'direct',
+    encryption: 'none',
+    ttl_seconds: ttlSeconds,
+  })
+  const place = join(folder, transfer.id)
+  const root = join(place, 'root')
+  await mkdir(root, { recursive: true })
+  await writeFile(join(root, 'report.pdf'), bytes, { mode: 0o600 })
+  const manifest = join(place, 'manifest.json')
+  const { id, filename, size, sha256, parts } = transfer
+  await writeFile(
+    manifest,
+    manifestText({ version: '1', transfer_id: id, mode: 'download', filename, size, sha256, parts }),
+    { mode: 0o600 },
+  )
+  return { transfer, manifest, root }
+}
+
+interface Served {
+  /** What each endpoint was asked for, in order. */
+  readonly asked: string[][]
+  readonly start: () => Promise<ServingHelper>
+}
+
+interface Door {
+  /** Of the helper. */
+  readonly ttlSeconds?: number
+  /** What is deposited, when it is not what the helper says. */
+  readonly expiresAt?: Date
+  /** True: it answers this request itself. */
+  readonly instead?: (path: string, answer: ServerResponse, helper: RunningHelper) => boolean
+}
+
+/** Helpers one after the other, each behind a door that writes down what it is asked for. */
+function serving(
+  { manifest, root }: { manifest: string; root: string },
+  each: (round: number) => Door,
+): Served {
+  const asked: string[][] = []
+  const start = async (): Promise<ServingHelper> => {
+    const round = asked.push([])
+    const { ttlSeconds = 60, expiresAt, instead } = each(round)
+    const given = token(String.fromCharCode(64 + round))
+    const clock = { now: node.clock, elapsed: () => performance.now() }
+    const options = { manifest, root, port: 0, ttlSeconds, maxBytes: 1e6, token: given }
+    const helper = await startHelper(options, { clock })
+    helpers.push(helper)
+    const door = createServer((request, answer) => {
+      const path = request.url ?? ''
+      asked[round - 1]?.push(path)
+      if (instead?.(path, answer, helper) === true) return
+      const headers = { authorization: request.headers.authorization ?? '' }
+      const asking = ask({ host: '127.0.0.1', port: helper.readiness.port, path, headers }, (reply) => {
+        answer.writeHead(reply.statusCode ?? 0, reply.headers)
+        reply.pipe(answer)
+      })
+      asking.on('error', () => answer.destroy()).end()
+    })
+    doors.push(door)
+    await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve))
+    return {
+      endpoint: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
+      token: given,
+      expiresAt: expiresAt?.toISOString() ?? helper.readiness.expires_at,
+      ended: helper.ended,
+      stop: () => helper.stop(),
+    }
+  }
+  return { asked, start }
+}
+
+const part = (index: number) => `/v1/parts/${index}`
+
+test('a helper that reaches its deadline inside a part is followed by another, which is asked for the rest', async () => {
+  const { transfer, ...place } = await offered()
+  // The first ends after two seconds, with half of the second part across.
+  const { asked, start } = serving(place, (round) => ({
+    ttlSeconds: round === 1 ? 2 : 60,
+    instead: (path, answer, { ended }) => {
+      if (round > 1 || path !== part(1)) return false
+      answer.writeHead(200, { 'content-length': 10_000 }).write(bytes.subarray(10_000, 15_000))
+      void ended.then(() => answer.destroy())
+      return true
+    },
+  }))
+  const { signal } = untilTestEnds()
+  const deposited: string[] = []
+  const served = serve(transfer.id, start, (at) => void deposited.push(at))
+  const to = join(folder, 'deadline.pdf')
+  const received = await ben.transfers.receive(transfer.id, to, { allowPlainHttp: true, signal })
+  expect(received.transfer.state).toBe('verified')
+  expect((await readFile(to)).equals(bytes)).toBe(true)
+  expect((await served).state).toBe('verified')
+  expect(new Set(deposited).size).toBe(2)
+  expect(asked).toEqual([
+    ['/v1/status', part(0), part(1)],
+    ['/v1/status', part(1), part(2)],
+  ])
+}, 20_000)
+
+test('a recipient that broke off goes on at whatever endpoint there is later, with the parts that it has', async () => {
+  const { transfer, ...place } = await offered()
+  const { asked, start } = serving(place, () => ({}))
+  const { signal } = untilTestEnds()
+  const deposited: string[] = []
+  const served = serve(transfer.id, start, (at) => void deposited.push(at))
+  const to = join(folder, 'later.pdf')
+  const gone = untilTestEnds()
+  const broken = ben.transfers.receive(transfer.id, to, {
+    allowPlainHttp: true,
+    signal: gone.signal,
+    onProgress: ({ parts }) => void (parts === 1 && gone.abort()),
+  })
+  await expect(broken).rejects.toMatchObject({ code: 'aborted' })
+  // Two endpoints end while nobody asks them for anything.
+  for (const round of [1, 2]) {
+    await helpers[round - 1]?.stop()
+    await expect.poll(() => deposited.length, { timeout: 10_000 }).toBe(round + 1)
+  }
+  let resumed = 0
+  const onProgress = ({ resumedParts }: { resumedParts: number }) => {
+    resumed = resumedParts
+  }
+  await ben.transfers.receive(transfer.id, to, { allowPlainHttp: true, signal, onProgress })
+  expect((await readFile(to)).equals(bytes)).toBe(true)
+  expect(resumed).toBe(1)
+  expect(asked[1]).toEqual([])
+  expect(asked[2]).toEqual(['/v1/status', part(1), part(2)])
+  expect((await served).state).toBe('verified')
+}, 20_000)
+
+test('an endpoint that was over before the recipient came is not asked; the next one is waited for', async () => {
+  const { transfer, ...place } = await offered()
+  const { asked, start } = serving(place, (round) =>
+    round === 1 ? { expiresAt: new Date(node.clock().getTime() + 30_000) } : {},
+  )
+  const { signal } = untilTestEnds()
+  const deposited = Promise.withResolvers<string>()
+  const served = serve(transfer.id, start, deposited.resolve)
+  await Promise.race([deposited.promise, served])
+  node.clock.advance(31)
+  const onWaiting = () => void helpers[0]?.stop()
+  const to = join(folder, 'over.pdf')
+  await ben.transfers.receive(transfer.id, to, { allowPlainHttp: true, signal, onWaiting })
+  expect((await readFile(to)).equals(bytes)).toBe(true)
+  expect(asked).toEqual([[], ['/v1/status', part(0), part(1), part(2)]])
+  expect((await served).state).toBe('verified')
+}, 20_000)
+
+test('when the transfer itself ends, serving ends with it, and who waits is told', async () => {
+  const { transfer, ...place } = await offered(60)
+  const { asked, start } = serving(place, (round) => ({
+    instead: (path, answer) => {
+      if (path === part(1)) answer.destroy()
+      return round === 1 && path === part(1)
+    },
+  }))
+  const { signal } = untilTestEnds()
+  const served = serve(transfer.id, start)
+  const received = ben.transfers.receive(transfer.id, join(folder, 'never.pdf'), {
+    allowPlainHttp: true,
+    signal,
+    onProgress: ({ parts }) => void (parts === 1 && node.clock.advance(61)),
+  })
+  await expect(received).rejects.toMatchObject({ message: expect.stringContaining('expired') })
+  expect((await served).state).toBe('expired')
+  expect(asked).toHaveLength(1)
+  await helpers[0]?.ended
+  await expect(readFile(join(folder, 'never.pdf'))).rejects.toMatchObject({ code: 'ENOENT' })
+}, 20_000)
+
+test('a sender that cannot serve again says so, and one whose helpers end at once gives up', async () => {
+  const { transfer, ...place } = await offered()
+  const { start } = serving(place, () => ({}))
+  let starts = 0
+  const onceOnly = async () => {
+    starts += 1
+    if (starts > 1) throw new Error('no port is left')
+    return start()
+  }
+  const ending = ada.transfers.serve(transfer.id, onceOnly, { onDeposited: () => void helpers[0]?.stop() })
+  await expect(ending).rejects.toThrow('no port is left')
+
+  const short = async () => {
+    const helper = await start()
+    await helper.stop()
+    return helper
+  }
+  await expect(ada.transfers.serve(transfer.id, short)).rejects.toMatchObject({ code: 'unreachable' })
+  expect((await ada.transfers.get(transfer.id)).state).toBe('offered')
+}, 20_000)
