@@ -10,9 +10,9 @@ import type { Config } from './config.ts'
 import { migrationStatus } from './database/migrate.ts'
 import { migrations } from './database/migrations/index.ts'
 import { openDatabase } from './database/open.ts'
-import { isEnvelopeKey } from './health/readiness.ts'
+import { isEnvelopeKey } from './envelope/keys.ts'
 import { readCertificate } from './listening/certificate.ts'
-import { databasePath, readServerId } from './store-files.ts'
+import { databasePath, readServerId, restoreNotePath } from './store-files.ts'
 
 export interface Examined {
   readonly check: string
@@ -26,6 +26,11 @@ const ok = (check: string, text: string): Examined => ({ check, state: 'ok', tex
 
 export function examine(config: Config, now: Date): Examined[] {
   const { data } = config
+  if (existsSync(restoreNotePath(data))) {
+    const text = `a restore into ${data} is under way, or was cut off`
+    const remedy = 'bridge server start brings it to its end'
+    return [{ check: 'data folder', state: 'problem', text, remedy, exit: 'conflict' }]
+  }
   if (!existsSync(databasePath(data))) {
     return [
       {
@@ -143,7 +148,7 @@ const damaged = (path: string, why: string): Examined => ({
   check: 'database',
   state: 'problem',
   text: `${path} is damaged: ${why}`,
-  remedy: 'stop the server and put the last copy of the data folder back',
+  remedy: 'stop the server; bridge server restore BACKUP --replace puts the last backup in its place',
   exit: 'integrity',
 })
 

@@ -6,6 +6,7 @@ import { migrate } from './database/migrate.ts'
 import { migrations } from './database/migrations/index.ts'
 import { openDatabase } from './database/open.ts'
 import type { Writer } from './database/transaction.ts'
+import { makeEnvelopeKey } from './envelope/keys.ts'
 import { urlOf } from './listening/exposure.ts'
 import { maintainStore } from './maintain.ts'
 import type { CycleReport } from './maintenance/cycle.ts'
@@ -17,7 +18,7 @@ import {
   databasePath,
   insertServer,
   readServerId,
-  writeSecretFile,
+  requireNoRestore,
 } from './store-files.ts'
 import { makeTelemetryToken } from './telemetry/token.ts'
 
@@ -29,10 +30,9 @@ export interface Initialised {
 /** A fresh data folder: database, server id, envelope key, and the one-time set-up link. @throws AlreadyInitialised */
 export async function initServer(config: Config): Promise<Initialised> {
   const path = databasePath(config.data)
+  requireNoRestore(config.data)
   if (existsSync(path)) throw new AlreadyInitialised(`${config.data} holds an installation already`)
-  if (!existsSync(config.envelopeKeyFile)) {
-    writeSecretFile(config.envelopeKeyFile, `${randomBytes(32).toString('base64')}\n`)
-  }
+  makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
   const database = openDatabase(path)
   let serverId: string
   try {

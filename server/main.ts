@@ -1,5 +1,6 @@
 /** What the program's `bridge server` commands use; loaded only by them. */
 export { type BackupReport, backUp } from './backups/backup.ts'
+export { type RestoreReport, restore } from './backups/restore.ts'
 export {
   type Config,
   defaultDataFolder,

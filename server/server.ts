@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net'
 import type { Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { createApp, useRoutes } from './app.ts'
+import { finishReplacement } from './backups/replacing.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
 import { type Commits, createCommits } from './database/commits.ts'
@@ -22,7 +23,7 @@ import { startAccessRecheck, startRecheck } from './delivery/recheck.ts'
 import { useSocket } from './delivery/socket.ts'
 import { createStreams } from './delivery/streams.ts'
 import { createWakeups } from './delivery/wakeups.ts'
-import { isEnvelopeKey } from './health/readiness.ts'
+import { isEnvelopeKey } from './envelope/keys.ts'
 import { clientAddresses } from './http/client-address.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
@@ -93,6 +94,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   let scrapes: ScrapeListener | undefined
   try {
     const meters = config.metrics && (await loadMeters())
+    if (finishReplacement(config.data)) app.log.warn('a restore that was cut off was brought to its end')
     store = openStore({
       data: config.data,
       clock,

@@ -1,5 +1,5 @@
 /** What a data folder holds, and the installation's id in it. */
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { makePrivateFolder } from './private-folder.ts'
@@ -7,6 +7,22 @@ import { makePrivateFolder } from './private-folder.ts'
 export const databasePath = (data: string): string => join(data, 'bridge.db')
 /** Where the running server tells other processes of this host its address. */
 export const addressPath = (data: string): string => join(data, 'server.json')
+
+/** Says that a restore is under way, and what it has to move; see backups/replacing.ts. */
+export const restoreNotePath = (data: string): string => join(data, 'restore.json')
+
+/** A restore is under way, or was cut off: the files of the store are about to move. */
+export class RestoreUnfinished extends Error {
+  override readonly name = 'RestoreUnfinished'
+}
+
+/** @throws RestoreUnfinished */
+export function requireNoRestore(data: string): void {
+  if (!existsSync(restoreNotePath(data))) return
+  throw new RestoreUnfinished(
+    `a restore into ${data} is under way, or was cut off; the next start of the server brings it to its end`,
+  )
+}
 
 /** The folder holds no installation. */
 export class NotInitialised extends Error {

@@ -14,7 +14,7 @@ import { openDatabase } from './database/open.ts'
 import { createReader, type Reader } from './database/reader.ts'
 import { scrub } from './database/scrub.ts'
 import { createWriter, type Writer, type WriterOptions } from './database/transaction.ts'
-import { databasePath, NotInitialised, readServerId } from './store-files.ts'
+import { databasePath, NotInitialised, readServerId, requireNoRestore } from './store-files.ts'
 
 export interface Store {
   readonly serverId: string
@@ -39,10 +39,11 @@ export interface StoreOptions {
   readonly scrubDeleted?: boolean
 }
 
-/** Brings the schema up to date and opens it. @throws NotInitialised, DatabaseNewer, UnsafeStore, … */
+/** Brings the schema up to date and opens it. @throws NotInitialised, RestoreUnfinished, DatabaseNewer, UnsafeStore, … */
 export function openStore(options: StoreOptions): Store {
   const { data, clock, monotonicMs, random } = options
   const path = databasePath(data)
+  requireNoRestore(data)
   if (!existsSync(path)) {
     throw new NotInitialised(`${data} holds no installation; run: bridge server init --data ${data}`)
   }

@@ -16,7 +16,7 @@ import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { openDatabase } from '../database/open.ts'
 import { bytesInFile } from '../database/scrub.ts'
-import { databasePath, NotInitialised } from '../store-files.ts'
+import { databasePath, NotInitialised, requireNoRestore } from '../store-files.ts'
 import { checkCopy, leaveOutDeleted } from './checking.ts'
 import { type CopyOptions, copySnapshot } from './copying.ts'
 import { NoSpace } from './faults.ts'
@@ -47,6 +47,7 @@ export interface BackupReport {
 export async function backUp(options: BackupOptions): Promise<BackupReport> {
   const { data, clock, signal } = options
   const path = databasePath(data)
+  requireNoRestore(data)
   if (!existsSync(path)) throw new NotInitialised(`${data} holds no installation`)
   const taken = clock()
   const file = fileFor(options.destination, taken)

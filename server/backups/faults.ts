@@ -24,3 +24,8 @@ export class BackupCutOff extends Error {
 export class DamagedDatabase extends Error {
   override readonly name = 'DamagedDatabase'
 }
+
+/** Another program works with the database that is to be replaced. */
+export class DatabaseInUse extends Error {
+  override readonly name = 'DatabaseInUse'
+}

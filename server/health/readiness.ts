@@ -4,11 +4,11 @@
  * "200 with body field ready true when auth configuration is valid, the envelope key decodes to 32 bytes and the
  * database records required migrations 005, 021 and 022; otherwise 503 with ready false." Spec §4.4.
  */
-import { readFileSync } from 'node:fs'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Readiness } from '../../sdk/contract/health.ts'
 import type { Context } from '../context.ts'
 import { requiredMigrations } from '../database/migrations/index.ts'
+import { isEnvelopeKey } from '../envelope/keys.ts'
 
 /** `log` is of the request that asks, if one does. */
 export async function readiness(context: Context, log = context.log): Promise<Readiness> {
@@ -32,14 +32,5 @@ async function recordedMigrations(context: Context, log: FastifyBaseLogger): Pro
   } catch (error) {
     log.error({ err: error }, 'the database does not answer')
     return undefined
-  }
-}
-
-export function isEnvelopeKey(path: string): boolean {
-  try {
-    return Buffer.from(readFileSync(path, 'utf8').trim(), 'base64').length === 32
-  } catch {
-    // Missing or unreadable: the check's answer is no, and the server's log names the path at start.
-    return false
   }
 }

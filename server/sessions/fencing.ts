@@ -9,7 +9,7 @@ import type { Tx } from '../database/transaction.ts'
 import { endSessions } from './store.ts'
 
 export async function fence(
-  context: Context,
+  context: Pick<Context, 'wakeups'>,
   tx: Tx,
   which: { readonly agentId: string } | { readonly credentialId: string } | { readonly id: string },
   why: { readonly actor: Actor; readonly project_id: string; readonly reason: string },

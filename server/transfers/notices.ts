@@ -28,7 +28,12 @@ export interface Notice {
 }
 
 /** @throws capacity_reached, where the notice needs room */
-export async function notify(context: Context, tx: Tx, transfer: TransferRow, notice: Notice): Promise<void> {
+export async function notify(
+  context: Pick<Context, 'wakeups'>,
+  tx: Tx,
+  transfer: TransferRow,
+  notice: Notice,
+): Promise<void> {
   const [agentId, counterpart] =
     notice.to === 'sender'
       ? [transfer.sender_agent_id, transfer.recipient_agent_id]

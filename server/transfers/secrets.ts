@@ -7,13 +7,13 @@
  * Contract §9 "Direct mode".
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Kysely } from 'kysely'
 import type { TransferSecret } from '../../sdk/contract/agent/transfers.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables, TransferRow, TransferSecretRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
+import { readEnvelopeKeys } from '../envelope/keys.ts'
 import { Fault } from '../fault.ts'
 
 type Db = Kysely<Tables>
@@ -38,18 +38,30 @@ export function open(key: Buffer, transferId: string, sealed: Buffer): string {
   return Buffer.concat(plain).toString('utf8')
 }
 
-/** @throws unavailable when there is no usable key; readiness says so too */
-function envelopeKey(context: Context): Buffer {
-  const message = 'The server has no usable envelope key; its operator must act.'
-  let text: string
+/** While keys are exchanged a secret may still be sealed with the one before. @throws as {@link open} */
+export function openWithAny(
+  [key, ...others]: readonly [Buffer, ...Buffer[]],
+  row: Pick<TransferSecretRow, 'transfer_id' | 'sealed'>,
+): string {
   try {
-    text = readFileSync(context.config.envelopeKeyFile, 'utf8')
-  } catch (cause) {
-    throw new Fault('unavailable', { message, cause })
+    return open(key, row.transfer_id, row.sealed)
+  } catch (error) {
+    const [next, ...rest] = others
+    if (next === undefined) throw error
+    return openWithAny([next, ...rest], row)
   }
-  const key = Buffer.from(text.trim(), 'base64')
-  if (key.length === 32) return key
-  throw new Fault('unavailable', { message })
+}
+
+/** @throws unavailable when there is no usable key; readiness says so too */
+function envelopeKeys(context: Context): readonly [Buffer, ...Buffer[]] {
+  try {
+    return readEnvelopeKeys(context.config.envelopeKeyFile)
+  } catch (cause) {
+    throw new Fault('unavailable', {
+      message: 'The server has no usable envelope key; its operator must act.',
+      cause,
+    })
+  }
 }
 
 export async function depositSecret(
@@ -60,7 +72,7 @@ export async function depositSecret(
   secret: TransferSecret,
 ): Promise<void> {
   const sealed = seal(
-    envelopeKey(context),
+    envelopeKeys(context)[0],
     transfer.id,
     JSON.stringify(secret),
     context.random(ivBytes) as Buffer,
@@ -81,7 +93,7 @@ export const findSecret = (db: Db, transferId: string): Promise<TransferSecretRo
   find.first(db, { transfer_id: transferId })
 
 export const openSecret = (context: Context, row: TransferSecretRow): TransferSecret =>
-  JSON.parse(open(envelopeKey(context), row.transfer_id, row.sealed)) as TransferSecret
+  JSON.parse(openWithAny(envelopeKeys(context), row)) as TransferSecret
 
 export async function destroySecret(tx: Tx, transferId: string): Promise<void> {
   await tx.db.deleteFrom('transfer_secrets').where('transfer_id', '=', transferId).execute()

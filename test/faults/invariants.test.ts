@@ -34,7 +34,7 @@ const breaches: Record<string, string> = {
   'an inbox counts what is unacknowledged in it': 'UPDATE inboxes SET waiting = waiting + 1',
   'an agent has at most one active session': `DROP INDEX sessions_one_active;
     UPDATE sessions SET state = 'active', ended_at = NULL`,
-  'the generations of an agent are 1, 2, 3 … up to its counter':
+  'the generations of an agent are 1, 2, 3 … up to its counter, but for the jump of each restore':
     'UPDATE agents SET session_generation = session_generation + 1',
   'only the newest session of an agent is active, and what ended has its time':
     "UPDATE sessions SET ended_at = started_at WHERE state = 'active'",

@@ -37,10 +37,17 @@ export const invariants: readonly Invariant[] = [
     sql: `SELECT agent_id, count(*) FROM sessions WHERE state = 'active' GROUP BY agent_id HAVING count(*) > 1`,
   },
   {
-    name: 'the generations of an agent are 1, 2, 3 … up to its counter',
-    sql: `SELECT a.id, a.session_generation, count(s.id), max(s.generation) FROM agents a
+    name: 'the generations of an agent are 1, 2, 3 … up to its counter, but for the jump of each restore',
+    sql: `WITH restored AS MATERIALIZED (SELECT json_extract(details, '$.generation') AS generation FROM audit
+        WHERE kind = 'node.restored'),
+      steps AS (SELECT agent_id, generation, lag(generation, 1, 0) OVER (PARTITION BY agent_id ORDER BY generation) AS last
+        FROM sessions)
+      SELECT agent_id, last, generation FROM steps
+      WHERE generation <> last + 1 AND generation - 1 NOT IN (SELECT generation FROM restored)
+      UNION ALL SELECT a.id, a.session_generation, max(s.generation) FROM agents a
       LEFT JOIN sessions s ON s.agent_id = a.id GROUP BY a.id
-      HAVING count(s.id) <> a.session_generation OR coalesce(max(s.generation), 0) <> a.session_generation`,
+      HAVING coalesce(max(s.generation), 0) <> a.session_generation
+        AND a.session_generation NOT IN (SELECT generation FROM restored)`,
   },
   {
     name: 'only the newest session of an agent is active, and what ended has its time',

@@ -6,6 +6,7 @@ import { serverDoctorCommand } from './doctor.ts'
 import { initCommand } from './init.ts'
 import { linkCommand } from './link.ts'
 import { maintainCommand } from './maintain.ts'
+import { restoreCommand } from './restore.ts'
 import { addSettings } from './settings.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
@@ -32,6 +33,7 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(telemetryTokenCommand(context))
     .addCommand(maintainCommand(context))
     .addCommand(backupCommand(context))
+    .addCommand(restoreCommand(context))
     .addCommand(serverDoctorCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {
       if (configurable.has(chosen.name())) await addSettings(chosen)

@@ -74,11 +74,16 @@ type Way = readonly [exit: ExitName, hint?: string | undefined]
 const named: Readonly<Record<string, Way>> = {
   ConfigError: ['usage', 'bridge server start --help lists the settings'],
   NotInitialised: ['not_found', 'bridge server init makes an installation'],
-  AlreadyInitialised: ['conflict', 'bridge server start runs it; --data names another folder'],
+  AlreadyInitialised: [
+    'conflict',
+    'bridge server start runs it; --data names another folder; bridge server restore --replace keeps it aside',
+  ],
   DataFolderLocked: ['conflict', 'bridge server status asks the one that runs'],
   DatabaseNewer: ['conflict', 'a newer bridge has run here; it never runs backwards'],
   MigrationHistoryChanged: ['conflict', 'is this the data folder of another program, or of a changed build?'],
   UnsafeStore: ['unexpected'],
+  RestoreUnfinished: ['conflict', 'bridge server start'],
+  DatabaseInUse: ['conflict', 'end it first: a backup, a maintenance run, a doctor'],
   DestinationExists: ['conflict', 'name another file, or a folder: the name is then made from the time'],
   PathMissing: ['not_found'],
   NoSpace: ['unexpected', 'nothing was left behind; make room or name another place'],

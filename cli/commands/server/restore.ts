@@ -1,0 +1,112 @@
+/** `bridge server restore`: a backup becomes the installation of a data folder, with nobody let in by what is old. Contract §12. */
+import type { RestoreReport } from '../../../server/main.ts'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { tableText } from '../../output.ts'
+import { ago } from '../../words.ts'
+import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
+
+interface RestoreOptions {
+  readonly replace?: boolean
+  readonly acceptCredentials?: boolean
+}
+
+export function restoreCommand(context: CliContext, run = restore): Command {
+  const restore = command('restore', 'bridge server restore bridge-20261121T080501Z.db')
+    .description(
+      'Make a backup the installation of the data folder, with the server stopped. Sessions, sign-ins, links, grants and requests signed before are refused from then on; it lists what to look at.',
+    )
+    .argument('<file>', 'a file that bridge server backup has made')
+    .option('--replace', 'where there is an installation already: take its place, and keep what it had')
+    .option(
+      '--accept-credentials',
+      'no credential was revoked since the backup: agents may go on without being looked at',
+    )
+  return withData(restore).action((file: string, options: RestoreOptions) => run(context, file, options))
+}
+
+export const restore = (
+  context: CliContext,
+  file: string,
+  options: RestoreOptions & Pick<SettingOptions, 'data'>,
+): Promise<void> =>
+  onHost(async (server) => {
+    const { clock, random, output } = context
+    const { replace = false, acceptCredentials = false, data } = options
+    const config = configOf(server, context, data === undefined ? {} : { data })
+    const report = await server.restore({ config, file, replace, acceptCredentials, clock, random })
+    output.result(report, reportText(report, clock()))
+    for (const note of notes(report)) output.note(note)
+  })
+
+function reportText(report: RestoreReport, now: Date): string {
+  const { credentials, grants, people, transfers } = report
+  const seen = (at: string | null) => (at === null ? 'never' : ago(at, now))
+  const parts = [
+    `restored ${report.data}; the last thing that it knows of happened ${ago(report.newest_record_at, now)}`,
+    `${report.sessions_fenced} sessions fenced`,
+    section(
+      'credentials',
+      ['project', 'agent', 'credential', 'binding', 'last used', 'now'],
+      credentials.map((each) => [
+        each.project,
+        each.agent,
+        each.credential_id,
+        each.binding,
+        seen(each.last_used_at),
+        stateWords[each.state],
+      ]),
+    ),
+    section(
+      'good no more',
+      ['what', 'of', 'project'],
+      grants.map(({ kind, of, project }) => [kind.replaceAll('_', ' '), of, project ?? '']),
+    ),
+    section(
+      'people',
+      ['name', 'role', 'state', 'projects'],
+      people.map(({ name, role, state, projects }) => [
+        name,
+        role,
+        state,
+        role === 'owner' ? 'all' : projects.join(', '),
+      ]),
+    ),
+    section(
+      'transfers ended, whose bytes are gone',
+      ['project', 'transfer', 'file', 'now'],
+      transfers.map(({ project, transfer_id, filename, state }) => [project, transfer_id, filename, state]),
+    ),
+  ]
+  return parts.filter((part) => part !== '').join('\n')
+}
+
+const stateWords: Readonly<Record<RestoreReport['credentials'][number]['state'], string>> = {
+  good: 'good',
+  held: 'held: its agent is disabled',
+  agent_disabled: 'its agent was disabled',
+  revoked_since: 'revoked since, and revoked again',
+}
+
+const section = (title: string, header: readonly string[], rows: readonly string[][]): string =>
+  rows.length === 0 ? '' : `\n${title}\n${tableText(header, rows)}`
+
+function notes({ credentials, grants, kept, known, envelope_key_made }: RestoreReport): string[] {
+  const isHeld = credentials.some(({ state }) => state === 'held')
+  const prompts = grants.some(({ kind }) => kind === 'enrollment')
+  return [
+    ...(kept === null ? [] : [`the database that was there is kept in ${kept}`]),
+    ...(envelope_key_made ? ['made a new envelope key; nothing that the old one sealed was kept'] : []),
+    ...(isHeld
+      ? [
+          'nobody here knows which credentials were revoked since: look at each, then',
+          '  bridge admin credential revoke CREDENTIAL_ID, or bridge admin agent state AGENT enabled',
+        ]
+      : []),
+    ...(known ? [] : ['passwords, people and pairings are those of the backup: bridge admin password']),
+    ...(prompts
+      ? ['a prompt that was not used yet has to be made again: bridge admin enrollment create']
+      : []),
+    'next: bridge server start; bridge server owner-link makes a link to sign in with',
+  ]
+}

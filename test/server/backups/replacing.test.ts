@@ -1,0 +1,259 @@
+/** What a restore refuses, and what is there when it was cut off: the old installation or the new one, never a mixture. */
+import { randomBytes } from 'node:crypto'
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { backUp } from '../../../server/backups/backup.ts'
+import { restore } from '../../../server/backups/restore.ts'
+import { readConfig } from '../../../server/config.ts'
+import { lockDataFolder } from '../../../server/database/lock.ts'
+import { migrate, migrationStatus } from '../../../server/database/migrate.ts'
+import { migrations } from '../../../server/database/migrations/index.ts'
+import { openDatabase } from '../../../server/database/open.ts'
+import { initServer, issueSetupLink } from '../../../server/init.ts'
+import { startServer } from '../../../server/server.ts'
+import { databasePath, insertServer, readServerId, restoreNotePath } from '../../../server/store-files.ts'
+import { sha256 } from '../../support/files.ts'
+
+let folder: string
+/** An installation, and a backup of another one. */
+let data: string
+let file: string
+let ids: { readonly old: string; readonly backup: string }
+
+const template = mkdtempSync(join(tmpdir(), 'bridge-replacing-'))
+
+beforeAll(async () => {
+  const { serverId: old } = await initServer(configOf(join(template, 'data')))
+  const { serverId: backup } = await initServer(configOf(join(template, 'other')))
+  ids = { old, backup }
+  await back(join(template, 'other'), join(template, 'backup.db'))
+})
+afterAll(() => rmSync(template, { recursive: true, force: true }))
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bridge-replacing-'))
+  data = join(folder, 'data')
+  file = join(folder, 'backup.db')
+  cpSync(template, folder, { recursive: true })
+  chmodSync(data, 0o700)
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const configOf = (of: string) => readConfig({ data: of, port: '0', log_level: 'silent' }, {})
+const clock = () => new Date()
+
+const back = (of: string, destination: string) =>
+  backUp({
+    data: of,
+    destination,
+    clock,
+    random: randomBytes,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  })
+
+const bring = (options: { file?: string; replace?: boolean; data?: string } = {}) =>
+  restore({
+    config: configOf(options.data ?? data),
+    file: options.file ?? file,
+    replace: options.replace ?? true,
+    acceptCredentials: false,
+    clock,
+    random: randomBytes,
+  })
+
+/** Name and content of every file; the lock's own file says nothing. */
+const contents = (of: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(of, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !/^lock\.db|-shm$|-wal$/.test(entry.name))
+      .map(({ parentPath, name }) => [join(parentPath, name), sha256(readFileSync(join(parentPath, name)))]),
+  )
+
+const idIn = (of: string): string | undefined => {
+  const database = openDatabase(databasePath(of), { readonly: true })
+  try {
+    return readServerId(database)
+  } finally {
+    database.close()
+  }
+}
+
+function change(path: string, act: (database: Database.Database) => unknown): string {
+  const changed = join(folder, 'changed.db')
+  copyFileSync(path, changed)
+  const database = new Database(changed)
+  act(database)
+  database.close()
+  return changed
+}
+
+test('an installation is replaced only when that is said, and is kept', async () => {
+  await expect(bring({ replace: false })).rejects.toMatchObject({ name: 'AlreadyInitialised' })
+  expect(idIn(data)).toBe(ids.old)
+  const { kept, server_id } = await bring()
+  expect([server_id, idIn(data), idIn(kept ?? '')]).toEqual([ids.backup, ids.backup, ids.old])
+  expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])
+})
+
+test('settings and key of the folder stay, and a key is made where there is none', async () => {
+  const key = readFileSync(join(data, 'envelope.key'), 'utf8')
+  writeFileSync(join(data, 'config.json'), '{"stage":"kept"}')
+  expect(await bring()).toMatchObject({ envelope_key_made: false })
+  expect(readFileSync(join(data, 'envelope.key'), 'utf8')).toBe(key)
+  expect(readFileSync(join(data, 'config.json'), 'utf8')).toBe('{"stage":"kept"}')
+  expect(await bring({ data: join(folder, 'new') })).toMatchObject({ envelope_key_made: true, kept: null })
+})
+
+const flipped = (): string => {
+  const bytes = readFileSync(file)
+  bytes.fill(0x5a, 4096 * 30, 4096 * 31)
+  writeFileSync(join(folder, 'changed.db'), bytes)
+  return join(folder, 'changed.db')
+}
+
+test.each<[what: string, name: string, make: () => string]>([
+  ['nothing', 'PathMissing', () => join(folder, 'none.db')],
+  ['a folder', 'DamagedDatabase', () => folder],
+  [
+    'some other file',
+    'DamagedDatabase',
+    () => {
+      writeFileSync(join(folder, 'note.txt'), 'a note that is long enough to be read')
+      return join(folder, 'note.txt')
+    },
+  ],
+  [
+    'a backup that was cut short',
+    'DamagedDatabase',
+    () => {
+      writeFileSync(join(folder, 'short.db'), readFileSync(file).subarray(0, 4096 * 20))
+      return join(folder, 'short.db')
+    },
+  ],
+  ['a backup with a page of something else', 'DamagedDatabase', flipped],
+  [
+    "another program's database",
+    'DamagedDatabase',
+    () => change(file, (d) => d.pragma('application_id = 1')),
+  ],
+  [
+    'an installation that was not made completely',
+    'DamagedDatabase',
+    () => change(file, (d) => d.exec('DELETE FROM server')),
+  ],
+  [
+    "a newer program's backup",
+    'DatabaseNewer',
+    () => change(file, (d) => d.exec("INSERT INTO schema_migrations VALUES (999, 'later', '2030-01-01')")),
+  ],
+  [
+    "a changed build's backup",
+    'MigrationHistoryChanged',
+    () => change(file, (d) => d.exec("UPDATE schema_migrations SET name = 'other' WHERE number = 7")),
+  ],
+  [
+    'a database that was in use, with its log beside it',
+    'DamagedDatabase',
+    () => {
+      writeFileSync(`${file}-wal`, 'frames')
+      return file
+    },
+  ],
+])('%s is refused with %s, and nothing has changed', async (_what, name, make) => {
+  const before = contents(data)
+  await expect(bring({ file: make() })).rejects.toMatchObject({ name })
+  expect(contents(data)).toEqual(before)
+  expect(idIn(data)).toBe(ids.old)
+})
+
+test('a running server, or any other program at the database, is not disturbed', async () => {
+  const lock = lockDataFolder(data)
+  try {
+    await expect(bring()).rejects.toMatchObject({ name: 'DataFolderLocked' })
+  } finally {
+    lock.release()
+  }
+  const other = new Database(databasePath(data))
+  try {
+    other.prepare('SELECT * FROM server').all()
+    await expect(bring()).rejects.toMatchObject({ name: 'DatabaseInUse' })
+  } finally {
+    other.close()
+  }
+  expect(idIn(data)).toBe(ids.old)
+  expect(existsSync(restoreNotePath(data))).toBe(false)
+  expect(await bring()).toMatchObject({ server_id: ids.backup })
+})
+
+test('a backup of an earlier schema is brought up to date', async () => {
+  const earlier = join(folder, 'earlier')
+  mkdirSync(earlier, { mode: 0o700 })
+  const database = openDatabase(databasePath(earlier))
+  migrate(database, migrations.slice(0, -1), clock)
+  insertServer(database, 'an-earlier-server', clock())
+  database.exec(
+    `INSERT INTO projects (id, name, description, state, created_at, updated_at)
+      VALUES ('019aa000-0000-7000-8000-000000000001', 'kept', '', 'active', '2026-01-01', '2026-01-01')`,
+  )
+  database.close()
+  const older = join(folder, 'older.db')
+  expect(await back(earlier, older)).toMatchObject({ migration: migrations.length - 1 })
+  const report = await bring({ file: older })
+  expect(report.migration).toEqual({ from: migrations.length - 1, to: migrations.length })
+  const restored = openDatabase(databasePath(data), { readonly: true })
+  expect(migrationStatus(restored)).toHaveLength(migrations.length)
+  expect(restored.prepare('SELECT name FROM projects').pluck().all()).toEqual(['kept'])
+  restored.close()
+})
+
+/** As a kill leaves it: the note is written, and some of what it says has happened. */
+function cutOff(state: 'nothing moved' | 'old moved' | 'all moved'): void {
+  const staged = join(data, 'restoring-abc')
+  const kept = join(data, 'replaced-abc')
+  mkdirSync(staged)
+  copyFileSync(file, databasePath(staged))
+  writeFileSync(restoreNotePath(data), JSON.stringify({ staged: 'restoring-abc', kept: 'replaced-abc' }))
+  if (state === 'nothing moved') return
+  mkdirSync(kept)
+  renameSync(databasePath(data), databasePath(kept))
+  if (state === 'all moved') renameSync(databasePath(staged), databasePath(data))
+}
+
+test.each(['nothing moved', 'old moved', 'all moved'] as const)(
+  'a restore that was killed with %s is kept from everybody, and brought to its end by the next start',
+  async (state) => {
+    cutOff(state)
+    const unfinished = { name: 'RestoreUnfinished' }
+    await expect(issueSetupLink(configOf(data))).rejects.toMatchObject(unfinished)
+    await expect(initServer(configOf(data))).rejects.toMatchObject(unfinished)
+    await expect(back(data, join(folder, 'second.db'))).rejects.toMatchObject(unfinished)
+    const server = await startServer(configOf(data))
+    onTestFinished(() => server.stop())
+    expect(server.serverId).toBe(ids.backup)
+    expect(idIn(join(data, 'replaced-abc'))).toBe(ids.old)
+    expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])
+  },
+)
+
+test('what a killed restore had prepared is removed by the next one', async () => {
+  mkdirSync(join(data, 'restoring-old'))
+  writeFileSync(databasePath(join(data, 'restoring-old')), 'half')
+  await bring()
+  expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])
+})
