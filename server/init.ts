@@ -1,6 +1,7 @@
 /** Making an installation, and the links by which its owner comes in. Contract §10 "Sign-in". */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
+import { type RestoreOptions, type RestoreReport, restore } from './backups/restore.ts'
 import type { Config } from './config.ts'
 import { migrate } from './database/migrate.ts'
 import { migrations } from './database/migrations/index.ts'
@@ -60,6 +61,10 @@ export const maintain = (config: Pick<Config, 'data'>, stopping: AbortSignal): P
     { clock: () => new Date(), monotonicMs: () => performance.now(), random: randomBytes },
     stopping,
   )
+
+/** A backup becomes the installation. @throws as {@link restore} */
+export const restoreBackup = (options: Omit<RestoreOptions, 'monotonicMs'>): Promise<RestoreReport> =>
+  restore({ ...options, monotonicMs: () => performance.now() })
 
 const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =>
   withStore(config, async (maker) => linkUrl(originOf(config), kind, await makeLinkToken(maker, kind)))

@@ -1,6 +1,6 @@
 /** What the program's `bridge server` commands use; loaded only by them. */
 export { type BackupReport, backUp } from './backups/backup.ts'
-export { type RestoreReport, restore } from './backups/restore.ts'
+export type { RestoreReport } from './backups/restore.ts'
 export {
   type Config,
   defaultDataFolder,
@@ -19,6 +19,7 @@ export {
   issueTelemetryToken,
   maintain,
   readAddress,
+  restoreBackup,
 } from './init.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { AlreadyInitialised, NotInitialised } from './store-files.ts'

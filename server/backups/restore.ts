@@ -50,6 +50,8 @@ export interface RestoreOptions {
   /** The operator vouches that no credential was revoked since the backup. */
   readonly acceptCredentials: boolean
   readonly clock: () => Date
+  /** For durations: never steps. */
+  readonly monotonicMs: () => number
   readonly random: (bytes: number) => Buffer
 }
 
@@ -151,8 +153,7 @@ async function prepare(
   const before = bringUpToDate(folder, known, options.clock)
   const failures: unknown[] = []
   const fail = (error: unknown) => failures.push(error)
-  const { clock, random, config } = options
-  const monotonicMs = () => performance.now()
+  const { clock, random, monotonicMs, config } = options
   const store = openStore({ data: folder, clock, monotonicMs, random, onFatal: fail, onEffectError: fail })
   try {
     const review = await store.writer.write(async (tx) => {

@@ -34,7 +34,7 @@ export const restore = (
     const { clock, random, output } = context
     const { replace = false, acceptCredentials = false, data } = options
     const config = configOf(server, context, data === undefined ? {} : { data })
-    const report = await server.restore({ config, file, replace, acceptCredentials, clock, random })
+    const report = await server.restoreBackup({ config, file, replace, acceptCredentials, clock, random })
     output.result(report, reportText(report, clock()))
     for (const note of notes(report)) output.note(note)
   })

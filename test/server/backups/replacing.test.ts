@@ -18,13 +18,12 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { backUp } from '../../../server/backups/backup.ts'
-import { restore } from '../../../server/backups/restore.ts'
 import { readConfig } from '../../../server/config.ts'
 import { lockDataFolder } from '../../../server/database/lock.ts'
 import { migrate, migrationStatus } from '../../../server/database/migrate.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
 import { openDatabase } from '../../../server/database/open.ts'
-import { initServer, issueSetupLink } from '../../../server/init.ts'
+import { initServer, issueSetupLink, restoreBackup } from '../../../server/init.ts'
 import { startServer } from '../../../server/server.ts'
 import { databasePath, insertServer, readServerId, restoreNotePath } from '../../../server/store-files.ts'
 import { sha256 } from '../../support/files.ts'
@@ -68,7 +67,7 @@ const back = (of: string, destination: string) =>
   })
 
 const bring = (options: { file?: string; replace?: boolean; data?: string } = {}) =>
-  restore({
+  restoreBackup({
     config: configOf(options.data ?? data),
     file: options.file ?? file,
     replace: options.replace ?? true,

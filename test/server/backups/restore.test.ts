@@ -14,9 +14,9 @@ import type Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { backUp } from '../../../server/backups/backup.ts'
 import { restorations } from '../../../server/backups/restorations.ts'
-import { type RestoreReport, restore } from '../../../server/backups/restore.ts'
+import type { RestoreReport } from '../../../server/backups/restore.ts'
 import { readConfig } from '../../../server/config.ts'
-import { issueOwnerLink, issueTelemetryToken } from '../../../server/init.ts'
+import { issueOwnerLink, issueTelemetryToken, restoreBackup } from '../../../server/init.ts'
 import { type RunningServer, startServer } from '../../../server/server.ts'
 import { databasePath } from '../../../server/store-files.ts'
 import { checkStore } from '../../faults/invariants.ts'
@@ -126,7 +126,7 @@ const restoreTo = (
   data: string,
   options: { replace?: boolean; acceptCredentials?: boolean; file?: string } = {},
 ) =>
-  restore({
+  restoreBackup({
     config: configOf(data),
     file,
     replace: false,
