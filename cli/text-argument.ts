@@ -30,5 +30,7 @@ export async function requireMessageBody(io: Io, argument: string | undefined): 
 
 function nonEmpty(text: string): string {
   if (text !== '') return text
-  throw new CommandFailure('usage', 'the text is empty')
+  throw new CommandFailure('usage', 'the text is empty', {
+    hint: 'give it as an argument in quotes, or on standard input',
+  })
 }

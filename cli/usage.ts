@@ -54,7 +54,7 @@ function hintFor(code: string, command: Command): string {
   }
   if (code !== 'commander.excessArguments') return `${help} shows how`
   if (takes(command, 'text')) return `put the text in quotes: ${exampleOf(command)}`
-  const readsSecret = /standard input/.test(
+  const readsSecret = /\b(code|password|link|secret|token)\b.* standard input/.test(
     [command.description(), ...command.options.map((option) => option.description)].join(' '),
   )
   return readsSecret ? `codes and passwords come on standard input; ${help} shows how` : `${help} shows how`

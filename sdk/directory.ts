@@ -134,9 +134,7 @@ export class Directory {
     const all = await this.peers(options)
     const peer = find(all, to)
     if (peer !== undefined) return peer
-    const alike = all.find(({ name }) => name.toLowerCase() === to.toLowerCase())
-    const meant = alike === undefined ? '' : `; there is ${alike.name}`
-    throw new LocalError('peer_unknown', `no permitted peer has the name or id ${to}${meant}`)
+    throw new LocalError('peer_unknown', `no permitted peer has the name or id ${to}; ${whoThereIs(to, all)}`)
   }
 
   async #addressOfPeer(peer: KnownPeer, options: CallOptions): Promise<MessageAddress> {
@@ -185,4 +183,15 @@ export function replyAddress(original: Message, agentId: string): MessageAddress
   if (recipient.kind === 'owner') return { conversation_id, recipient_agent_id: agentId }
   const isOwn = sender.agent_id === agentId
   return { conversation_id, recipient_agent_id: isOwn ? recipientId : (sender.agent_id ?? recipientId) }
+}
+
+const namesTold = 5
+
+/** The one whose name differs by capitals only, else the first few. */
+function whoThereIs(to: string, all: readonly Peer[]): string {
+  const alike = all.filter(({ name }) => name.toLowerCase() === to.toLowerCase())
+  const names = (alike.length > 0 ? alike : all).map(({ name }) => name)
+  if (names.length === 0) return 'there are none yet'
+  const more = names.length > namesTold ? ` and ${names.length - namesTold} more` : ''
+  return `there ${names.length === 1 ? 'is' : 'are'} ${names.slice(0, namesTold).join(', ')}${more}`
 }

@@ -66,7 +66,20 @@ export async function syncFolder(path: string): Promise<void> {
 export function storageFailed(path: string, cause: unknown): LocalError {
   if (cause instanceof LocalError) return cause
   const code = (cause as NodeJS.ErrnoException | null)?.code ?? 'unknown error'
-  return new LocalError('storage_failed', `cannot use ${path} (${code})`, { cause })
+  const words = errnoWords[code] === undefined ? '' : `: ${errnoWords[code]}`
+  return new LocalError('storage_failed', `cannot use ${path}${words} (${code})`, { cause })
+}
+
+const errnoWords: Readonly<Record<string, string>> = {
+  ENOENT: 'it is not there',
+  EACCES: 'this user may not',
+  EPERM: 'this user may not',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is no folder',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota is used up',
+  EROFS: 'the disk is read-only',
+  EMFILE: 'too many files are open',
 }
 
 export const isMissing = (error: unknown): boolean =>

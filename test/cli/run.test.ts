@@ -128,6 +128,12 @@ test('who types a secret as an argument is told where it goes', async () => {
   )
 })
 
+test('who leaves a space in a duration is not told of secrets', async () => {
+  expect((await runHere(['listen', '--timeout', '5', 'minutes'])).stderr).toBe(
+    "bridge: too many arguments for 'listen': it takes none\nhint: bridge listen --help shows how\n",
+  )
+})
+
 test('with --json what goes wrong is one JSON line on standard error', async () => {
   const { code, stdout, stderr } = await runHere(['send', 'ben', 'two', 'words', '--json'])
   expect({ code, stdout, lines: stderr.split('\n').length }).toEqual({ code: 2, stdout: '', lines: 2 })

@@ -91,7 +91,7 @@ test.runIf(process.platform === 'linux')('a folder that cannot be made is told',
   const enroll = ['enroll', '--url', 'http://127.0.0.1:1']
   expect(await home.run(enroll, { environment, stdin: `${'A'.repeat(24)}\n` })).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^bridge: cannot use \/proc\/x \(ENOENT\)\n/),
+    stderr: expect.stringMatching(/^bridge: cannot use \/proc\/x: it is not there \(ENOENT\)\n/),
   })
 })
 
@@ -134,7 +134,9 @@ test('a port that is taken is told', async () => {
   const { port } = other.address() as { port: number }
   expect(await host(['start', '--port', String(port)])).toMatchObject({
     code: 7,
-    stderr: expect.stringMatching(/\nhint: --port names another port; 0 takes a free one\n$/),
+    stderr: expect.stringMatching(
+      /\nhint: --port, or --metrics-port, names another port; 0 takes a free one\n$/,
+    ),
   })
   other.close()
 })
