@@ -14,6 +14,9 @@ import { type BenchOptions, header, rowText, type Section } from './rows.ts'
 /** By the word that names it, in the order of the table. */
 const sections: Readonly<Record<string, () => Promise<Section>>> = {
   helper: async () => (await import('./helper/section.ts')).helperSection,
+  messages: async () => (await import('./messages/section.ts')).messagesSection,
+  listeners: async () => (await import('./listeners/section.ts')).listenersSection,
+  commands: async () => (await import('./commands/section.ts')).commandsSection,
   tasks: async () => (await import('./tasks/section.ts')).tasksSection,
   transfers: async () => (await import('./transfers/section.ts')).transfersSection,
 }

@@ -92,7 +92,7 @@ const targetWords = (target: Target): string => {
 }
 
 const columns = ['figure', 'product', 'floor', 'unit', 'ratio', 'target', '', 'spread: product, floor']
-const widths = [56, 10, 10, 6, 7, 15, 7, 0]
+const widths = [58, 10, 10, 6, 7, 15, 7, 0]
 
 const line = (cells: readonly string[]): string =>
   cells

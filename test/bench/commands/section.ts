@@ -1,0 +1,115 @@
+/** Commands: what `bridge --version` and a one-shot `bridge send` take from their start to their end. */
+import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { exportPrivateKey, generateKeyPair } from '../../../sdk/signing/keys.ts'
+import { readConfig } from '../../../server/config.ts'
+import { initServer } from '../../../server/init.ts'
+import { enroll } from '../../support/agent.ts'
+import { setUpOwner } from '../../support/owner.ts'
+import { program } from '../../support/program.ts'
+import { type Measured, startMeasured, startNode } from '../measured.ts'
+import { type BenchOptions, median, type Row, row } from '../rows.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerator<Row> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-commands-'))
+  const rounds = isQuick ? 3 : 5
+  const runs = isQuick ? 8 : 20
+  const started: Measured[] = []
+  try {
+    const version = compare({ rounds, runs }, ['-e', '0'], [program, '--version'])
+    yield row('commands: bridge --version, against node -e 0', 'ms', version, { atMost: 1.35 })
+    const floor = await startFloor(folder)
+    started.push(floor)
+    const product = await startProduct(folder, started)
+    const text = 'the build is green'
+    const floorSend = [join(import.meta.dirname, 'floor-send.cjs'), join(folder, 'floor'), String(floor.port)]
+    const sent = compare({ rounds, runs }, [...floorSend, text], [program, 'send', 'ben', text], product)
+    yield row('commands: one-shot bridge send', 'ms', sent, { atMost: 1.6 })
+  } finally {
+    for (const each of started) await each.end()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Run by run in turns; each round gives its median. */
+function compare(
+  { rounds, runs }: { readonly rounds: number; readonly runs: number },
+  floor: readonly string[],
+  product: readonly string[],
+  environment: Environment = {},
+) {
+  const found = { floor: [] as number[], product: [] as number[] }
+  for (let round = 0; round < rounds; round += 1) {
+    const took = { floor: [] as number[], product: [] as number[] }
+    for (let run = 0; run < runs; run += 1) {
+      took.floor.push(msOf(floor, environment))
+      took.product.push(msOf(product, environment))
+    }
+    found.floor.push(median(took.floor))
+    found.product.push(median(took.product))
+  }
+  return found
+}
+
+function msOf(args: readonly string[], environment: Environment, input = ''): number {
+  const began = performance.now()
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    env: { PATH: process.env.PATH, ...environment },
+    encoding: 'utf8',
+    input,
+  })
+  const ms = performance.now() - began
+  if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`)
+  return ms
+}
+
+/** A node with an agent `ada`, whose profile it answers with, and her peer `ben`. */
+async function startProduct(folder: string, started: Measured[]): Promise<Environment> {
+  const data = join(folder, 'data')
+  const { setupLink } = await initServer(readConfig({ data, port: '0' }, {}))
+  const node = await startNode(data)
+  started.push(node)
+  const url = `http://127.0.0.1:${node.port}`
+  const owner = await setUpOwner(url, setupLink)
+  const { id: projectId } = await owner.createProject('bench')
+  liftBudget(data)
+  const codeOf = async (name: string) =>
+    owner.enrollmentCode(projectId, (await owner.createAgent(projectId, name)).id)
+  const ben = await enroll(url, await codeOf('ben'), () => new Date())
+  await ben.startSession()
+  const environment = { HOME: folder, BRIDGE_HOME: join(folder, 'home') }
+  msOf([program, 'enroll', '--url', url], environment, `${await codeOf('ada')}\n`)
+  // It starts the session and learns who ben is: once, however many sends follow.
+  msOf([program, 'send', 'ben', 'hello'], environment)
+  return environment
+}
+
+/** Many more messages in one conversation than two agents in a loop may write. */
+function liftBudget(data: string): void {
+  const database = new Database(join(data, 'bridge.db'), { fileMustExist: true })
+  database.exec('UPDATE projects SET message_budget = 1000000')
+  database.close()
+}
+
+async function startFloor(folder: string): Promise<Measured> {
+  const home = join(folder, 'floor')
+  mkdirSync(home)
+  const { publicKey, privateKey } = generateKeyPair()
+  const serverId = randomUUID()
+  const [agentId, credentialId, sessionId, conversationId, peerId] = Array.from({ length: 5 }, () =>
+    randomUUID(),
+  )
+  const ids = { serverId, credentialId, sessionId, conversationId, peerId }
+  writeFileSync(join(home, 'profile.json'), JSON.stringify(ids))
+  writeFileSync(join(home, 'key.pem'), exportPrivateKey(privateKey), { mode: 0o600 })
+  const agents = [{ agentId, credentialId, sessionId, publicKey }]
+  const people = { serverId, agents, conversations: [conversationId] }
+  writeFileSync(join(home, 'people.json'), JSON.stringify(people))
+  return startMeasured([join(import.meta.dirname, '../messages/floor.mjs'), home])
+}

@@ -1,0 +1,102 @@
+/** Thousands of listeners, each no more than a connection and the bytes that open it. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import type { TestAgent } from '../../support/agent.ts'
+import { authenticate } from '../../support/streams.ts'
+import { requestBytes } from '../messages/connection.ts'
+
+export interface Dialect {
+  /** What is sent first. */
+  readonly opens: (agent: TestAgent) => Buffer
+  /** What is sent when the server accepted it. */
+  readonly accepted?: (agent: TestAgent) => Buffer
+  /** What the server says when it holds the wait; it says nothing where this is undefined. */
+  readonly held: string | undefined
+}
+
+const upgrade = Buffer.from(
+  [
+    'GET /api/v1/socket HTTP/1.1',
+    'Host: 127.0.0.1',
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    '\r\n',
+  ].join('\r\n'),
+)
+
+/** A text frame as a client sends it, masked with zeros. */
+function frame(text: string): Buffer {
+  const length = Buffer.byteLength(text)
+  const head = Buffer.from([0x81, 0x80 | 126, length >> 8, length & 0xff, 0, 0, 0, 0])
+  return Buffer.concat([head, Buffer.from(text)])
+}
+
+export const transports: readonly (readonly [name: string, dialect: Dialect])[] = [
+  [
+    'socket',
+    {
+      opens: () => upgrade,
+      accepted: (agent) => frame(JSON.stringify(authenticate(agent))),
+      held: '"ready"',
+    },
+  ],
+  ['SSE', { opens: (agent) => requestBytes(agent, { target: '/api/v1/events' }), held: 'retry: ' }],
+  [
+    'long-poll',
+    { opens: (agent) => requestBytes(agent, { target: '/api/v1/inbox?wait_seconds=20' }), held: undefined },
+  ],
+]
+
+export interface Crowd {
+  /** Resolves when each of them listens, as far as the server says so. */
+  add(agents: readonly TestAgent[]): Promise<void>
+  /** @throws Error when not all of them still do */
+  requireAll(count: number): void
+  close(): void
+}
+
+/** So many are being opened at once. */
+const width = 50
+
+export function openCrowd(port: number, dialect: Dialect): Crowd {
+  const sockets = new Set<Socket>()
+  const open = async (agent: TestAgent) => {
+    const socket = connect(port, '127.0.0.1').setEncoding('latin1')
+    socket.on('error', () => {})
+    socket.once('close', () => sockets.delete(socket))
+    await once(socket, 'connect')
+    socket.write(dialect.opens(agent))
+    if (dialect.accepted !== undefined) {
+      await once(socket, 'data')
+      socket.write(dialect.accepted(agent))
+    }
+    if (dialect.held !== undefined) await heard(socket, dialect.held)
+    // A long-poll that is answered waits no more.
+    else socket.once('data', () => socket.destroy())
+    sockets.add(socket)
+  }
+  return {
+    async add(agents) {
+      const waiting = agents.values()
+      const work = async () => {
+        for (const agent of waiting) await open(agent)
+      }
+      await Promise.all(Array.from({ length: width }, work))
+    },
+    requireAll(count) {
+      if (sockets.size !== count) throw new Error(`${sockets.size} of ${count} listeners are left`)
+    },
+    close() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+async function heard(socket: Socket, words: string): Promise<void> {
+  for (let text = ''; !text.includes(words); ) {
+    const [chunk] = await once(socket, 'data', { signal: AbortSignal.timeout(20_000) })
+    text += chunk
+  }
+}

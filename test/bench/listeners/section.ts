@@ -1,0 +1,70 @@
+/**
+ * Listeners: the memory of one that waits and hears nothing, of each transport, against bare `node:http` and ws.
+ *
+ * It is what the resident set grows by between a thousand and five thousand, each time in a fresh process and after a
+ * forced collection.
+ */
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { readConfig } from '../../../server/config.ts'
+import { initServer } from '../../../server/init.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { asTestAgent, populate } from '../../support/population.ts'
+import { type Measured, startMeasured, startNode } from '../measured.ts'
+import { type BenchOptions, type Row, row } from '../rows.ts'
+import { type Dialect, openCrowd, transports } from './crowd.ts'
+
+const few = 1000
+const many = 5000
+
+export async function* listenersSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-listeners-'))
+  try {
+    const data = join(folder, 'data')
+    const { serverId } = await initServer(readConfig({ data, port: '0' }, {}))
+    const { agents, projectId } = populate(data, many, 1)
+    const people = agents.map((each) => asTestAgent({ url: 'http://127.0.0.1', serverId }, projectId, each))
+    for (const [name, dialect] of transports) {
+      const sizes = { product: [] as number[], floor: [] as number[] }
+      for (let round = 0; round < (isQuick ? 1 : 3); round += 1) {
+        const floor = await startMeasured([join(import.meta.dirname, 'floor.mjs')])
+        sizes.floor.push(await sizeOf(floor, people, dialect))
+        const copy = join(folder, `${name}-${round}`)
+        cpSync(data, copy, { recursive: true })
+        sizes.product.push(await sizeOf(await startNode(copy), people, dialect))
+        rmSync(copy, { recursive: true })
+      }
+      yield row(`listeners: memory of an idle one, ${name}`, 'KiB', sizes, { atMost: 2 })
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** KiB of one. The server is ended. */
+async function sizeOf(server: Measured, people: readonly TestAgent[], dialect: Dialect): Promise<number> {
+  const crowd = openCrowd(server.port, dialect)
+  try {
+    await crowd.add(people.slice(0, few))
+    const before = await settled(server)
+    await crowd.add(people.slice(few, many))
+    const after = await settled(server)
+    crowd.requireAll(many)
+    return (after - before) / (many - few)
+  } finally {
+    crowd.close()
+    await server.end()
+  }
+}
+
+/** What it holds once it has nothing more to do: a long-poll does not say that it is held. */
+async function settled(server: Measured): Promise<number> {
+  for (let before = await server.usage(); ; ) {
+    await pause(200)
+    const after = await server.usage()
+    if (after.cpuMs - before.cpuMs < 20) return (await server.collected()).residentKiB
+    before = after
+  }
+}

@@ -1,0 +1,77 @@
+/** Product and floor as processes of their own: started beside a probe, asked what they use, ended by their id. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { freePort } from '../support/process.ts'
+import { program } from '../support/program.ts'
+
+export interface Usage {
+  readonly cpuMs: number
+  readonly residentKiB: number
+}
+
+export interface Measured {
+  readonly port: number
+  usage(): Promise<Usage>
+  /** After a forced collection. */
+  collected(): Promise<Usage>
+  end(): Promise<void>
+}
+
+const probe = join(import.meta.dirname, 'probe.mjs')
+
+type Environment = Readonly<Record<string, string>>
+
+/** A program whose first line is its port, or a readiness line with one. */
+export async function startMeasured(
+  args: readonly string[],
+  environment: Environment = {},
+): Promise<Measured> {
+  const child = spawn(process.execPath, ['--expose-gc', '--import', probe, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    env: { PATH: process.env.PATH, ...environment },
+  })
+  if (child.stdout === null) throw new Error('the measured process has no standard output')
+  const exited = once(child, 'exit')
+  const line = once(createInterface(child.stdout), 'line')
+  const first = await Promise.race([line, exited.then(() => undefined)])
+  if (first === undefined) throw new Error(`${args[0]} ended before it was ready`)
+  const text = String(first[0])
+  const port = /^\d+$/.test(text) ? Number(text) : (JSON.parse(text) as { port: number }).port
+  return {
+    port,
+    usage: () => ask(child, 'usage'),
+    collected: () => ask(child, 'collected'),
+    async end() {
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+async function ask(child: ChildProcess, question: 'usage' | 'collected'): Promise<Usage> {
+  const over = new AbortController()
+  const { signal } = over
+  const ended = once(child, 'exit', { signal }).then(() => {
+    throw new Error('the measured process ended')
+  })
+  child.send(question)
+  try {
+    const [usage] = (await Promise.race([once(child, 'message', { signal }), ended])) as [Usage]
+    return usage
+  } finally {
+    ended.catch(() => {})
+    over.abort()
+  }
+}
+
+/** The node over a folder that holds an installation, without limits of rates. */
+export async function startNode(data: string, environment: Environment = {}): Promise<Measured> {
+  const settings = {
+    ...{ data, port: String(await freePort()), log_level: 'error', max_waits: '100000' },
+    ...{ rate_per_second: '1000000', rate_burst: '1000000' },
+  }
+  const flags = Object.entries(settings).map(([name, value]) => `--${name.replaceAll('_', '-')}=${value}`)
+  return startMeasured([program, 'server', 'start', '--json', ...flags], environment)
+}

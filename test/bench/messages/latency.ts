@@ -1,0 +1,74 @@
+/** From sending to receipt at a steady 200 messages a second: sender and listeners share one clock. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { TestAgent } from '../../support/agent.ts'
+import { Connection, percentile, requestBytes } from './connection.ts'
+import type { Listen, Received } from './listening.ts'
+import { type Pair, sends } from './world.ts'
+
+const perSecond = 200
+
+export interface Latency {
+  readonly p50: number
+  readonly p99: number
+}
+
+export async function latencies(
+  port: number,
+  pairs: readonly Pair[],
+  listen: Listen,
+  seconds: number,
+): Promise<Latency> {
+  const requests = sends(pairs, Math.round(perSecond * seconds))
+  const sentAt: number[] = []
+  const took = new Map<number, number>()
+  const open = new Map(pairs.map(({ recipient }) => [recipient, [] as string[]]))
+  const received = (recipient: TestAgent) => (message: Received) => {
+    open.get(recipient)?.push(message.id)
+    const number = Number.parseInt(message.body, 10)
+    took.set(number, performance.now() - (sentAt[number] ?? Number.NaN))
+  }
+  const connections: Connection[] = []
+  const free: Connection[] = []
+  const send = async (request: Buffer) => {
+    const connection = free.pop() ?? (await Connection.open(port))
+    if (!connections.includes(connection)) connections.push(connection)
+    await connection.ask(request)
+    free.push(connection)
+  }
+  const closing = await Promise.all(
+    pairs.map(({ recipient }) => listen(port, recipient, received(recipient))),
+  )
+  // The first polls are on their way.
+  await pause(200)
+  try {
+    const began = performance.now()
+    const answers = requests.map(async (request, number) => {
+      const due = began + (number * 1000) / perSecond
+      await pause(Math.max(0, due - performance.now()))
+      sentAt[number] = performance.now()
+      await send(request)
+    })
+    await Promise.all(answers)
+    for (let left = 100; took.size < requests.length && left > 0; left -= 1) await pause(20)
+    if (took.size < requests.length) throw new Error(`${requests.length - took.size} messages did not come`)
+    const all = [...took.values()]
+    return { p50: percentile(all, 0.5), p99: percentile(all, 0.99) }
+  } finally {
+    for (const close of closing) close()
+    // Nothing of this round may come again in another one.
+    await acknowledge(port, open)
+    for (const connection of connections) connection.close()
+  }
+}
+
+async function acknowledge(port: number, open: ReadonlyMap<TestAgent, readonly string[]>): Promise<void> {
+  const connection = await Connection.open(port)
+  const target = '/api/v1/acknowledgements'
+  for (const [agent, ids] of open) {
+    for (let from = 0; from < ids.length; from += 100) {
+      const body = { message_ids: ids.slice(from, from + 100) }
+      await connection.ask(requestBytes(agent, { target, body, key: null }))
+    }
+  }
+  connection.close()
+}

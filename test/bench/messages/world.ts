@@ -1,0 +1,87 @@
+/** The same people at the node and at the floor, each a process over a folder of its own. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../../server/config.ts'
+import { initServer } from '../../../server/init.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { asTestAgent, populate } from '../../support/population.ts'
+import { type Measured, startMeasured, startNode } from '../measured.ts'
+import { requestBytes } from './connection.ts'
+
+/** One writes to the other. */
+export interface Pair {
+  readonly sender: TestAgent
+  readonly recipient: TestAgent
+  readonly conversation: string
+}
+
+export interface World {
+  readonly product: Measured
+  readonly floor: Measured
+  /** Whose mail nobody reads. */
+  readonly pairs: readonly Pair[]
+  /** Whose mail is read and acknowledged. */
+  readonly readers: readonly Pair[]
+  end(): Promise<void>
+}
+
+/** Many, since a credential has so many live nonces, and an inbox holds so many messages. */
+const pairCount = 128
+const readerCount = 32
+
+export async function openWorld(environment: Readonly<Record<string, string>> = {}): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-messages-'))
+  const started: Measured[] = []
+  const end = async () => {
+    for (const each of started) await each.end()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    const data = join(folder, 'data')
+    const { serverId } = await initServer(readConfig({ data, port: '0' }, {}))
+    const { agents, conversations, projectId } = populate(
+      data,
+      2 * (pairCount + readerCount),
+      pairCount + readerCount,
+    )
+    const people = agents.map(({ keys, ...ids }) => ({ ...ids, publicKey: keys.publicKey }))
+    mkdirSync(join(folder, 'floor'))
+    writeFileSync(
+      join(folder, 'floor/people.json'),
+      JSON.stringify({ serverId, agents: people, conversations }),
+    )
+    const product = await startNode(data, environment)
+    started.push(product)
+    const floorProgram = join(import.meta.dirname, 'floor.mjs')
+    const floor = await startMeasured([floorProgram, join(folder, 'floor')], environment)
+    started.push(floor)
+    const all = agents.map((each) => asTestAgent({ url: 'http://127.0.0.1', serverId }, projectId, each))
+    const pairs = all.slice(0, pairCount + readerCount).map((sender, index): Pair => {
+      const other = index + pairCount + readerCount
+      return { sender, recipient: all[other] as TestAgent, conversation: conversations[other] ?? '' }
+    })
+    return { product, floor, pairs: pairs.slice(0, pairCount), readers: pairs.slice(pairCount), end }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+const filler = 'The build is green on both machines, and the tests that failed yesterday pass. '.repeat(3)
+
+/** A send of 240 bytes of text, of which the first tell its number. */
+export const sendBytes = ({ sender, recipient, conversation }: Pair, number: number): Buffer =>
+  requestBytes(sender, {
+    target: '/api/v1/messages',
+    body: {
+      conversation_id: conversation,
+      recipient_agent_id: recipient.id,
+      type: 'note',
+      body: `${number} ${filler}`.slice(0, 240),
+    },
+  })
+
+/** Of all pairs in turn. */
+export const sends = (pairs: readonly Pair[], count: number): Buffer[] =>
+  Array.from({ length: count }, (_, index) => sendBytes(pairs[index % pairs.length] as Pair, index))
