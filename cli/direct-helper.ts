@@ -6,117 +6,158 @@
  *
  * Spec §4.5; contract §9 "Direct mode".
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
 import type { ServingHelper } from '../sdk/index.ts'
 import type { CliContext } from './context.ts'
-import { CommandFailure } from './exit-codes.ts'
+import { startTunnel, type Tunnel } from './direct-tunnel.ts'
+import { CommandFailure, type ExitName } from './exit-codes.ts'
 
 /** How the recipient reaches the helper. */
 export interface WayOptions {
+  /** `ORIGIN=PORT`. */
   readonly tunnel?: string
   readonly tunnelCommand?: string
   readonly allowPlain?: true
 }
 
-/** @throws CommandFailure unless there is exactly one way */
-export function requireWay({ tunnel, tunnelCommand, allowPlain }: WayOptions): void {
+/** Bytes and token travel in the clear. */
+export const isPlain = ({ tunnel, tunnelCommand }: WayOptions): boolean =>
+  tunnel?.startsWith('http://') ?? tunnelCommand === undefined
+
+/** @throws CommandFailure unless there is exactly one way, and it may be taken */
+export async function requireWay(way: WayOptions): Promise<void> {
+  const { tunnel, tunnelCommand, allowPlain } = way
   if (tunnel !== undefined && tunnelCommand !== undefined)
     throw new CommandFailure('usage', 'either --tunnel or --tunnel-command, not both')
-  const isPlain = tunnel?.startsWith('http://') ?? tunnelCommand === undefined
-  if (!isPlain || allowPlain === true) return
+  if (tunnel !== undefined) {
+    const { endpointFault } = await import('../sdk/index.ts')
+    const problem = endpointFault(partsOf(tunnel).endpoint)
+    if (problem !== undefined) throw new CommandFailure('usage', `the address of --tunnel ${problem}`)
+  }
+  if (!isPlain(way) || allowPlain === true) return
   throw new CommandFailure('usage', 'a direct transfer needs a way by https to this machine', {
     hint: '--tunnel URL or --tunnel-command CMD; --allow-plain where the network between is yours',
   })
 }
 
+/** Refused before it is offered. What cannot be read is told by who reads it. @throws CommandFailure */
+export async function requireServable(file: string): Promise<void> {
+  const { transferLimits } = await import('../sdk/index.ts')
+  const { max } = transferLimits.fileBytes
+  const size = (await stat(file).catch(() => undefined))?.size ?? 0
+  if (size > max)
+    throw new CommandFailure(
+      'usage',
+      `${size} bytes are more than the ${max} that a direct transfer may have`,
+    )
+}
+
+/** A tunnel that is there already, and the port at which it ends here. */
+function partsOf(tunnel: string): { endpoint: string; port: string } {
+  const [, endpoint = '', port = ''] = /^(.*)=(\d+)$/.exec(tunnel) ?? []
+  return { endpoint, port }
+}
+
 interface Served {
   readonly manifest: string
   readonly root: string
+  readonly size: number
 }
 
 /** @throws CommandFailure when the helper or its tunnel does not start */
 export async function startServing(
   context: CliContext,
-  { manifest, root }: Served,
-  way: WayOptions,
+  served: Served,
+  { tunnel, tunnelCommand }: WayOptions,
 ): Promise<ServingHelper> {
+  const known = tunnel === undefined ? undefined : partsOf(tunnel)
   const token = context.random(32).toString('base64url')
-  const port = portOf(way.tunnel)
-  const [, program = ''] = process.argv
-  const words = [
-    program,
-    'helper',
-    '--manifest',
-    manifest,
-    '--root',
-    root,
-    '--port',
-    port,
-    '--end-with-input',
-  ]
-  const helper = spawn(process.execPath, words, {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: context.environment.PATH, SERVICE_TRANSFER_TOKEN: token },
-  })
-  helper.stdin.on('error', () => {})
-  const children: ChildProcess[] = [helper]
-  const stop = () => Promise.all(children.map(end))
+  const helper = startHelper(context, served, { token, port: known?.port ?? '0' })
+  let started: Tunnel | undefined
   try {
-    const ready = JSON.parse(await firstLine(helper, /^\{/)) as { port: number; expires_at: string }
-    const tunnel =
-      way.tunnelCommand === undefined ? undefined : startTunnel(context, way.tunnelCommand, ready.port)
-    if (tunnel !== undefined) children.push(tunnel)
-    const endpoint =
-      tunnel === undefined
-        ? (way.tunnel?.replace(/=\d+$/, '') ?? `http://127.0.0.1:${ready.port}`)
-        : (/https:\/\/[A-Za-z0-9.-]+(:\d+)?/.exec(await firstLine(tunnel, /https:\/\//))?.[0] ?? '')
-    const ended = Promise.race(children.map((child) => whenEnded(child)))
-    return { endpoint, token, expiresAt: ready.expires_at, ended, stop }
+    const { port, expires_at: expiresAt } = await readiness(context, helper)
+    if (tunnelCommand !== undefined) started = await startTunnel(context, tunnelCommand, port)
+    return {
+      endpoint: started?.endpoint ?? known?.endpoint ?? `http://127.0.0.1:${port}`,
+      token,
+      expiresAt,
+      ended: Promise.race([whenEnded(helper), ...(started ? [started.ended] : [])]),
+      stop: () => Promise.all([end(helper), started?.stop()]),
+    }
   } catch (error) {
-    await stop()
+    await end(helper)
     throw error
   }
 }
 
-/** A tunnel that is there already ends at a port that it knows: `URL=PORT`, or any free one behind `--allow-plain`. */
-const portOf = (tunnel: string | undefined): string => /=(\d+)$/.exec(tunnel ?? '')?.[1] ?? '0'
+type HelperProcess = ChildProcessByStdio<Writable, Readable, Readable>
 
-/** In a process group of its own, which goes when the pipe closes: the line may start more than one program. */
-const guarded = '{ read -r _ <&3; kill -TERM 0; } & exec 3<&-; eval "$1"'
-
-function startTunnel({ environment }: CliContext, line: string, port: number): ChildProcess {
-  const tunnel = spawn('/bin/sh', ['-c', guarded, 'sh', line], {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    detached: true,
-    env: { ...environment, PORT: String(port) },
+function startHelper(
+  { environment }: CliContext,
+  { manifest, root, size }: Served,
+  { token, port }: { readonly token: string; readonly port: string },
+): HelperProcess {
+  const [, program = ''] = process.argv
+  const options = { manifest, root, port, 'max-bytes': String(size) }
+  const words = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
+  const helper = spawn(process.execPath, [program, 'helper', ...words, '--end-with-input'], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { PATH: environment.PATH, SERVICE_TRANSFER_TOKEN: token },
   })
-  tunnel.stdio[3]?.on('error', () => {})
-  return tunnel
+  helper.stdin.on('error', () => {})
+  return helper
 }
 
-async function firstLine(child: ChildProcess, wanted: RegExp): Promise<string> {
+interface Ready {
+  readonly port: number
+  readonly expires_at: string
+}
+
+/** The helper's one line. It hashes the file first, which takes its time. */
+function readiness({ io, signal }: CliContext, helper: HelperProcess): Promise<Ready> {
   return new Promise((resolve, reject) => {
-    for (const stream of [child.stdout, child.stderr]) {
-      if (stream !== null)
-        createInterface(stream).on('line', (line) => {
-          if (wanted.test(line)) resolve(line)
-        })
-    }
-    const failed = () => reject(new CommandFailure('unexpected', 'the helper or its tunnel did not start'))
-    child.once('error', failed).once('close', failed)
+    let refusal: string | undefined
+    createInterface(helper.stderr).on('line', (line) => {
+      const code = /^\{"error":"([a-z_]+)"\}$/.exec(line)?.[1]
+      if (code === undefined) io.err(`${line}\n`)
+      else refusal = code
+    })
+    createInterface(helper.stdout).once('line', (line) => resolve(JSON.parse(line) as Ready))
+    helper.once('error', () => reject(notStarted(undefined))).once('close', () => reject(notStarted(refusal)))
+    const giveUp = () => reject(new CommandFailure('interrupted', 'interrupted'))
+    if (signal.aborted) giveUp()
+    signal.addEventListener('abort', giveUp, { once: true })
   })
 }
 
-const whenEnded = (child: ChildProcess): Promise<unknown> =>
-  child.exitCode !== null || child.signalCode !== null ? Promise.resolve() : once(child, 'close')
+/** What a start that failed means to who sends a file. */
+const meanings: Readonly<Record<string, readonly [ExitName, string]>> = {
+  file_mismatch: ['integrity', 'the file changed after it was offered; nothing of it was served'],
+  port_in_use: ['conflict', 'another program listens on the local port of the tunnel'],
+  port_refused: ['usage', 'this user may not listen on the local port of the tunnel'],
+}
 
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const ended = once(child, 'close')
-  const [, , , pipe] = child.stdio
-  if (pipe == null) child.kill('SIGTERM')
-  else pipe.destroy()
+function notStarted(code: string | undefined): CommandFailure {
+  const [exit, words] = meanings[code ?? ''] ?? [
+    'unexpected',
+    `the helper did not start (${code ?? 'no reason'})`,
+  ]
+  return new CommandFailure(exit, words)
+}
+
+const hasEnded = ({ exitCode, signalCode }: HelperProcess): boolean =>
+  exitCode !== null || signalCode !== null
+
+const whenEnded = (helper: HelperProcess): Promise<unknown> =>
+  hasEnded(helper) ? Promise.resolve() : once(helper, 'exit')
+
+async function end(helper: HelperProcess): Promise<void> {
+  if (helper.pid === undefined || hasEnded(helper)) return
+  const ended = once(helper, 'exit')
+  helper.kill('SIGTERM')
   await ended
 }

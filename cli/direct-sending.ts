@@ -2,7 +2,8 @@
 import { dirname, join } from 'node:path'
 import type { Bridge, Transfer } from '../sdk/index.ts'
 import type { CliContext } from './context.ts'
-import { startServing, type WayOptions } from './direct-helper.ts'
+import { isPlain, startServing, type WayOptions } from './direct-helper.ts'
+import { tellPlain } from './transfer-options.ts'
 
 /**
  * Serves the bytes that travel until the transfer is over. They lie alone in a private folder, under the name that was
@@ -20,9 +21,8 @@ export const serving =
       manifest,
       manifestText({ version: '1', transfer_id: id, mode: 'download', filename, size, sha256, parts }),
     )
-    if (way.allowPlain === true)
-      output.note('PLAIN HTTP: everybody on the network between reads this file and its token')
-    return bridge.transfers.serve(id, () => startServing(context, { manifest, root }, way), {
+    if (isPlain(way)) tellPlain(output)
+    return bridge.transfers.serve(id, () => startServing(context, { manifest, root, size }, way), {
       signal,
       onDeposited: () => output.note('serving it; this command ends when the peer has it'),
     })

@@ -1,6 +1,7 @@
 /** What the `transfer` commands share. */
 import type { Transfer } from '../sdk/index.ts'
 import type { CliContext } from './context.ts'
+import type { Output } from './output.ts'
 
 /** As in the contract; the public index is loaded only by commands that run. */
 export const transferStates = [
@@ -46,6 +47,10 @@ export function tellHowToGoOn({ output, settings }: CliContext, error: unknown, 
   const named = settings.profile === 'default' ? '' : ` --profile ${plain(settings.profile)}`
   output.note(`to go on: ${words}${named}`)
 }
+
+/** Said by both sides whenever it is so, whatever was allowed before. */
+export const tellPlain = (output: Output): void =>
+  output.note('PLAIN HTTP: everybody on the network between reads this file and its token')
 
 /** One word for a shell. */
 export const plain = (word: string): string =>

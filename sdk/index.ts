@@ -43,7 +43,9 @@ export {
 } from './contract/agent/transfers.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
 export type { Receipt } from './contract/events.ts'
+export { endpointFault } from './contract/helper/endpoint.ts'
 export { type HelperErrorCode, helperErrors } from './contract/helper/errors.ts'
+export { transferLimits } from './contract/helper/limits.ts'
 export {
   isFilename,
   type Manifest,

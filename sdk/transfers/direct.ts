@@ -9,6 +9,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Transfer, TransferSecret } from '../contract/agent/transfers.ts'
+import { endpointFault } from '../contract/helper/endpoint.ts'
 import type { Manifest } from '../contract/helper/manifest.ts'
 import type { Transfers } from '../resources/transfers.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
@@ -99,6 +100,8 @@ export interface FetchDirectOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
   /** Take an endpoint of plain http: bytes and token travel in the clear. */
   readonly allowPlainHttp?: boolean | undefined
+  /** Told whenever plain http is taken. */
+  readonly onPlainHttp?: (() => void) | undefined
   readonly clock: () => Date
   /** Told while the sender has deposited no endpoint that is of use. */
   readonly onWaiting?: (() => void) | undefined
@@ -115,7 +118,7 @@ export async function fetchDirect(
   folder: string,
   options: FetchDirectOptions,
 ): Promise<void> {
-  let used: string | undefined
+  let used: TransferSecret | undefined
   for (;;) {
     const secret = await nextEndpoint(transfers, transfer.id, used, options)
     requireAllowed(secret, options)
@@ -132,21 +135,33 @@ export async function fetchDirect(
           sleep: async (ms, signal) => {
             await waiting(ms, signal)
             const current = await deposited(transfers, transfer.id, signal)
-            if (current !== undefined && current.token !== secret.token) throw new Replaced()
+            if (current !== undefined && !isSame(current, secret)) throw new Replaced()
           },
         },
       )
       return
     } catch (error) {
       if (!mayComeAgain(error)) throw error
-      used = secret.token
+      used = secret
     }
   }
 }
 
-function requireAllowed({ endpoint }: TransferSecret, { allowPlainHttp }: FetchDirectOptions): void {
-  if (endpoint.startsWith('https://') || allowPlainHttp === true) return
-  throw new LocalError('insecure_url', 'the sender serves the file over plain http, which was not allowed')
+/** A sender that is reached anew may keep its token. */
+const isSame = (one: TransferSecret, other: TransferSecret | undefined): boolean =>
+  one.endpoint === other?.endpoint && one.token === other.token && one.expires_at === other.expires_at
+
+/** The node judged it too; the bytes of an endpoint that it should not have taken are not fetched either. */
+function requireAllowed(
+  { endpoint }: TransferSecret,
+  { allowPlainHttp, onPlainHttp }: FetchDirectOptions,
+): void {
+  const problem = endpointFault(endpoint)
+  if (problem !== undefined) throw new LocalError('insecure_url', `the endpoint of the sender ${problem}`)
+  if (endpoint.startsWith('https://')) return
+  if (allowPlainHttp !== true)
+    throw new LocalError('insecure_url', 'the sender serves the file over plain http, which was not allowed')
+  onPlainHttp?.()
 }
 
 const passing: ReadonlySet<string> = new Set(['unreachable', 'timeout', 'transfer_expired', 'invalid_token'])
@@ -159,12 +174,12 @@ const mayComeAgain = (error: unknown): boolean =>
 async function nextEndpoint(
   transfers: Transfers,
   id: string,
-  used: string | undefined,
+  used: TransferSecret | undefined,
   { signal, onWaiting }: FetchDirectOptions,
 ): Promise<TransferSecret> {
   for (;;) {
     const secret = await deposited(transfers, id, signal)
-    if (secret !== undefined && secret.token !== used) return secret
+    if (secret !== undefined && !isSame(secret, used)) return secret
     onWaiting?.()
     await waiting(lookMs, signal)
   }

@@ -30,6 +30,8 @@ export interface ReceiveFileOptions extends MoveOptions {
   readonly ageSecret?: string | undefined
   /** In direct mode, take an endpoint of plain http. */
   readonly allowPlainHttp?: boolean | undefined
+  /** Told whenever plain http is taken: everybody on the way reads the file. */
+  readonly onPlainHttp?: (() => void) | undefined
   /** Told while nothing is uploaded yet. */
   readonly onWaiting?: ((transfer: Transfer) => void) | undefined
 }
@@ -150,8 +152,8 @@ async function fetchInto(
   try {
     if (transfer.mode === 'direct') {
       const waiting = () => onWaiting?.(transfer)
-      const { allowPlainHttp } = options
-      const more = { signal, onProgress, allowPlainHttp, clock: port.clock, onWaiting: waiting }
+      const { allowPlainHttp, onPlainHttp } = options
+      const more = { signal, onProgress, allowPlainHttp, onPlainHttp, clock: port.clock, onWaiting: waiting }
       return await fetchDirect(port.transfers, transfer, manifest, staging, more)
     }
     await downloadFile(await port.home(transfer.id), manifest, staging, {

@@ -7,8 +7,8 @@
  *
  * Spec §5 "structured secret operation"; contract §9 "Direct mode".
  */
-import { isIP } from 'node:net'
 import type { Transfer, TransferSecret } from '../../sdk/contract/agent/transfers.ts'
+import { endpointFault } from '../../sdk/contract/helper/endpoint.ts'
 import { transferLimits } from '../../sdk/contract/helper/limits.ts'
 import { agentActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
@@ -91,20 +91,11 @@ function requireRunner(transfer: TransferRow, agent: Admitted, { helper_mode }: 
   })
 }
 
-/** "An https origin without path, user info or query; plain http on loopback or LAN only." @throws invalid_request */
+/** @throws invalid_request */
 function requireEndpoint(endpoint: string): void {
-  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
-  if (url === undefined || url.origin !== endpoint)
-    throw invalid('endpoint', 'must be an origin, as https://host')
-  if (url.protocol === 'http:' && !isLocal(url.hostname))
-    throw invalid('endpoint', 'must be https; plain http is for loopback and private addresses only')
+  const problem = endpointFault(endpoint)
+  if (problem !== undefined) throw invalid('endpoint', problem)
 }
-
-const privateAddress =
-  /^(127\.|10\.|192\.168\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.|\[::1\]$|\[f[cd][0-9a-f]{2}:|\[fe[89ab][0-9a-f]:)/
-
-const isLocal = (host: string): boolean =>
-  host === 'localhost' || (isIP(host.replace(/^\[|\]$/g, '')) !== 0 && privateAddress.test(host))
 
 /** "At most the helper's expires_at and 1800 s ahead, else 422." @throws invalid_request */
 function requireLifetime(expiresAt: string, now: Date): void {

@@ -5,7 +5,7 @@ import { readAgeKey } from '../../age-key.ts'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { exampleTransfer, plain, tellHowToGoOn } from '../../transfer-options.ts'
+import { exampleTransfer, plain, tellHowToGoOn, tellPlain } from '../../transfer-options.ts'
 import { transferProgress } from '../../transfer-progress.ts'
 
 export interface TransferReceiveOptions {
@@ -47,6 +47,7 @@ export async function transferReceive(
       keep: paths.transfers,
       ageSecret,
       allowPlainHttp: allowPlain,
+      onPlainHttp: () => tellPlain(output),
       onWaiting,
       signal,
       ...progress,

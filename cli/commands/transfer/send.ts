@@ -2,7 +2,7 @@
 import type { Transfer } from '../../../sdk/index.ts'
 import { type Command, command, id, invalid, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { requireWay, type WayOptions } from '../../direct-helper.ts'
+import { requireServable, requireWay, type WayOptions } from '../../direct-helper.ts'
 import { serving } from '../../direct-sending.ts'
 import { CommandFailure } from '../../exit-codes.ts'
 import { plain, tellHowToGoOn } from '../../transfer-options.ts'
@@ -35,7 +35,7 @@ export function transferSendCommand(context: CliContext, run = transferSend): Co
     )
     .option(
       '--tunnel-command <cmd>',
-      'with --direct: starts a tunnel to $PORT; its first https address is taken',
+      'with --direct: starts a tunnel to $PORT; the first https address that it prints without a path is taken',
     )
     .option('--allow-plain', 'with --direct: serve plain http, where the network between is yours')
     .option('--resume <transfer_id>', 'go on with that one; the same command again does so by itself', id)
@@ -58,7 +58,11 @@ export async function transferSend(
   const { transfers } = bridge
   const seal = encrypt === false ? undefined : { required: encrypt === true }
   const keep = paths.transfers
-  if (isDirect === true) requireWay(way)
+  if (isDirect === true) {
+    await requireWay(way)
+    await requireServable(file)
+  } else if (Object.keys(way).length > 0)
+    throw new CommandFailure('usage', '--tunnel, --tunnel-command and --allow-plain belong to --direct')
   const direct = isDirect === true ? serving(context, bridge, way) : undefined
   const progress = transferProgress(context, 'uploaded')
   let offered = resume
@@ -110,8 +114,11 @@ const wayWords = ({ tunnel, tunnelCommand, allowPlain }: WayOptions): string =>
     allowPlain === true ? ' --allow-plain' : '',
   ].join('')
 
+/** In the one spelling of its origin. */
 const tunnelUrl = (text: string): string => {
-  if (/^https?:\/\/[A-Za-z0-9.-]+(:\d+)?=\d+$/.test(text)) return text
+  const [, address = '', port = ''] = /^(https?:\/\/[A-Za-z0-9.:[\]-]+)=(\d{1,5})$/i.exec(text) ?? []
+  if (URL.canParse(address) && Number(port) >= 1 && Number(port) <= 65_535)
+    return `${new URL(address).origin}=${Number(port)}`
   throw invalid(
     'It must be the origin of the tunnel and the local port that it leads to: https://host.example=8485.',
   )

@@ -4,6 +4,7 @@ const KiB = 1024
 const MiB = 1024 * KiB
 const GiB = 1024 * MiB
 
+/** The limits of the transfer protocol, of the manifest first of all. */
 export const transferLimits = {
   partBytes: 96 * MiB,
   parts: 1024,
