@@ -27,6 +27,7 @@ const sources: readonly [string, RegExp][] = [
   ['(the code from the prompt)', /<<'CODE'\n(\S+)\nCODE/],
   ['(id of the message)', /^stored (\S+) as number/m],
   ['(id of the task)', /^created (\S+): open$/m],
+  ['(id of the transfer)', /^offered as (\S+)$/m],
 ]
 
 /** The README's script, where the package is installed. */
