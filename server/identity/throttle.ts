@@ -1,5 +1,6 @@
 /**
- * Rates: a token bucket per agent, and a count of failed authentications per address.
+ * Rates: a token bucket per agent, and a count of failed authentications per address; the addresses of an IPv6 network
+ * are one.
  *
  * Only failures are refused by the second, so that one agent with a wrong clock never locks out its neighbours
  * behind the same address. The exception is what costs much to check: it is refused unchecked from an address that is
@@ -8,6 +9,7 @@
  * Contract §2.
  */
 import { Fault } from '../fault.ts'
+import { networkOf } from './network.ts'
 
 export interface Throttle {
   /** @throws rate_limited when the agent's bucket is empty. */
@@ -33,8 +35,8 @@ const windowMs = 60_000
 export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Throttle {
   const buckets = new Map<string, { tokens: number; at: number }>()
   const failures = new Map<string, { count: number; since: number }>()
-  const current = (address: string) => {
-    const known = failures.get(address)
+  const current = (network: string) => {
+    const known = failures.get(network)
     return known !== undefined && nowMs() - known.since < windowMs ? known : undefined
   }
   const tooMany = (since: number) =>
@@ -59,13 +61,14 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
       bucket.tokens -= 1
     },
     countFailure(address) {
-      const entry = current(address) ?? { count: 0, since: nowMs() }
+      const network = networkOf(address)
+      const entry = current(network) ?? { count: 0, since: nowMs() }
       entry.count += 1
-      remember(failures, address, entry)
+      remember(failures, network, entry)
       if (entry.count > rates.failedAuthPerMinute) throw tooMany(entry.since)
     },
     refuseFlood(address) {
-      const entry = current(address)
+      const entry = current(networkOf(address))
       if (entry !== undefined && entry.count >= flood * rates.failedAuthPerMinute) throw tooMany(entry.since)
     },
   }
