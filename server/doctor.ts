@@ -10,7 +10,7 @@ import type { Config } from './config.ts'
 import { migrationStatus } from './database/migrate.ts'
 import { migrations } from './database/migrations/index.ts'
 import { openDatabase } from './database/open.ts'
-import { isEnvelopeKey } from './envelope/keys.ts'
+import { isEnvelopeKey, readEnvelopeKeys } from './envelope/keys.ts'
 import { readCertificate } from './listening/certificate.ts'
 import { databasePath, readServerId, restoreNotePath } from './store-files.ts'
 
@@ -69,12 +69,16 @@ function modes({ data, envelopeKeyFile, tls }: Config): Examined[] {
 }
 
 function envelopeKey(path: string): Examined {
-  if (isEnvelopeKey(path)) return ok('key', 'the envelope key is 32 bytes')
+  if (isEnvelopeKey(path)) {
+    if (readEnvelopeKeys(path).length === 1) return ok('key', 'the envelope key is 32 bytes')
+    const text = `${path} holds an old key beside the new one: an exchange was cut off`
+    return { check: 'key', state: 'warning', text, remedy: 'bridge server rotate-key' }
+  }
   return {
     check: 'key',
     state: 'problem',
     text: `the envelope key ${path} is missing or is not 32 bytes of base64`,
-    remedy: 'put it back from the copy that was kept with the data folder',
+    remedy: 'put it back from a copy; bridge server rotate-key --lost makes a new one',
     exit: 'unexpected',
   }
 }

@@ -8,6 +8,7 @@ import { migrations } from './database/migrations/index.ts'
 import { openDatabase } from './database/open.ts'
 import type { Writer } from './database/transaction.ts'
 import { makeEnvelopeKey } from './envelope/keys.ts'
+import { type RotationReport, rotateEnvelopeKey } from './envelope/rotation.ts'
 import { urlOf } from './listening/exposure.ts'
 import { maintainStore } from './maintain.ts'
 import type { CycleReport } from './maintenance/cycle.ts'
@@ -71,6 +72,12 @@ const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =
 
 /** A new token with which hosts report their load; the one before is good no more. @throws NotInitialised */
 export const issueTelemetryToken = (config: Config): Promise<string> => withStore(config, makeTelemetryToken)
+
+/** A new envelope key, with a server over the folder or without. @throws ConfigError, NotInitialised */
+export const rotateKey = (config: Config, lost: boolean): Promise<RotationReport> =>
+  withStore(config, ({ write, random }) =>
+    rotateEnvelopeKey({ write, random, path: config.envelopeKeyFile, lost }),
+  )
 
 async function withStore<T>(
   config: Config,

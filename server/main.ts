@@ -20,6 +20,7 @@ export {
   maintain,
   readAddress,
   restoreBackup,
+  rotateKey,
 } from './init.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { AlreadyInitialised, NotInitialised } from './store-files.ts'

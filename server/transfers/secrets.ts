@@ -18,6 +18,9 @@ import { Fault } from '../fault.ts'
 
 type Db = Kysely<Tables>
 
+/** The first seals, each opens. */
+type Keys = readonly [Buffer, ...Buffer[]]
+
 const ivBytes = 12
 const tagBytes = 16
 const cipher = 'aes-256-gcm'
@@ -40,7 +43,7 @@ export function open(key: Buffer, transferId: string, sealed: Buffer): string {
 
 /** While keys are exchanged a secret may still be sealed with the one before. @throws as {@link open} */
 export function openWithAny(
-  [key, ...others]: readonly [Buffer, ...Buffer[]],
+  [key, ...others]: Keys,
   row: Pick<TransferSecretRow, 'transfer_id' | 'sealed'>,
 ): string {
   try {
@@ -53,7 +56,7 @@ export function openWithAny(
 }
 
 /** @throws unavailable when there is no usable key; readiness says so too */
-function envelopeKeys(context: Context): readonly [Buffer, ...Buffer[]] {
+function envelopeKeys(context: Context): Keys {
   try {
     return readEnvelopeKeys(context.config.envelopeKeyFile)
   } catch (cause) {
@@ -116,4 +119,49 @@ export async function destroyIfOver(tx: Tx, transferId: string): Promise<void> {
 /** Those that are over, wherever their transfers stand. */
 export async function destroyExpiredSecrets(tx: Tx): Promise<void> {
   await tx.db.deleteFrom('transfer_secrets').where('expires_at', '<=', tx.nowIso).execute()
+}
+
+const all = (tx: Tx) => tx.db.selectFrom('transfer_secrets').select(['transfer_id', 'sealed']).execute()
+
+const opened = (keys: Keys, row: Pick<TransferSecretRow, 'transfer_id' | 'sealed'>): string | undefined => {
+  try {
+    return openWithAny(keys, row)
+  } catch {
+    // Sealed with a key that is not known here; who asks counts it.
+    return undefined
+  }
+}
+
+/** Everything that one of the keys opens is sealed with the first afterwards. */
+export async function resealSecrets(
+  tx: Tx,
+  keys: Keys,
+  random: (bytes: number) => Buffer,
+): Promise<{ readonly resealed: number; readonly unopened: number }> {
+  let resealed = 0
+  let unopened = 0
+  for (const row of await all(tx)) {
+    const plain = opened(keys, row)
+    if (plain === undefined) unopened += 1
+    else {
+      const sealed = seal(keys[0], row.transfer_id, plain, random(ivBytes))
+      await tx.db
+        .updateTable('transfer_secrets')
+        .set({ sealed })
+        .where('transfer_id', '=', row.transfer_id)
+        .execute()
+      resealed += 1
+    }
+  }
+  return { resealed, unopened }
+}
+
+/** Whether one key opens everything, but for so many that none opens. */
+export const isAllSealedWith = async (tx: Tx, key: Buffer, unopened: number): Promise<boolean> =>
+  (await all(tx)).filter((row) => opened([key], row) === undefined).length <= unopened
+
+/** What none of the keys opens is of use to nobody: its side deposits a fresh one. */
+export async function forgetUnopened(tx: Tx, keys: Keys): Promise<void> {
+  for (const row of await all(tx))
+    if (opened(keys, row) === undefined) await destroySecret(tx, row.transfer_id)
 }

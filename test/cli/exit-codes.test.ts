@@ -4,8 +4,17 @@ import { onHost } from '../../cli/commands/server/settings.ts'
 import { exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
 import { errors } from '../../sdk/contract/errors.ts'
 import { localErrors } from '../../sdk/transport/failures.ts'
+import {
+  BackupCutOff,
+  DamagedDatabase,
+  DatabaseInUse,
+  DestinationExists,
+  NoSpace,
+  PathMissing,
+} from '../../server/backups/faults.ts'
 import { DatabaseNewer, MigrationHistoryChanged } from '../../server/database/migrate.ts'
 import { UnsafeStore } from '../../server/database/open.ts'
+import { RestoreUnfinished } from '../../server/store-files.ts'
 
 test('the exit codes are what the contract says', () => {
   expect(exitCodes).toEqual({
@@ -107,6 +116,13 @@ test.each([
   [new DatabaseNewer('the database is newer'), 'conflict', /never runs backwards/],
   [new MigrationHistoryChanged('another history'), 'conflict', /data folder/],
   [new UnsafeStore('no room'), 'unexpected', undefined],
+  [new DestinationExists('it is there'), 'conflict', /another file/],
+  [new PathMissing('no folder'), 'not_found', undefined],
+  [new NoSpace('too little'), 'unexpected', /make room/],
+  [new BackupCutOff('the log grew'), 'unexpected', /server stopped/],
+  [new DamagedDatabase('a page'), 'integrity', /bridge server restore/],
+  [new DatabaseInUse('a maintenance run'), 'conflict', /end it first/],
+  [new RestoreUnfinished('cut off'), 'conflict', /bridge server start/],
 ] as const)('host work that ends with %s is told', async (error, exit, hint) => {
   const failing = onHost(async () => {
     throw error

@@ -7,6 +7,7 @@ import { initCommand } from './init.ts'
 import { linkCommand } from './link.ts'
 import { maintainCommand } from './maintain.ts'
 import { restoreCommand } from './restore.ts'
+import { rotateKeyCommand } from './rotate-key.ts'
 import { addSettings } from './settings.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
@@ -20,6 +21,7 @@ const configurable: ReadonlySet<string> = new Set([
   'owner-link',
   'telemetry-token',
   'doctor',
+  'rotate-key',
 ])
 
 export function serverCommand(context: CliContext): Command {
@@ -34,6 +36,7 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(maintainCommand(context))
     .addCommand(backupCommand(context))
     .addCommand(restoreCommand(context))
+    .addCommand(rotateKeyCommand(context))
     .addCommand(serverDoctorCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {
       if (configurable.has(chosen.name())) await addSettings(chosen)

@@ -1,0 +1,133 @@
+/** Backup, restore and another envelope key from the command line: what is said, and every exit code. Contract §12. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { offer } from '../support/files.ts'
+import { Desk } from './desk.ts'
+
+let bridge: TestBridge
+let desk: Desk
+/** Of the node while it served. */
+let file: string
+
+const server = (...args: string[]) => desk.run(['server', ...args])
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+  file = join(desk.folder, 'backup.db')
+  await bridge.owner
+    .createAgent(bridge.project.id, 'cy')
+    .then(({ id }) => bridge.owner.enrollmentCode(bridge.project.id, id))
+  await offer({ from: bridge.ada, to: bridge.ben, bytes: Buffer.from('one') })
+  const { code, stdout, stderr } = await server('backup', file, '--data', bridge.data)
+  expect({ code, stdout }).toEqual({ code: 0, stdout: `${file}\n` })
+  expect(stderr).toMatch(/^\d+ KiB, sha256 [0-9a-f]{64}\nnot in it: the envelope key and config\.json, /)
+})
+afterAll(async () => {
+  await desk.remove()
+  await bridge.close()
+})
+
+test('a backup into a folder is named by the time alone, and is told as JSON', async () => {
+  const folder = join(desk.folder, 'many')
+  mkdirSync(folder)
+  const made = JSON.parse((await server('backup', folder, '--data', bridge.data, '--json')).stdout)
+  expect(made).toEqual({
+    file: expect.stringMatching(/\/bridge-\d{8}T\d{6}Z\.db$/),
+    bytes: expect.any(Number),
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    server_id: bridge.server.serverId,
+    migration: expect.any(Number),
+    taken_at: expect.stringMatching(/Z$/),
+  })
+  expect(readdirSync(folder)).toHaveLength(1)
+})
+
+test('what a backup refuses', async () => {
+  expect(await server('backup', file, '--data', bridge.data)).toMatchObject({
+    code: 7,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^bridge: .* is there already; nothing was written over it\nhint: name another file/,
+    ),
+  })
+  expect(await server('backup', join(desk.folder, 'no', 'x.db'), '--data', bridge.data)).toMatchObject({
+    code: 3,
+  })
+  expect(await server('backup', desk.folder, '--data', desk.folder)).toMatchObject({ code: 3 })
+  expect(await server('backup', '--data', bridge.data)).toMatchObject({ code: 2 })
+  const interruption = new AbortController()
+  interruption.abort()
+  const words = ['server', 'backup', join(desk.folder, 'i.db'), '--data', bridge.data]
+  expect(await desk.run(words, { interruption })).toMatchObject({
+    code: 130,
+    stderr: expect.stringContaining('nothing was left behind'),
+  })
+})
+
+test('a restore tells what to look at: credentials, what is good no more, people', async () => {
+  const data = join(desk.folder, 'new')
+  const { code, stdout, stderr } = await server('restore', file, '--data', data)
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^restored .*new; the last thing that it knows of happened /)
+  expect(stdout).toMatch(
+    /\n2 sessions fenced\n\ncredentials\nproject +agent +credential +binding +last used +now\n/,
+  )
+  expect(stdout).toMatch(/\ndemo +ada +[0-9a-f-]{36} +key +.* +held: its agent is disabled\n/)
+  expect(stdout).toMatch(/\ngood no more\nwhat +of +project\n/)
+  expect(stdout).toMatch(/\nenrollment +cy +demo\n/)
+  expect(stdout).toMatch(/\npeople\nname +role +state +projects\nolu +owner +enabled +all\n$/)
+  expect(stderr).toContain('made a new envelope key')
+  expect(stderr).toContain('bridge admin agent state AGENT enabled')
+  expect(stderr).toMatch(
+    /\nnext: bridge server start; bridge server owner-link makes a link to sign in with\n$/,
+  )
+  expect(await server('restore', file, '--data', data)).toMatchObject({
+    code: 7,
+    stderr: expect.stringMatching(/holds an installation already\nhint: .*--replace/),
+  })
+  const again = await server('restore', file, '--data', data, '--replace', '--json')
+  expect(JSON.parse(again.stdout)).toMatchObject({ known: true, kept: expect.stringContaining('/replaced-') })
+})
+
+test('a restore whose operator vouches for the credentials holds nobody', async () => {
+  const args = ['restore', file, '--data', join(desk.folder, 'moved'), '--accept-credentials', '--json']
+  const { credentials } = JSON.parse((await server(...args)).stdout)
+  expect(credentials.map(({ state }: { state: string }) => state)).toEqual(['good', 'good'])
+})
+
+test('what a restore refuses', async () => {
+  const data = join(desk.folder, 'refused')
+  expect(await server('restore', join(desk.folder, 'none.db'), '--data', data)).toMatchObject({ code: 3 })
+  const damaged = join(desk.folder, 'damaged.db')
+  writeFileSync(damaged, readFileSync(file).fill(7, 4096 * 10, 4096 * 12))
+  expect(await server('restore', damaged, '--data', data)).toMatchObject({
+    code: 15,
+    stderr: expect.stringMatching(/^bridge: .*damaged\.db is damaged: /),
+  })
+  expect(await server('restore', file, '--data', bridge.data, '--replace')).toMatchObject({
+    code: 7,
+    stderr: expect.stringContaining('another server is using'),
+  })
+  expect(await server('restore')).toMatchObject({ code: 2 })
+})
+
+test('the envelope key is exchanged beside a running server, and never shown', async () => {
+  const path = join(bridge.data, 'envelope.key')
+  const before = readFileSync(path, 'utf8').trim()
+  const { code, stdout, stderr } = await server('rotate-key', '--data', bridge.data)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toBe(`${path} holds a new key; 0 secrets are sealed with it\n`)
+  const after = readFileSync(path, 'utf8').trim()
+  expect(after).not.toBe(before)
+  expect(stdout).not.toContain(after)
+  expect(await server('rotate-key', '--data', desk.folder)).toMatchObject({ code: 3 })
+  rmSync(path)
+  expect(await server('rotate-key', '--data', bridge.data)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--lost'),
+  })
+  expect(await server('rotate-key', '--data', bridge.data, '--lost')).toMatchObject({ code: 0 })
+})

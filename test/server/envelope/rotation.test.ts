@@ -1,0 +1,134 @@
+/** A new envelope key: what was sealed opens before, between and after, and the old key is gone in the end. Contract §9. */
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { readConfig } from '../../../server/config.ts'
+import { keyText, readEnvelopeKeys } from '../../../server/envelope/keys.ts'
+import { rotateKey } from '../../../server/init.ts'
+import { databasePath } from '../../../server/store-files.ts'
+import { seal } from '../../../server/transfers/secrets.ts'
+import { withStoreCopy } from '../../faults/store-copy.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { act, fileOf, offer, told } from '../../support/files.ts'
+import { exchange } from '../../support/http.ts'
+
+let bridge: TestBridge
+let path: string
+let id: string
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  path = join(bridge.data, 'envelope.key')
+  const { ada, ben } = bridge
+  id = (await offer({ from: ada, to: ben, bytes: fileOf(10), fields: { mode: 'direct' } })).id
+  await act(ben, id, 'accept')
+})
+afterAll(() => bridge.close())
+
+const rotate = (lost = false) => rotateKey(readConfig({ data: bridge.data }, {}), lost)
+
+const secret = () => ({
+  endpoint: 'https://tunnel.example',
+  token: 'x'.repeat(43),
+  expires_at: new Date(bridge.clock().getTime() + 600_000).toISOString(),
+  helper_mode: 'download',
+})
+
+/** One key, one secret that is sealed with it. */
+beforeEach(async () => {
+  rmSync(path, { recursive: true, force: true })
+  rmSync(`${path}.partial`, { recursive: true, force: true })
+  writeFileSync(path, keyText([randomBytes(32)]), { mode: 0o600 })
+  expect((await act(bridge.ada, id, 'secret', secret())).status).toBe(200)
+})
+
+const read = () => bridge.ben.call({ target: `/api/v1/transfers/${id}/secret` })
+const opens = async () => expect((await read()).json).toMatchObject({ endpoint: 'https://tunnel.example' })
+const isReady = async () =>
+  (await exchange(bridge.url, { method: 'GET', target: '/api/ready', headers: [] })).status === 200
+
+test('beside a running server: the same secret, another key, and the old one gone', async () => {
+  const [old] = readEnvelopeKeys(path)
+  expect(await rotate()).toEqual({ key_file: path, resealed: 1, unopened: 0 })
+  const [key, ...rest] = readEnvelopeKeys(path)
+  expect([key.equals(old), rest]).toEqual([false, []])
+  expect((statSync(path).mode & 0o777).toString(8)).toBe('600')
+  await opens()
+  expect((await act(bridge.ada, id, 'secret', secret())).status).toBe(200)
+  await opens()
+  expect(await isReady()).toBe(true)
+})
+
+/** What a kill can leave: the file with both keys, and the secret sealed with either. */
+test.each(['old', 'new'] as const)(
+  'cut off while the secret is sealed with the %s key: everything works, and the next run ends it',
+  async (sealedWith) => {
+    const [old] = readEnvelopeKeys(path)
+    const next = randomBytes(32)
+    writeFileSync(path, keyText([next, old]))
+    if (sealedWith === 'new') {
+      const sealed = seal(next, id, JSON.stringify(secret()), randomBytes(12))
+      const database = new Database(databasePath(bridge.data))
+      database.prepare('UPDATE transfer_secrets SET sealed = ?').run(sealed)
+      database.close()
+    }
+    writeFileSync(`${path}.partial`, 'half a k')
+    await opens()
+    expect(await isReady()).toBe(true)
+    expect(await rotate()).toMatchObject({ resealed: 1, unopened: 0 })
+    const keys = readEnvelopeKeys(path)
+    expect(keys).toHaveLength(1)
+    expect([old, next].some((key) => keys[0].equals(key))).toBe(false)
+    await opens()
+  },
+)
+
+test('two at once leave one key, with which everything opens', async () => {
+  await Promise.all([rotate(), rotate()])
+  expect(readEnvelopeKeys(path)).toHaveLength(1)
+  await opens()
+})
+
+test('a key file that cannot be written leaves the old key in use', async () => {
+  const before = readFileSync(path, 'utf8')
+  mkdirSync(`${path}.partial`)
+  await expect(rotate()).rejects.toMatchObject({
+    name: 'ConfigError',
+    message: expect.stringContaining('EISDIR'),
+  })
+  expect(readFileSync(path, 'utf8')).toBe(before)
+  await opens()
+})
+
+test('without the key it is refused, and a lost one is replaced only when that is said', async () => {
+  renameSync(path, `${path}.away`)
+  await expect(rotate()).rejects.toMatchObject({ name: 'ConfigError' })
+  expect(told(await read())).toEqual([503, 'unavailable'])
+  expect(await rotate(true)).toMatchObject({ resealed: 0, unopened: 1 })
+  expect(told(await read())).toEqual([404, 'not_found'])
+  expect((await act(bridge.ada, id, 'secret', secret())).status).toBe(200)
+  await opens()
+})
+
+test('what another key sealed is counted, left alone, and keeps no old key', async () => {
+  writeFileSync(path, keyText([randomBytes(32)]))
+  chmodSync(path, 0o600)
+  expect(await rotate()).toMatchObject({ resealed: 0, unopened: 1 })
+  expect(readEnvelopeKeys(path)).toHaveLength(1)
+})
+
+test('everything sealed in the store is exchanged', () => {
+  const sql = `SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c
+    WHERE m.type = 'table' AND c.name LIKE '%sealed%'`
+  const tables = withStoreCopy(bridge.data, (database) => database.prepare(sql).pluck().all())
+  expect(tables).toEqual(['transfer_secrets'])
+})
+
+test('it is in the audit, without the key', async () => {
+  await rotate()
+  const sql = "SELECT details FROM audit WHERE kind = 'envelope_key.rotated' LIMIT 1"
+  const details = withStoreCopy(bridge.data, (database) => database.prepare<[], string>(sql).pluck().get())
+  expect(Object.keys(JSON.parse(details ?? '{}')).sort()).toEqual(['lost', 'resealed', 'unopened'])
+})
