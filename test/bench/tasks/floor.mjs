@@ -1,5 +1,10 @@
-// Floor of tasks: a bare HTTP server over SQLite that verifies each request's signature and nonce, and stores a task with its
-// message, a claim, a result. Writes that wait together share one durable transaction. Imports nothing of the product.
+// Floor of tasks: the least server that does the same durable work with the same rows, in raw SQL. Imports nothing of the product.
+//
+// Every request is verified (on the thread pool when there is a queue), then: nonce, session read, the stored answer looked
+// up, the task written or changed by compare-and-set, its message with the next number of the conversation and the count of
+// the inbox, the audit record, the idempotency record with the answer. Requests of one turn share one durable transaction,
+// each in a savepoint. Integer keys, and of indexes only those that keep rows unique.
+//
 // node floor.mjs FOLDER; prints its port.
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -10,56 +15,148 @@ const [, , folder] = process.argv
 const database = new Database(join(folder, 'floor.db'))
 database.pragma('journal_mode = WAL')
 database.pragma('synchronous = FULL')
+database.pragma('wal_autocheckpoint = 4000')
 database.exec(`
-  CREATE TABLE tasks (id INTEGER PRIMARY KEY, state TEXT NOT NULL, generation INTEGER NOT NULL, body TEXT NOT NULL, result TEXT);
-  CREATE TABLE messages (id INTEGER PRIMARY KEY, task_id INTEGER NOT NULL, body TEXT NOT NULL);
-  CREATE TABLE nonces (nonce TEXT PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE sessions (id TEXT PRIMARY KEY, state TEXT NOT NULL, generation INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE conversations (id INTEGER PRIMARY KEY, last_sequence INTEGER NOT NULL);
+  CREATE TABLE inboxes (agent TEXT PRIMARY KEY, waiting INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE tasks (id INTEGER PRIMARY KEY, creator TEXT NOT NULL, assignee TEXT NOT NULL, title TEXT NOT NULL,
+    instructions TEXT NOT NULL, state TEXT NOT NULL, generation INTEGER NOT NULL, claim_ends_at TEXT, result TEXT,
+    evidence TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL);
+  CREATE TABLE messages (id INTEGER PRIMARY KEY, conversation INTEGER NOT NULL, sequence INTEGER NOT NULL, sender TEXT NOT NULL,
+    recipient TEXT NOT NULL, type TEXT NOT NULL, body TEXT NOT NULL, task INTEGER, created_at TEXT NOT NULL,
+    UNIQUE (conversation, sequence));
+  CREATE TABLE nonces (credential TEXT NOT NULL, nonce BLOB NOT NULL, signed_at INTEGER NOT NULL,
+    PRIMARY KEY (credential, nonce)) WITHOUT ROWID;
+  CREATE TABLE idempotency (principal TEXT NOT NULL, key TEXT NOT NULL, fingerprint BLOB NOT NULL, answer TEXT NOT NULL,
+    created_at TEXT NOT NULL, PRIMARY KEY (principal, key));
+  CREATE TABLE audit (id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, actor TEXT NOT NULL, subject INTEGER,
+    request_id TEXT NOT NULL, details TEXT NOT NULL);
+  INSERT INTO conversations VALUES (1, 0);
 `)
+const prepare = (sql) => database.prepare(sql)
 const statements = {
-  nonce: database.prepare('INSERT INTO nonces VALUES (?)'),
-  task: database.prepare("INSERT INTO tasks (state, generation, body) VALUES ('open', 0, ?)"),
-  message: database.prepare('INSERT INTO messages (task_id, body) VALUES (?, ?)'),
-  claim: database.prepare(
-    "UPDATE tasks SET state = 'claimed', generation = generation + 1 WHERE id = ? AND state = 'open'",
+  begin: prepare('BEGIN IMMEDIATE'),
+  commit: prepare('COMMIT'),
+  savepoint: prepare('SAVEPOINT one'),
+  undo: prepare('ROLLBACK TO one'),
+  release: prepare('RELEASE one'),
+  session: prepare('SELECT state, generation FROM sessions WHERE id = ?'),
+  nonce: prepare('INSERT INTO nonces VALUES (?, ?, ?)'),
+  stored: prepare('SELECT fingerprint, answer FROM idempotency WHERE principal = ? AND key = ?'),
+  store: prepare('INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)'),
+  create: prepare(
+    "INSERT INTO tasks VALUES (NULL, ?, ?, ?, ?, 'open', 0, NULL, NULL, NULL, ?, ?) RETURNING *",
   ),
-  complete: database.prepare(
-    "UPDATE tasks SET state = 'completed', result = ? WHERE id = ? AND state = 'claimed' AND generation = ?",
+  claim: prepare(
+    `UPDATE tasks SET state = 'claimed', generation = generation + 1, claim_ends_at = ?, updated_at = ?
+      WHERE id = ? AND state = 'open' RETURNING *`,
   ),
+  complete: prepare(
+    `UPDATE tasks SET state = 'completed', claim_ends_at = NULL, result = ?, evidence = ?, updated_at = ?
+      WHERE id = ? AND state = 'claimed' AND generation = ? RETURNING *`,
+  ),
+  number: prepare(
+    'UPDATE conversations SET last_sequence = last_sequence + 1 WHERE id = 1 RETURNING last_sequence',
+  ).pluck(),
+  message: prepare("INSERT INTO messages VALUES (NULL, 1, ?, 'system', ?, 'task', ?, ?, ?)"),
+  countIn: prepare(
+    'INSERT INTO inboxes VALUES (?, 1) ON CONFLICT (agent) DO UPDATE SET waiting = waiting + 1',
+  ),
+  audit: prepare('INSERT INTO audit VALUES (NULL, ?, ?, ?, ?, ?, ?)'),
 }
 
 const keys = new Map()
+let requests = 0
 let waiting = []
+let verifying = 0
 
 function commit() {
   const group = waiting
   waiting = []
-  database.exec('BEGIN IMMEDIATE')
-  const answers = group.map(({ work }) => work())
-  database.exec('COMMIT')
-  for (const [index, { response }] of group.entries()) response.end(JSON.stringify(answers[index]))
+  statements.begin.run()
+  const answers = group.map(({ call }) => perform(call))
+  statements.commit.run()
+  for (const [index, { response }] of group.entries()) reply(response, answers[index])
 }
 
-function enqueue(response, work) {
-  if (waiting.length === 0) setImmediate(commit)
-  waiting.push({ response, work })
+function reply(response, answer) {
+  response.statusCode = answer === undefined ? 409 : 200
+  response.setHeader('content-type', 'application/json')
+  response.end(answer ?? '{}')
 }
 
-function isSigned(request, bytes) {
-  const { headers } = request
-  const id = headers.authorization.slice('AgentKey '.length)
-  const text = [
+/** The answer's bytes, or undefined for a refusal, of which nothing but the nonce stays. */
+function perform({ id, nonce, time, key, url, bytes }) {
+  statements.nonce.run(id, createHash('sha256').update(nonce).digest(), Number(time))
+  statements.savepoint.run()
+  const fingerprint = createHash('sha256').update(url).update(bytes).digest()
+  const answer = once(id, key, fingerprint, () => effect(id, url, bytes))
+  if (answer === undefined) statements.undo.run()
+  statements.release.run()
+  return answer
+}
+
+function once(principal, key, fingerprint, effectOf) {
+  const stored = statements.stored.get(principal, key)
+  if (stored !== undefined) return stored.fingerprint.equals(fingerprint) ? stored.answer : undefined
+  const done = effectOf()
+  if (done === undefined) return undefined
+  const answer = JSON.stringify(done)
+  statements.store.run(principal, key, fingerprint, answer, done.updated_at)
+  return answer
+}
+
+function effect(id, url, bytes) {
+  const session = statements.session.get(id)
+  if (session?.state !== 'active') return undefined
+  const body = JSON.parse(bytes)
+  const now = new Date().toISOString()
+  const [, , task, verb = 'create'] = url.split('/')
+  const row = changed[verb]({ body, now, task, by: id })
+  if (row === undefined) return undefined
+  const to = verb === 'create' ? row.assignee : row.creator
+  statements.message.run(statements.number.get(), to, `${verb}: ${row.title}`, row.id, now)
+  statements.countIn.run(to)
+  requests += 1
+  statements.audit.run(now, `task.${verb}`, id, row.id, String(requests), JSON.stringify({ state: row.state }))
+  return { ...row, claim: { generation: row.generation, session_generation: session.generation } }
+}
+
+const changed = {
+  create: ({ body, now, by }) =>
+    statements.create.get(by, body.assignee_agent_id, body.title, body.instructions, now, now),
+  claim: ({ now, task }) => statements.claim.get(new Date(Date.now() + 300_000).toISOString(), now, task),
+  complete: ({ body, now, task }) =>
+    statements.complete.get(body.result, JSON.stringify(body.evidence), now, task, body.claim_generation),
+}
+
+const signedText = ({ method, url, headers }, id, bytes) =>
+  [
     'bridge-request-v1',
-    headers['x-server'] ?? 'floor',
+    'floor',
     id,
-    request.method,
-    request.url,
+    method,
+    url,
     createHash('sha256').update(bytes).digest('hex'),
     headers['x-bridge-time'],
     headers['x-bridge-nonce'],
     headers['x-bridge-session'] ?? '-',
     headers['idempotency-key'] ?? '-',
   ].join('\n')
-  return verify(null, Buffer.from(text), keys.get(id), Buffer.from(headers['x-bridge-proof'], 'base64url'))
+
+/** At once for the first two of a turn, else on the thread pool. */
+function verified(key, text, proof, then) {
+  verifying += 1
+  if (verifying > 2)
+    return verify(null, text, key, proof, (_error, holds) => {
+      verifying -= 1
+      then(holds === true)
+    })
+  setImmediate(() => {
+    verifying -= 1
+  })
+  then(verify(null, text, key, proof))
 }
 
 const server = createServer((request, response) => {
@@ -67,27 +164,24 @@ const server = createServer((request, response) => {
   request.on('data', (chunk) => chunks.push(chunk))
   request.on('end', () => {
     const bytes = Buffer.concat(chunks)
-    const body = JSON.parse(bytes)
-    if (request.url === '/key') {
+    const { headers, url } = request
+    if (url === '/key') {
+      const body = JSON.parse(bytes)
       keys.set(body.id, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: body.x }, format: 'jwk' }))
+      prepare("INSERT INTO sessions VALUES (?, 'active', 1)").run(body.id)
       return response.end('{}')
     }
-    if (!isSigned(request, bytes)) {
-      response.statusCode = 401
-      return response.end('{}')
-    }
-    const nonce = request.headers['x-bridge-nonce']
-    const [, , id = '', verb] = request.url.split('/')
-    enqueue(response, () => {
-      statements.nonce.run(nonce)
-      if (verb === undefined) {
-        const { lastInsertRowid } = statements.task.run(body.instructions)
-        statements.message.run(lastInsertRowid, body.title)
-        return { id: Number(lastInsertRowid) }
+    const id = headers.authorization.slice('AgentKey '.length)
+    const proof = Buffer.from(headers['x-bridge-proof'], 'base64url')
+    verified(keys.get(id), Buffer.from(signedText(request, id, bytes)), proof, (holds) => {
+      if (!holds) {
+        response.statusCode = 401
+        return response.end('{}')
       }
-      const { changes } =
-        verb === 'claim' ? statements.claim.run(id) : statements.complete.run(body.result, id, 1)
-      return { id, changes, claim: { generation: 1, session_generation: 1 } }
+      if (waiting.length === 0) setImmediate(commit)
+      const time = headers['x-bridge-time']
+      const nonce = headers['x-bridge-nonce']
+      waiting.push({ response, call: { id, nonce, time, key: headers['idempotency-key'], url, bytes } })
     })
   })
 })
