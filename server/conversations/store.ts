@@ -1,5 +1,5 @@
 /** The SQL of conversations. Project and participant are part of every query, never a check afterwards. */
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Conversation } from '../../sdk/contract/agent/conversations.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
@@ -9,6 +9,10 @@ import type { Tx } from '../database/transaction.ts'
 
 type Db = Kysely<Tables>
 type NamedRow = ConversationRow & { name_a: string; name_b: string | null }
+
+// Spelt out, since a partial index is chosen for its own words and for no parameter.
+const isPeers = sql<boolean>`conversations.kind = 'peer'`
+const isOwners = sql<boolean>`conversations.kind = 'owner'`
 
 const withNames = (db: Db) =>
   db
@@ -75,25 +79,21 @@ export async function findForAgent(
 export const ordered = (one: string, other: string): [string, string] =>
   one < other ? [one, other] : [other, one]
 
-export async function findPeerConversation(
-  db: Db,
-  one: string,
-  other: string,
-): Promise<NamedRow | undefined> {
-  const [agentA, agentB] = ordered(one, other)
-  return withNames(db)
-    .where('conversations.kind', '=', 'peer')
-    .where('agent_a', '=', agentA)
-    .where('agent_b', '=', agentB)
-    .executeTakeFirst()
+const ofPair = prepared<{ agent_a: string; agent_b: string }>()((db, p) =>
+  withNames(db).where(isPeers).where('agent_a', '=', p('agent_a')).where('agent_b', '=', p('agent_b')),
+)
+
+export function findPeerConversation(db: Db, one: string, other: string): Promise<NamedRow | undefined> {
+  const [agent_a, agent_b] = ordered(one, other)
+  return ofPair.first(db, { agent_a, agent_b })
 }
 
-export async function findOwnerConversation(db: Db, agentId: string): Promise<NamedRow | undefined> {
-  return withNames(db)
-    .where('conversations.kind', '=', 'owner')
-    .where('agent_a', '=', agentId)
-    .executeTakeFirst()
-}
+const withOwner = prepared<{ agent_a: string }>()((db, p) =>
+  withNames(db).where(isOwners).where('agent_a', '=', p('agent_a')),
+)
+
+export const findOwnerConversation = (db: Db, agentId: string): Promise<NamedRow | undefined> =>
+  withOwner.first(db, { agent_a: agentId })
 
 export async function findInProject(db: Db, projectId: string, id: string): Promise<NamedRow | undefined> {
   return withNames(db)

@@ -287,6 +287,8 @@ export interface TaskRow {
   instructions: string
   outcome_result: string | null
   outcome_evidence: string | null
+  /** The final state that it reached. */
+  ended: 'completed' | 'failed' | 'declined' | 'cancelled' | null
 }
 
 export interface LeaseClockRow {

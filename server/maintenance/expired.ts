@@ -64,11 +64,13 @@ interface Sized {
   readonly bytes: number
 }
 
+/** From the oldest on, which is the order of their rowid, up to the first that must stay. */
 async function oldAnswers(tx: Tx, cutoff: string, rows: number): Promise<Sized[]> {
-  const found = await sql<Sized>`
-    select rowid as key, octet_length(answer) as bytes from idempotency
-    where created_at < ${cutoff} order by created_at limit ${rows}`.execute(tx.db)
-  return found.rows
+  const found = await sql<Sized & { created_at: string }>`
+    select rowid as key, octet_length(answer) as bytes, created_at from idempotency
+    order by rowid limit ${rows}`.execute(tx.db)
+  const end = found.rows.findIndex(({ created_at }) => created_at >= cutoff)
+  return found.rows.slice(0, end < 0 ? found.rows.length : end)
 }
 
 /** As many of the first as stay within the bytes; at least one. */

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { PairingResult } from '../../sdk/contract/owner/pairings.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { prepared } from '../database/prepared.ts'
 import type { PairingRow, Tables } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 
@@ -11,19 +12,21 @@ type Db = Kysely<Tables>
 const inOrder = (one: string, other: string) =>
   one < other ? { agent_a: one, agent_b: other } : { agent_a: other, agent_b: one }
 
+const between = prepared<{ agent_a: string; agent_b: string; peer_id: string; project_id: string }>()(
+  (db, p) =>
+    db
+      .selectFrom('pairings')
+      .innerJoin('agents as peer', (join) => join.on('peer.id', '=', p('peer_id')))
+      .selectAll('pairings')
+      .select('peer.state as peer_state')
+      .where('pairings.agent_a', '=', p('agent_a'))
+      .where('pairings.agent_b', '=', p('agent_b'))
+      .where('pairings.project_id', '=', p('project_id')),
+)
+
 /** The pairing of an agent with a peer of its project, and the peer's state. */
-export async function findPairing(db: Db, projectId: string, agentId: string, peerId: string) {
-  const { agent_a, agent_b } = inOrder(agentId, peerId)
-  return db
-    .selectFrom('pairings')
-    .innerJoin('agents as peer', (join) => join.on('peer.id', '=', peerId))
-    .selectAll('pairings')
-    .select('peer.state as peer_state')
-    .where('pairings.agent_a', '=', agent_a)
-    .where('pairings.agent_b', '=', agent_b)
-    .where('pairings.project_id', '=', projectId)
-    .executeTakeFirst()
-}
+export const findPairing = (db: Db, projectId: string, agentId: string, peerId: string) =>
+  between.first(db, { ...inOrder(agentId, peerId), peer_id: peerId, project_id: projectId })
 
 /** Pair two agents unless there is a row already: an owner's "no" stays. */
 export async function insertPairing(tx: Tx, projectId: string, one: string, other: string): Promise<void> {

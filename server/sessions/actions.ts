@@ -80,7 +80,7 @@ async function livenessOf(
   return {
     lastContactAt: observed > stored ? observed : stored,
     hasOpenWait: context.presence.hasOpenWait(agent.agent_id),
-    holdsClaim: active !== undefined && (await holdsClaim(tx.db, active.id, leaseNow)),
+    holdsClaim: active !== undefined && (await holdsClaim(tx.db, agent.agent_id, active.id, leaseNow)),
     mode: active?.contact_mode ?? null,
     intervalSeconds: active?.contact_interval_seconds ?? null,
   }

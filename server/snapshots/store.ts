@@ -3,7 +3,6 @@
  * stored makes no difference, only how many agents it has, of which the first 500 are read.
  */
 import { type Kysely, sql } from 'kysely'
-import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables } from '../database/tables.ts'
@@ -72,29 +71,37 @@ const pendingEnrollments = prepared<{ project_id: string; now: string; most: num
 export const countPendingEnrollments = async (db: Db, projectId: string, now: string): Promise<number> =>
   (await pendingEnrollments.first(db, { project_id: projectId, now, most: limits.snapshotCount }))?.count ?? 0
 
-const tasksIn = prepared<{ project_id: string; state: TaskState; most: number }>()((db, p) =>
+const unfinished = prepared<{ project_id: string; most: number }>()((db, p) =>
   db
     .selectFrom((eb) =>
       eb
         .selectFrom('tasks')
         .select('id')
         .where('project_id', '=', p('project_id'))
-        .where('state', '=', p('state'))
+        .where('ended', 'is', null)
         .limit(p('most'))
         .as('found'),
     )
     .select((eb) => eb.fn.countAll<number>().as('count')),
 )
 
-/** Tasks that are not over, by state. */
+// A plus keeps the project's index out of the choice: what is held is found by the end of its claim.
+const heldTasks = prepared<{ project_id: string }>()((db, p) =>
+  db
+    .selectFrom('tasks')
+    .select((eb) => eb.fn.countAll<number>().as('held'))
+    .select(sql<number>`count(*) filter (where state = 'claimed')`.as('claimed'))
+    .where('claim_ends_at', '>', '')
+    .where(sql<string>`+project_id`, '=', p('project_id')),
+)
+
+/** Tasks that are not over, by state. What is not held is open. */
 export async function countTasks(db: Db, projectId: string) {
-  const count = async (state: TaskState): Promise<number> =>
-    (await tasksIn.first(db, { project_id: projectId, state, most: limits.snapshotCount }))?.count ?? 0
-  return {
-    open: await count('open'),
-    claimed: await count('claimed'),
-    cancel_requested: await count('cancel_requested'),
-  }
+  const { held = 0, claimed = 0 } = (await heldTasks.first(db, { project_id: projectId })) ?? {}
+  const most = limits.snapshotCount
+  const all = (await unfinished.first(db, { project_id: projectId, most: most + held }))?.count ?? 0
+  const atMost = (count: number) => Math.min(count, most)
+  return { open: atMost(all - held), claimed: atMost(claimed), cancel_requested: atMost(held - claimed) }
 }
 
 const failedTasks = prepared<{ project_id: string; limit: number }>()((db, p) =>
@@ -102,7 +109,7 @@ const failedTasks = prepared<{ project_id: string; limit: number }>()((db, p) =>
     .selectFrom('tasks')
     .select(['id', 'assignee_agent_id', 'outcome_at'])
     .where('project_id', '=', p('project_id'))
-    .where('state', '=', 'failed')
+    .where('ended', '=', 'failed')
     .orderBy('id', 'desc')
     .limit(p('limit')),
 )

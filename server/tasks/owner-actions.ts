@@ -19,6 +19,7 @@ import { getProject } from '../projects/store.ts'
 import { newTask, taskFields } from './actions.ts'
 import { cancelling } from './cancelling.ts'
 import { happen, reconcile, recordTask } from './changes.ts'
+import { listInProject } from './lists.ts'
 import { notify } from './notices.ts'
 import { timelinePage, toTaskList } from './reading.ts'
 import { decide } from './rules.ts'
@@ -63,7 +64,7 @@ export async function listTasksAsOwner(
     const project = await getProject(db, caller, projectId)
     const limit = query.limit ?? limits.pageDefault
     const range = { after: query.after, limit: limit + 1, state: query.state }
-    const rows = await store.listInProject(db, project.id, query.assignee_agent_id, range)
+    const rows = await listInProject(db, project.id, query.assignee_agent_id, range)
     return toTaskList(context, rows, { ...range, limit, now })
   })
 }

@@ -17,6 +17,7 @@ import { Fault } from '../fault.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { reconcile } from './changes.ts'
+import { listForAgent } from './lists.ts'
 import * as store from './store.ts'
 import { current, fittingTasks, toEntry, toTask } from './views.ts'
 
@@ -68,7 +69,7 @@ function readTasks(context: Context, caller: AgentCaller, query: TaskListQuery) 
   return readAs(context, caller, async (db, agent, now) => {
     const limit = query.limit ?? limits.pageDefault
     const range = { after: query.after, limit: limit + 1, state: query.state }
-    const rows = await store.listForAgent(db, agent.agent_id, query.role, range)
+    const rows = await listForAgent(db, agent, query.role, range)
     return { page: toTaskList(context, rows, { ...range, limit, now }), agent }
   })
 }

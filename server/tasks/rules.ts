@@ -187,5 +187,12 @@ function refusalOf(
 }
 
 /** No event leads out of it. */
-export const isFinal = (state: TaskState): boolean =>
-  Object.values(transitions[state]).every((cell) => !('next' in cell) || cell.next === state)
+export type FinalState = Exclude<TaskState, 'open' | 'claimed' | 'cancel_requested'>
+
+const finals: ReadonlySet<TaskState> = new Set(
+  (Object.keys(transitions) as TaskState[]).filter((state) =>
+    Object.values(transitions[state]).every((cell) => !('next' in cell) || cell.next === state),
+  ),
+)
+
+export const isFinal = (state: TaskState): state is FinalState => finals.has(state)

@@ -1,10 +1,10 @@
 /** The SQL of tasks. Project and participant are part of every query; hot queries are compiled once. */
-import { type Kysely, sql } from 'kysely'
-import type { TaskRole } from '../../sdk/contract/agent/tasks.ts'
+import type { Kysely } from 'kysely'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables, TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
+import { isFinal } from './rules.ts'
 
 type Db = Kysely<Tables>
 
@@ -68,7 +68,10 @@ const untouched = {
   outcome_at: null,
   outcome_result: null,
   outcome_evidence: null,
+  ended: null,
 } as const
+
+const columnNames = [...(Object.keys(untouched) as (keyof typeof untouched)[]), 'updated_at'] as const
 
 export async function insertTask(tx: Tx, task: NewTask): Promise<TaskRow> {
   const row = { ...task, ...untouched, id: tx.id(), created_at: tx.nowIso, updated_at: tx.nowIso }
@@ -77,41 +80,27 @@ export async function insertTask(tx: Tx, task: NewTask): Promise<TaskRow> {
 }
 
 /** What may change of a task after it was made. */
-export type TaskChange = Partial<Omit<TaskRow, keyof NewTask | 'id' | 'created_at' | 'updated_at'>>
+export type TaskChange = Partial<Omit<TaskRow, keyof NewTask | 'id' | 'created_at' | 'updated_at' | 'ended'>>
 
-const update = prepared<TaskRow>()((db, p) =>
-  db
-    .updateTable('tasks')
-    .set({
-      state: p('state'),
-      attempts: p('attempts'),
-      claim_generation: p('claim_generation'),
-      claim_session_id: p('claim_session_id'),
-      claim_session_generation: p('claim_session_generation'),
-      claimed_at: p('claimed_at'),
-      claim_ends_at: p('claim_ends_at'),
-      claim_end: p('claim_end'),
-      cancel_requested_at: p('cancel_requested_at'),
-      cancelled_by_kind: p('cancelled_by_kind'),
-      cancelled_by_agent_id: p('cancelled_by_agent_id'),
-      cancelled_by_name: p('cancelled_by_name'),
-      cancel_reason: p('cancel_reason'),
-      stop_confirmed_at: p('stop_confirmed_at'),
-      progress_note: p('progress_note'),
-      progress_percent: p('progress_percent'),
-      progress_at: p('progress_at'),
-      outcome_kind: p('outcome_kind'),
-      outcome_at: p('outcome_at'),
-      outcome_result: p('outcome_result'),
-      outcome_evidence: p('outcome_evidence'),
-      updated_at: p('updated_at'),
-    })
-    .where('id', '=', p('id')),
-)
+const changing = (columns: readonly string[]) =>
+  prepared<TaskRow>()((db, p) =>
+    db
+      .updateTable('tasks')
+      .set(Object.fromEntries(columns.map((name) => [name, p(name as keyof TaskRow)])))
+      .where('id', '=', p('id')),
+  )
+
+/** By the columns that they set: an index is written where one of its own is among them. */
+const updates = new Map<string, ReturnType<typeof changing>>()
 
 /** Answers the row as it is now. */
 export async function changeTask(tx: Tx, task: TaskRow, change: TaskChange): Promise<TaskRow> {
-  const row = { ...task, ...change, updated_at: tx.nowIso }
+  const row: TaskRow = { ...task, ...change, updated_at: tx.nowIso }
+  row.ended = isFinal(row.state) ? row.state : null
+  const columns = columnNames.filter((name) => row[name] !== task[name] || name === 'updated_at')
+  const key = columns.join()
+  const update = updates.get(key) ?? changing(columns)
+  updates.set(key, update)
   await update.run(tx.db, row)
   return row
 }
@@ -163,72 +152,25 @@ const expired = prepared<{ now: string; limit: number }>()((db, p) =>
 export const listExpired = (db: Db, leaseNow: string, limit: number): Promise<TaskRow[]> =>
   expired.all(db, { now: leaseNow, limit })
 
-const heldBy = prepared<{ session_id: string; now: string }>()((db, p) =>
+const heldBy = prepared<{ agent_id: string; session_id: string; now: string }>()((db, p) =>
   db
     .selectFrom('tasks')
     .select('id')
-    .where('claim_session_id', '=', p('session_id'))
+    .where('assignee_agent_id', '=', p('agent_id'))
     .where('claim_ends_at', 'is not', null)
     .where('claim_ends_at', '>', p('now'))
+    .where('claim_session_id', '=', p('session_id'))
     .limit(1),
 )
 
-/** Whether a session holds a claim that is not over. */
-export const holdsClaim = async (db: Db, sessionId: string, leaseNow: string): Promise<boolean> =>
-  (await heldBy.first(db, { session_id: sessionId, now: leaseNow })) !== undefined
-
-export interface TaskRange {
-  readonly after: string | undefined
-  readonly limit: number
-  readonly state: TaskRow['state'] | undefined
-}
-
-const inRange = (db: Db, { after, limit, state }: TaskRange) => {
-  const all = db
-    .selectFrom('tasks')
-    .selectAll()
-    .where('id', '>', after ?? beforeAll)
-    .orderBy('id')
-    .limit(limit)
-  return state === undefined ? all : all.where('state', '=', state)
-}
-
-/** The pair is enabled, or the agent holds the claim and may finish. */
-const isVisible = (agentId: string) => sql<boolean>`(
-  creator_agent_id is null
-  or (assignee_agent_id = ${agentId} and claim_ends_at is not null)
-  or exists (select 1 from pairings where enabled = 1
-    and pairings.agent_a = min(tasks.creator_agent_id, tasks.assignee_agent_id)
-    and pairings.agent_b = max(tasks.creator_agent_id, tasks.assignee_agent_id)))`
-
-/** In one role each list follows an index; in either role the two are merged. */
-export async function listForAgent(
+/** Whether a session of the agent holds a claim that is not over. */
+export const holdsClaim = async (
   db: Db,
   agentId: string,
-  role: TaskRole | undefined,
-  range: TaskRange,
-): Promise<TaskRow[]> {
-  const as = (column: 'assignee_agent_id' | 'creator_agent_id') =>
-    inRange(db, range).where(column, '=', agentId).where(isVisible(agentId)).execute()
-  if (role !== undefined) return as(`${role}_agent_id`)
-  const both = [...(await as('assignee_agent_id')), ...(await as('creator_agent_id'))]
-  return both.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, range.limit)
-}
-
-export async function listInProject(
-  db: Db,
-  projectId: string,
-  assigneeId: string | undefined,
-  range: TaskRange,
-): Promise<TaskRow[]> {
-  const all = inRange(db, range)
-  // Unary plus: the assignee's index leads, not the project's.
-  if (assigneeId === undefined) return all.where('project_id', '=', projectId).execute()
-  return all
-    .where('assignee_agent_id', '=', assigneeId)
-    .where(sql<boolean>`+project_id = ${projectId}`)
-    .execute()
-}
+  sessionId: string,
+  leaseNow: string,
+): Promise<boolean> =>
+  (await heldBy.first(db, { agent_id: agentId, session_id: sessionId, now: leaseNow })) !== undefined
 
 const timeline = prepared<{ project_id: string; id: string; after: string; limit: number }>()((db, p) =>
   db

@@ -1,11 +1,13 @@
 /**
- * Listing and claiming follow an index whatever lies behind: by the plans of their queries, and with BRIDGE_TASKS=1000000
- * by the clock.
+ * Listing and claiming follow an index whatever lies behind: by the plans of the statements that the server runs, and with
+ * BRIDGE_TASKS=1000000 by the clock.
  */
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { explain, growing, indexesOf, statementsDuring } from '../../support/statements.ts'
 import { tamper } from '../maintenance/upkeep.ts'
-import { act, createTask, evidence, heldBy, listTasks } from './people.ts'
+import { act, createAsOwner, createTask, evidence, heldBy, listTasks } from './people.ts'
 
 const many = Number(process.env.BRIDGE_TASKS ?? 0)
 
@@ -16,51 +18,87 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-const page = 'ORDER BY id LIMIT 51'
-const after = "id > '00000000-0000-0000-0000-000000000000'"
-const queries: Readonly<Record<string, readonly [sql: string, index: string]>> = {
-  'a task by its id': ["SELECT * FROM tasks WHERE id = '1' AND project_id = '2'", 'sqlite_autoindex_tasks_1'],
-  'given to an agent': [
-    `SELECT * FROM tasks WHERE assignee_agent_id = '1' AND ${after} ${page}`,
-    'tasks_by_assignee',
-  ],
-  'open for an agent': [
-    `SELECT * FROM tasks WHERE assignee_agent_id = '1' AND state = 'open' AND ${after} ${page}`,
-    'tasks_by_assignee_state',
-  ],
-  'given by an agent': [
-    `SELECT * FROM tasks WHERE creator_agent_id = '1' AND ${after} ${page}`,
+const ofProject = (query = '') =>
+  bridge.owner.ok({ target: `/api/admin/projects/${bridge.project.id}/tasks${query}` })
+
+const requests: Readonly<Record<string, readonly [request: () => Promise<unknown>, index: string]>> = {
+  'given to an agent': [() => listTasks(bridge.ben, '?role=assignee'), 'tasks_by_assignee'],
+  'open for an agent': [() => listTasks(bridge.ben, '?role=assignee&state=open'), 'tasks_by_assignee'],
+  'failed by an agent': [() => listTasks(bridge.ben, '?role=assignee&state=failed'), 'tasks_by_assignee'],
+  'given by an agent': [() => listTasks(bridge.ada, '?role=creator'), 'tasks_by_creator'],
+  'given by an agent, open': [() => listTasks(bridge.ada, '?role=creator&state=open'), 'tasks_by_creator'],
+  'given by an agent, failed': [
+    () => listTasks(bridge.ada, '?role=creator&state=failed'),
     'tasks_by_creator',
   ],
-  'given by an agent and failed': [
-    `SELECT * FROM tasks WHERE creator_agent_id = '1' AND state = 'failed' AND ${after} ${page}`,
-    'tasks_by_creator_state',
+  'of an agent in either role': [() => listTasks(bridge.ada), 'tasks_by_creator'],
+  'of a project': [() => ofProject(), 'tasks_by_project'],
+  'of a project, open': [() => ofProject('?state=open'), 'tasks_by_project'],
+  'of a project, failed': [() => ofProject('?state=failed'), 'tasks_by_project'],
+  'of a project, given to an agent': [
+    () => ofProject(`?assignee_agent_id=${bridge.ben.id}`),
+    'tasks_by_assignee',
   ],
-  'of a project': [`SELECT * FROM tasks WHERE project_id = '1' AND ${after} ${page}`, 'tasks_by_project'],
-  'of a project and failed': [
-    `SELECT * FROM tasks WHERE project_id = '1' AND state = 'failed' AND ${after} ${page}`,
-    'tasks_by_project_state',
-  ],
-  'whose claim is over': [
-    "SELECT * FROM tasks WHERE claim_ends_at IS NOT NULL AND claim_ends_at <= '2' ORDER BY claim_ends_at LIMIT 50",
-    'tasks_held',
-  ],
-  'held by a session': [
-    "SELECT id FROM tasks WHERE claim_session_id = '1' AND claim_ends_at IS NOT NULL AND claim_ends_at > '2' LIMIT 1",
-    'tasks_held_by',
-  ],
-  'what happened to a task': [
-    `SELECT id FROM audit WHERE project_id = '1' AND subject_id = '2' AND ${after} ${page}`,
+  'created, claimed, renewed, moved on, completed': [wholeTask, 'tasks_held'],
+  'created by the owner': [() => createAsOwner(bridge, bridge.ben), 'conversations_one_an_owner'],
+  'its timeline': [
+    async () => {
+      const { id } = await createTask(bridge.ada, bridge.ben)
+      await bridge.ada.ok({ target: `/api/v1/tasks/${id}/timeline` })
+    },
     'audit_by_subject',
+  ],
+  'a claim that keeps its session': [
+    async () => {
+      const ben = await bridge.agent('holder')
+      await ben.requestSession(randomUUID())
+    },
+    'tasks_held_by',
   ],
 }
 
-test.each(Object.entries(queries))('%s: by index, in its order', (_, [sql, index]) => {
-  const steps = tamper(bridge.data, (database) =>
-    database.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(),
-  ).map(({ detail }) => detail)
-  expect(steps.filter((step) => /^SCAN|TEMP B-TREE/.test(step))).toEqual([])
-  expect(steps.join(' ')).toMatch(new RegExp(`INDEX ${index}\\b`))
+async function wholeTask(): Promise<void> {
+  const { ada, ben } = bridge
+  const { id } = await createTask(ada, ben)
+  await listTasks(ben, '?state=open')
+  const held = heldBy(await act(ben, id, 'claim'))
+  await act(ben, id, 'renew', held)
+  await act(ben, id, 'progress', { ...held, note: 'half', percent: 50 })
+  await act(ben, id, 'complete', { ...held, result: '90', evidence })
+}
+
+test.each(Object.entries(requests))('%s: by index, in its order', async (_, [request, index]) => {
+  const explained = explain(bridge.data, await statementsDuring(request))
+  expect(growing(explained)).toEqual([])
+  expect(indexesOf(explained)).toContain(index)
+})
+
+test.each([
+  ['?role=assignee&state=claimed', 'tasks_held_by'],
+  ['?role=creator&state=cancel_requested', 'tasks_held'],
+])(
+  'held ones of an agent, %s: found by the end of their claim, and only they are put in order',
+  async (query, index) => {
+    const explained = explain(bridge.data, await statementsDuring(() => listTasks(bridge.ada, query)))
+    const [found, ...others] = growing(explained)
+    expect(others).toEqual([])
+    expect(found?.steps[0]).toMatch(
+      new RegExp(`^SEARCH tasks USING INDEX ${index} \\(.*claim_ends_at>\\?\\)`),
+    )
+  },
+)
+
+test('claiming, renewing and progress write to no list of tasks', async () => {
+  const { ada, ben } = bridge
+  const { id } = await createTask(ada, ben)
+  const texts = await statementsDuring(async () => {
+    const held = heldBy(await act(ben, id, 'claim'))
+    await act(ben, id, 'renew', held)
+    await act(ben, id, 'progress', { ...held, note: 'half' })
+  })
+  const updates = texts.filter((text) => text.startsWith('update "tasks"'))
+  expect(updates.length).toBeGreaterThan(1)
+  expect(updates.filter((text) => text.includes('"ended"'))).toEqual([])
 })
 
 /** Medians in milliseconds of an open list and of a claim. */
@@ -82,18 +120,16 @@ async function costs(): Promise<{ list: number; claim: number }> {
   return { list: median(lists), claim: median(claims) }
 }
 
-/** Copies of one finished task, written behind the server's back. */
+/** Copies of one finished task, written behind the server's back in the order of their ids. */
 function fill(from: number, count: number): void {
   tamper(bridge.data, (database) => {
+    database.pragma('synchronous = OFF')
+    database.pragma('cache_size = -200000')
     const columns = (database.pragma('table_info(tasks)') as { name: string }[]).map(({ name }) => name)
-    const values = columns.map((name) =>
-      name === 'id'
-        ? "substr(id, 1, 15) || printf('%03x', n % 4096) || '-a' || substr(printf('%015x', n), 1, 3) || '-' || substr(printf('%015x', n), 4, 12)"
-        : name,
-    )
+    const values = columns.map((name) => (name === 'id' ? "substr(id, 1, 24) || printf('%012x', n)" : name))
     database.exec(`WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
       INSERT INTO tasks (${columns.join(', ')}) SELECT ${values.join(', ')}
-      FROM (SELECT * FROM tasks WHERE state = 'completed' LIMIT 1), numbers`)
+      FROM (SELECT * FROM tasks WHERE ended = 'completed' ORDER BY id LIMIT 1), numbers`)
     database.pragma('wal_checkpoint(TRUNCATE)')
   })
 }

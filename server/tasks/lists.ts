@@ -1,0 +1,152 @@
+/**
+ * Lists of tasks: each runs along an index, whatever lies behind.
+ *
+ * - What is not over has no `ended`, what is over has its final state there: (side, ended, id) is every list's order.
+ *   All states together are these lists merged.
+ * - `open` passes over what is claimed, and the other two are found by the end of their claim and put in order: both cost
+ *   as much as is held at the moment, and nothing for what is over.
+ * - Project and participant are part of every query.
+ *
+ * Contract §8.
+ */
+import { type Kysely, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import type { TaskRole } from '../../sdk/contract/agent/tasks.ts'
+import { beforeAll } from '../database/page.ts'
+import { type Prepared, prepared } from '../database/prepared.ts'
+import type { Tables, TaskRow } from '../database/tables.ts'
+import { isFinal, type TaskState } from './rules.ts'
+
+type Db = Kysely<Tables>
+type Side = 'creator_agent_id' | 'assignee_agent_id' | 'project_id'
+type Tasks = SelectQueryBuilder<Tables, 'tasks', TaskRow>
+
+interface Asked {
+  /** Whose: an agent's or a project's. */
+  readonly of: string
+  readonly project_id: string
+  readonly after: string
+  readonly limit: number
+  readonly state: TaskState
+}
+
+/** What else a row must satisfy. */
+type Narrow = (query: Tasks, p: <K extends keyof Asked>(name: K) => Asked[K]) => Tasks
+
+interface Lists {
+  readonly all: Prepared<Asked, TaskRow>
+  readonly open: Prepared<Asked, TaskRow>
+  readonly held: Prepared<Asked, TaskRow>
+  readonly ended: Prepared<Asked, TaskRow>
+}
+
+const after = (id: string) => sql<SqlBool>`id > ${id}`
+
+function listsBy(side: Side, narrow: Narrow): Lists {
+  const by = (db: Db, p: Parameters<Narrow>[1]) =>
+    narrow(
+      db
+        .selectFrom('tasks')
+        .selectAll()
+        .where(side, '=', p('of'))
+        .where(after(p('after'))),
+      p,
+    )
+  const ended = (db: Db, p: Parameters<Narrow>[1], state: TaskRow['ended']) =>
+    by(db, p).where('ended', 'is', state)
+  return {
+    all: prepared<Asked>()((db, p) =>
+      ended(db, p, null)
+        .unionAll(ended(db, p, 'completed'))
+        .unionAll(ended(db, p, 'failed'))
+        .unionAll(ended(db, p, 'declined'))
+        .unionAll(ended(db, p, 'cancelled'))
+        .orderBy('id')
+        .limit(p('limit')),
+    ),
+    open: prepared<Asked>()((db, p) =>
+      ended(db, p, null).where('state', '=', 'open').orderBy('id').limit(p('limit')),
+    ),
+    // A plus keeps every index but that of what is held out of the choice.
+    held: prepared<Asked>()((db, p) =>
+      narrow(
+        db
+          .selectFrom('tasks')
+          .selectAll()
+          .where('claim_ends_at', '>', '')
+          .where(side === 'assignee_agent_id' ? sql.ref(side) : sql`+${sql.ref(side)}`, '=', p('of')),
+        p,
+      )
+        .where('state', '=', p('state'))
+        .where(sql<SqlBool>`+id > ${p('after')}`)
+        .orderBy(sql`+id`)
+        .limit(p('limit')),
+    ),
+    ended: prepared<Asked>()((db, p) =>
+      by(db, p)
+        .where('ended', '=', p('state') as 'completed')
+        .orderBy('id')
+        .limit(p('limit')),
+    ),
+  }
+}
+
+/** Unary plus: the side's index leads, not the project's. */
+const inProject: Narrow = (query, p) => query.where(sql<SqlBool>`+project_id = ${p('project_id')}`)
+
+/** The pair is enabled, or the agent holds the claim and may finish. */
+const visibleAs =
+  (role: TaskRole): Narrow =>
+  (query, p) =>
+    inProject(query, p).where(sql<SqlBool>`(
+      creator_agent_id is null
+      ${role === 'assignee' ? sql`or claim_ends_at is not null` : sql``}
+      or exists (select 1 from pairings where enabled = 1
+        and pairings.agent_a = min(tasks.creator_agent_id, tasks.assignee_agent_id)
+        and pairings.agent_b = max(tasks.creator_agent_id, tasks.assignee_agent_id)))`)
+
+const lists = {
+  assignee: listsBy('assignee_agent_id', visibleAs('assignee')),
+  creator: listsBy('creator_agent_id', visibleAs('creator')),
+  project: listsBy('project_id', (query) => query),
+  ofAssigneeInProject: listsBy('assignee_agent_id', inProject),
+}
+
+export interface TaskRange {
+  readonly after: string | undefined
+  readonly limit: number
+  readonly state: TaskState | undefined
+}
+
+function listOf(db: Db, by: Lists, of: string, projectId: string, range: TaskRange): Promise<TaskRow[]> {
+  const { state } = range
+  const asked = {
+    ...{ of, project_id: projectId, after: range.after ?? beforeAll, limit: range.limit },
+    state: state ?? 'open',
+  }
+  if (state === undefined) return by.all.all(db, asked)
+  if (state === 'open') return by.open.all(db, asked)
+  return isFinal(state) ? by.ended.all(db, asked) : by.held.all(db, asked)
+}
+
+/** The agent's own, in one role or in either. */
+export async function listForAgent(
+  db: Db,
+  agent: { readonly agent_id: string; readonly project_id: string },
+  role: TaskRole | undefined,
+  range: TaskRange,
+): Promise<TaskRow[]> {
+  const as = (one: TaskRole) => listOf(db, lists[one], agent.agent_id, agent.project_id, range)
+  if (role !== undefined) return as(role)
+  const both = [...(await as('assignee')), ...(await as('creator'))]
+  return both.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, range.limit)
+}
+
+export const listInProject = (
+  db: Db,
+  projectId: string,
+  assigneeId: string | undefined,
+  range: TaskRange,
+): Promise<TaskRow[]> =>
+  assigneeId === undefined
+    ? listOf(db, lists.project, projectId, projectId, range)
+    : listOf(db, lists.ofAssigneeInProject, assigneeId, projectId, range)
