@@ -119,7 +119,14 @@ function effect(id, url, bytes) {
   statements.message.run(statements.number.get(), to, `${verb}: ${row.title}`, row.id, now)
   statements.countIn.run(to)
   requests += 1
-  statements.audit.run(now, `task.${verb}`, id, row.id, String(requests), JSON.stringify({ state: row.state }))
+  statements.audit.run(
+    now,
+    `task.${verb}`,
+    id,
+    row.id,
+    String(requests),
+    JSON.stringify({ state: row.state }),
+  )
   return { ...row, claim: { generation: row.generation, session_generation: session.generation } }
 }
 
