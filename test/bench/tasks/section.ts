@@ -1,13 +1,12 @@
 /**
- * Tasks: whole ones a second, each step signed and durable, against a bare server that does the same; and how soon a
- * waiting `task run` begins.
+ * Tasks: whole ones a second, each step signed and durable, against a bare server that writes the same rows, and beside
+ * queues that sign nothing and keep no audit; and how soon a waiting `task run` begins.
  *
  * Product and floor take turns, each round with agents of its own, so that no inbox and no nonce window fills up.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -17,6 +16,7 @@ import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { program } from '../../support/program.ts'
 import { startProgram } from '../helper/programs.ts'
+import { startPeers } from '../peers/peers.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 import { type Caller, createTask, poolOf, type Target, wholeTasks } from './client.ts'
 
@@ -29,41 +29,47 @@ export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<R
   const folder = mkdtempSync(join(tmpdir(), 'bench-tasks-'))
   const floor = await startProgram([join(import.meta.dirname, 'floor.mjs'), folder])
   const server = await startServerProcess()
+  const peers = await startPeers(folder)
   try {
     const product = { server, owner: await setUpOwner(server.url, server.setupLink) }
     const floorUrl = `http://127.0.0.1:${floor.port}`
-    const [rounds, ms] = isQuick ? [3, 1000] : [5, 3000]
-    for (const atOnce of [1, 32]) {
-      const rates = { product: [] as number[], floor: [] as number[] }
-      for (let round = 0; round < rounds; round += 1) {
-        rates.floor.push(await measured(await floorTarget(floorUrl), atOnce, ms))
-        rates.product.push(await measured(await productTarget(product), atOnce, ms))
+    const size = isQuick
+      ? { rounds: 3, ms: 1000, peersTasks: 1000 }
+      : { rounds: 5, ms: 3000, peersTasks: 4000 }
+    yield* peers.missing.map((word) => `tasks: ${word}`)
+    // Many at once first: both programs are warm when each microsecond counts.
+    for (const atOnce of [32, 1]) {
+      const rates = {
+        product: [] as number[],
+        floor: [] as number[],
+        graphile: [] as number[],
+        bullmq: [] as number[],
+      }
+      for (let round = 0; round < size.rounds; round += 1) {
+        rates.floor.push(await measured(await floorTarget(floorUrl), atOnce, size.ms))
+        rates.product.push(await measured(await productTarget(product), atOnce, size.ms))
+        if (atOnce === 1) continue
+        if (peers.graphile) rates.graphile.push(peers.graphile.rate(size.peersTasks))
+        if (peers.bullmq) rates.bullmq.push(peers.bullmq.rate(size.peersTasks))
       }
       const figure = `tasks: whole ones a second, ${atOnce} worker${atOnce === 1 ? '' : 's'}`
       yield row(figure, '1/s', rates, { atLeast: 0.6 })
+      if (rates.graphile.length > 0)
+        yield row(
+          `${figure}, beside graphile-worker`,
+          '1/s',
+          { ...rates, floor: rates.graphile },
+          { atLeast: 1.2 },
+        )
+      if (rates.bullmq.length > 0)
+        yield row(`${figure}, beside BullMQ`, '1/s', { ...rates, floor: rates.bullmq }, 'for comparison')
     }
     yield* latency(product, folder, isQuick ? 100 : 500)
-    for (const [name, what] of comparisons) {
-      yield `tasks: ${name} is not compared: ${what}${isInstalled(name) ? '' : '; the package is not installed'}`
-    }
   } finally {
+    await peers.end()
     await floor.end()
     await server.close()
     rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-const comparisons = [
-  ['graphile-worker', 'it needs PostgreSQL of its own'],
-  ['bullmq', 'it needs Redis with an append-only file that is always synced'],
-] as const
-
-function isInstalled(name: string): boolean {
-  try {
-    createRequire(import.meta.url).resolve(name)
-    return true
-  } catch {
-    return false
   }
 }
 
