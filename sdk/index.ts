@@ -74,7 +74,7 @@ export type { Project, ProjectInput, ProjectPolicy, ProjectState } from './contr
 export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection, ConnectionModeSet, ContactSchedule } from './contract/presence.ts'
-export type { HostSample, HostSampleInput, HostSampleList } from './contract/telemetry.ts'
+export type { HostSample, HostSampleInput, HostSampleList, NodeStorage } from './contract/telemetry.ts'
 export type { Flushed } from './courier.ts'
 export { type ListenTransport, listenTransports } from './delivery/choice.ts'
 export type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'

@@ -143,6 +143,13 @@ export const settings = [
     meaning: 'free space that uploads leave on the disk of the packages',
   },
   {
+    name: 'reserve_bytes',
+    env: 'BRIDGE_RESERVE_BYTES',
+    kind: 'integer',
+    fallback: String(limits.reserveBytes),
+    meaning: 'size of the reserve, a file that is given up when the disk is full; 0 for none',
+  },
+  {
     name: 'metrics_port',
     env: 'BRIDGE_METRICS_PORT',
     kind: 'integer',
@@ -173,6 +180,7 @@ export interface Config extends Exposure {
   readonly packageBytes: number
   readonly packagesBytes: number
   readonly packageSpareBytes: number
+  readonly reserveBytes: number
   /** Undefined: nobody scrapes. */
   readonly metrics: MetricsAddress | undefined
 }
@@ -216,6 +224,7 @@ export function readConfig(
     packageBytes: integer('package_bytes', value('package_bytes'), 0, limits.sequenceMax),
     packagesBytes: integer('packages_bytes', value('packages_bytes'), 0, limits.sequenceMax),
     packageSpareBytes: integer('package_spare_bytes', value('package_spare_bytes'), 0, limits.sequenceMax),
+    reserveBytes: integer('reserve_bytes', value('reserve_bytes'), 0, limits.sequenceMax),
     metrics: metricsOf(value('metrics_host'), value('metrics_port')),
   })
 }

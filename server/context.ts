@@ -19,6 +19,7 @@ import type { Meters } from './metrics/meters.ts'
 import type { SignInDelays } from './owners/delays.ts'
 import type { Passwords } from './owners/password.ts'
 import type { OwnerWaits } from './owners/waits.ts'
+import type { Storage } from './storage/storage.ts'
 import type { LeaseClock } from './tasks/lease-clock.ts'
 import type { Packages } from './transfers/packages.ts'
 
@@ -41,6 +42,9 @@ export interface Context {
   /** For live views. */
   readonly commits: Commits
   readonly storeState: Writer['state']
+  /** Whether the disk has room, and what is done when it has not. */
+  readonly storage: Storage
+  readonly foldStore: Writer['fold']
   readonly scrubStore: Writer['scrub']
   /** Whether the file was written anew when it was opened. */
   readonly scrubbedAtStart: boolean

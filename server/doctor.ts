@@ -12,6 +12,7 @@ import { migrations } from './database/migrations/index.ts'
 import { openDatabase } from './database/open.ts'
 import { isEnvelopeKey, readEnvelopeKeys } from './envelope/keys.ts'
 import { readCertificate } from './listening/certificate.ts'
+import { reservedBytes } from './storage/reserve-file.ts'
 import { databasePath, readServerId, restoreNotePath } from './store-files.ts'
 
 export interface Examined {
@@ -46,6 +47,7 @@ export function examine(config: Config, now: Date): Examined[] {
     ...modes(config),
     envelopeKey(config.envelopeKeyFile),
     space(data),
+    reserve(config),
     origin(config),
     ...certificate(config, now),
     ...database(databasePath(data), now),
@@ -94,6 +96,17 @@ function space(data: string): Examined {
   return free < 64
     ? { check: 'disk', state: 'problem', text, remedy, exit: 'unexpected' }
     : { check: 'disk', state: 'warning', text, remedy }
+}
+
+/** A server makes it when it runs, and again when there is room. */
+function reserve({ data, reserveBytes }: Config): Examined {
+  if (reserveBytes === 0) return ok('reserve', 'none is kept: reserve_bytes is 0')
+  const bytes = reservedBytes(data)
+  if (bytes > 0) return ok('reserve', `${Math.floor(bytes / mib)} MiB are kept for a full disk`)
+  const { bavail, bsize } = statfsSync(data)
+  if (bavail * bsize >= 2 * reserveBytes) return ok('reserve', 'a server that runs makes it')
+  const text = `there is none, and no room for ${Math.ceil(reserveBytes / mib)} MiB: the disk is, or was, full`
+  return { check: 'reserve', state: 'warning', text, remedy: 'make room; it is made again by itself' }
 }
 
 function origin({ host, portalOrigin, tls, trustedProxies }: Config): Examined {

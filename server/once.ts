@@ -88,7 +88,7 @@ const store = prepared<{
   }),
 )
 
-/** @throws idempotency_conflict when the key was used with another target or body. */
+/** @throws idempotency_conflict when the key was used with another target or body; storage_full */
 export async function once(
   tx: Tx,
   principal: Principal,
@@ -101,6 +101,8 @@ export async function once(
     if (stored.fingerprint.equals(keyed.fingerprint)) return new Answer(stored.answer, true)
     throw new Fault('idempotency_conflict')
   }
+  // What was done before is told in any case.
+  tx.requireRoom()
   const answer = JSON.stringify(await effect())
   await store.run(tx.db, {
     ...name,

@@ -43,6 +43,7 @@ import { createPasswords, type Passwords } from './owners/password.ts'
 import { hasOpenSetup } from './owners/store.ts'
 import { createOwnerWaits } from './owners/waits.ts'
 import { startRemovals } from './projects/removal.ts'
+import { openStorage, type Storage } from './storage/storage.ts'
 import { openStore, type Store } from './store.ts'
 import { addressPath } from './store-files.ts'
 import { type LeaseClock, openLeaseClock } from './tasks/lease-clock.ts'
@@ -95,6 +96,13 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   try {
     const meters = config.metrics && (await loadMeters())
     if (finishReplacement(config.data)) app.log.warn('a restore that was cut off was brought to its end')
+    const storage = openStorage({
+      data: config.data,
+      bytes: config.reserveBytes,
+      random,
+      log: app.log,
+      stopping: stopping.signal,
+    })
     store = openStore({
       data: config.data,
       clock,
@@ -107,6 +115,8 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       },
       onCommit: commits.ring,
       onGroup: meters?.group,
+      onFull: storage.noteFull,
+      isShort: () => storage.state === 'full',
       onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
       scrubDeleted: true,
     })
@@ -123,6 +133,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       commits,
       leases,
       meters,
+      storage,
       stopping: stopping.signal,
     })
     if (!isEnvelopeKey(config.envelopeKeyFile)) {
@@ -159,6 +170,7 @@ interface Parts {
   readonly commits: Commits
   readonly leases: LeaseClock
   readonly meters: WatchingMeters | undefined
+  readonly storage: Storage
   readonly stopping: AbortSignal
 }
 
@@ -172,6 +184,7 @@ function createContext({
   commits,
   leases,
   meters,
+  storage,
   stopping,
 }: Parts): Context {
   const monotonicMs = () => performance.now()
@@ -187,6 +200,8 @@ function createContext({
     write: store.writer.write,
     commits,
     storeState: store.writer.state,
+    storage,
+    foldStore: store.writer.fold,
     scrubStore: store.writer.scrub,
     scrubbedAtStart: store.scrubbed,
     read: store.reader.read,
@@ -270,6 +285,7 @@ async function running({
     startTransferUpkeep(context),
     startMaintenance(context, store.nonces),
     startClaimReconciling(context),
+    context.storage.watch(store.writer.unusedBytes),
   ]
   const setupLink = await offerSetup(context)
 

@@ -35,6 +35,8 @@ export interface StoreOptions {
   readonly onEffectError: (error: unknown) => void
   readonly onCommit?: () => void
   readonly onGroup?: WriterOptions['onGroup']
+  readonly onFull?: WriterOptions['onFull']
+  readonly isShort?: WriterOptions['isShort']
   /** Write the file anew where a deletion is unfinished: for who serves, and has time before it does. */
   readonly scrubDeleted?: boolean
 }
@@ -59,7 +61,7 @@ export function openStore(options: StoreOptions): Store {
     const scrubbed = options.scrubDeleted === true && hasDeleted(database) && scrub(database)
     const nonces = openNonces({ database, clock, monotonicMs })
     const ids = createIds(greatestId(database), random)
-    const { onFatal, onEffectError, onCommit = () => {}, onGroup } = options
+    const { onFatal, onEffectError, onCommit = () => {}, onGroup, onFull, isShort } = options
     const writer = createWriter({
       database,
       clock,
@@ -70,6 +72,8 @@ export function openStore(options: StoreOptions): Store {
       onEffectError,
       onCommit,
       onGroup,
+      onFull,
+      isShort,
     })
     const reader = createReader({ path })
     return {

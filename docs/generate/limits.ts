@@ -82,6 +82,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   packageBytes: 'bytes of one package, by default',
   packagesBytes: 'bytes of all packages of a node, by default',
   packageSpareBytes: 'bytes that uploads leave free on the disk of the packages, by default',
+  reserveBytes: 'bytes of the reserve that is given up when the disk is full (setting `reserve_bytes`)',
   ownerSessionsPerUser: 'sign-ins of one person at once',
   ownerWaitsPerSession: 'open waits of one sign-in',
   telemetryHosts: 'hosts that report their load',

@@ -25,6 +25,7 @@ export const Readiness = named(
       envelope_key: Type.Boolean(),
       migrations: Type.Boolean(),
       database: Type.Boolean(),
+      storage: Type.Boolean(),
     }),
   }),
 )

@@ -85,6 +85,8 @@ export const limits = {
   packageBytes: 1024 ** 3,
   packagesBytes: 10 * 1024 ** 3,
   packageSpareBytes: 256 * 1024 ** 2,
+  /** Given up when the disk is full. */
+  reserveBytes: 64 * 1024 ** 2,
 
   password: { min: 12, max: 128 },
   setupLinkSeconds: 1800,

@@ -28,9 +28,28 @@ export const HostSample = named(
 )
 export type HostSample = Static<typeof HostSample>
 
+const Bytes = Type.Integer({ minimum: 0 })
+
+export const NodeStorage = named(
+  'NodeStorage',
+  Type.Object(
+    {
+      state: Type.Union([Type.Literal('open'), Type.Literal('full')], {
+        description: 'full: whatever needs an Idempotency-Key is refused with storage_full.',
+      }),
+      free_bytes: Bytes,
+      total_bytes: Bytes,
+      database_bytes: Bytes,
+      reserve_bytes: Type.Integer({ minimum: 0, description: '0 while there is no reserve.' }),
+    },
+    { description: "The disk of the node's data folder." },
+  ),
+)
+export type NodeStorage = Static<typeof NodeStorage>
+
 export const HostSampleList = named(
   'HostSampleList',
-  Type.Object({ hosts: Type.Array(ref(HostSample)), observed_at: Timestamp }),
+  Type.Object({ hosts: Type.Array(ref(HostSample)), storage: ref(NodeStorage), observed_at: Timestamp }),
 )
 export type HostSampleList = Static<typeof HostSampleList>
 
@@ -54,7 +73,8 @@ export const ownerTelemetry = {
     path: '/api/admin/telemetry',
     caller: 'owner',
     ownerOnly: true,
-    summary: "Read the latest sample of each host, the node's own among them.",
+    summary:
+      "Read the latest sample of each host, the node's own among them, and the room on the node's disk.",
     response: HostSampleList,
     errors: [],
   }),

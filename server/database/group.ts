@@ -47,6 +47,8 @@ export interface GroupOptions {
   readonly nonces: Nonces
   /** For durations: never steps. */
   readonly monotonicMs: () => number
+  /** Whether the disk has too little room for anything new. */
+  readonly isShort?: (() => boolean) | undefined
 }
 
 export class Groups {
@@ -100,7 +102,8 @@ export class Groups {
     const refusal = nonce && this.#options.nonces.spend(nonce)
     if (refusal !== undefined) return { ok: false, error: refusal }
     this.#savepoint.run()
-    const tx = new Unit(this.#statements, this.#options.ids, this.#options.clock())
+    const { ids, clock, isShort } = this.#options
+    const tx = new Unit(this.#statements, ids, clock(), isShort)
     const outcome = await settled(tx, unit)
     this.#requireIntact(tx)
     if (!outcome.ok) this.#undo.run()

@@ -33,6 +33,8 @@ export function lockDataFolder(folder: string): DataFolderLock {
   else closeSync(openSync(path, 'a', 0o600))
   const database = new Database(path, { timeout: 0 })
   try {
+    // Nothing is ever written, so that a full disk keeps no server from starting.
+    database.pragma('journal_mode = MEMORY')
     database.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     database.close()

@@ -14,9 +14,12 @@
  *
  * Contract §2 "Group commit".
  */
+import type Database from 'better-sqlite3'
 import { Fault } from '../fault.ts'
+import { sqliteCode } from './connection.ts'
 import { GroupFailure, type GroupOptions, Groups, type Outcome, type Request } from './group.ts'
 import type { Nonce } from './nonces.ts'
+import { foldLog, unusedBytes } from './room.ts'
 import { bytesInUse, scrub } from './scrub.ts'
 import type { Tx } from './unit.ts'
 
@@ -38,6 +41,8 @@ export interface WriterOptions extends GroupOptions {
   readonly onCommit?: () => void
   /** An effect threw after its commit. */
   readonly onEffectError: (error: unknown) => void
+  /** A group found no space. Called before its requests are told. */
+  readonly onFull?: (() => void) | undefined
   /** What each group was and took; for whoever measures. */
   readonly onGroup?: ((report: GroupReport) => void) | undefined
 }
@@ -81,6 +86,10 @@ export interface Writer {
    * which keeps the WAL: to be asked again.
    */
   scrub(maxBytes: number): Promise<boolean>
+  /** Folds the WAL into the file, so that the disk has its room back. False: to be asked again. */
+  fold(): Promise<boolean>
+  /** Room inside the file that is used again before the file grows. */
+  unusedBytes(): number
   /** Finishes what was accepted, refuses the rest, folds the WAL into the file and closes it. */
   close(): Promise<void>
 }
@@ -99,11 +108,13 @@ interface Waiting extends Request {
 export function createWriter(options: WriterOptions): Writer {
   const queue = new WriteQueue(options)
   return {
-    write: (unit, { nonce } = {}) => queue.write(unit, nonce),
+    write: (unit, options = {}) => queue.write(unit, options),
     state: () => queue.state,
     stats: () => ({ ...queue.stats }),
     queueLength: () => queue.length,
     scrub: (maxBytes) => queue.scrub(maxBytes),
+    fold: () => queue.fold(),
+    unusedBytes: () => unusedBytes(options.database),
     close: () => queue.close(),
   }
 }
@@ -132,7 +143,7 @@ class WriteQueue {
     return this.#waiting.length
   }
 
-  write<T>(unit: (tx: Tx) => Promise<T>, nonce: Nonce | undefined): Promise<T> {
+  write<T>(unit: (tx: Tx) => Promise<T>, { nonce }: WriteOptions): Promise<T> {
     if (this.#closed !== undefined || this.#state === 'broken')
       return Promise.reject(new Fault('unavailable'))
     return new Promise<T>((resolve, reject) => {
@@ -141,14 +152,21 @@ class WriteQueue {
     })
   }
 
+  scrub(maxBytes: number): Promise<boolean> {
+    return this.#alone((database) => bytesInUse(database) <= maxBytes && scrub(database))
+  }
+
+  fold(): Promise<boolean> {
+    return this.#alone(foldLog)
+  }
+
   /** In a turn of its own: units of work and reads run on microtasks, so none is under way then. */
-  async scrub(maxBytes: number): Promise<boolean> {
-    await this.write(async () => {}, undefined)
-    const { database } = this.#options
+  async #alone(act: (database: Database.Database) => boolean): Promise<boolean> {
+    await this.write(async () => {}, {})
     return new Promise((resolve, reject) => {
       setImmediate(() => {
         try {
-          resolve(this.#closed === undefined && bytesInUse(database) <= maxBytes && scrub(database))
+          resolve(this.#closed === undefined && act(this.#options.database))
         } catch (error) {
           reject(error)
         }
@@ -171,6 +189,9 @@ class WriteQueue {
     if (this.#state === 'broken') return
     try {
       this.#options.database.pragma('wal_checkpoint(TRUNCATE)')
+    } catch (error) {
+      // The log is then as good as the file, and is folded in when there is room.
+      if (sqliteCode(error) !== 'SQLITE_FULL') throw error
     } finally {
       this.#options.database.close()
     }
@@ -250,6 +271,7 @@ class WriteQueue {
   #failAll(group: readonly Waiting[], error: unknown): GroupReport['failure'] {
     const failure = error instanceof GroupFailure ? error : new GroupFailure(error, true)
     this.stats.failedGroups += 1
+    if (failure.full) this.#options.onFull?.()
     const refused = failure.fatal ? [...group, ...this.#waiting.splice(0)] : group
     for (const { reject } of refused) reject(faultOf(failure))
     if (failure.full) this.#state = 'full'

@@ -1,5 +1,6 @@
 /** One unit of work inside the writer's transaction: what it may use while it runs, and nothing afterwards. */
 import type { Kysely } from 'kysely'
+import { Fault } from '../fault.ts'
 import { type Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import type { Ids } from './ids.ts'
@@ -14,6 +15,8 @@ export interface Tx {
   readonly nowIso: string
   /** A new id, greater than every id of the store. */
   id(): string
+  /** To be asked before something new is stored; what spares or removes does not ask. @throws storage_full */
+  requireRoom(): void
   /** Runs once the commit that holds this unit is on disk; never when it is rolled back. */
   afterCommit(effect: () => void): void
 }
@@ -26,6 +29,9 @@ export class UnitEnded extends Error {
   }
 }
 
+/** Room seldom comes back within a moment. */
+const fullRetryMs = 5000
+
 export class Unit implements Tx {
   readonly db: Kysely<Tables>
   readonly now: Date
@@ -33,18 +39,24 @@ export class Unit implements Tx {
   readonly connection: UnitConnection
   readonly effects: (() => void)[] = []
   readonly #ids: Ids
+  readonly #isShort: () => boolean
 
-  constructor(statements: Statements, ids: Ids, now: Date) {
+  constructor(statements: Statements, ids: Ids, now: Date, isShort = () => false) {
     this.connection = new UnitConnection(statements)
     this.db = unitDb(this.connection)
     this.now = now
     this.nowIso = now.toISOString()
     this.#ids = ids
+    this.#isShort = isShort
   }
 
   id(): string {
     this.connection.requireOpen()
     return this.#ids.next(this.now)
+  }
+
+  requireRoom(): void {
+    if (this.#isShort()) throw new Fault('storage_full', { retryAfterMs: fullRetryMs })
   }
 
   afterCommit(effect: () => void): void {

@@ -10,6 +10,9 @@ import type { Context } from '../context.ts'
 import { requiredMigrations } from '../database/migrations/index.ts'
 import { isEnvelopeKey } from '../envelope/keys.ts'
 
+/** A full disk is told apart: the database answers all the same. */
+const writes = new Set(['open', 'full'])
+
 /** `log` is of the request that asks, if one does. */
 export async function readiness(context: Context, log = context.log): Promise<Readiness> {
   const recorded = await recordedMigrations(context, log)
@@ -19,7 +22,8 @@ export async function readiness(context: Context, log = context.log): Promise<Re
       new URL(context.portalOrigin()).origin === context.portalOrigin(),
     envelope_key: isEnvelopeKey(context.config.envelopeKeyFile),
     migrations: recorded !== undefined && requiredMigrations.every((number) => recorded.includes(number)),
-    database: recorded !== undefined && context.storeState() === 'open' && !context.stopping.aborted,
+    database: recorded !== undefined && writes.has(context.storeState()) && !context.stopping.aborted,
+    storage: context.storage.state !== 'full' && context.storeState() !== 'full',
   }
   return { ready: Object.values(checks).every((check) => check), checks }
 }

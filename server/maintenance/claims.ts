@@ -64,7 +64,8 @@ export function startClaimReconciling(context: Context): () => void {
     kept = offsetMs
   }
   const timer = setInterval(() => {
-    if (busy) return
+    // To both sides it is told by a message, for which there is no room then. What is shown does not wait for it.
+    if (busy || context.storage.state === 'full') return
     busy = true
     look()
       .catch((error: unknown) => {

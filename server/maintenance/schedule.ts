@@ -13,6 +13,7 @@ export function startMaintenance(context: Context, nonces: Nonces): () => void {
   const maintenance = createMaintenance(context, jobsOf(nonces), (name, error) =>
     log.error({ err: error, job: name }, 'a job of the maintenance failed'),
   )
+  /** Answers how many rows it removed or changed. */
   const run = async () => {
     try {
       const { skipped_for_jump_seconds: jump, jobs } = await maintenance.cycle()
@@ -26,11 +27,20 @@ export function startMaintenance(context: Context, nonces: Nonces): () => void {
       context.meters?.maintained({ outcome, at: context.clock(), jobs })
       const done = jobs.filter((job) => job.done > 0)
       if (done.length > 0) log.info({ jobs: done }, 'maintenance')
+      return done.reduce((sum, job) => sum + job.done, 0)
     } catch (error) {
       context.meters?.maintained({ outcome: 'failed', at: context.clock(), jobs: [] })
       if (!context.stopping.aborted) log.error({ err: error }, 'maintenance did not run')
+      return 0
     }
   }
+  const fold = () => context.foldStore().catch(() => false)
+  /** Removing rows writes them to the log first: what little room there is is folded free again as often as it helps. */
+  const relieve = async () => {
+    do await fold()
+    while ((await run()) > 0 && context.storage.state === 'full')
+  }
+  context.storage.onFull(() => void relieve())
   const timers = [setTimeout(run, firstAfterMs), setInterval(run, everyMs)]
   for (const timer of timers) timer.unref()
   return () => {

@@ -3,7 +3,8 @@ import { pendingVerifications } from '../../sdk/signing/proof.ts'
 import { version } from '../../sdk/version.ts'
 import type { Context } from '../context.ts'
 import { readiness } from '../health/readiness.ts'
-import { databaseBytes, roomOf } from '../storage/sizes.ts'
+import { reservePath } from '../storage/reserve-file.ts'
+import { bytesOf, databaseBytes, roomOf } from '../storage/sizes.ts'
 import type { Store } from '../store.ts'
 import { reservedBytes } from '../transfers/store.ts'
 
@@ -35,7 +36,11 @@ export function observe(context: Context, { writer, reader }: Store): Observed {
     }),
     async storage() {
       const packages = await context.read((db) => reservedBytes(db))
-      return { ...(await databaseBytes(config.data)), packages }
+      return {
+        ...(await databaseBytes(config.data)),
+        packages,
+        reserve: await bytesOf(reservePath(config.data)),
+      }
     },
     async disk() {
       const { freeBytes, totalBytes } = await roomOf(config.data)

@@ -1,10 +1,17 @@
 /** Taking samples of hosts, and the latest of each. Not audited: they are measurements, and nobody's doing. Contract §11. */
 import { limits } from '../../sdk/contract/limits.ts'
-import type { HostSample, HostSampleInput, HostSampleList } from '../../sdk/contract/telemetry.ts'
+import type {
+  HostSample,
+  HostSampleInput,
+  HostSampleList,
+  NodeStorage,
+} from '../../sdk/contract/telemetry.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
+import { reservedBytes } from '../storage/reserve-file.ts'
+import { databaseBytes, roomOf } from '../storage/sizes.ts'
 import * as store from './store.ts'
 
 /** A clock that is ahead would keep a host fresh for ever, and its later samples out. */
@@ -41,7 +48,8 @@ const shown = (sample: HostSampleInput, now: Date): HostSample => ({
 })
 
 /** The node's own host stands among the others; where it also reports, the later sample counts. */
-export function listTelemetry(context: Context, caller: OwnerCaller): Promise<HostSampleList> {
+export async function listTelemetry(context: Context, caller: OwnerCaller): Promise<HostSampleList> {
+  const storage = await nodeStorage(context)
   return readAsOwner(context, caller, async (db, now) => {
     const own = context.ownHost()
     const reported: HostSampleInput[] = await store.listHosts(db)
@@ -53,6 +61,18 @@ export function listTelemetry(context: Context, caller: OwnerCaller): Promise<Ho
     const hosts = samples
       .map((sample) => shown(sample, now))
       .sort((one, other) => (one.host < other.host ? -1 : 1))
-    return { hosts, observed_at: now.toISOString() }
+    return { hosts, storage, observed_at: now.toISOString() }
   })
+}
+
+async function nodeStorage({ config, storage }: Context): Promise<NodeStorage> {
+  const { freeBytes, totalBytes } = await roomOf(config.data)
+  const { database, wal } = await databaseBytes(config.data)
+  return {
+    state: storage.state === 'full' ? 'full' : 'open',
+    free_bytes: freeBytes,
+    total_bytes: totalBytes,
+    database_bytes: database + wal,
+    reserve_bytes: reservedBytes(config.data),
+  }
 }

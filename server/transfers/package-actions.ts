@@ -64,7 +64,10 @@ export async function uploadPart(
   { id, index }: { readonly id: string; readonly index: number },
   body: { readonly stream: () => Readable; readonly length: number | undefined },
 ): Promise<PackagePart> {
-  const transfer = await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
+  const transfer = await writeAs(context, caller, (tx, agent) => {
+    tx.requireRoom()
+    return uploadable(context, tx, agent, id)
+  })
   const part = partsOf(transfer)[index]
   if (part === undefined) throw new Fault('not_found')
   if (body.length !== part.size) {

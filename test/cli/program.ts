@@ -47,6 +47,7 @@ export class TestHome {
         HOME: this.folder,
         BRIDGE_HOME: join(this.folder, 'bridge'),
         NODE_COMPILE_CACHE: compileCache,
+        BRIDGE_RESERVE_BYTES: '0',
         ...environment,
       },
     })

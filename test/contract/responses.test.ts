@@ -72,7 +72,7 @@ describe.each(endpoints.filter(({ stream }) => !stream).map((entry) => ({ id: en
 
 test('a field too many, or one too few, is seen', () => {
   const place = ['paths', '/api/ready', 'get', 'responses', '200']
-  const checks = { auth: true, envelope_key: true, migrations: true, database: true }
+  const checks = { auth: true, envelope_key: true, migrations: true, database: true, storage: true }
   expect(faultsAt(place, { ready: true, checks })).toEqual([])
   expect(faultsAt(place, { ready: true, checks: { ...checks, secret: 1 } })).toHaveLength(1)
   expect(faultsAt(place, { checks })).toHaveLength(1)

@@ -15,7 +15,10 @@ import { ownerPassword } from '../support/owner.ts'
 async function freshFolder() {
   const data = await mkdtemp(join(tmpdir(), 'bridge-races-'))
   onTestFinished(() => rm(data, { recursive: true, force: true }))
-  const config = readConfig({ data, port: '0', log_level: 'silent', failed_auth_per_minute: '100000' }, {})
+  const config = readConfig(
+    { data, port: '0', log_level: 'silent', reserve_bytes: '0', failed_auth_per_minute: '100000' },
+    {},
+  )
   return { data, config, ...(await initServer(config)) }
 }
 

@@ -71,7 +71,7 @@ const refusal = (promise: Promise<unknown>): Promise<Error> =>
 test('a fresh node is set up once with the token of its link', async () => {
   const data = await mkdtemp(join(tmpdir(), 'bridge-owner-'))
   onTestFinished(() => rm(data, { recursive: true, force: true }))
-  const config = readConfig({ data, port: '0', log_level: 'silent' }, {})
+  const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0' }, {})
   const { setupLink } = await initServer(config)
   const server = await startServer(config, { passwordCost: 4 })
   onTestFinished(() => server.stop())

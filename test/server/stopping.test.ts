@@ -96,7 +96,7 @@ describe('the program', () => {
   })
 
   test('a second server on the folder is refused, and the first serves on', async () => {
-    const config = readConfig({ data: server.data, port: '0', log_level: 'silent' }, {})
+    const config = readConfig({ data: server.data, port: '0', log_level: 'silent', reserve_bytes: '0' }, {})
     await expect(startServer(config)).rejects.toThrow(DataFolderLocked)
     expect((await people.ada.call({ target: '/api/v1/peers' })).status).toBe(200)
     await server.kill('SIGKILL')

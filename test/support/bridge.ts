@@ -33,6 +33,8 @@ export interface TestBridge {
 
 export interface BridgeOptions {
   readonly settings?: Partial<Record<SettingName, string>>
+  /** A folder that is there, on a disk of the test's choice; temporary when left out. */
+  readonly data?: string
   readonly clock?: TestClock
   readonly random?: (bytes: number) => Buffer
   /** log2 of the work of a password, for a test that is about it; the program's is 17. */
@@ -42,7 +44,7 @@ export interface BridgeOptions {
 }
 
 export async function startBridge(options: BridgeOptions = {}): Promise<TestBridge> {
-  const data = await mkdtemp(join(tmpdir(), 'bridge-'))
+  const data = options.data ?? (await mkdtemp(join(tmpdir(), 'bridge-')))
   const clock = options.clock ?? testClock()
   const config = configFor(data, options)
   const { setupLink } = await initServer(config)
@@ -94,6 +96,7 @@ function configFor(data: string, { settings = {} }: BridgeOptions) {
   const defaults = {
     port: '0',
     log_level: 'silent',
+    reserve_bytes: '0',
     rate_per_second: '100000',
     rate_burst: '100000',
     failed_auth_per_minute: '100000',

@@ -159,6 +159,7 @@ class Supervised implements ServerProcess {
 
 const generous = {
   log_level: 'error',
+  reserve_bytes: '0',
   rate_per_second: '100000',
   rate_burst: '100000',
   failed_auth_per_minute: '100000',

@@ -33,7 +33,7 @@ export async function startVectorServer(vectors: readonly Vector[]): Promise<Vec
   if (first === undefined) throw new Error('no vector to stand for')
   const data = await mkdtemp(join(tmpdir(), 'bridge-vectors-'))
   const settings = { failed_auth_per_minute: '100000', rate_per_second: '100000', rate_burst: '100000' }
-  const config = readConfig({ data, port: '0', log_level: 'silent', ...settings }, {})
+  const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', ...settings }, {})
   const clock = standingClock(new Date(first.now * 1000))
   await initServer(config)
   fillStore(data, first, vectors)

@@ -1,7 +1,8 @@
 /** `bridge admin telemetry`: the load of hosts. Contract §11. */
-import type { HostSample } from '../../../sdk/index.ts'
+import type { HostSample, NodeStorage } from '../../../sdk/index.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { tableText } from '../../output.ts'
 import { asOwner } from '../../owner-client.ts'
 import { relative } from '../../words.ts'
 
@@ -24,7 +25,14 @@ export const telemetry = (context: CliContext): Promise<void> =>
             `${gib(host.memory_used_bytes)} of ${gib(host.memory_total_bytes)} GiB`,
           ]
     const rows = found.hosts.map((host) => [host.host, ...loadOf(host), relative(host.sampled_at, now)])
-    context.output.table(found, ['host', 'processors', 'memory', 'sampled'], rows, 'no host was sampled yet')
+    const table = tableText(['host', 'processors', 'memory', 'sampled'], rows)
+    context.output.result(found, `${table}\n\n${diskText(found.storage)}`)
   })
+
+function diskText({ state, free_bytes, total_bytes, database_bytes, reserve_bytes }: NodeStorage): string {
+  const room = `${gib(free_bytes)} of ${gib(total_bytes)} GiB are free, the database has ${gib(database_bytes)}`
+  if (state === 'full') return `disk: full, only what needs little is written; ${room}`
+  return `disk: ${room}${reserve_bytes === 0 ? '; there is no reserve' : ''}`
+}
 
 const gib = (bytes: number): string => (bytes / 1024 ** 3).toFixed(1)

@@ -43,11 +43,12 @@ async function running(context: CliContext, server: Server, data: string): Promi
       allowPlainHttp: true,
     }
     const { health, readiness } = await nodeStatus(options)
+    const failing = Object.entries(readiness.checks).filter(([, holds]) => !holds)
     if (!readiness.ready)
       return {
         check: 'server',
         state: 'problem',
-        text: `runs at ${address.url} and is not ready`,
+        text: `runs at ${address.url} and is not ready: ${failing.map(([name]) => name).join(', ')}`,
         remedy: 'the other findings and its log say why',
         exit: 'unreachable',
       }

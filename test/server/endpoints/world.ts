@@ -160,7 +160,7 @@ export class World {
   /** A server that has no owner yet, and the token of its set-up link. */
   async ownerless(settings: Partial<Record<SettingName, string>> = {}) {
     const data = await mkdtemp(join(tmpdir(), 'bridge-'))
-    const config = readConfig({ data, port: '0', log_level: 'silent', ...settings }, {})
+    const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', ...settings }, {})
     const { setupLink } = await initServer(config)
     const server = await startServer(config, { passwordCost: 4 })
     this.folders.push(data)

@@ -1,0 +1,226 @@
+/**
+ * The disk of the data folder, full: what is new is refused, what is there is read, and the reserve lets retention run, after
+ * which all goes on without a restart.
+ *
+ * On a tmpfs of its own; skipped where this user may not mount one. BRIDGE_FILLS=20 fills it twenty times.
+ * Reliability §3.1 F7, F8.
+ */
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { reservePath } from '../../server/storage/reserve-file.ts'
+import { daysAgo, tamper } from '../server/maintenance/upkeep.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { exchange, type Reply } from '../support/http.ts'
+import { soon } from '../support/waits.ts'
+import { checkStore } from './invariants.ts'
+import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
+import { withStoreCopy } from './store-copy.ts'
+
+const mebibyte = 1024 * 1024
+const reserve = 4 * mebibyte
+/** More than the reserve. */
+const oldMessages = 80
+const fills = Number(process.env.BRIDGE_FILLS ?? 1)
+
+interface Node {
+  readonly bridge: TestBridge
+  readonly disk: SmallDisk
+}
+
+async function nodeOn(skip: (why: string) => never, settings: Record<string, string> = {}): Promise<Node> {
+  const path = mkdtempSync(join(tmpdir(), 'bridge-full-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  const disk = mountSmallDisk(path, 48) ?? skip('this user may not mount a tmpfs')
+  onTestFinished(() => disk.unmount())
+  const data = join(path, 'data')
+  mkdirSync(data, { mode: 0o700 })
+  const bridge = await startBridge({
+    data,
+    settings: { reserve_bytes: String(reserve), metrics_port: '0', ...settings },
+  })
+  onTestFinished(() => bridge.close())
+  const { id } = await bridge.owner.createProject('roomy', { policy: { message_budget: 100_000 } })
+  const [ada, ben] = [await bridge.agent('ada', id), await bridge.agent('ben', id)]
+  return { disk, bridge: { ...bridge, ada, ben } }
+}
+
+const told = ({ status, text }: Reply) => [status, (JSON.parse(text) as { error?: string }).error]
+const full = [503, 'storage_full']
+const ready = async ({ url }: TestBridge) =>
+  (await exchange(url, { method: 'GET', target: '/api/ready' })).json as {
+    ready: boolean
+    checks: Record<string, boolean>
+  }
+const hasReserve = ({ data }: TestBridge) => existsSync(reservePath(data))
+const untilReady = (bridge: TestBridge) =>
+  expect.poll(async () => [(await ready(bridge)).ready, hasReserve(bridge)], soon).toEqual([true, true])
+
+const large = 'x'.repeat(60_000)
+const sending = ({ ada, ben }: TestBridge, conversation: string, key: string) =>
+  ada.call({
+    target: '/api/v1/messages',
+    key: `full-disk:${key.replaceAll(' ', '-')}`,
+    body: { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: large },
+  })
+
+/** Sends until the disk takes no more; the keys that were answered with 200, and the last answer. */
+async function sendUntilFull(bridge: TestBridge, conversation: string, name: string) {
+  const sent: { key: string; reply: Reply }[] = []
+  for (;;) {
+    const key = `${name}-${sent.length}`
+    const reply = await sending(bridge, conversation, key)
+    if (reply.status !== 200 || sent.length === 500) return { sent, refused: { key, reply } }
+    sent.push({ key, reply })
+  }
+}
+
+async function scrape({ server }: TestBridge, series: string): Promise<number> {
+  const { origin } = new URL(server.metricsUrl ?? '')
+  const { text } = await exchange(origin, { method: 'GET', target: '/metrics' })
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `)) ?? ''
+  return Number(line.slice(series.length))
+}
+
+test(`a disk that is filled ${fills === 1 ? 'once' : `${fills} times`} refuses what is new and nothing else, and goes on by itself`, {
+  timeout: 30_000 + fills * 15_000,
+}, async ({ skip }) => {
+  const { bridge, disk } = await nodeOn(skip)
+  const { ada, ben, owner, data } = bridge
+  const conversation = await ada.conversationWith(ben.id)
+  await untilReady(bridge)
+  for (let round = 0; round < fills; round += 1) {
+    disk.fill(mebibyte)
+    const { sent, refused } = await sendUntilFull(bridge, conversation, `round-${round}`)
+    expect(told(refused.reply)).toEqual(full)
+    expect(refused.reply.headers['retry-after']).toBeDefined()
+    expect(hasReserve(bridge)).toBe(false)
+
+    expect(await ready(bridge)).toMatchObject({ ready: false, checks: { storage: false, database: true } })
+    expect((await exchange(bridge.url, { method: 'GET', target: '/api/health' })).status).toBe(200)
+    expect(told(await sending(bridge, conversation, 'another'))).toEqual(full)
+    const again = await sending(bridge, conversation, sent[0]?.key ?? '')
+    expect([again.text, again.headers['idempotency-replayed']]).toEqual([sent[0]?.reply.text, 'true'])
+    const { messages } = await ben.inbox()
+    expect(messages.length).toBeGreaterThan(0)
+    await ben.acknowledge(...messages.map(({ id }) => id))
+    await ada.startSession()
+    const telemetry = await owner.ok<{ storage: object }>({ target: '/api/admin/telemetry' })
+    expect(telemetry.storage).toMatchObject({ state: 'full', reserve_bytes: 0 })
+    expect(await scrape(bridge, 'bridge_ready{check="storage"}')).toBe(0)
+    expect(await scrape(bridge, 'bridge_storage_bytes{kind="reserve"}')).toBe(0)
+
+    disk.empty()
+    await untilReady(bridge)
+    expect((await sending(bridge, conversation, refused.key)).status).toBe(200)
+    const ids = sent.map(({ reply }) => (reply.json as { message: { id: string } }).message.id)
+    expect(storedOf(data, ids)).toBe(ids.length)
+    expect(await scrape(bridge, 'bridge_storage_bytes{kind="reserve"}')).toBe(reserve)
+    expect(wrongIn(data)).toEqual([])
+    await forget(bridge)
+  }
+  expect(await scrape(bridge, 'bridge_write_groups_failed_total{reason="full"}')).toBeGreaterThanOrEqual(
+    fills,
+  )
+})
+
+/** Beside what {@link forget} did on purpose. */
+const wrongIn = (data: string) =>
+  withStoreCopy(data, checkStore).filter((each) => !each.startsWith('each message sent has one audit record'))
+
+const storedOf = (data: string, ids: readonly string[]) =>
+  tamper(data, (db) =>
+    db
+      .prepare('SELECT count(*) FROM messages WHERE id IN (SELECT value FROM json_each(?))')
+      .pluck()
+      .get(JSON.stringify(ids)),
+  )
+
+/** Everything so far was sent and read long ago. */
+async function forget({ data, ben }: TestBridge): Promise<void> {
+  for (;;) {
+    const { messages } = await ben.inbox()
+    if (messages.length === 0) break
+    await ben.acknowledge(...messages.map(({ id }) => id))
+  }
+  tamper(data, (db) => {
+    db.prepare('UPDATE messages SET created_at = ?, acknowledged_at = ?').run(daysAgo(120), daysAgo(110))
+    // What is told of them goes before they do.
+    db.prepare("DELETE FROM audit WHERE kind = 'message.sent'").run()
+    db.prepare('UPDATE idempotency SET created_at = ?').run(daysAgo(110))
+    db.pragma('wal_checkpoint(TRUNCATE)')
+  })
+}
+
+test('retention makes room inside the database of a disk that stays full, and writing goes on', async ({
+  skip,
+}) => {
+  const { bridge, disk } = await nodeOn(skip)
+  const { ada, ben, data } = bridge
+  const conversation = await ada.conversationWith(ben.id)
+  await untilReady(bridge)
+  for (let index = 0; index < oldMessages; index += 1) await sending(bridge, conversation, `old-${index}`)
+  await forget(bridge)
+  disk.fill()
+  const { refused } = await sendUntilFull(bridge, conversation, 'new')
+  expect(told(refused.reply)).toEqual(full)
+  await expect.poll(async () => (await ready(bridge)).ready, soon).toBe(true)
+  expect(hasReserve(bridge)).toBe(false)
+  expect((await sending(bridge, conversation, refused.key)).status).toBe(200)
+  const removed = tamper(data, (db) =>
+    db.prepare('SELECT max(removed_through_sequence) FROM conversations').pluck().get(),
+  )
+  expect(removed).toBe(oldMessages)
+  expect(await scrape(bridge, 'bridge_maintenance_rows_total{job="messages_removed"}')).toBe(oldMessages)
+  expect(wrongIn(data)).toEqual([])
+})
+
+test('a server starts on a full disk, gives up its reserve for that, and serves what is there', async ({
+  skip,
+}) => {
+  const { bridge, disk } = await nodeOn(skip)
+  const { ada, ben } = bridge
+  const conversation = await ada.conversationWith(ben.id)
+  await ada.send(conversation, ben.id, 'before')
+  await untilReady(bridge)
+  await bridge.server.stop()
+  disk.fill()
+  const restarted = await bridge.restart()
+  onTestFinished(() => restarted.server.stop())
+  expect(hasReserve(bridge)).toBe(false)
+  expect(await ready(restarted)).toMatchObject({ ready: false, checks: { storage: false } })
+  expect((await ben.inbox()).messages.map(({ body }) => body)).toEqual(['before'])
+  expect(told(await sending(bridge, conversation, 'while full'))).toEqual(full)
+  disk.empty()
+  await untilReady(restarted)
+  expect((await sending(bridge, conversation, 'while full')).status).toBe(200)
+})
+
+test('without a reserve a nonce that cannot be stored is a refusal, never a read; with room again it is read', async ({
+  skip,
+}) => {
+  const { bridge, disk } = await nodeOn(skip, { reserve_bytes: '0' })
+  const { ada, ben, data } = bridge
+  const conversation = await ada.conversationWith(ben.id)
+  disk.fill()
+  expect(told((await sendUntilFull(bridge, conversation, 'note')).refused.reply)).toEqual(full)
+  const nonces = () => tamper(data, (db) => db.prepare('SELECT count(*) FROM nonces').pluck().get() as number)
+  const read = () => ada.call({ target: `/api/v1/conversations/${conversation}/messages` })
+  let refused = 0
+  for (let attempt = 0; attempt < 2000 && refused < 20; attempt += 1) {
+    const before = nonces()
+    const reply = await read()
+    if (reply.status === 200) expect(nonces()).toBe(before + 1)
+    else {
+      expect(told(reply)).toEqual(full)
+      expect(nonces()).toBe(before)
+      refused += 1
+    }
+  }
+  expect(refused).toBe(20)
+  expect(await ready(bridge)).toMatchObject({ ready: false, checks: { storage: false } })
+  disk.empty()
+  expect((await read()).status).toBe(200)
+  expect(await ready(bridge)).toMatchObject({ ready: true })
+})
