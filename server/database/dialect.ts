@@ -31,6 +31,25 @@ class KeptPlanCompiler extends SqliteQueryCompiler {
   }
 }
 
+/** Stands for a value that is given when the query runs. */
+export class Placeholder {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+/**
+ * For queries that are compiled once: a value that they always have stands in their text. Only so does SQLite see that a
+ * partial index holds every row that is asked for.
+ */
+class PreparedCompiler extends KeptPlanCompiler {
+  protected override appendValue(value: unknown): void {
+    if (typeof value === 'string' || typeof value === 'number') this.appendImmediateValue(value)
+    else super.appendValue(value)
+  }
+}
+
 const dialect: Dialect = {
   createAdapter: () => new SqliteAdapter(),
   createDriver: () => new DummyDriver(),
@@ -45,6 +64,11 @@ const config = { dialect }
 
 /** Builds and compiles queries, and can reach no database. */
 export const compileOnly = new Kysely<Tables>(config)
+
+/** {@link compileOnly} for queries whose other values are placeholders. */
+export const prepareOnly = new Kysely<Tables>({
+  dialect: { ...dialect, createQueryCompiler: () => new PreparedCompiler() },
+})
 
 /** The same result as the general executor with fewer promises on the way: the connection is at hand and synchronous. */
 class UnitExecutor extends DefaultQueryExecutor {

@@ -6,10 +6,10 @@
  *     const agent = await findAgent.first(tx.db, { id })
  *
  * `p(name)` stands where a value would; its type is that of the parameter. The number of parameters is fixed, so a
- * list in `in (…)` is not for here.
+ * list in `in (…)` is not for here. Any other value becomes part of the text.
  */
 import type { Compilable, CompiledQuery, Kysely } from 'kysely'
-import { compileOnly } from './dialect.ts'
+import { Placeholder, prepareOnly } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 type Db = Kysely<Tables>
@@ -21,18 +21,11 @@ export interface Prepared<P, O> {
   run(db: Db, parameters: P): Promise<number>
 }
 
-type Placeholder<P> = <K extends keyof P & string>(name: K) => P[K]
-
-class Named {
-  readonly name: string
-  constructor(name: string) {
-    this.name = name
-  }
-}
+type Places<P> = <K extends keyof P & string>(name: K) => P[K]
 
 /** Two calls, because TypeScript infers either all type arguments or none: `P` is given, the row type is inferred. */
 export function prepared<P extends object>() {
-  return <O>(build: (db: Db, p: Placeholder<P>) => Compilable<O>): Prepared<P, O> => {
+  return <O>(build: (db: Db, p: Places<P>) => Compilable<O>): Prepared<P, O> => {
     let bind: ((parameters: P) => CompiledQuery<O>) | undefined
     const execute = (db: Db, parameters: P) => {
       bind ??= compile(build)
@@ -47,16 +40,16 @@ export function prepared<P extends object>() {
 }
 
 function compile<P extends object, O>(
-  build: (db: Db, p: Placeholder<P>) => Compilable<O>,
+  build: (db: Db, p: Places<P>) => Compilable<O>,
 ): (parameters: P) => CompiledQuery<O> {
   // Kysely carries a value that it does not know through to the parameter list untouched.
-  const query = build(compileOnly, (name) => new Named(name) as never).compile()
+  const query = build(prepareOnly, (name) => new Placeholder(name) as never).compile()
   const values = query.parameters.map((value) => binding<P>(value))
   return (parameters) => ({ ...query, parameters: values.map((value) => value(parameters)) })
 }
 
 function binding<P extends object>(value: unknown): (parameters: P) => unknown {
-  if (!(value instanceof Named)) return () => value
+  if (!(value instanceof Placeholder)) return () => value
   const name = value.name as keyof P
   return (parameters) => {
     const given = parameters[name]

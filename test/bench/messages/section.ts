@@ -68,7 +68,7 @@ async function compare(
 
 async function* sending(world: World, rounds: number, isQuick: boolean): AsyncGenerator<Row> {
   // What is not warm yet is nobody's usual speed.
-  await compare(world, 1, 32, () => sends(world.pairs, isQuick ? 2000 : 4000))
+  await compare(world, 1, 32, () => sends(world.pairs, isQuick ? 3000 : 12_000))
   for (const [atOnce, count] of [
     [32, isQuick ? 3000 : 8000],
     [1, isQuick ? 1000 : 4000],
