@@ -72,7 +72,7 @@ class Upload {
   async run(): Promise<FileVerified> {
     // A part may go bad on the other side between its commitment and the end; twice is no accident.
     for (let round = 0; ; round += 1) {
-      const status = await statusOf(this.#work, this.#line, this.#manifest)
+      const status = await statusOf(this.#work, this.#line, this.#manifest, this.#options.signal)
       await this.#sendMissing(status)
       try {
         return await this.#finalize()

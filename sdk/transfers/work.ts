@@ -88,8 +88,13 @@ export function partWork(line: Line, manifest: Manifest, options: TransferOption
 }
 
 /** The status of the home. @throws LocalError `integrity` when it holds another file. */
-export async function statusOf(work: PartWork, line: Line, manifest: Manifest): Promise<TransferStatus> {
-  const ask = { method: 'GET', path: '/status', idleMs: work.idleMs } as const
+export async function statusOf(
+  work: PartWork,
+  line: Line,
+  manifest: Manifest,
+  signal: AbortSignal | undefined,
+): Promise<TransferStatus> {
+  const ask = { method: 'GET', path: '/status', signal, idleMs: work.idleMs } as const
   const status = await work.again(() => line.ask<TransferStatus>(ask, ['committed_parts', 'verified']))
   const isOther = (status.sha256 ?? manifest.sha256) !== manifest.sha256
   if (isOther) throw new LocalError('integrity', 'the other side has the manifest of another file')
