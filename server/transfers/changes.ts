@@ -22,7 +22,6 @@ export interface Happening {
   readonly actor: Actor
   readonly change: TransferChange
   readonly notices: readonly Notice[]
-  readonly reason?: string | undefined
 }
 
 export async function happen(

@@ -88,7 +88,6 @@ const cancelBoth = (
       { ...notice, to: 'sender' },
       { ...notice, to: 'recipient' },
     ],
-    ...(reason && { reason }),
   })
 }
 

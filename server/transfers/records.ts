@@ -1,4 +1,4 @@
-/** The audit records of transfers: never bytes, endpoints or tokens. Contract §10. */
+/** The audit records of transfers: never bytes, endpoints, tokens, or words of the two sides. Contract §10. */
 import { type Actor, recordAudit } from '../audit/store.ts'
 import type { TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
@@ -6,17 +6,13 @@ import type { Tx } from '../database/transaction.ts'
 export async function recordTransfer(
   tx: Tx,
   transfer: TransferRow,
-  {
-    kind,
-    actor,
-    reason,
-  }: { readonly kind: `transfer.${string}`; readonly actor: Actor; readonly reason?: string | undefined },
+  { kind, actor }: { readonly kind: `transfer.${string}`; readonly actor: Actor },
 ): Promise<void> {
   await recordAudit(tx, {
     kind,
     actor,
     project_id: transfer.project_id,
     subject: { type: 'transfer', id: transfer.id },
-    details: { state: transfer.state, mode: transfer.mode, size: transfer.size, ...(reason && { reason }) },
+    details: { state: transfer.state, mode: transfer.mode, size: transfer.size },
   })
 }
