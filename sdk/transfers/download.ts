@@ -81,6 +81,7 @@ async function fetchInto(
         fetchPart({ line, store, idleMs: work.idleMs }, part, { ...options, onBytes }),
       )
     }
+    work.check()
     await store.finalize({ signal: options.signal })
   } finally {
     await store.close()

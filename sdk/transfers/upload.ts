@@ -118,6 +118,7 @@ class Upload {
 
   async #finalize(): Promise<FileVerified> {
     const { signal } = this.#options
+    this.#work.check()
     const verified = await this.#work.again(() =>
       this.#line.ask<FileVerified>(
         { method: 'POST', path: '/finalize', signal, idleMs: Math.max(finalizeMs, this.#work.idleMs) },
