@@ -11,6 +11,7 @@ import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { ServingHelper } from '../sdk/index.ts'
 import type { CliContext } from './context.ts'
 import { startTunnel, type Tunnel } from './direct-tunnel.ts'
@@ -76,10 +77,10 @@ export async function startServing(
 ): Promise<ServingHelper> {
   const known = tunnel === undefined ? undefined : partsOf(tunnel)
   const token = context.random(32).toString('base64url')
-  const helper = startHelper(context, served, { token, port: known?.port ?? '0' })
+  const { helper, ready } = await startReady(context, served, { token, port: known?.port ?? '0' })
+  const { port, expires_at: expiresAt } = ready
   let started: Tunnel | undefined
   try {
-    const { port, expires_at: expiresAt } = await readiness(context, helper)
     if (tunnelCommand !== undefined) started = await startTunnel(context, tunnelCommand, port)
     return {
       endpoint: started?.endpoint ?? known?.endpoint ?? `http://127.0.0.1:${port}`,
@@ -91,6 +92,36 @@ export async function startServing(
   } catch (error) {
     await end(helper)
     throw error
+  }
+}
+
+const portLooks = { ms: 200, most: 15 }
+
+/** The port of a tunnel may still be held by the helper of a command that was killed just now. @throws CommandFailure */
+async function startReady(
+  context: CliContext,
+  served: Served,
+  way: { readonly token: string; readonly port: string },
+): Promise<{ helper: HelperProcess; ready: Ready }> {
+  for (let look = 1; ; look += 1) {
+    const helper = startHelper(context, served, way)
+    try {
+      return { helper, ready: await readiness(context, helper) }
+    } catch (error) {
+      await end(helper)
+      if (!(error instanceof NotStarted)) throw error
+      if (error.code !== 'port_in_use' || look >= portLooks.most) throw notStarted(error.code)
+      await pause(portLooks.ms, undefined, { signal: context.signal })
+    }
+  }
+}
+
+class NotStarted extends Error {
+  readonly code: string | undefined
+
+  constructor(code: string | undefined) {
+    super('the helper did not start')
+    this.code = code
   }
 }
 
@@ -127,7 +158,9 @@ function readiness({ io, signal }: CliContext, helper: HelperProcess): Promise<R
       else refusal = code
     })
     createInterface(helper.stdout).once('line', (line) => resolve(JSON.parse(line) as Ready))
-    helper.once('error', () => reject(notStarted(undefined))).once('close', () => reject(notStarted(refusal)))
+    helper
+      .once('error', () => reject(new NotStarted(undefined)))
+      .once('close', () => reject(new NotStarted(refusal)))
     const giveUp = () => reject(new CommandFailure('interrupted', 'interrupted'))
     if (signal.aborted) giveUp()
     signal.addEventListener('abort', giveUp, { once: true })

@@ -49,8 +49,6 @@ export const identityFileOf = ({ secret, recipient }: AgeKey): string =>
 
 export interface StreamOptions {
   readonly signal?: AbortSignal | undefined
-  /** Told how many bytes of the source were read. */
-  readonly onBytes?: ((count: number) => void) | undefined
 }
 
 /** Seal a file into a new one, 0600 and synced. @throws LocalError `storage_failed`, `aborted` */
@@ -58,10 +56,10 @@ export async function sealFile(
   source: string,
   target: string,
   recipient: string,
-  options: StreamOptions = {},
+  { signal }: StreamOptions = {},
 ): Promise<void> {
   const encrypter = await encrypterFor(recipient)
-  await throughFile(source, target, (plain) => encrypter.encrypt(plain), options)
+  await throughFile(source, target, (plain) => encrypter.encrypt(plain), signal)
 }
 
 /** Open a sealed file into a new one. @throws LocalError `key_missing` for another key, `integrity` for what was changed */
@@ -69,10 +67,10 @@ export async function openSealedFile(
   source: string,
   target: string,
   secret: string,
-  options: StreamOptions = {},
+  { signal }: StreamOptions = {},
 ): Promise<void> {
   const decrypter = await decrypterFor(secret)
-  await throughFile(source, target, (sealed) => decrypter.decrypt(sealed), options)
+  await throughFile(source, target, (sealed) => decrypter.decrypt(sealed), signal)
 }
 
 /** Text in armour. */
@@ -116,14 +114,11 @@ async function throughFile(
   source: string,
   target: string,
   change: (bytes: Bytes) => Promise<Bytes>,
-  { signal, onBytes }: StreamOptions,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   const from = createReadStream(source, { highWaterMark: 256 * 1024 })
   try {
-    const read = Readable.toWeb(from) as unknown as Bytes
-    // Beside the stream that was made of it: it decides what flows, this one listens.
-    from.on('data', (block) => onBytes?.(block.length))
-    const changed = await change(read)
+    const changed = await change(Readable.toWeb(from) as unknown as Bytes)
     const into = createWriteStream(target, { flags: 'wx', mode: 0o600, flush: true })
     const bytes = Readable.fromWeb(changed as unknown as WebStream)
     await pipeline(bytes, into, signal === undefined ? {} : { signal })

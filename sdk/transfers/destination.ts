@@ -7,13 +7,14 @@
  * Contract §9, receipts.
  */
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
 import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import { storageFailed, syncFolder } from '../durable-file.ts'
 import { eachBlock } from '../parts/blocks.ts'
+import { isSameFile } from '../parts/folder.ts'
 import { LocalError } from '../transport/failures.ts'
+import type { Receiving } from './receivings.ts'
 
 /** What the file is called until it was verified; the name of the other side is no path here. */
 export const stagedName = 'file'
@@ -27,19 +28,16 @@ export const plainName = 'opened'
 export async function isThere(
   transfer: Transfer,
   destination: string,
-  staging: string,
+  receiving: Receiving,
   overwrite: boolean,
 ): Promise<boolean> {
-  // A pipe is opened without waiting for who writes to it.
-  const found = await open(destination, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
-      throw storageFailed(destination, error)
-    },
-  )
+  const found = await open(destination, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw storageFailed(destination, error)
+  })
   if (found === undefined) return false
   try {
-    const isSame = transfer.encryption === 'none' ? isFile(found, transfer) : isPlain(found, staging)
+    const isSame = transfer.encryption === 'none' ? isFile(found, transfer) : isPlain(found, receiving)
     if (await isSame) return true
   } finally {
     await found.close()
@@ -48,11 +46,14 @@ export async function isThere(
   throw new LocalError('destination_exists', `${destination} exists with other content`)
 }
 
-/** A sealed file tells nothing of what is in it; but the one that was opened here is still there under both names. */
-async function isPlain(file: FileHandle, staging: string): Promise<boolean> {
-  const plain = await stat(join(staging, plainName)).catch(() => undefined)
-  const { dev, ino } = await file.stat()
-  return plain !== undefined && plain.dev === dev && plain.ino === ino
+/**
+ * A sealed file tells nothing of what is in it; but the one that was opened here is noted, or still there under both names.
+ */
+async function isPlain(file: FileHandle, receiving: Receiving): Promise<boolean> {
+  const plain = await stat(join(receiving.staging, plainName), { bigint: true }).catch(() => undefined)
+  const found = await file.stat({ bigint: true })
+  if (plain !== undefined && isSameFile(plain, found)) return true
+  return receiving.hasPublished(found)
 }
 
 async function isFile(file: FileHandle, { size, sha256 }: Transfer): Promise<boolean> {

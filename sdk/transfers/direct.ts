@@ -51,7 +51,8 @@ export async function serveDirect(
   for (let failures = 0; failures < mostFailedStarts; failures += 1) {
     const helper = await start()
     try {
-      await transfers.deposit(id, secretOf(helper), { signal })
+      const ended = await deposit(transfers, id, helper, signal)
+      if (ended !== undefined) return ended
       onDeposited?.(helper.endpoint)
       const { transfer, looks } = await whileServed(transfers, id, helper, signal)
       if (isOver(transfer)) return transfer
@@ -61,6 +62,25 @@ export async function serveDirect(
     }
   }
   throw new LocalError('unreachable', 'the helper ends again and again as soon as it serves')
+}
+
+/** Answers the transfer where it came to its end while the helper started. */
+async function deposit(
+  transfers: Transfers,
+  id: string,
+  helper: ServingHelper,
+  signal: AbortSignal | undefined,
+): Promise<Transfer | undefined> {
+  try {
+    await transfers.deposit(id, secretOf(helper), { signal })
+    return undefined
+  } catch (error) {
+    const mayBeOver =
+      error instanceof BridgeError && (error.code === 'state_conflict' || error.code === 'offer_expired')
+    const transfer = mayBeOver ? await transfers.get(id, { signal }) : undefined
+    if (transfer !== undefined && isOver(transfer)) return transfer
+    throw error
+  }
 }
 
 const secretOf = ({ endpoint, token, expiresAt }: ServingHelper): TransferSecret => ({
@@ -83,11 +103,19 @@ async function whileServed(
     hasEnded = true
   })
   for (let looks = 1; ; looks += 1) {
-    const transfer = await transfers.get(id, { signal })
-    if (isOver(transfer) || hasEnded) return { transfer, looks }
+    const transfer = await transfers.get(id, { signal }).catch((error: unknown) => {
+      // The bytes do not need the service: the helper outlives a node that is away.
+      if (hasEnded || !isPassing(error)) throw error
+    })
+    if (transfer !== undefined && (isOver(transfer) || hasEnded)) return { transfer, looks }
     await Promise.race([ended, waiting(lookMs, signal)])
   }
 }
+
+const isPassing = (error: unknown): boolean =>
+  error instanceof BridgeError
+    ? error.status === 503
+    : error instanceof LocalError && (error.code === 'unreachable' || error.code === 'timeout')
 
 async function waiting(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await pause(ms, undefined, { signal }).catch((cause: unknown) => {

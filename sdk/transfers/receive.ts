@@ -6,7 +6,7 @@
  *
  * Spec §1, §3; contract §9.
  */
-import { rm } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Transfer } from '../contract/agent/transfers.ts'
@@ -17,9 +17,8 @@ import { isThere, makeStaging, plainName, publish, stagedName } from './destinat
 import { fetchDirect } from './direct.ts'
 import { downloadFile } from './download.ts'
 import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
-import { forgetReceiving, noteReceiving, stagingOf } from './receivings.ts'
+import { Receiving } from './receivings.ts'
 import { tidyAfterOthers } from './tidy.ts'
-import { counting } from './work.ts'
 
 /** Where a received file goes. */
 export interface ReceiveFileOptions extends MoveOptions {
@@ -57,24 +56,27 @@ export async function receiveFile(
 ): Promise<ReceivedFile> {
   const { signal, keep } = options
   const target = resolve(destination)
-  const staging = stagingOf(target, transferId)
-  if (keep !== undefined) await tidyAfterOthers(port, keep)
+  const receiving = new Receiving(transferId, target, keep)
+  if (keep !== undefined) await tidyAfterOthers(port, keep, transferId)
   try {
     const transfer = await acceptedTransfer(port, transferId, options)
     const isVerified = transfer.state === 'verified'
-    if (!(await isThere(transfer, target, staging, isVerified || options.overwrite === true))) {
+    if (!(await isThere(transfer, target, receiving, isVerified || options.overwrite === true))) {
       if (isVerified) throw isOver(transfer)
-      await noteReceiving(keep, transferId, staging)
-      await fetchInto(port, transfer, staging, options)
-      const staged = await opened(transfer, staging, options)
+      await receiving.begin()
+      await fetchInto(port, transfer, receiving.staging, options)
+      const staged = await opened(transfer, receiving.staging, options)
       await publish(staged, target, options.overwrite === true)
+      await receiving.published(await stat(target, { bigint: true }))
     }
     const { size, sha256 } = transfer
     const verified = await port.transfers.receipt(transferId, { size, sha256 }, { signal })
-    await forgetReceiving(keep, transferId, staging)
-    return { transfer: await reportCleanup(port, verified, signal), path: target }
+    await receiving.removeBytes()
+    const reported = await reportCleanup(port, verified, signal)
+    await receiving.forget()
+    return { transfer: reported, path: target }
   } catch (error) {
-    if (isAnEnd(error)) await forgetIfEnded(port, transferId, staging, keep)
+    if (isAnEnd(error)) await forgetIfEnded(port, transferId, receiving)
     throw error
   }
 }
@@ -103,17 +105,13 @@ const isAnEnd = (error: unknown): boolean =>
   (error instanceof LocalError || error instanceof BridgeError) && ends.has(error.code)
 
 /** What came of a file that does not come any more; it may not be asked about either, and then stays for the next time. */
-async function forgetIfEnded(
-  port: Port,
-  transferId: string,
-  staging: string,
-  keep: string | undefined,
-): Promise<void> {
+async function forgetIfEnded(port: Port, transferId: string, receiving: Receiving): Promise<void> {
   try {
     const transfer = await port.transfers.get(transferId)
     if (!isEnded(transfer)) return
-    await forgetReceiving(keep, transferId, staging)
+    await receiving.removeBytes()
     await reportCleanup(port, transfer, undefined)
+    await receiving.forget()
   } catch (error) {
     if (!(error instanceof BridgeError || error instanceof LocalError)) throw error
   }
@@ -126,16 +124,13 @@ async function forgetIfEnded(
 async function opened(
   transfer: Transfer,
   staging: string,
-  { ageSecret, signal, onProgress }: ReceiveFileOptions,
+  { ageSecret, signal }: ReceiveFileOptions,
 ): Promise<string> {
   const sealed = join(staging, stagedName)
   if (transfer.encryption === 'none') return sealed
   const plain = join(staging, plainName)
   await rm(plain, { force: true })
-  await openSealedFile(sealed, plain, requireSecret(ageSecret), {
-    signal,
-    onBytes: counting('opening', transfer.size, onProgress),
-  })
+  await openSealedFile(sealed, plain, requireSecret(ageSecret), { signal })
   return plain
 }
 

@@ -20,7 +20,6 @@ import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from 
 import { type Sending, SendingPlace } from './sendings.ts'
 import { tidyAfterOthers } from './tidy.ts'
 import { uploadFile } from './upload.ts'
-import { counting, phaseOf } from './work.ts'
 
 /** Whether a file is sealed to the key of its recipient. */
 export interface SealOptions {
@@ -87,7 +86,10 @@ type Named = SendFileOptions & { readonly filename: string }
 
 const noPlaceToSeal = () => new LocalError('not_sendable', 'a sealed copy needs a folder: name one as `keep`')
 
-/** What is done needs nothing of it any more; what was never offered, nobody takes up. */
+/**
+ * What is done needs nothing of it any more, and is known until everything of it is said; what was never offered, nobody takes
+ * up.
+ */
 async function inPlace(
   port: Port,
   place: SendingPlace,
@@ -96,8 +98,10 @@ async function inPlace(
 ): Promise<Transfer> {
   try {
     const sent = await act()
+    await place.removeBytes()
+    const reported = isEnded(sent) ? await reportCleanup(port, sent, signal) : sent
     await place.remove()
-    return isEnded(sent) ? await reportCleanup(port, sent, signal) : sent
+    return reported
   } catch (error) {
     // An offer that may be stored all the same needs its key.
     const isLost = place.transferId === undefined ? !isOutcomeUnknown(error) : hasEnded(error)
@@ -162,19 +166,12 @@ async function placeOf(
 const bytesOf = (place: SendingPlace, { path, mode, sealed_to }: Sending): string =>
   mode === 'package' && sealed_to === null ? path : place.bytes
 
-async function prepared(
-  place: SendingPlace,
-  sending: Sending,
-  { signal, onProgress }: MoveOptions,
-): Promise<string> {
+async function prepared(place: SendingPlace, sending: Sending, { signal }: MoveOptions): Promise<string> {
   const bytes = bytesOf(place, sending)
   if (bytes === sending.path || (await isFile(bytes))) return bytes
   await place.clearDraft()
   if (sending.sealed_to === null) await copied(sending.path, place.draft)
-  else {
-    const onBytes = counting('sealing', (await stat(sending.path)).size, onProgress)
-    await sealFile(sending.path, place.draft, sending.sealed_to, { signal, onBytes })
-  }
+  else await sealFile(sending.path, place.draft, sending.sealed_to, { signal })
   await place.keepDraft()
   return bytes
 }
@@ -199,15 +196,9 @@ async function offer(
   port: Port,
   bytes: string,
   { address, sealed_to }: Offering,
-  { filename, ttlSeconds, idempotencyKey, signal, direct, onProgress }: Named,
+  { filename, ttlSeconds, idempotencyKey, signal, direct }: Named,
 ): Promise<Transfer> {
-  const described = await describeFile(bytes, {
-    transferId: 'offer',
-    mode: 'upload',
-    filename,
-    signal,
-    onProgress: ({ bytes: read, total }) => onProgress?.(phaseOf('reading', read, total)),
-  })
+  const described = await describeFile(bytes, { transferId: 'offer', mode: 'upload', filename, signal })
   const { size, sha256, parts } = described
   const mode = direct === undefined ? 'package' : 'direct'
   return port.transfers.offer(

@@ -118,6 +118,10 @@ export class SendingPlace {
     await this.#write()
   }
 
+  async removeBytes(): Promise<void> {
+    await rm(join(this.#folder, rootName), { recursive: true, force: true })
+  }
+
   /** Another run may go on with it. */
   release(): void {
     used.delete(this.#folder)

@@ -10,12 +10,12 @@ import { isEnded, type Port } from './port.ts'
 import { tidyReceivings } from './receivings.ts'
 import { tidySendings } from './sendings.ts'
 
-/** Never refuses: what cannot be asked about, or removed, stays for the next time. */
-export async function tidyAfterOthers(port: Port, keep: string): Promise<void> {
+/** Never refuses: what cannot be asked about, or removed, stays for the next time. Whoever asks is at work on `mine` itself. */
+export async function tidyAfterOthers(port: Port, keep: string, mine?: string): Promise<void> {
   const isStored = (transfer: Transfer) => transfer.package?.stored_at != null
   try {
     await tidySendings(keep, port.clock(), (id) => isOver(port, id, isStored))
-    await tidyReceivings(keep, (id) => isOver(port, id))
+    await tidyReceivings(keep, async (id) => id !== mine && isOver(port, id))
   } catch {
     // A folder that cannot be read or changed is told by whoever has to use it.
   }

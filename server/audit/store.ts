@@ -1,6 +1,5 @@
 /**
- * The audit: one record per mutation, written in the transaction of what it records. Never bodies, never secrets, and no
- * words that an agent wrote: those stand in what the record is of. The owner's reason for a takeover has no other place.
+ * The audit: one record per mutation, written in the transaction of what it records. Never bodies, never secrets.
  *
  * Kinds are `noun.verb` in the past tense. Contract §10.
  */

@@ -291,12 +291,6 @@ export interface TaskRow {
   ended: 'completed' | 'failed' | 'declined' | 'cancelled' | null
 }
 
-export interface TaskReleaseRow {
-  task_id: string
-  claim_generation: number
-  reason: string
-}
-
 export interface LeaseClockRow {
   one: 1
   offset_ms: number
@@ -388,6 +382,5 @@ export interface Tables {
   telemetry_hosts: TelemetryHostRow
   transfers: TransferRow
   transfer_secrets: TransferSecretRow
-  task_releases: TaskReleaseRow
   schema_migrations: MigrationRow
 }

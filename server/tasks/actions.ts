@@ -255,6 +255,7 @@ export const failTask: Mutating<TaskFailInput> = (context, caller, id, input, ke
         outcome_at: nowIso,
       },
       notices: [{ to: 'creator', what: `failed, says ${agent.agent_name}`, more: input.reason }],
+      reason: input.reason,
     }),
   })
 
@@ -270,7 +271,7 @@ export const releaseTask: Mutating<TaskHolder & { reason: string }> = (context, 
       notices: [
         { to: 'creator', what: `released by ${agent.agent_name}, the task is ${next}`, more: input.reason },
       ],
-      released: input.reason,
+      reason: input.reason,
     }),
   })
 
@@ -295,6 +296,7 @@ export const declineTask: Mutating<{ reason?: string }> = (context, caller, id, 
         outcome_at: nowIso,
       },
       notices: [{ to: 'creator', what: `declined by ${agent.agent_name}`, more: reason }],
+      reason,
     }),
   })
 

@@ -104,19 +104,15 @@ export function fittingTasks(tasks: readonly Task[]): Task[] {
   return tasks.slice(0, end < 0 ? tasks.length : end)
 }
 
-/** What the audit notes of every change of a task: nothing that the two sides wrote. */
+/** What the audit notes of every change of a task. */
 export interface TaskNote {
   readonly state: TaskRow['state']
   readonly claim_generation: number
+  readonly reason?: string | null
   readonly percent?: number | null
 }
 
-/** Why it happened stands in the task, and of claims that were given back in `releases`, by their generation. */
-export function toEntry(
-  row: Awaited<ReturnType<typeof listTimeline>>[number],
-  task: TaskRow,
-  releases: ReadonlyMap<number, string>,
-): TaskEntry {
+export function toEntry(row: Awaited<ReturnType<typeof listTimeline>>[number]): TaskEntry {
   const note = JSON.parse(row.details) as TaskNote
   return {
     id: row.id,
@@ -125,20 +121,7 @@ export function toEntry(
     actor: { kind: row.actor_kind === 'anonymous' ? 'system' : row.actor_kind, name: row.actor_name },
     state: note.state,
     claim_generation: note.claim_generation === 0 ? null : note.claim_generation,
-    reason:
-      reasonOf(row, task) ??
-      (row.kind === 'task.released' ? releases.get(note.claim_generation) : null) ??
-      null,
+    reason: note.reason ?? null,
     percent: note.percent ?? null,
   }
-}
-
-function reasonOf(
-  { kind, at }: { readonly kind: string; readonly at: string },
-  task: TaskRow,
-): string | null {
-  if (kind === 'task.failed' || kind === 'task.declined') return task.outcome_result
-  const isCancel = kind === 'task.cancelled' || kind === 'task.cancel_requested'
-  // Asking again changes nothing, whatever reason it gives.
-  return isCancel && at === task.cancel_requested_at ? task.cancel_reason : null
 }

@@ -206,6 +206,7 @@ const ending =
         notices: [
           { to: other[side], what: `${done} by ${agent.agent_name}`, ...(reason && { more: reason }) },
         ],
+        ...(reason && { reason }),
       }),
     })
 

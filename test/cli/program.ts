@@ -19,6 +19,8 @@ export interface Ended {
 export interface RunOptions {
   readonly stdin?: string
   readonly environment?: Readonly<Record<string, string>>
+  /** A command that runs the program. */
+  readonly under?: readonly string[] | undefined
 }
 
 /** One machine's worth of profiles. */
@@ -39,9 +41,10 @@ export class TestHome {
     return new TestHome(folder)
   }
 
-  start(args: readonly string[], { environment = {} }: Omit<RunOptions, 'stdin'> = {}): Started {
+  start(args: readonly string[], { environment = {}, under = [] }: Omit<RunOptions, 'stdin'> = {}): Started {
     const { PATH = '' } = process.env
-    const child = spawn(process.execPath, [program, ...args], {
+    const [command = '', ...words] = [...under, process.execPath, program, ...args]
+    const child = spawn(command, words, {
       env: {
         PATH,
         HOME: this.folder,

@@ -32,3 +32,15 @@ export async function attach(pid: number, options: readonly string[]): Promise<T
     },
   }
 }
+
+/** How often each call stands in what `strace -f -o` wrote, in the thread that made it most. */
+export function mostOfOneThread(text: string): Map<string, number> {
+  const ofThreads = new Map<string, number>()
+  const most = new Map<string, number>()
+  for (const [, thread = '', call = ''] of text.matchAll(/^(\d+) +(\w+)\(/gm)) {
+    const count = (ofThreads.get(`${thread} ${call}`) ?? 0) + 1
+    ofThreads.set(`${thread} ${call}`, count)
+    most.set(call, Math.max(count, most.get(call) ?? 0))
+  }
+  return most
+}

@@ -1,0 +1,200 @@
+/**
+ * Time in each phase of a transfer: its end comes, somebody sets the clock on or back. It ends for both sides at once and
+ * leaves nothing, or goes on.
+ *
+ * Contract §9, expiry.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
+import { databasePath } from '../../server/store-files.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { act, fileOf, finalize, look, offer, putPart, told, upload } from '../support/files.ts'
+import type { Reply } from '../support/http.ts'
+
+let bridge: TestBridge
+const bytes = fileOf(100_000)
+const partSize = 50_000
+const part = (index: number) => bytes.subarray(index * partSize, (index + 1) * partSize)
+const ttl = 3600
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+const given = (mode: 'package' | 'direct') =>
+  offer({ from: bridge.ada, to: bridge.ben, bytes, partSize, fields: { mode, ttl_seconds: ttl } })
+const accept = (id: string) => act(bridge.ben, id, 'accept')
+const deposit = (id: string) =>
+  act(bridge.ada, id, 'secret', {
+    endpoint: 'https://abc.example',
+    token: 'T'.repeat(43),
+    expires_at: new Date(bridge.clock().getTime() + 600_000).toISOString(),
+    helper_mode: 'download',
+  })
+const secret = (id: string) => bridge.ben.call({ target: `/api/v1/transfers/${id}/secret` })
+const fetched = (id: string) => bridge.ben.call({ target: `/api/v1/transfers/${id}/package/parts/1` })
+const receipt = ({ id, size, sha256 }: Transfer) => act(bridge.ben, id, 'receipt', { size, sha256 })
+
+interface Phase {
+  readonly mode: 'package' | 'direct'
+  /** Brings a fresh offer there. */
+  readonly reach: (transfer: Transfer) => Promise<unknown>
+  /** What comes next. */
+  readonly next: (transfer: Transfer) => Promise<Reply>
+  /** The rest, to verified. */
+  readonly rest: (transfer: Transfer) => Promise<unknown>
+}
+
+const nothing = async () => {}
+const phases: Readonly<Record<string, Phase>> = {
+  'a package that is offered': {
+    mode: 'package',
+    reach: nothing,
+    next: ({ id }) => putPart(bridge.ada, id, 0, part(0)),
+    rest: async (transfer) => {
+      await upload(bridge.ada, transfer, bytes)
+      await accept(transfer.id)
+    },
+  },
+  'a package that is half uploaded': {
+    mode: 'package',
+    reach: ({ id }) => putPart(bridge.ada, id, 0, part(0)),
+    next: ({ id }) => putPart(bridge.ada, id, 1, part(1)),
+    rest: async ({ id }) => {
+      await finalize(bridge.ada, id)
+      await accept(id)
+    },
+  },
+  'a package that has all its parts': {
+    mode: 'package',
+    reach: async ({ id }) => {
+      for (const index of [0, 1]) await putPart(bridge.ada, id, index, part(index))
+    },
+    next: ({ id }) => finalize(bridge.ada, id),
+    rest: ({ id }) => accept(id),
+  },
+  'a package that is uploaded': {
+    mode: 'package',
+    reach: (transfer) => upload(bridge.ada, transfer, bytes),
+    next: ({ id }) => accept(id),
+    rest: nothing,
+  },
+  'a package that is accepted': {
+    mode: 'package',
+    reach: async (transfer) => {
+      await upload(bridge.ada, transfer, bytes)
+      await accept(transfer.id)
+    },
+    next: ({ id }) => fetched(id),
+    rest: nothing,
+  },
+  'a file that is offered directly': {
+    mode: 'direct',
+    reach: nothing,
+    next: ({ id }) => deposit(id),
+    rest: ({ id }) => accept(id),
+  },
+  'a file whose endpoint is deposited': {
+    mode: 'direct',
+    reach: ({ id }) => deposit(id),
+    next: ({ id }) => accept(id),
+    rest: nothing,
+  },
+  'a file whose endpoint may be read': {
+    mode: 'direct',
+    reach: async ({ id }) => {
+      await accept(id)
+      await deposit(id)
+    },
+    next: async ({ id }) => {
+      // What the clock ended of the endpoint, a fresh one mends.
+      const read = await secret(id)
+      if (told(read)[1] !== 'offer_expired' || (await look(bridge.ben, id)).state !== 'accepted') return read
+      await deposit(id)
+      return secret(id)
+    },
+    rest: nothing,
+  },
+  'a file whose receipt is due': {
+    mode: 'direct',
+    reach: async ({ id }) => {
+      await accept(id)
+      await deposit(id)
+      await secret(id)
+    },
+    next: receipt,
+    rest: nothing,
+  },
+}
+
+const hasBytes = (id: string) => existsSync(join(bridge.data, 'packages', id))
+function secretsOf(id: string): number {
+  const database = new Database(databasePath(bridge.data), { readonly: true })
+  try {
+    const sql = 'SELECT count(*) FROM transfer_secrets WHERE transfer_id = ?'
+    return database.prepare<[string], number>(sql).pluck().get(id) as number
+  } finally {
+    database.close()
+  }
+}
+
+/** Over for both, refused by each next step, without a byte or a token. */
+async function expectOver(phase: Phase, transfer: Transfer): Promise<void> {
+  const { id } = transfer
+  expect(told(await phase.next(transfer))).toEqual([410, 'offer_expired'])
+  expect(told(await receipt(transfer))).toEqual([410, 'offer_expired'])
+  for (const side of [bridge.ada, bridge.ben])
+    expect(await look(side, id)).toMatchObject({ state: 'expired', receipt: null })
+  // A list writes the expiry down, as the upkeep does every quarter of a minute.
+  await bridge.ada.ok({ target: '/api/v1/transfers' })
+  await expect.poll(() => hasBytes(id)).toBe(false)
+  expect(secretsOf(id)).toBe(0)
+}
+
+async function expectVerified({ next, rest }: Phase, transfer: Transfer): Promise<void> {
+  expect((await next(transfer)).status).toBe(200)
+  await rest(transfer)
+  if (transfer.mode === 'package') {
+    const file = await bridge.ben.call({ target: `/api/v1/transfers/${transfer.id}/package/file` })
+    expect(file.bytes.equals(bytes)).toBe(true)
+  }
+  expect((await receipt(transfer)).json).toMatchObject({ state: 'verified' })
+  await expect.poll(() => hasBytes(transfer.id)).toBe(false)
+  expect(secretsOf(transfer.id)).toBe(0)
+}
+
+describe.each(Object.entries(phases))('%s', (_, phase) => {
+  const reached = async () => {
+    const transfer = await given(phase.mode)
+    await phase.reach(transfer)
+    return transfer
+  }
+
+  test('expires for both sides, and leaves nothing', async () => {
+    const transfer = await reached()
+    bridge.clock.advance(ttl + 1)
+    await expectOver(phase, transfer)
+  })
+
+  test('ends when the clock is set past its end, and stays ended when it is set back', async () => {
+    const transfer = await reached()
+    bridge.clock.step(ttl + 1)
+    await expectOver(phase, transfer)
+    bridge.clock.step(-ttl)
+    expect((await look(bridge.ada, transfer.id)).state).toBe('expired')
+    bridge.clock.step(ttl)
+  })
+
+  test('goes on after the clock was set on or back by less', async () => {
+    const first = await reached()
+    bridge.clock.step(ttl / 2)
+    await expectVerified(phase, first)
+    const second = await reached()
+    bridge.clock.step(-ttl / 2)
+    await expectVerified(phase, second)
+  })
+})

@@ -1,0 +1,70 @@
+/**
+ * Node, sender, recipient and helper, each killed at every request of a transfer, in both modes: the same commands again end
+ * with the very file and one transfer; what is given up leaves nothing. On no side a byte stays.
+ *
+ * A few steps by default; BRIDGE_TRANSFER_KILLS=all goes through every one (about an hour on two busy cores), a number takes
+ * every so manyth.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Mode, type Scenario, Stage } from './transfer-stage.ts'
+
+const { BRIDGE_TRANSFER_KILLS: asked } = process.env
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await Stage.open()
+}, 60_000)
+afterAll(() => stage?.close())
+
+const told = ({ on, step, moment, victim, afterwards }: Scenario) =>
+  `${victim} at ${moment} of ${on}'s ${step}, then ${afterwards}`
+
+const few: readonly Scenario[] = [
+  {
+    mode: 'package',
+    sealed: true,
+    on: 'sender',
+    step: 'POST /api/v1/transfers #1',
+    moment: 'answered',
+    victim: 'sender',
+    afterwards: 'again',
+  },
+  {
+    mode: 'direct',
+    sealed: false,
+    on: 'helper',
+    step: 'GET /v1/parts/0 #1',
+    moment: 'half',
+    victim: 'sender',
+    afterwards: 'again',
+  },
+]
+
+test.skipIf(asked !== undefined).each(few)(
+  'killed in a $mode transfer, $victim at $step, $moment: nothing is lost, doubled or left',
+  { timeout: 60_000 },
+  async (scenario) => {
+    expect(await stage.play(scenario)).toEqual([])
+  },
+)
+
+test.skipIf(asked === undefined).each<[Mode, boolean]>([
+  ['package', false],
+  ['package', true],
+  ['direct', false],
+  ['direct', true],
+])(
+  'killed at every step of a %s transfer, sealed: %j: nothing is lost, doubled or left',
+  { timeout: 7_200_000 },
+  async (mode, sealed) => {
+    const every = asked === 'all' ? 1 : Number(asked)
+    const scenarios = (await stage.steps(mode, sealed)).filter((_, place) => place % every === 0)
+    const wrong: string[] = []
+    for (const scenario of scenarios) {
+      const found = await stage.play(scenario)
+      wrong.push(...found.map((what) => `${told(scenario)}: ${what}`))
+    }
+    process.stdout.write(`${mode}, sealed ${sealed}: ${scenarios.length} kills, ${wrong.length} wrong\n`)
+    expect(wrong).toEqual([])
+  },
+)
