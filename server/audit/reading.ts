@@ -1,8 +1,9 @@
 /**
- * Reading the audit: each query runs along one index, and a page costs what it shows.
+ * Reading the audit: each query runs along an index, and a page costs what it shows.
  *
- * - Of several filters the most telling one chooses the index: subject, then kind, then actor. A `+` keeps the others out
- *   of the choice, which without statistics would be a guess.
+ * - Of several filters the most telling ones choose the index: subject; actor and kind; kind. A `+` keeps the others out of
+ *   the choice, which without statistics would be a guess.
+ * - By actor alone, the first of each of the actor's kinds are merged: kinds are few, whatever is recorded.
  * - Ids begin with their time, so `since` and `until` are bounds of the id.
  *
  * Contract §10.
@@ -18,10 +19,6 @@ type Db = Kysely<Tables>
 
 /** Greater than any id. */
 const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
-/** Half of all records each; the index by kind leaves them out. */
-const common: ReadonlySet<string> = new Set(['message.sent', 'message.acknowledged'])
-const isUncommon = sql<boolean>`kind not in ('message.sent', 'message.acknowledged')`
 
 const notChoosing = (name: 'kind' | 'actor_id') => sql<string>`+${sql.ref(name)}`
 
@@ -40,21 +37,39 @@ function boundsOf({ after, order, since, until }: AuditQuery): [first: string, l
 /** Up to `limit + 1` records. `projectId` null: those of the node itself. */
 export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery) {
   const { limit = limits.pageDefault, order, subject_id: subject, kind, actor_id: actor } = query
-  const byKind = subject === undefined && kind !== undefined && !common.has(kind)
-  const byActor = subject === undefined && !byKind
-  return db
+  const direction = order === 'newest_first' ? 'desc' : 'asc'
+  const all = db
     .selectFrom('audit')
     .selectAll()
+    .orderBy('id', direction)
+    .limit(limit + 1)
+  if (subject === undefined && kind === undefined && actor !== undefined)
+    return all.where(sql<boolean>`id in (${firstsOfKinds(projectId, actor, query)})`)
+  const chosen = subject === undefined
+  return all
     .where('project_id', 'is', projectId)
     .where(between(...boundsOf(query)))
-    .orderBy('id', order === 'newest_first' ? 'desc' : 'asc')
-    .limit(limit + 1)
-    .$if(subject !== undefined, (all) => all.where('subject_id', '=', subject ?? ''))
-    .$if(byKind, (all) => all.where('kind', '=', kind ?? '').where(isUncommon))
-    .$if(!byKind && kind !== undefined, (all) => all.where(notChoosing('kind'), '=', kind ?? ''))
-    .$if(actor !== undefined, (all) =>
-      all.where(byActor ? 'actor_id' : notChoosing('actor_id'), '=', actor ?? ''),
+    .$if(subject !== undefined, (some) => some.where('subject_id', '=', subject ?? ''))
+    .$if(kind !== undefined, (some) => some.where(chosen ? 'kind' : notChoosing('kind'), '=', kind ?? ''))
+    .$if(actor !== undefined, (some) =>
+      some.where(chosen ? 'actor_id' : notChoosing('actor_id'), '=', actor ?? ''),
     )
+}
+
+/** Ids of an actor: of each kind as many as a page may need. The kinds are found one after the other, by a look each. */
+function firstsOfKinds(projectId: string | null, actor: string, query: AuditQuery) {
+  const by = sql`from audit where project_id is ${projectId} and actor_id = ${actor}`
+  const direction = query.order === 'newest_first' ? sql`desc` : sql`asc`
+  const most = (query.limit ?? limits.pageDefault) + 1
+  return sql`
+    with recursive kinds (kind) as (
+      select min(kind) ${by}
+      union all
+      select (select min(kind) ${by} and kind > kinds.kind) from kinds where kind is not null
+    )
+    select first.id from kinds cross join audit as first where kinds.kind is not null and first.id in (
+      select id ${by} and kind = kinds.kind and ${between(...boundsOf(query))} order by id ${direction} limit ${most}
+    )`
 }
 
 export const listRecords = (db: Db, projectId: string | null, query: AuditQuery): Promise<AuditRow[]> =>

@@ -121,16 +121,13 @@ export async function insertConversation(
   return id
 }
 
-export async function listForAgent(
-  db: Db,
-  agentId: string,
-  { after, limit = limits.pageDefault }: PageQuery,
-): Promise<Page<Conversation>> {
-  const rows = await withNames(db)
-    .where((eb) => eb.or([eb('agent_a', '=', agentId), eb('agent_b', '=', agentId)]))
+/** Conversations in which the agent is the first or the second of the two, and which it may see. */
+const onSide = (db: Db, side: 'agent_a' | 'agent_b', agentId: string, after: string) =>
+  withNames(db)
+    .where(side, '=', agentId)
     .where((eb) =>
       eb.or([
-        eb('conversations.kind', '=', 'owner'),
+        isOwners,
         eb.exists(
           eb
             .selectFrom('pairings')
@@ -143,10 +140,21 @@ export async function listForAgent(
     )
     .where('a.state', '=', 'enabled')
     .where((eb) => eb.or([eb('b.state', 'is', null), eb('b.state', '=', 'enabled')]))
-    .where('conversations.id', '>', after ?? beforeAll)
-    .orderBy('conversations.id')
-    .limit(limit + 1)
-    .execute()
+    .where('conversations.id', '>', after)
+
+const ofAgent = prepared<{ agent_id: string; after: string; limit: number }>()((db, p) =>
+  onSide(db, 'agent_a', p('agent_id'), p('after'))
+    .unionAll(onSide(db, 'agent_b', p('agent_id'), p('after')))
+    .orderBy('id')
+    .limit(p('limit')),
+)
+
+export async function listForAgent(
+  db: Db,
+  agentId: string,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<Page<Conversation>> {
+  const rows = await ofAgent.all(db, { agent_id: agentId, after: after ?? beforeAll, limit: limit + 1 })
   return toPage(rows, limit, after, toConversation)
 }
 

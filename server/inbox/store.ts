@@ -106,6 +106,7 @@ const earliestOffer = prepared<{
 
 const unacknowledged = prepared<{
   agent_id: string
+  generation: number
   after: string
   task: number
   transfer: number
@@ -117,6 +118,7 @@ const unacknowledged = prepared<{
     .selectAll()
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
+    .where('offered_generation', '=', p('generation'))
     .where('id', '>', p('after'))
     .where(pairIsOpen)
     .where(
@@ -146,31 +148,47 @@ export interface InboxView {
 export const listNeverOffered = (db: Db, view: InboxView, limit: number): Promise<MessageRow[]> =>
   ofGeneration.all(db, { agent_id: view.agentId, generation: 0, ...typesOf(view.scopes), limit })
 
+/** The sessions below that were the last to be offered something, by generation; 0 where that was none. */
+async function* generationsOf(
+  db: Db,
+  agent_id: string,
+  range: { readonly above: number; readonly below: number },
+): AsyncGenerator<number> {
+  for (let { above, below } = range; ; ) {
+    const next = await nextGeneration.first(db, { agent_id, above, below })
+    if (next === undefined) return
+    above = next.offered_generation
+    yield above
+  }
+}
+
 /** Offered to earlier sessions of the agent and not to this one, in no order: at most `limit` of each of them. */
 export async function listOfferedEarlier(db: Db, view: InboxView, limit: number): Promise<MessageRow[]> {
   const { agentId: agent_id, generation: below } = view
   const rows: MessageRow[] = []
-  for (let above = 0; ; ) {
-    const next = await nextGeneration.first(db, { agent_id, above, below })
-    if (next === undefined) return rows
-    above = next.offered_generation
-    rows.push(
-      ...(await ofGeneration.all(db, { agent_id, generation: above, ...typesOf(view.scopes), limit })),
-    )
-  }
+  for await (const generation of generationsOf(db, agent_id, { above: 0, below }))
+    rows.push(...(await ofGeneration.all(db, { agent_id, generation, ...typesOf(view.scopes), limit })))
+  return rows
 }
 
 /** Offered to this session at or before `before` and not acknowledged, longest ago first. */
 export const listDue = (db: Db, view: InboxView, before: string, limit: number): Promise<MessageRow[]> =>
   due.all(db, { agent_id: view.agentId, generation: view.generation, before, ...typesOf(view.scopes), limit })
 
-/** Unacknowledged, offered or not, in the order in which they were stored. An inbox holds at most ten thousand. */
-export const listUnacknowledged = (
+/** Unacknowledged, offered or not, in the order in which they were stored: merged from the generations, which are few. */
+export async function listUnacknowledged(
   db: Db,
   view: Pick<InboxView, 'agentId' | 'scopes'>,
   { after, limit }: { readonly after: string; readonly limit: number },
-): Promise<MessageRow[]> =>
-  unacknowledged.all(db, { agent_id: view.agentId, ...typesOf(view.scopes), after, limit })
+): Promise<MessageRow[]> {
+  const { agentId: agent_id } = view
+  const asked = { agent_id, ...typesOf(view.scopes), after, limit }
+  const rows: MessageRow[] = []
+  const everyone = { above: -1, below: Number.MAX_SAFE_INTEGER }
+  for await (const generation of generationsOf(db, agent_id, everyone))
+    rows.push(...(await unacknowledged.all(db, { ...asked, generation })))
+  return rows.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, limit)
+}
 
 /** When the longest unacknowledged offer of this session was made. */
 export async function findEarliestOffer(db: Db, view: InboxView): Promise<string | null> {

@@ -17,6 +17,8 @@ const sections: Readonly<Record<string, () => Promise<Section>>> = {
   messages: async () => (await import('./messages/section.ts')).messagesSection,
   listeners: async () => (await import('./listeners/section.ts')).listenersSection,
   commands: async () => (await import('./commands/section.ts')).commandsSection,
+  rows: async () => (await import('./rows/section.ts')).rowsSection,
+  start: async () => (await import('./start/section.ts')).startSection,
   tasks: async () => (await import('./tasks/section.ts')).tasksSection,
   transfers: async () => (await import('./transfers/section.ts')).transfersSection,
 }

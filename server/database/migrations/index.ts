@@ -41,6 +41,7 @@ import { sql as m034 } from './034_telemetry.ts'
 import { sql as m035 } from './035_transfers.ts'
 import { sql as m036 } from './036_transfer_secrets.ts'
 import { sql as m037 } from './037_lighter_writes.ts'
+import { sql as m038 } from './038_audit_by_actor_and_kind.ts'
 
 export interface Migration {
   readonly number: number
@@ -86,6 +87,7 @@ export const migrations: readonly Migration[] = [
   { number: 35, name: 'transfers', sql: m035 },
   { number: 36, name: 'transfer_secrets', sql: m036 },
   { number: 37, name: 'lighter_writes', sql: m037 },
+  { number: 38, name: 'audit_by_actor_and_kind', sql: m038 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -1,0 +1,123 @@
+/**
+ * Whether reading costs more where more is stored: the same signed requests to a node of a thousand rows of each kind and to
+ * one of a million, in turns, over connections that stay open. Both answers hold as many rows.
+ */
+import { Pool } from 'undici'
+import { type BenchOptions, type Row, row } from '../rows.ts'
+import { createTask, type Filled, startFilled } from './filled.ts'
+
+const few = 1000
+
+export async function* rowsSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
+  const many = isQuick ? 50_000 : 1_000_000
+  const [rounds, each] = isQuick ? [3, 20] : [5, 100]
+  const began = performance.now()
+  const floor = await startSide(few)
+  try {
+    const product = await startSide(many)
+    try {
+      yield `rows: ${few} and ${many} messages, tasks and audit records; filled in ${seconds(began)} s`
+      for (const [name, target] of Object.entries(requests)) {
+        const rates = { product: [] as number[], floor: [] as number[] }
+        for (let round = 0; round <= rounds; round += 1) {
+          const found = await inTurns(floor, product, target, each)
+          // The first round brings what it reads into memory, on either side.
+          if (round === 0) continue
+          rates.floor.push(found.floor)
+          rates.product.push(found.product)
+        }
+        yield row(`rows: ${name}, ${many} rows against ${few}`, 'ms', rates, { atMost: 1.25 })
+      }
+    } finally {
+      await end(product)
+    }
+  } finally {
+    await end(floor)
+  }
+}
+
+const seconds = (began: number): string => ((performance.now() - began) / 1000).toFixed(0)
+
+interface Side extends Filled {
+  readonly pool: Pool
+}
+
+const waiting = 60
+
+async function startSide(rows: number): Promise<Side> {
+  const filled = await startFilled({ rows, bodyBytes: 240, nonces: 0 })
+  const pool = new Pool(filled.server.url, { connections: 1, pipelining: 1 })
+  // As much waits on either side, whatever lies behind.
+  for (let index = 0; index < waiting; index += 1) await createTask(filled)
+  return { ...filled, pool }
+}
+
+async function end({ pool, server }: Side): Promise<void> {
+  await pool.close()
+  await server.close()
+}
+
+type Request = (side: Filled) => { readonly by: 'ada' | 'ben' | 'owner'; readonly target: string }
+
+const ofProject =
+  (path: string): Request =>
+  ({ projectId }) => ({ by: 'owner', target: `/api/admin/projects/${projectId}${path}` })
+
+const requests: Readonly<Record<string, Request>> = {
+  inbox: () => ({ by: 'ben', target: '/api/v1/inbox' }),
+  'everything unacknowledged': () => ({ by: 'ben', target: '/api/v1/inbox/messages' }),
+  'the latest history': ({ conversationId }) => ({
+    by: 'ada',
+    target: `/api/v1/conversations/${conversationId}/messages`,
+  }),
+  'history after a number': ({ conversationId }) => ({
+    by: 'ada',
+    target: `/api/v1/conversations/${conversationId}/messages?after_sequence=500`,
+  }),
+  peers: () => ({ by: 'ada', target: '/api/v1/peers' }),
+  conversations: () => ({ by: 'ada', target: '/api/v1/conversations' }),
+  'tasks of an agent': () => ({ by: 'ben', target: '/api/v1/tasks' }),
+  'its open tasks': () => ({ by: 'ben', target: '/api/v1/tasks?role=assignee&state=open' }),
+  'its failed tasks, of which there is none': () => ({
+    by: 'ben',
+    target: '/api/v1/tasks?role=assignee&state=failed',
+  }),
+  'its claimed tasks': () => ({ by: 'ben', target: '/api/v1/tasks?role=assignee&state=claimed' }),
+  'tasks of a project': ofProject('/tasks'),
+  'a page of the audit': ofProject('/audit'),
+  'the newest of the audit': ofProject('/audit?order=newest_first'),
+  'the audit by kind': ofProject('/audit?kind=task.claimed'),
+  'the audit by the commonest kind': ofProject('/audit?kind=message.sent'),
+  'the audit by actor': (side) => ofProject(`/audit?actor_id=${side.ada.id}`)(side),
+  'the audit by actor and kind': (side) =>
+    ofProject(`/audit?actor_id=${side.ada.id}&kind=task.completed`)(side),
+  snapshot: ofProject(''),
+}
+
+/**
+ * Milliseconds of one request at a time, a quarter of which took less: every signed read waits for the disk, and half of
+ * what is slower than that is the disk's and the machine's.
+ */
+async function inTurns(floor: Side, product: Side, request: Request, each: number) {
+  const times = { floor: [] as number[], product: [] as number[] }
+  for (let index = 0; index < each; index += 1) {
+    times.floor.push(await timeOf(floor, request))
+    times.product.push(await timeOf(product, request))
+  }
+  return { floor: lowerQuartile(times.floor), product: lowerQuartile(times.product) }
+}
+
+const lowerQuartile = (values: readonly number[]): number =>
+  values.toSorted((one, other) => one - other)[values.length >> 2] ?? Number.NaN
+
+async function timeOf(side: Side, request: Request): Promise<number> {
+  const { by, target } = request(side)
+  const headers =
+    by === 'owner' ? { cookie: side.owner.cookie } : Object.fromEntries(side[by].sign({ target }, ''))
+  const began = performance.now()
+  const { statusCode, body } = await side.pool.request({ method: 'GET', path: target, headers })
+  const text = await body.text()
+  const tookMs = performance.now() - began
+  if (statusCode !== 200) throw new Error(`${target} answered ${statusCode}: ${text}`)
+  return tookMs
+}

@@ -1,0 +1,64 @@
+/**
+ * What is read most costs the same whatever is stored: every statement that these requests run follows an index, reads no
+ * table from its beginning and puts no rows in order. `npm run bench -- rows` measures it.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { explain, growing, indexesOf, statementsDuring } from '../support/statements.ts'
+
+let bridge: TestBridge
+let conversation: string
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  const { ada, ben } = bridge
+  conversation = await ada.conversationWith(ben.id)
+  const { id } = await ada.send(conversation, ben.id, 'first')
+  await ada.send(conversation, ben.id, 'second')
+  await ben.acknowledge(id)
+})
+afterAll(() => bridge.close())
+
+const asBen = (target: string) => () => bridge.ben.ok({ target })
+const asOwner = (path: string) => () =>
+  bridge.owner.ok({ target: `/api/admin/projects/${bridge.project.id}${path}` })
+
+type Way = readonly [request: () => Promise<unknown>, index: string]
+const requests: Readonly<Record<string, Way>> = {
+  'an inbox': [asBen('/api/v1/inbox'), 'messages_fresh'],
+  'what an inbox offers again': [
+    async () => {
+      bridge.clock.advance(120)
+      await bridge.ben.ok({ target: '/api/v1/inbox' })
+    },
+    'messages_due',
+  ],
+  'everything unacknowledged': [asBen('/api/v1/inbox/messages'), 'messages_fresh'],
+  'the latest history': [() => history(''), 'sqlite_autoindex_messages_2'],
+  'history after a number': [() => history('?after_sequence=1'), 'sqlite_autoindex_messages_2'],
+  peers: [asBen('/api/v1/peers'), 'agents_by_project'],
+  conversations: [asBen('/api/v1/conversations'), 'conversations_by_second_agent'],
+  tasks: [asBen('/api/v1/tasks'), 'tasks_by_assignee'],
+  'transfers, in either direction': [asBen('/api/v1/transfers'), 'transfers_by_recipient'],
+  'a page of the audit': [asOwner('/audit'), 'audit_by_project'],
+  'the audit of an actor': [() => audit(`actor_id=${bridge.ada.id}`), 'audit_by_actor'],
+  'the audit of an actor, one kind': [
+    () => audit(`actor_id=${bridge.ada.id}&kind=message.sent`),
+    'audit_by_actor',
+  ],
+  'the audit of the commonest kind': [() => audit('kind=message.sent'), 'audit_by_kind'],
+  'the audit of one thing': [() => audit(`subject_id=${conversation}`), 'audit_by_subject'],
+  'the last events': [asOwner('/events'), 'audit_by_project'],
+  'a snapshot': [asOwner(''), 'messages_to_owner'],
+}
+
+const history = (query: string) =>
+  bridge.ben.ok({ target: `/api/v1/conversations/${conversation}/messages${query}` })
+const audit = (query: string) =>
+  bridge.owner.ok({ target: `/api/admin/projects/${bridge.project.id}/audit?${query}` })
+
+test.each(Object.entries(requests))('%s', async (_, [request, index]) => {
+  const explained = explain(bridge.data, await statementsDuring(request))
+  expect(growing(explained)).toEqual([])
+  expect(indexesOf(explained)).toContain(index)
+})
