@@ -56,6 +56,12 @@ export function emptyNodeMs(): number {
 
 /** The largest resident set that was seen, beyond that of the beginning, in MiB; sampled until stopped. */
 export function watchMemory(pid: number): () => number {
+  const { first, end } = watchResident(pid)
+  return () => end() - first
+}
+
+/** The resident set at the beginning, and until `end` the largest that was seen, in MiB. */
+export function watchResident(pid: number): { readonly first: number; end(): number } {
   const resident = (): number => {
     const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
     return Number(kib) / 1024
@@ -65,8 +71,11 @@ export function watchMemory(pid: number): () => number {
   const timer = setInterval(() => {
     most = Math.max(most, resident())
   }, 10)
-  return () => {
-    clearInterval(timer)
-    return Math.max(most, resident()) - first
+  return {
+    first,
+    end: () => {
+      clearInterval(timer)
+      return Math.max(most, resident())
+    },
   }
 }

@@ -12,6 +12,11 @@ export interface Ran {
   readonly stderr: string
 }
 
+export interface RunOptions {
+  readonly stdin?: string
+  readonly onError?: (text: string) => void
+}
+
 export class BenchNode {
   readonly server: ServerProcess
   readonly #owner: TestOwner
@@ -43,7 +48,9 @@ export class BenchNode {
 
   /** An agent whose identity is a profile of the program. */
   async profile(name: string): Promise<void> {
-    await this.run(['enroll', '--url', this.server.url, '--profile', name], `${await this.#code(name)}\n`)
+    await this.run(['enroll', '--url', this.server.url, '--profile', name], {
+      stdin: `${await this.#code(name)}\n`,
+    })
   }
 
   /** An agent of this process, nothing of which is on a disk. */
@@ -54,8 +61,8 @@ export class BenchNode {
     return new Bridge({ baseUrl, identity: new Identity(record, { privateKey }) })
   }
 
-  /** A command that must succeed. */
-  async run(args: readonly string[], stdin = ''): Promise<Ran> {
+  /** A command that must succeed; `onError` hears standard error so far. */
+  async run(args: readonly string[], { stdin = '', onError }: RunOptions = {}): Promise<Ran> {
     const { PATH } = process.env
     const env = { PATH, HOME: this.server.folder, BRIDGE_HOME: this.home }
     const child = spawn(process.execPath, [program, ...args], { env })
@@ -63,6 +70,7 @@ export class BenchNode {
     for (const name of ['stdout', 'stderr'] as const)
       child[name].setEncoding('utf8').on('data', (text: string) => {
         texts[name] += text
+        if (name === 'stderr') onError?.(texts.stderr)
       })
     child.stdin.end(stdin)
     const [code] = await once(child, 'close')

@@ -8,10 +8,13 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { watchResident } from '../helper/programs.ts'
 import { filled } from '../payload.ts'
-import type { BenchOptions, Row } from '../rows.ts'
-import { row } from '../rows.ts'
+import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
+import { quantile, talking } from './latency.ts'
 import { BenchNode } from './node.ts'
+import { hasWormhole, startWormhole } from './wormhole.ts'
 
 const MiB = 1024 * 1024
 
@@ -32,6 +35,8 @@ export async function* transfersSection({ isQuick }: BenchOptions): AsyncGenerat
     const file = filled(join(folder, 'payload.bin'), size)
     const bench = { node, folder, file, size, rounds: isQuick ? 3 : 5 }
     yield* throughTheStore(bench)
+    yield* fromMachineToMachine(bench)
+    yield* eightAtOnce(bench, isQuick)
   } finally {
     await node.close()
     rmSync(folder, { recursive: true, force: true })
@@ -62,20 +67,109 @@ async function floorMs({ file }: Bench, into: string): Promise<number> {
 
 async function storeMs({ node, file }: Bench, into: string): Promise<number> {
   const began = performance.now()
-  const sent = await node.run([
-    'transfer',
-    'send',
-    file,
-    '--to',
-    'bob',
-    '--no-encrypt',
-    '--profile',
-    'ann',
-    '--json',
-  ])
+  const sent = await node.run([...sending(file), '--no-encrypt', '--json'])
   const { id } = JSON.parse(sent.stdout) as { id: string }
-  await node.run(['transfer', 'receive', id, '--output', join(into, 'received'), '--profile', 'bob'])
+  await node.run(receiving(id, into))
   return performance.now() - began
+}
+
+const sending = (file: string) => ['transfer', 'send', file, '--to', 'bob', '--profile', 'ann']
+
+const receiving = (id: string, into: string) => [
+  ...['transfer', 'receive', id, '--output', join(into, 'received'), '--profile', 'bob'],
+]
+
+/** Both encrypt and check what they move; the product does it also without sealing, behind a tunnel that encrypts. */
+async function* fromMachineToMachine(bench: Bench): AsyncGenerator<Row | string> {
+  const { node, folder, file, size, rounds } = bench
+  if (!hasWormhole()) {
+    yield 'transfers: magic-wormhole and python3-magic-wormhole-mailbox-server are not installed: no comparison'
+    return
+  }
+  await node.run(['key', 'create', '--profile', 'bob'])
+  const wormhole = await startWormhole(folder)
+  const rates = { plain: [] as number[], sealed: [] as number[], wormhole: [] as number[] }
+  const rateOf = async (act: (into: string) => Promise<number>): Promise<number> =>
+    size / 1000 / (await inFreshFolder(bench, act))
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      rates.wormhole.push(await rateOf((into) => wormhole.send(file, into)))
+      rates.plain.push(await rateOf((into) => directMs(bench, into, '--no-encrypt')))
+      rates.sealed.push(await rateOf((into) => directMs(bench, into, '--encrypt')))
+    }
+  } finally {
+    await wormhole.end()
+  }
+  const figure = `transfers: ${size / MiB} MiB directly over loopback, beside magic-wormhole`
+  yield row(figure, 'MB/s', { product: rates.plain, floor: rates.wormhole }, { atLeast: 1 })
+  yield row(
+    'transfers: the same, sealed with age and opened',
+    'MB/s',
+    { product: rates.sealed, floor: rates.wormhole },
+    'for comparison',
+  )
+}
+
+/** From the start of the sender to the end of the recipient, who starts when it is offered. */
+async function directMs({ node, file }: Bench, into: string, ...more: string[]): Promise<number> {
+  const began = performance.now()
+  const offered = Promise.withResolvers<string>()
+  const onError = (text: string) => {
+    const id = /offered as ([0-9a-f-]{36})/.exec(text)?.[1]
+    if (id !== undefined) offered.resolve(id)
+  }
+  const sender = node.run([...sending(file), '--direct', '--allow-plain', ...more], { onError })
+  const id = await Promise.race([offered.promise, sender.then(({ stderr }) => stderr)])
+  await node.run([...receiving(id, into), '--allow-plain'])
+  const ms = performance.now() - began
+  await sender
+  return ms
+}
+
+/** Whether everybody else notices: memory of the server, and messages while eight files go up and down at once. */
+async function* eightAtOnce(bench: Bench, isQuick: boolean): AsyncGenerator<Row> {
+  const { node, folder } = bench
+  const file = filled(join(folder, 'eighth.bin'), (isQuick ? 32 : 128) * MiB)
+  const [from, to] = [await node.bridge('cleo'), await node.bridge('dan')]
+  const talk = await talking(from, to, 'dan')
+  const p99 = { product: [] as number[], floor: [] as number[] }
+  const p50 = { product: [] as number[], floor: [] as number[] }
+  const memory = watchResident(node.server.pid)
+  try {
+    for (let round = 0; round < bench.rounds; round += 1) {
+      talk.take()
+      await pause(isQuick ? 4000 : 10_000)
+      const idle = talk.take()
+      // As often as it takes for as many messages.
+      do {
+        await inFreshFolder(bench, (into) => eight(bench, file, into))
+      } while (talk.size < idle.length)
+      const busy = talk.take()
+      for (const [share, both] of [
+        [0.5, p50],
+        [0.99, p99],
+      ] as const) {
+        both.floor.push(quantile(idle, share))
+        both.product.push(quantile(busy, share))
+      }
+    }
+  } finally {
+    await talk.end()
+    await Promise.all([from.close(), to.close()])
+  }
+  const figure = 'transfers: send to receive over a socket during eight'
+  yield row(`${figure}, p99 against idle`, 'ms', p99, { atMost: 3 })
+  yield row(`${figure}, p50 against idle`, 'ms', p50, 'for comparison')
+  yield bounded('transfers: memory of the server during eight, bound 200 MiB', 'MiB', [memory.end()], 200)
+}
+
+async function eight({ node }: Bench, file: string, into: string): Promise<void> {
+  const script = join(import.meta.dirname, 'eight.ts')
+  const load = spawn(process.execPath, [script, node.home, 'ann', 'bob', file, into, '8'], {
+    stdio: 'inherit',
+  })
+  const [code] = await once(load, 'close')
+  if (code !== 0) throw new Error('eight transfers at once failed')
 }
 
 async function inFreshFolder<T>({ folder }: Bench, act: (into: string) => Promise<T>): Promise<T> {
