@@ -4,7 +4,7 @@
  *
  * Reliability T44, T45; contract §10, §12.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -12,7 +12,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
 import { databasePath } from '../../server/store-files.ts'
-import { claimBody, enroll, legacyAgent } from '../support/agent.ts'
+import { claimBody, enroll, legacyAgent, type TestAgent } from '../support/agent.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerPassword, setUpOwner, TestOwner } from '../support/owner.ts'
 import { freePort, startServerProcess } from '../support/process.ts'
@@ -89,6 +89,11 @@ test('no secret is left anywhere', { timeout: 60_000 }, async () => {
     now,
   )
   await dan.startSession()
+  const ways = await deposits(ada, danId, secrets)
+  await dan.ok({ target: `${ways.read}/accept`, body: {}, key: null })
+  expect((await dan.ok<{ token: string }>({ target: `${ways.read}/secret` })).token).toBe(
+    secrets['read token'],
+  )
   secrets['open grant'] = (await owner.takeover(project.id, adaId)).grant
   secrets['used grant'] = (await owner.takeover(project.id, benId)).grant
   await ben.startSession(crypto.randomUUID(), { takeover_grant: secrets['used grant'] })
@@ -125,6 +130,10 @@ test('no secret is left anywhere', { timeout: 60_000 }, async () => {
       Authorization: `AgentKey ${issued.credential.id}.${secret}x`.replace(/[^ -~]/g, ''),
     }
     replies.push(await dan.call({ target: '/api/v1/inbox', override: authorization }))
+    const astray = { endpoint: secret, token: secret, expires_at: secret, helper_mode: 'download' }
+    replies.push(await dan.call({ target: `${ways.read}/secret`, body: astray }))
+    const posing = { ...astray, endpoint: 'https://a.example', expires_at: '2100-01-01T00:00:00.000Z' }
+    replies.push(await dan.call({ target: `${ways.read}/secret`, body: posing }))
     replies.push(await dan.call({ target: `/api/v1/inbox?limit=${encodeURIComponent(secret)}` }))
   }
   await post('/api/v1/enrollments/claim', claimBody(code, generateKeyPair()))
@@ -140,6 +149,7 @@ test('no secret is left anywhere', { timeout: 60_000 }, async () => {
       id: project.id,
       agent_id: danId,
       credential_id: issued.credential.id,
+      transfer_id: ways.read.split('/').at(-1) ?? '',
     }
     const place = path.replace(/\{([a-z_]+)\}/g, (_, name: string) => ids[name] ?? project.id)
     read.push(await owner.call({ target: place }))
@@ -180,3 +190,37 @@ test('no secret is left anywhere', { timeout: 60_000 }, async () => {
     expect([what, found.map(([place]) => place)]).toEqual([what, []])
   }
 })
+
+/** Direct transfers whose endpoint and token are open, read, replaced, and gone with their end. */
+async function deposits(ada: TestAgent, danId: string, secrets: Record<string, string>) {
+  const conversation = await ada.conversationWith(danId)
+  const sha256 = createHash('sha256').update('x').digest('hex')
+  const offer = {
+    conversation_id: conversation,
+    recipient_agent_id: danId,
+    filename: 'a.txt',
+    size: 1,
+    sha256,
+    parts: [{ index: 0, offset: 0, size: 1, sha256 }],
+    mode: 'direct',
+    encryption: 'none',
+  }
+  const ways: Record<string, string> = {}
+  const deposit = async (target: string, what: string) => {
+    const token = randomBytes(32).toString('base64url')
+    const host = `${randomBytes(12).toString('hex')}.example`
+    Object.assign(secrets, { [`${what} token`]: token, [`${what} endpoint`]: host })
+    const expires_at = new Date(Date.now() + 600_000).toISOString()
+    const body = { endpoint: `https://${host}`, token, expires_at, helper_mode: 'download' }
+    await ada.ok({ target: `${target}/secret`, body, key: null })
+  }
+  for (const what of ['open', 'read', 'ended']) {
+    const { id } = await ada.ok<{ id: string }>({ target: '/api/v1/transfers', body: offer })
+    const target = `/api/v1/transfers/${id}`
+    ways[what] = target
+    if (what === 'read') await deposit(target, 'replaced')
+    await deposit(target, what)
+  }
+  await ada.ok({ target: `${ways.ended}/cancel`, body: {}, key: null })
+  return { read: ways.read ?? '' }
+}

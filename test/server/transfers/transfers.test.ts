@@ -1,6 +1,9 @@
 /** Offers and what becomes of them, over a real socket. Contract §9. */
+import { readFileSync } from 'node:fs'
+import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
+import { databasePath } from '../../../server/store-files.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, look, offer, offerBody, sha256, told, upload } from '../../support/files.ts'
@@ -196,4 +199,59 @@ test('lists follow role and state, without parts', async () => {
   expect(page.transfers.at(-1)).not.toHaveProperty('parts')
   const own = await ben.ok<{ transfers: unknown[] }>({ target: '/api/v1/transfers?role=sender' })
   expect(own.transfers).toEqual([])
+})
+
+describe('an endpoint and its token lie sealed, and nothing of them is left once the transfer', () => {
+  const secret = (letter = 'T') => ({
+    endpoint: 'https://tunnel.example',
+    token: letter.repeat(43),
+    expires_at: new Date(bridge.clock().getTime() + 60_000).toISOString(),
+    helper_mode: 'download',
+  })
+
+  /** What is stored of it, sealed; with another row of the transfer it does not open. */
+  function sealedOf(id: string): Buffer | undefined {
+    const database = new Database(databasePath(bridge.data), { readonly: true })
+    try {
+      const find = database.prepare<[string], Buffer>(
+        'SELECT sealed FROM transfer_secrets WHERE transfer_id = ?',
+      )
+      return find.pluck().get(id)
+    } finally {
+      database.close()
+    }
+  }
+
+  /** The pages of the file, once what was written beside it is folded in. */
+  function pages(): Buffer {
+    const database = new Database(databasePath(bridge.data))
+    database.pragma('wal_checkpoint(TRUNCATE)')
+    database.close()
+    return readFileSync(databasePath(bridge.data))
+  }
+
+  test.each<[string, (transfer: Transfer) => Promise<unknown>]>([
+    ['is verified', (transfer) => act(ben, transfer.id, 'receipt', receiptOf(transfer))],
+    ['is cancelled', ({ id }) => act(ada, id, 'cancel')],
+    ['has failed', ({ id }) => act(ben, id, 'fail')],
+    ['has another', ({ id }) => act(ada, id, 'secret', secret('U'))],
+    [
+      'finds it over',
+      ({ id }) => {
+        bridge.clock.advance(61)
+        return ben.call({ target: `/api/v1/transfers/${id}/secret` })
+      },
+    ],
+  ])('%s', async (_, end) => {
+    const transfer = await direct()
+    await act(ben, transfer.id, 'accept')
+    await act(ada, transfer.id, 'secret', secret())
+    const sealed = sealedOf(transfer.id) ?? Buffer.alloc(0)
+    expect(sealed.length).toBeGreaterThan(100)
+    expect([sealed.includes('tunnel'), sealed.includes('TTTT')]).toEqual([false, false])
+    expect(pages().includes(sealed)).toBe(true)
+    await end(transfer)
+    expect(sealedOf(transfer.id)?.equals(sealed) ?? false).toBe(false)
+    expect(pages().includes(sealed)).toBe(false)
+  })
 })
