@@ -2,7 +2,8 @@
  * The disk of the data folder, full: what is new is refused, what is there is read, and the reserve lets retention run, after
  * which all goes on without a restart.
  *
- * On a tmpfs of its own; skipped where this user may not mount one. BRIDGE_FILLS=20 fills it twenty times.
+ * On a tmpfs of its own; skipped where this user may not mount one. BRIDGE_FILLS=20 fills it twenty times, and also shows
+ * retention inside a database on a disk that stays full, and starts on a disk that is full or read-only.
  * Reliability §3.1 F7, F8.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -153,9 +154,15 @@ async function forget({ data, ben }: TestBridge): Promise<void> {
   })
 }
 
+/** Word of what is not shown, and how it is. */
+const onlyInFull = (skip: (why: string) => never) => {
+  if (fills === 1) skip('BRIDGE_FILLS=20 shows it')
+}
+
 test('retention makes room inside the database of a disk that stays full, and writing goes on', async ({
   skip,
 }) => {
+  onlyInFull(skip)
   const { bridge, disk } = await nodeOn(skip)
   const { ada, ben, data } = bridge
   const conversation = await ada.conversationWith(ben.id)
@@ -179,6 +186,7 @@ test('retention makes room inside the database of a disk that stays full, and wr
 test('a server starts on a full disk, gives up its reserve for that, and serves what is there', async ({
   skip,
 }) => {
+  onlyInFull(skip)
   const { bridge, disk } = await nodeOn(skip)
   const { ada, ben } = bridge
   const conversation = await ada.conversationWith(ben.id)
@@ -223,4 +231,22 @@ test('without a reserve a nonce that cannot be stored is a refusal, never a read
   disk.empty()
   expect((await read()).status).toBe(200)
   expect(await ready(bridge)).toMatchObject({ ready: true })
+})
+
+test('a running server keeps its disk writable; over one that is read-only none starts, and nothing is lost', async ({
+  skip,
+}) => {
+  onlyInFull(skip)
+  const { bridge, disk } = await nodeOn(skip, { reserve_bytes: '0' })
+  const { ada, ben } = bridge
+  const conversation = await ada.conversationWith(ben.id)
+  expect(disk.remount('ro')).toBe(false)
+  await ada.send(conversation, ben.id, 'before')
+  await bridge.server.stop()
+  expect(disk.remount('ro')).toBe(true)
+  await expect(bridge.restart()).rejects.toMatchObject({ code: 'EROFS' })
+  expect(disk.remount('rw')).toBe(true)
+  const restarted = await bridge.restart()
+  onTestFinished(() => restarted.server.stop())
+  expect((await ben.inbox()).messages.map(({ body }) => body)).toEqual(['before'])
 })

@@ -10,6 +10,8 @@ export interface SmallDisk {
   fill(but?: number): void
   /** What {@link fill} took is free again. */
   empty(): void
+  /** Whether the system did it: it refuses while somebody has a file open to write. */
+  remount(how: 'ro' | 'rw'): boolean
   unmount(): void
 }
 
@@ -34,6 +36,7 @@ export function mountSmallDisk(path: string, mebibytes: number): SmallDisk | und
         writeFileSync(filler, Buffer.alloc(Math.min(left, mebibyte)), { flag: 'a' })
     },
     empty: () => rmSync(filler, { force: true }),
+    remount: (how) => spawnSync('mount', ['-o', `remount,${how}`, path]).status === 0,
     unmount() {
       spawnSync('umount', ['-l', path])
     },

@@ -9,9 +9,12 @@ export interface People {
   readonly ben: TestAgent
 }
 
-export async function settlePeople(server: { url: string; setupLink: string }): Promise<People> {
+export async function settlePeople(
+  server: { url: string; setupLink: string },
+  policy: { readonly message_budget?: number } = {},
+): Promise<People> {
   const owner = await setUpOwner(server.url, server.setupLink)
-  const project = await owner.createProject('demo')
+  const project = await owner.createProject('demo', { policy })
   const agent = async (name: string) => {
     const { id } = await owner.createAgent(project.id, name)
     const enrolled = await enroll(server.url, await owner.enrollmentCode(project.id, id), () => new Date())

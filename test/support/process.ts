@@ -8,7 +8,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,6 +22,8 @@ export interface ProcessOptions {
   readonly settings?: Partial<Record<SettingName, string>>
   /** Break the store on purpose. */
   readonly control?: Control
+  /** A file that takes standard error; `errors` then stays empty. */
+  readonly errorsTo?: string | undefined
   /** What time the program believes that it starts at. */
   readonly clockFrom?: Date
 }
@@ -109,13 +111,16 @@ class Supervised implements ServerProcess {
       ([name, value]) => `--${name.replaceAll('_', '-')}=${value}`,
     )
     const command = [program, 'server', 'start', '--json', ...flags]
+    const { errorsTo } = this.#options
+    const errors = errorsTo === undefined ? ('pipe' as const) : openSync(errorsTo, 'a')
     const child = spawn(process.execPath, ['--import', preload, ...command], {
-      stdio: ['pipe', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', errors],
       env: this.#environment(),
     })
+    if (typeof errors === 'number') closeSync(errors)
     this.#child = child
     this.ended = once(child, 'exit').then(([code, signal]) => ({ code, signal }) as Ending)
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.errors += text
     })
     await this.#ready(child)

@@ -104,6 +104,7 @@ const faultHints: Readonly<Record<string, string>> = {
 const systemExits: Readonly<Record<string, Way>> = {
   EADDRINUSE: ['conflict', '--port, or --metrics-port, names another port; 0 takes a free one'],
   EACCES: ['unexpected', 'may this user use the folder and the port?'],
+  EROFS: ['unexpected', 'the data folder must lie on a disk that can be written'],
   ENOSPC: ['unexpected', 'make room; nothing was left behind'],
   SQLITE_FULL: ['unexpected', 'make room; nothing was left behind'],
 }
