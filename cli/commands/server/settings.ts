@@ -64,10 +64,18 @@ export async function onHost<T>(act: (loaded: Server) => Promise<T>): Promise<T>
 /** The server lives in a bundle of its own, so its errors are told by name. */
 function hostFailure(cause: unknown): unknown {
   if (!(cause instanceof Error)) return cause
-  const { name, code } = cause as Error & { code?: string }
-  const [exit, hint] = named[name] ?? (name === 'Fault' ? faultExit(code) : systemExits[code ?? '']) ?? []
+  const { name, code = '' } = cause as Error & { code?: string }
+  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return damaged(cause)
+  const [exit, hint] = named[name] ?? (name === 'Fault' ? faultExit(code) : systemExits[code]) ?? []
   return exit === undefined ? cause : new CommandFailure(exit, cause.message, { hint, cause })
 }
+
+/** What SQLite finds when it reads; nothing is served from it. */
+const damaged = (cause: Error): CommandFailure =>
+  new CommandFailure('integrity', `the database is damaged: ${cause.message}`, {
+    hint: 'bridge server doctor looks at every page; bridge server restore BACKUP --replace puts a backup in its place',
+    cause,
+  })
 
 type Way = readonly [exit: ExitName, hint?: string | undefined]
 
