@@ -9,6 +9,7 @@
  * Contract §3, §12.
  */
 import {
+  chownSync,
   closeSync,
   copyFileSync,
   existsSync,
@@ -92,7 +93,10 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
       const prepared = await prepare(folder, checked, known, options)
       const kept = isThere ? keptName(data, clock()) : null
       const envelope_key_made = makeEnvelopeKey(config.envelopeKeyFile, random)
+      belongAsFolder(data, [databasePath(folder), join(data, 'lock.db')])
+      if (envelope_key_made) belongAsFolder(data, [config.envelopeKeyFile])
       replaceDatabase(data, { staged, kept })
+      if (kept !== null) belongAsFolder(data, [join(data, kept)])
       return { ...prepared, data, kept: kept === null ? null : join(data, kept), envelope_key_made }
     } finally {
       rmSync(folder, { recursive: true, force: true })
@@ -100,6 +104,13 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   } finally {
     lock.release()
   }
+}
+
+/** Root may restore for a server that runs as somebody else. */
+function belongAsFolder(data: string, paths: readonly string[]): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(data)
+  for (const path of paths) chownSync(path, uid, gid)
 }
 
 const stagedPrefix = 'restoring-'

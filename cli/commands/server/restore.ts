@@ -36,7 +36,7 @@ export const restore = (
     const config = configOf(server, context, data === undefined ? {} : { data })
     const report = await server.restoreBackup({ config, file, replace, acceptCredentials, clock, random })
     output.result(report, reportText(report, clock()))
-    for (const note of notes(report)) output.note(note)
+    for (const note of notes(report, clock())) output.note(note)
   })
 
 function reportText(report: RestoreReport, now: Date): string {
@@ -91,11 +91,17 @@ const stateWords: Readonly<Record<RestoreReport['credentials'][number]['state'],
 const section = (title: string, header: readonly string[], rows: readonly string[][]): string =>
   rows.length === 0 ? '' : `\n${title}\n${tableText(header, rows)}`
 
-function notes({ credentials, grants, kept, known, envelope_key_made }: RestoreReport): string[] {
+function notes(report: RestoreReport, now: Date): string[] {
+  const { credentials, grants, kept, known, envelope_key_made } = report
   const isHeld = credentials.some(({ state }) => state === 'held')
   const prompts = grants.some(({ kind }) => kind === 'enrollment')
   return [
     ...(kept === null ? [] : [`the database that was there is kept in ${kept}`]),
+    ...(Date.parse(report.newest_record_at) > now.getTime() + 60_000
+      ? [
+          `this clock is behind the backup, which ends at ${report.newest_record_at}: set it, since nothing that was signed before is accepted`,
+        ]
+      : []),
     ...(envelope_key_made ? ['made a new envelope key; nothing that the old one sealed was kept'] : []),
     ...(isHeld
       ? [

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   cpSync,
   existsSync,
@@ -11,6 +12,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -200,7 +202,7 @@ test('a running server, or any other program at the database, is not disturbed',
   expect(await bring()).toMatchObject({ server_id: ids.backup })
 })
 
-test('a backup of an earlier schema is brought up to date', async () => {
+test('an earlier schema is brought up to date: in a backup by its restore, in a folder by the next start', async () => {
   const earlier = join(folder, 'earlier')
   mkdirSync(earlier, { mode: 0o700 })
   const database = openDatabase(databasePath(earlier))
@@ -219,6 +221,12 @@ test('a backup of an earlier schema is brought up to date', async () => {
   expect(migrationStatus(restored)).toHaveLength(migrations.length)
   expect(restored.prepare('SELECT name FROM projects').pluck().all()).toEqual(['kept'])
   restored.close()
+  const server = await startServer(configOf(earlier))
+  onTestFinished(() => server.stop())
+  expect(server.serverId).toBe('an-earlier-server')
+  const upgraded = openDatabase(databasePath(earlier), { readonly: true })
+  expect(migrationStatus(upgraded)).toHaveLength(migrations.length)
+  upgraded.close()
 })
 
 /** As a kill leaves it: the note is written, and some of what it says has happened. */
@@ -249,6 +257,13 @@ test.each(['nothing moved', 'old moved', 'all moved'] as const)(
     expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])
   },
 )
+
+test.runIf(process.getuid?.() === 0)('what root restores belongs to whom the folder belongs', async () => {
+  chownSync(data, 4321, 4321)
+  const { kept } = await bring()
+  for (const path of [databasePath(data), join(data, 'lock.db'), kept ?? ''])
+    expect([path, statSync(path).uid]).toEqual([path, 4321])
+})
 
 test('what a killed restore had prepared is removed by the next one', async () => {
   mkdirSync(join(data, 'restoring-old'))
