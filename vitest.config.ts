@@ -18,6 +18,8 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     // Real processes on a busy machine. A test that waits for something that never comes still ends.
     testTimeout: 30_000,
+    // What is waited for comes; on a busy machine later.
+    expect: { poll: { timeout: 10_000 } },
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
     env: { BRIDGE_HOME: nowhere, BRIDGE_DATA: nowhere },

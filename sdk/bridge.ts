@@ -159,6 +159,10 @@ export class Bridge {
         this.recipientKeys.ofConversation(conversationId, callOptions),
       newKey: () => freshKey(random),
       clock,
+      nodeClock: async () => {
+        const { clock_offset_ms: offsetMs } = await keeper.stored()
+        return () => new Date(clock().getTime() + offsetMs)
+      },
     })
     this.#listening = {
       inbox: this.inbox,

@@ -71,7 +71,7 @@ export class Transfers {
     start: () => Promise<ServingHelper>,
     options: ServeOptions = {},
   ): Promise<Transfer> {
-    return (await import('../transfers/direct.ts')).serveDirect(this, id, start, options)
+    return (await import('../transfers/direct.ts')).serveDirect(this.#port, id, start, options)
   }
 
   /**

@@ -15,6 +15,7 @@ import type { Transfers } from '../resources/transfers.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import { downloadFile } from './download.ts'
 import { HelperError, helperHome } from './home.ts'
+import type { Port } from './port.ts'
 import type { TransferProgress } from './work.ts'
 
 /** A helper that serves the file of a transfer. */
@@ -43,15 +44,16 @@ const mostFailedStarts = 5
  * @throws what `start` throws; LocalError `aborted`, `unreachable` when helpers end as soon as they start; BridgeError
  */
 export async function serveDirect(
-  transfers: Transfers,
+  port: Port,
   id: string,
   start: () => Promise<ServingHelper>,
   { signal, onDeposited }: ServeOptions = {},
 ): Promise<Transfer> {
+  const { transfers } = port
   for (let failures = 0; failures < mostFailedStarts; failures += 1) {
     const helper = await start()
     try {
-      const ended = await deposit(transfers, id, helper, signal)
+      const ended = await deposit(port, id, helper, signal)
       if (ended !== undefined) return ended
       onDeposited?.(helper.endpoint)
       const { transfer, looks } = await whileServed(transfers, id, helper, signal)
@@ -66,13 +68,14 @@ export async function serveDirect(
 
 /** Answers the transfer where it came to its end while the helper started. */
 async function deposit(
-  transfers: Transfers,
+  port: Port,
   id: string,
   helper: ServingHelper,
   signal: AbortSignal | undefined,
 ): Promise<Transfer | undefined> {
+  const { transfers } = port
   try {
-    await transfers.deposit(id, secretOf(helper), { signal })
+    await transfers.deposit(id, await secretOf(port, helper), { signal })
     return undefined
   } catch (error) {
     const mayBeOver =
@@ -83,12 +86,16 @@ async function deposit(
   }
 }
 
-const secretOf = ({ endpoint, token, expiresAt }: ServingHelper): TransferSecret => ({
-  endpoint,
-  token,
-  expires_at: expiresAt,
-  helper_mode: 'download',
-})
+/**
+ * The end of the helper is of this machine's clock, that of the deposit of the node's. They may differ by what the node
+ * takes of a request, which nobody learns: so the deposit ends a little before, a minute of half an hour.
+ */
+async function secretOf(port: Port, { endpoint, token, expiresAt }: ServingHelper): Promise<TransferSecret> {
+  const nodeClock = await port.nodeClock()
+  const leftMs = Date.parse(expiresAt) - port.clock().getTime()
+  const expires_at = new Date(nodeClock().getTime() + leftMs - Math.max(0, leftMs / 30)).toISOString()
+  return { endpoint, token, expires_at, helper_mode: 'download' }
+}
 
 const isOver = ({ state }: Transfer): boolean => state !== 'offered' && state !== 'accepted'
 

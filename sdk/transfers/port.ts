@@ -19,6 +19,8 @@ export interface Port {
   /** A fresh Idempotency-Key. */
   newKey(): string
   readonly clock: () => Date
+  /** The time of the node, by which transfers and endpoints end, as far as its difference to this machine's is known. */
+  nodeClock(): Promise<() => Date>
 }
 
 /** What sending and receiving a package take alike. */

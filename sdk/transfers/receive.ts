@@ -96,6 +96,8 @@ async function acceptedTransfer(
 }
 
 const ends: ReadonlySet<string> = new Set([
+  'not_sendable',
+  'not_found',
   'transfer_expired',
   'offer_expired',
   'state_conflict',
@@ -148,17 +150,18 @@ async function fetchInto(
   const { signal, onProgress, onWaiting } = options
   const manifest = manifestOf(transfer, 'download', stagedName)
   await makeStaging(staging)
+  const clock = await port.nodeClock()
   try {
     if (transfer.mode === 'direct') {
       const waiting = () => onWaiting?.(transfer)
       const { allowPlainHttp, onPlainHttp } = options
-      const more = { signal, onProgress, allowPlainHttp, onPlainHttp, clock: port.clock, onWaiting: waiting }
+      const more = { signal, onProgress, allowPlainHttp, onPlainHttp, clock, onWaiting: waiting }
       return await fetchDirect(port.transfers, transfer, manifest, staging, more)
     }
     await downloadFile(await port.home(transfer.id), manifest, staging, {
       signal,
       onProgress,
-      clock: port.clock,
+      clock,
       expiresAt: new Date(transfer.expires_at),
     })
   } catch (error) {

@@ -325,7 +325,7 @@ async function move(
   await uploadFile(await port.home(transfer.id), manifestOf(transfer, 'upload'), path, {
     signal,
     onProgress,
-    clock: port.clock,
+    clock: await port.nodeClock(),
     expiresAt: new Date(transfer.expires_at),
   })
   return port.transfers.get(transfer.id, { signal })

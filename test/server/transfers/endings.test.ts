@@ -64,6 +64,18 @@ describe('a part that is on its way', () => {
       .toEqual(expect.any(String))
   })
 
+  test('when the project is deleted is refused, and nothing of it stays', async () => {
+    const { owner } = bridge
+    const project = await owner.createProject('short')
+    const [from, to] = [await bridge.agent('cy', project.id), await bridge.agent('di', project.id)]
+    const { id } = await offer({ from, to, bytes, partSize })
+    const sending = await partlySent(from, id, part(0), partSize / 2)
+    await expect.poll(() => readdir(folderOf(id)).catch(() => [])).not.toEqual([])
+    await owner.ok({ target: `/api/admin/projects/${project.id}/delete`, body: { confirm_name: 'short' } })
+    expect(await sending.finish()).toBeGreaterThanOrEqual(401)
+    await expect.poll(() => existsSync(folderOf(id))).toBe(false)
+  })
+
   test('when the node stops costs that part alone', async () => {
     const { id } = await given()
     await putPart(bridge.ada, id, 0, part(0))
