@@ -16,7 +16,8 @@ import type Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
-import { sql as storeSql } from './migrations/018_nonces.ts'
+import { sql as madeSql } from './migrations/018_nonces.ts'
+import { sql as changedSql } from './migrations/039_nonces_by_arrival.ts'
 import { openNonceCounts, recountEveryMs } from './nonce-counts.ts'
 import type { Tx } from './unit.ts'
 
@@ -82,7 +83,7 @@ export function openNonces(options: NoncesOptions): Nonces {
         floor = raised
         for (const { credential_id } of removed) counts.remove(credential_id)
       })
-      return { removed: removed.length, more: removed.length === purgeBatch }
+      return { removed: removed.length, more: removed.length > 0 }
     },
   }
 }
@@ -104,7 +105,9 @@ export function refuseEarlierProofs(database: Database.Database, now: Date): voi
 function prepareStore(database: Database.Database, now: Date): number {
   const prepare = database.transaction(() => {
     if (!hasTables(database)) {
-      database.exec(`DROP TABLE IF EXISTS nonces; DROP TABLE IF EXISTS replay_floor; ${storeSql}`)
+      database.exec(
+        `DROP TABLE IF EXISTS nonces; DROP TABLE IF EXISTS replay_floor; ${madeSql} ${changedSql}`,
+      )
     }
     const floor = database.prepare<[], number>('SELECT floor FROM replay_floor').pluck()
     const stored = floor.get()
@@ -139,13 +142,16 @@ function purgeLine(opened: Date, monotonicMs: () => number): (now: Date) => numb
   }
 }
 
-/** Oldest first, so that the floor never passes a nonce that is still there by more than its own second. */
+/**
+ * What is behind the line of those that came first. A proof may be dated half a minute ahead: it then keeps those that
+ * came after it for as long.
+ */
 const removeThrough = (tx: Tx, line: number) =>
   tx.db
     .deleteFrom('nonces')
     .where(
-      sql<boolean>`(credential_id, nonce) in (
-        select credential_id, nonce from nonces where signed_at <= ${line} order by signed_at limit ${purgeBatch})`,
+      sql<boolean>`rowid in (
+        select rowid from (select rowid, signed_at from nonces order by rowid limit ${purgeBatch}) where signed_at <= ${line})`,
     )
     .returning(['credential_id', 'signed_at'])
     .execute()

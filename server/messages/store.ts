@@ -110,27 +110,25 @@ export async function countIn(tx: Tx, agentId: string): Promise<number> {
   return (await addWaiting.first(tx.db, { agent_id: agentId }))?.waiting ?? 0
 }
 
-const firstRecent = prepared<{ conversation_id: string; agent_id: string; since: string }>()((db, p) =>
+/** When the message with this number was stored; the next one that is still there, where retention removed it. */
+const storedAt = prepared<{ conversation_id: string; sequence: number }>()((db, p) =>
   db
     .selectFrom('messages')
-    .select('sequence')
+    .select('created_at')
     .where('conversation_id', '=', p('conversation_id'))
-    .where('sender_agent_id', '=', p('agent_id'))
-    .where('sender_kind', '=', 'agent')
-    .where('created_at', '>', p('since'))
-    .orderBy('created_at')
+    .where('sequence', '>=', p('sequence'))
+    .orderBy('sequence')
     .limit(1),
 )
 
-/** The index ends at the window. */
-const recentBySender = prepared<{ conversation_id: string; agent_id: string; since: string }>()((db, p) =>
+const sentAfter = prepared<{ conversation_id: string; agent_id: string; sequence: number }>()((db, p) =>
   db
     .selectFrom('messages')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('conversation_id', '=', p('conversation_id'))
+    .where('sequence', '>', p('sequence'))
     .where('sender_agent_id', '=', p('agent_id'))
-    .where('sender_kind', '=', 'agent')
-    .where('created_at', '>', p('since')),
+    .where('sender_kind', '=', 'agent'),
 )
 
 export interface Recent {
@@ -144,17 +142,24 @@ export interface Recent {
 }
 
 /**
- * How many messages the sender put into the conversation since then, or some number below the budget: between the
- * first of them and the conversation's last there cannot be more than their numbers say, and a large budget must not
- * make every send count all that came before it.
+ * How many messages the sender put into the conversation since then, or 0 where the conversation as a whole did not get
+ * as many as the budget. Most often that is so, and one look by number tells it: no send pays for an index by time.
  */
 export async function countRecent(db: Db, recent: Recent): Promise<number> {
-  const named = { conversation_id: recent.conversationId, agent_id: recent.agentId, since: recent.since }
-  const first = await firstRecent.first(db, named)
-  if (first === undefined) return 0
-  const atMost = recent.lastSequence - first.sequence + 1
-  if (atMost < recent.budget) return atMost
-  return (await recentBySender.first(db, named))?.count ?? 0
+  const { conversationId: conversation_id, agentId: agent_id, since, lastSequence, budget } = recent
+  const isYounger = async (sequence: number) => {
+    const found = await storedAt.first(db, { conversation_id, sequence })
+    return found !== undefined && found.created_at > since
+  }
+  if (lastSequence < budget || !(await isYounger(lastSequence - budget + 1))) return 0
+  // Numbers and times grow together.
+  let [older, younger] = [0, lastSequence - budget + 1]
+  while (younger - older > 1) {
+    const middle = Math.floor((older + younger) / 2)
+    if (await isYounger(middle)) younger = middle
+    else older = middle
+  }
+  return (await sentAfter.first(db, { conversation_id, agent_id, sequence: older }))?.count ?? 0
 }
 
 const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>

@@ -42,6 +42,8 @@ import { sql as m035 } from './035_transfers.ts'
 import { sql as m036 } from './036_transfer_secrets.ts'
 import { sql as m037 } from './037_lighter_writes.ts'
 import { sql as m038 } from './038_audit_by_actor_and_kind.ts'
+import { sql as m039 } from './039_nonces_by_arrival.ts'
+import { sql as m040 } from './040_messages_by_number.ts'
 
 export interface Migration {
   readonly number: number
@@ -88,6 +90,8 @@ export const migrations: readonly Migration[] = [
   { number: 36, name: 'transfer_secrets', sql: m036 },
   { number: 37, name: 'lighter_writes', sql: m037 },
   { number: 38, name: 'audit_by_actor_and_kind', sql: m038 },
+  { number: 39, name: 'nonces_by_arrival', sql: m039 },
+  { number: 40, name: 'messages_by_number', sql: m040 },
 ]
 
 /** Readiness is refused until these are recorded. */

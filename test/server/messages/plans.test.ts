@@ -1,41 +1,39 @@
 /** What a message costs does not grow with what is stored: every statement of its way searches an index. Contract §7. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { Statements } from '../../../server/database/connection.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { limits } from '../../../sdk/contract/limits.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { tamper } from '../maintenance/upkeep.ts'
+import { explain, growing, statementsDuring } from '../../support/statements.ts'
 
 let bridge: TestBridge
-const asked = new Set<string>()
+let conversation: string
 
 beforeAll(async () => {
   bridge = await startBridge()
-  const { ada, ben } = bridge
-  const conversation = await ada.conversationWith(ben.id)
-  const get = vi.spyOn(Statements.prototype, 'get')
-  const { id } = await ada.send(conversation, ben.id, 'the build is green')
-  await ben.inbox()
-  await ben.acknowledge(id)
-  for (const [text] of get.mock.calls) asked.add(text)
-  get.mockRestore()
+  conversation = await bridge.ada.conversationWith(bridge.ben.id)
 })
 afterAll(() => bridge.close())
 
-const stepsOf = (text: string): string[] =>
-  tamper(bridge.data, (database) =>
-    database
-      .prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${text}`)
-      .all(...(text.match(/\?/g) ?? []).map(() => 'x'))
-      .map(({ detail }) => detail),
-  )
-
-test('sent, read and acknowledged without reading through anything', () => {
-  expect(asked.size).toBeGreaterThan(12)
-  const whole = [...asked].filter((text) => stepsOf(text).some((step) => /^SCAN|TEMP B-TREE/.test(step)))
-  expect(whole).toEqual([])
+test('a message is sent, read and acknowledged without reading through anything', async () => {
+  const { ada, ben } = bridge
+  const texts = await statementsDuring(async () => {
+    const { id } = await ada.send(conversation, ben.id, 'the build is green')
+    await ben.inbox()
+    await ben.acknowledge(id)
+  })
+  expect(texts.length).toBeGreaterThan(12)
+  expect(growing(explain(bridge.data, texts))).toEqual([])
 })
 
-test('the guard of a conversation counts by the index that ends at its window', () => {
-  const guard = [...asked].filter((text) => /"sender_kind" =/.test(text))
-  expect(guard).toHaveLength(1)
-  expect(stepsOf(guard[0] ?? '').join(' ')).toMatch(/INDEX messages_budget \(.*created_at>/)
+test('the guard of a conversation looks at one number, and counts by numbers when it must', async () => {
+  const { ada, ben } = bridge
+  const pair = await ben.conversationWith(ada.id)
+  const sending = statementsDuring(async () => {
+    for (let sent = 0; sent < limits.messageBudget; sent += 1) await ben.send(pair, ada.id, 'and again')
+    await expect(ben.send(pair, ada.id, 'once too often')).rejects.toThrow('conversation_budget')
+    await ada.send(pair, ben.id, 'the other one still may')
+  })
+  const guard = (await sending).filter((text) => /"sequence" >/.test(text))
+  expect(guard).toHaveLength(2)
+  for (const { steps } of explain(bridge.data, guard))
+    expect(steps.join(' ')).toMatch(/INDEX sqlite_autoindex_messages_2 \(conversation_id=. AND sequence>.\)/)
 })
