@@ -11,7 +11,21 @@ import type { Reply } from '../support/http.ts'
 import { machineMs } from './client-log.ts'
 import type { AuditRecord, Operation, Run, StoredMessage } from './history.ts'
 import { withStoreCopy } from './store-copy.ts'
-import type { StoredTask, TaskOp } from './task-history.ts'
+import type { holderOps, StoredTask, TaskOp } from './task-effects.ts'
+
+/** An agent, or the owner. */
+export interface Caller {
+  readonly id: string
+  readonly session?: { readonly id: string } | undefined
+  call(asked: { readonly target: string; readonly body: object; readonly key: string }): Promise<Reply>
+}
+
+interface Asked {
+  readonly target: string
+  readonly body: object
+  readonly task?: string
+  readonly generation?: number
+}
 
 export class Claimers {
   readonly operations: Operation[] = []
@@ -23,8 +37,9 @@ export class Claimers {
   }
 
   /** One mutation under a key of its own, noted as a client would. */
-  async do(by: TestAgent, op: TaskOp, target: string, body: object, generation?: number): Promise<Reply> {
+  async do(by: Caller, op: TaskOp, { target, body, ...named }: Asked): Promise<Reply> {
     const key = crypto.randomUUID()
+    const session = by.session?.id ?? null
     const invoked = machineMs()
     const reply = await by.call({ target, body: withKey(op, body, key), key })
     if (reply.status !== 200) this.refusals.push(reply)
@@ -35,12 +50,12 @@ export class Claimers {
       returned: machineMs(),
       outcome: reply.status === 200 ? 'ok' : reply.status < 500 ? 'fail' : 'info',
       key,
-      session: by.session?.id ?? null,
+      session,
       conversation: null,
       text: null,
       messageIds: [],
       after: 0,
-      ...(generation !== undefined && { generation }),
+      ...named,
       code: reply.status === 200 ? null : (reply.json as { error: string }).error,
       answer: reply.text,
     })
@@ -52,19 +67,44 @@ export class Claimers {
     const tasks: Task[] = []
     for (let index = 0; index < count; index += 1) {
       const body = { assignee_agent_id: to.id, instructions: 'do it', claim_ttl_seconds: 30 }
-      tasks.push((await this.do(from, 'task.create', '/api/v1/tasks', body)).json as Task)
+      tasks.push((await this.do(from, 'task.create', { target: '/api/v1/tasks', body })).json as Task)
     }
     return tasks
   }
 
   claim(by: TestAgent, id: string): Promise<Reply> {
-    return this.do(by, 'task.claim', `/api/v1/tasks/${id}/claim`, {})
+    return this.do(by, 'task.claim', { target: `/api/v1/tasks/${id}/claim`, body: {}, task: id })
   }
 
-  complete(by: TestAgent, { id, claim }: Task): Promise<Reply> {
+  cancel(by: TestAgent, id: string): Promise<Reply> {
+    return this.do(by, 'task.cancel', { target: `/api/v1/tasks/${id}/cancel`, body: {}, task: id })
+  }
+
+  cancelAsOwner(id: string): Promise<Reply> {
+    const { owner, project } = this.#bridge
+    const target = `/api/admin/projects/${project.id}/tasks/${id}/cancel`
+    const call = async (asked: Parameters<Caller['call']>[0]) => {
+      const reply = await owner.call(asked)
+      // The task alone, as everybody else is answered.
+      const json = reply.status === 200 ? (reply.json as { task: Task }).task : reply.json
+      return { ...reply, json, text: JSON.stringify(json) }
+    }
+    return this.do({ id: 'the owner', call }, 'task.cancel', { target, body: {}, task: id })
+  }
+
+  complete(by: TestAgent, task: Task): Promise<Reply> {
+    return this.hold(by, 'task.complete', task)
+  }
+
+  /** What the holder of a claim does, or who takes himself for it. */
+  hold(by: TestAgent, op: (typeof holderOps)[number], { id, claim }: Task): Promise<Reply> {
     const named = { claim_generation: claim?.generation, session_generation: claim?.session_generation }
-    const body = { ...named, evidence: [{ kind: 'text', value: 'seen' }] }
-    return this.do(by, 'task.complete', `/api/v1/tasks/${id}/complete`, body, claim?.generation)
+    return this.do(by, op, {
+      target: `/api/v1/tasks/${id}/${op.replace('task.', '')}`,
+      body: named,
+      task: id,
+      generation: claim?.generation ?? 0,
+    })
   }
 
   /** Everything as the server holds it now. Tasks and messages through its API, the audit from its store. */
@@ -104,24 +144,28 @@ export class Claimers {
           .map(({ id, claim_generation }) => [id, claim_generation]),
       )
       const audit = database
-        .prepare<[], { kind: string; subject_id: string; details: string }>(
-          "SELECT kind, subject_id, details FROM audit WHERE kind LIKE 'task.%'",
+        .prepare<[], { kind: string; subject_id: string; at: string; details: string }>(
+          "SELECT kind, subject_id, at, details FROM audit WHERE kind LIKE 'task.%' ORDER BY id",
         )
         .all()
         .map(({ details, ...record }) => ({ ...record, details: JSON.parse(details) as object }))
       return {
         audit,
-        tasks: tasks.map(({ id, title, state, conversation_id, outcome }) => {
-          const generation = generations.get(id) ?? 0
-          return { id, title, state, conversation_id, generation, result: outcome?.result ?? null }
-        }),
+        tasks: tasks.map(({ id, title, state, conversation_id, claim_ttl_seconds, ...task }) => ({
+          ...{ id, title, state, conversation_id, claim_ttl_seconds },
+          generation: generations.get(id) ?? 0,
+          result: task.outcome?.result ?? null,
+          cancel_requested_at: task.cancellation?.requested_at ?? null,
+          stop_confirmed_at: task.cancellation?.stop_confirmed_at ?? null,
+        })),
       }
     })
   }
 }
 
-/** The key is the title of what is created and the result of what is completed, so that it is known again. */
-const withKey = (op: TaskOp, body: object, key: string): object => {
+/** The key is the title of what is created and the result or reason of what ends it, so that it is known again. */
+function withKey(op: TaskOp, body: object, key: string): object {
   if (op === 'task.create') return { ...body, title: key }
-  return op === 'task.complete' ? { ...body, result: key } : body
+  if (op === 'task.complete') return { ...body, result: key, evidence: [{ kind: 'text', value: 'seen' }] }
+  return op === 'task.fail' || op === 'task.release' ? { ...body, reason: key } : body
 }

@@ -7,7 +7,8 @@
  *
  * Reliability §3.2. The rules of tasks are in `task-history.ts`; those of transfers are added by whoever adds those.
  */
-import { type StoredTask, type TaskOp, taskRules } from './task-history.ts'
+import type { StoredTask, TaskOp } from './task-effects.ts'
+import { taskRules } from './task-history.ts'
 
 export interface Operation {
   /** Who did it: the principal, an agent's id. */
@@ -29,6 +30,8 @@ export interface Operation {
   readonly messageIds: readonly string[]
   /** For `history`: the sequence that was read after. */
   readonly after: number
+  /** For what is done to a task that is there: its id. */
+  readonly task?: string
   /** For what a holder does: the generation of its claim. */
   readonly generation?: number
   /** The error code of a refusal. */
@@ -47,10 +50,17 @@ export interface StoredMessage {
   readonly delivery: { readonly acknowledged_at: string | null }
 }
 
+/** In the order in which they were written. */
 export interface AuditRecord {
   readonly kind: string
   readonly subject_id: string | null
-  readonly details: { readonly message_ids?: readonly string[] }
+  readonly at?: string
+  readonly details: {
+    readonly message_ids?: readonly string[]
+    /** Of a task, after what is recorded. */
+    readonly state?: string
+    readonly claim_generation?: number
+  }
 }
 
 export interface Run {

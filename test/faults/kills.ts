@@ -15,7 +15,7 @@ import { Crew, enlist } from './crew.ts'
 import { type AuditRecord, checkHistory, type Operation, type Run, type StoredMessage } from './history.ts'
 import { checkStore } from './invariants.ts'
 import { withStoreCopy } from './store-copy.ts'
-import type { StoredTask } from './task-history.ts'
+import type { StoredTask } from './task-effects.ts'
 
 /** Ends the server process by SIGKILL, at its own moment; resolves when it has ended. */
 export type Strike = (server: ServerProcess) => Promise<unknown>
@@ -91,8 +91,8 @@ async function readRun(server: ServerProcess, owner: TestOwner, crew: Crew): Pro
   }
   const audit = withStoreCopy(server.data, (database) =>
     database
-      .prepare<[], { kind: string; subject_id: string | null; details: string }>(
-        'SELECT kind, subject_id, details FROM audit',
+      .prepare<[], { kind: string; subject_id: string | null; at: string; details: string }>(
+        'SELECT kind, subject_id, at, details FROM audit ORDER BY id',
       )
       .all()
       .map(({ details, ...record }): AuditRecord => ({ ...record, details: JSON.parse(details) })),
@@ -100,7 +100,8 @@ async function readRun(server: ServerProcess, owner: TestOwner, crew: Crew): Pro
   const tasks = withStoreCopy(server.data, (database) =>
     database
       .prepare<[], StoredTask>(
-        `SELECT id, title, state, conversation_id, claim_generation AS generation, outcome_result AS result FROM tasks`,
+        `SELECT id, title, state, conversation_id, claim_generation AS generation, outcome_result AS result,
+          claim_ttl_seconds, cancel_requested_at, stop_confirmed_at FROM tasks`,
       )
       .all(),
   )

@@ -1,30 +1,52 @@
 /** The rules of tasks are checked: a right history passes, and each rule objects to a wrong one made for it. */
 import { expect, test } from 'vitest'
-import { checkHistory, type Operation, type Rule, type Run, type StoredMessage } from './history.ts'
-import type { StoredTask, TaskOp } from './task-history.ts'
+import {
+  type AuditRecord,
+  checkHistory,
+  type Operation,
+  type Rule,
+  type Run,
+  type StoredMessage,
+} from './history.ts'
+import type { StoredTask, TaskOp } from './task-effects.ts'
 import * as taskHistory from './task-history.ts'
+import * as taskLives from './task-lives.ts'
 
 let clock = 0
+
+/** What each leaves behind in the history below. */
+const after: Record<TaskOp, string> = {
+  'task.create': 'open',
+  'task.claim': 'claimed',
+  'task.renew': 'claimed',
+  'task.complete': 'completed',
+  'task.fail': 'failed',
+  'task.release': 'open',
+  'task.stopped': 'cancelled',
+  'task.cancel': 'cancel_requested',
+}
 
 /** One mutation of the task t1, answered, each of one millisecond. */
 function did(op: TaskOp, key: string, generation: number, changes: Partial<Operation> = {}): Operation {
   const invoked = clock++
-  const isHolder = op !== 'task.create' && op !== 'task.claim'
+  const isHolder = !['task.create', 'task.claim', 'task.cancel'].includes(op)
+  const claim = op === 'task.claim' ? { generation, session_id: 's1' } : null
   return {
-    client: op === 'task.create' ? 'ada' : 'ben',
+    client: op === 'task.create' || op === 'task.cancel' ? 'ada' : 'ben',
     op,
     invoked,
     returned: clock++,
     outcome: 'ok',
     key,
-    session: null,
+    session: isHolder ? 's1' : null,
     conversation: null,
     text: null,
     messageIds: [],
     after: 0,
+    task: 't1',
     ...(isHolder && { generation }),
     code: null,
-    answer: JSON.stringify({ id: 't1', claim: op === 'task.claim' ? { generation } : null }),
+    answer: JSON.stringify({ id: 't1', state: after[op], claim }),
     ...changes,
   }
 }
@@ -39,7 +61,24 @@ const told = (task_id: string): StoredMessage => ({
   delivery: { acknowledged_at: null },
 })
 
-const record = (kind: string) => ({ kind, subject_id: 't1', details: {} })
+const record = (kind: string, state: string, claim_generation: number, second = 0): AuditRecord => ({
+  kind: `task.${kind}`,
+  subject_id: 't1',
+  at: new Date(second * 1000).toISOString(),
+  details: { state, claim_generation },
+})
+
+const stored: StoredTask = {
+  id: 't1',
+  title: 'k-create',
+  state: 'completed',
+  conversation_id: 'c1',
+  generation: 2,
+  result: 'k-done',
+  claim_ttl_seconds: 30,
+  cancel_requested_at: null,
+  stop_confirmed_at: null,
+}
 
 interface Draft {
   operations: Operation[]
@@ -68,16 +107,44 @@ function right(): Draft {
       }),
     ],
     messages: [told('t1')],
-    audit: ['created', 'claimed', 'released', 'claimed', 'completed'].map((verb) => record(`task.${verb}`)),
+    audit: [
+      record('created', 'open', 0),
+      record('claimed', 'claimed', 1),
+      record('released', 'open', 1),
+      record('claimed', 'claimed', 2),
+      record('completed', 'completed', 2),
+    ],
+    tasks: [stored],
+  }
+}
+
+/** Ben's claim expires; he claims again, is asked to stop, and tells that he has stopped. */
+function cancelled(): Draft {
+  const { operations, messages } = right()
+  const [create, claim] = operations as [Operation, Operation]
+  const read = operations.at(-1) as Operation
+  return {
+    operations: [
+      create,
+      claim,
+      did('task.claim', 'k-2', 2),
+      did('task.renew', 'k-renew', 2),
+      did('task.cancel', 'k-cancel', 2),
+      did('task.stopped', 'k-stop', 2),
+      read,
+    ],
+    messages,
+    audit: [
+      record('created', 'open', 0),
+      record('claimed', 'claimed', 1, 0),
+      record('expired', 'open', 1, 30),
+      record('claimed', 'claimed', 2, 40),
+      record('renewed', 'claimed', 2, 50),
+      record('cancel_requested', 'cancel_requested', 2, 55),
+      record('stopped', 'cancelled', 2, 60),
+    ],
     tasks: [
-      {
-        id: 't1',
-        title: 'k-create',
-        state: 'completed',
-        conversation_id: 'c1',
-        generation: 2,
-        result: 'k-done',
-      },
+      { ...stored, state: 'cancelled', result: null, cancel_requested_at: 'then', stop_confirmed_at: 'now' },
     ],
   }
 }
@@ -89,68 +156,92 @@ const runOf = ({ operations, messages, audit, tasks }: Draft): Run => ({
   tasks,
 })
 
-test('a right history passes every rule', () => {
+test('right histories pass every rule', () => {
   expect(checkHistory(runOf(right()))).toEqual([])
+  expect(checkHistory(runOf(cancelled()))).toEqual([])
 })
 
-const wrongs: readonly { readonly what: string; readonly rule: Rule; spoil(draft: Draft): void }[] = [
+interface Wrong {
+  readonly what: string
+  readonly rule: Rule
+  /** Those that see the same from another side. */
+  readonly also?: readonly Rule[]
+  /** The right history that it is made from. */
+  readonly of?: () => Draft
+  spoil(draft: Draft): void
+}
+
+const taskIs = ({ tasks }: Draft, changes: Partial<StoredTask>) => {
+  tasks.splice(0, 1, { ...stored, ...tasks[0], ...changes })
+}
+
+/** What was done with a key was done in another way; without changes, never. */
+const spoilKey = ({ operations }: Draft, key: string, changes?: Partial<Operation>) => {
+  operations.splice(
+    0,
+    operations.length,
+    ...operations.flatMap((each) => {
+      if (each.key !== key) return [each]
+      return changes === undefined ? [] : [{ ...each, ...changes }]
+    }),
+  )
+}
+
+const { taskChangesAreAudited, lostClaimsDoNothing } = taskHistory
+
+const wrongs: readonly Wrong[] = [
   {
     what: 'two clients hold one claim',
     rule: taskHistory.claimsHaveOneHolder,
-    spoil: ({ operations, audit }) => {
+    also: [taskChangesAreAudited],
+    spoil: ({ operations }) => {
       const [, , , second] = operations
       if (second) operations.push({ ...second, key: 'k-other' })
-      audit.push(record('task.claimed'))
     },
   },
   {
     what: 'a generation falls',
     rule: taskHistory.claimGenerationsRise,
-    spoil: ({ operations, audit, tasks }) => {
-      operations.splice(4, 2)
-      operations.push(did('task.claim', 'k-3', 0))
-      audit.splice(4, 1, record('task.claimed'))
-      tasks.splice(0, 1, {
-        id: 't1',
-        title: 'k-create',
-        state: 'claimed',
-        conversation_id: 'c1',
-        generation: 2,
-        result: null,
-      })
+    spoil: (draft) => {
+      spoilKey(draft, 'k-done')
+      draft.operations.push(did('task.release', 'k-back-2', 2), did('task.claim', 'k-3', 0))
+      draft.audit.splice(4, 1, record('released', 'open', 2), record('claimed', 'claimed', 3))
+      taskIs(draft, { state: 'claimed', generation: 3, result: null })
     },
   },
   {
     what: 'a claim that was lost gives back',
-    rule: taskHistory.lostClaimsDoNothing,
-    spoil: ({ operations, audit }) => {
+    rule: lostClaimsDoNothing,
+    also: [taskChangesAreAudited],
+    spoil: ({ operations }) => {
       operations.push(did('task.release', 'k-stale', 1))
-      audit.push(record('task.released'))
     },
+  },
+  {
+    what: 'a holder speaks in another session',
+    rule: taskHistory.claimsStayInTheirSession,
+    spoil: (draft) => spoilKey(draft, 'k-back', { session: 's2' }),
   },
   {
     what: 'a task ends twice',
     rule: taskHistory.outcomesAreSetOnce,
-    spoil: ({ operations, audit }) => {
+    also: [taskChangesAreAudited],
+    spoil: ({ operations }) => {
       operations.push(did('task.fail', 'k-again', 2))
-      audit.push(record('task.failed'))
     },
   },
   {
     what: 'a result that was answered is another one afterwards',
     rule: taskHistory.outcomesAreSetOnce,
-    spoil: ({ tasks }) => {
-      const [task] = tasks
-      if (task) tasks[0] = { ...task, result: 'k-other' }
-    },
+    spoil: (draft) => taskIs(draft, { result: 'k-other' }),
   },
   {
     what: 'an answered task is missing',
     rule: taskHistory.tasksAreStoredOnce,
     spoil: ({ operations, audit }) => {
-      const answer = JSON.stringify({ id: 't2', claim: null })
+      const answer = JSON.stringify({ id: 't2', state: 'open', claim: null })
       operations.push(did('task.create', 'k-lost', 0, { answer }))
-      audit.push({ ...record('task.created'), subject_id: 't2' })
+      audit.push({ ...record('created', 'open', 0), subject_id: 't2' })
     },
   },
   {
@@ -165,14 +256,7 @@ const wrongs: readonly { readonly what: string; readonly rule: Rule; spoil(draft
           answer: JSON.stringify({ messages: [{ id: 'm-t2', sequence: 2 }] }),
         }),
       )
-      tasks.push({
-        id: 't2',
-        title: 'k-no',
-        state: 'open',
-        conversation_id: 'c1',
-        generation: 0,
-        result: null,
-      })
+      tasks.push({ ...stored, id: 't2', title: 'k-no', state: 'open', generation: 0, result: null })
       messages.push({ ...told('t2'), sequence: 2 })
     },
   },
@@ -200,18 +284,91 @@ const wrongs: readonly { readonly what: string; readonly rule: Rule; spoil(draft
   },
   {
     what: 'a change is not in the audit',
-    rule: taskHistory.taskChangesAreAudited,
+    rule: taskChangesAreAudited,
+    of: cancelled,
     spoil: ({ audit }) => {
-      audit.pop()
+      audit.splice(4, 1)
     },
+  },
+  {
+    what: 'a claim is granted while another stands',
+    rule: taskLives.livesFollowTheTable,
+    of: cancelled,
+    spoil: ({ audit }) => {
+      audit.splice(2, 1)
+    },
+  },
+  {
+    what: 'a record names a claim that nobody had',
+    rule: taskLives.livesFollowTheTable,
+    spoil: ({ audit }) => {
+      audit.splice(4, 1, record('completed', 'completed', 3))
+    },
+  },
+  {
+    what: 'a task stands in another state than its last record says',
+    rule: taskLives.livesFollowTheTable,
+    also: [taskChangesAreAudited],
+    of: cancelled,
+    spoil: ({ audit }) => {
+      audit.push(record('stopped', 'failed', 2))
+    },
+  },
+  {
+    what: 'a claim expires ten seconds early',
+    rule: taskLives.claimsHaveTheirLease,
+    of: cancelled,
+    spoil: ({ audit }) => {
+      audit.splice(2, 1, record('expired', 'open', 1, 20))
+    },
+  },
+  {
+    what: 'a cancellation that was answered is forgotten',
+    rule: taskLives.cancellationsAreKept,
+    of: cancelled,
+    spoil: (draft) => taskIs(draft, { cancel_requested_at: null }),
+  },
+  {
+    what: 'a task is claimed that was to be cancelled',
+    rule: taskLives.cancellationsAreKept,
+    also: [taskChangesAreAudited],
+    of: cancelled,
+    spoil: ({ operations }) => {
+      operations.push(did('task.claim', 'k-3', 3))
+    },
+  },
+  {
+    what: 'a confirmation that was answered is forgotten',
+    rule: taskLives.stopsAreKept,
+    of: cancelled,
+    spoil: (draft) => taskIs(draft, { stop_confirmed_at: null }),
+  },
+  {
+    what: 'a stop is confirmed by a claim that was lost',
+    rule: taskLives.stopsAreKept,
+    also: [lostClaimsDoNothing],
+    of: cancelled,
+    spoil: (draft) => spoilKey(draft, 'k-stop', { generation: 1 }),
+  },
+  {
+    what: 'nobody asked for a cancellation',
+    rule: taskLives.nobodyIsStoppedUnasked,
+    of: cancelled,
+    spoil: (draft) => spoilKey(draft, 'k-cancel'),
+  },
+  {
+    what: 'nobody told of a stop',
+    rule: taskLives.nobodyIsStoppedUnasked,
+    of: cancelled,
+    spoil: (draft) => spoilKey(draft, 'k-stop'),
   },
 ]
 
-test.each(wrongs)('$rule.name objects when $what', ({ rule, spoil }) => {
-  const draft = right()
+test.each(wrongs)('$rule.name objects when $what', ({ rule, also = [], of = right, spoil }) => {
+  const draft = of()
   spoil(draft)
   const objecting = checkHistory(runOf(draft)).map((sentence) => sentence.split(':')[0])
-  expect([...new Set(objecting)]).toEqual([rule.name])
+  expect(new Set(objecting)).toEqual(new Set([rule, ...also].map(({ name }) => name)))
 })
 
 test('every rule has a wrong history', () => {

@@ -1,68 +1,12 @@
 /**
  * The rules of tasks for the history checker: one holder a generation, one outcome, nothing by a claim that was lost,
- * and a task and its message both or neither.
+ * and a task and its message both or neither. Cancellation, stop and expiry are in `task-lives.ts`.
  *
  * Reliability §3.2 items 4 and 7.
  */
-import type { Operation, Rule, Run } from './history.ts'
-
-export const taskOps = [
-  'task.create',
-  'task.claim',
-  'task.complete',
-  'task.fail',
-  'task.release',
-  'task.cancel',
-] as const
-export type TaskOp = (typeof taskOps)[number]
-
-/** A task as it stands when everything is over. Titles are the keys under which tasks were made. */
-export interface StoredTask {
-  readonly id: string
-  readonly title: string
-  readonly state: string
-  readonly conversation_id: string
-  /** Of the last claim. */
-  readonly generation: number
-  readonly result: string | null
-}
-
-/** One mutation, however often it was tried: done some time between its first try and its first answer. */
-interface Effect {
-  readonly op: Operation['op']
-  readonly client: string
-  readonly key: string
-  readonly task: string
-  readonly generation: number
-  readonly invoked: number
-  readonly returned: number
-  readonly answer: string
-}
-
-/** What was answered with yes, by key. */
-function effects({ operations }: Run, ops: readonly TaskOp[]): Effect[] {
-  const tried = operations.filter(({ op, key }) => key !== null && (ops as readonly string[]).includes(op))
-  return [...Map.groupBy(tried, ({ client, op, key }) => `${client} ${op} ${key}`).values()].flatMap(
-    (tries) => {
-      const answered = tries.filter(({ outcome }) => outcome === 'ok')
-      const [first] = answered
-      if (first === undefined) return []
-      const told = JSON.parse(first.answer) as { id: string; claim: { generation: number } | null }
-      return [
-        {
-          op: first.op,
-          client: first.client,
-          key: first.key ?? '',
-          task: told.id,
-          generation: first.generation ?? told.claim?.generation ?? 0,
-          invoked: Math.min(...tries.map(({ invoked }) => invoked)),
-          returned: Math.min(...answered.map(({ returned }) => returned)),
-          answer: first.answer,
-        },
-      ]
-    },
-  )
-}
+import type { Rule, Run } from './history.ts'
+import { effects, holderOps, type TaskOp, taskOps } from './task-effects.ts'
+import { taskLifeRules } from './task-lives.ts'
 
 /** At most one claim was granted in each generation of a task. */
 export function claimsHaveOneHolder(run: Run): string[] {
@@ -87,7 +31,7 @@ export function claimGenerationsRise(run: Run): string[] {
 /** Nothing of a holder succeeds when a later claim had been granted before it was asked for. */
 export function lostClaimsDoNothing(run: Run): string[] {
   const claims = effects(run, ['task.claim'])
-  return effects(run, ['task.complete', 'task.fail', 'task.release']).flatMap((done) =>
+  return effects(run, holderOps).flatMap((done) =>
     claims
       .filter(({ task, generation, returned }) => {
         return task === done.task && generation > done.generation && returned < done.invoked
@@ -97,6 +41,23 @@ export function lostClaimsDoNothing(run: Run): string[] {
           `${done.op} of ${done.task} by claim ${done.generation} succeeded after claim ${generation}`,
       ),
   )
+}
+
+/** What a holder does succeeds in the session of its claim only; that the work has stopped, any session may say. */
+export function claimsStayInTheirSession(run: Run): string[] {
+  const claims = new Map(
+    effects(run, ['task.claim']).map(({ task, generation, claimedIn }) => [
+      `${task} ${generation}`,
+      claimedIn,
+    ]),
+  )
+  return effects(run, holderOps)
+    .filter(({ op }) => op !== 'task.stopped')
+    .flatMap(({ op, task, generation, sessions }) => {
+      const claimedIn = claims.get(`${task} ${generation}`)
+      if (claimedIn === undefined || sessions.includes(claimedIn)) return []
+      return [`${op} of ${task} by claim ${generation} succeeded in another session`]
+    })
 }
 
 /** A task ends once, by the last claim that it had, and as it was answered. */
@@ -154,17 +115,24 @@ export function tasksAndMessagesAreThereTogether({ tasks = [], conversations }: 
 const kinds: Record<TaskOp, string> = {
   'task.create': 'task.created',
   'task.claim': 'task.claimed',
+  'task.renew': 'task.renewed',
   'task.complete': 'task.completed',
   'task.fail': 'task.failed',
   'task.release': 'task.released',
-  'task.cancel': 'task.cancelled',
+  'task.stopped': 'task.stopped',
+  'task.cancel': 'task.cancel_requested',
 }
+
+/** An open task is cancelled at once. */
+const kindOf = (op: TaskOp, state: string): string =>
+  op === 'task.cancel' && state === 'cancelled' ? 'task.cancelled' : kinds[op]
 
 /** Each change that was answered has its record, and no record is of a change that nobody asked for. */
 export function taskChangesAreAudited(run: Run): string[] {
   const recorded = Map.groupBy(run.audit, ({ kind, subject_id }) => `${kind} ${subject_id}`)
-  const ops = taskOps.filter((op) => op !== 'task.cancel')
-  const answered = effects(run, ops).map(({ op, task }) => `${kinds[op as TaskOp]} ${task}`)
+  const answered = effects(run, taskOps).map(
+    ({ op, state, task }) => `${kindOf(op as TaskOp, state)} ${task}`,
+  )
   const counted = Map.groupBy(answered, (name) => name)
   const open = run.operations.filter(({ op, outcome }) => outcome === 'info' && op.startsWith('task.')).length
   return [...counted].flatMap(([name, all]) => {
@@ -180,8 +148,10 @@ export const taskRules: readonly Rule[] = [
   claimsHaveOneHolder,
   claimGenerationsRise,
   lostClaimsDoNothing,
+  claimsStayInTheirSession,
   outcomesAreSetOnce,
   tasksAreStoredOnce,
   tasksAndMessagesAreThereTogether,
   taskChangesAreAudited,
+  ...taskLifeRules,
 ]

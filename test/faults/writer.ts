@@ -10,6 +10,7 @@ import { type Enrolled, type SignedCall, TestAgent } from '../support/agent.ts'
 import { type Chance, chanceFrom, pick } from './chance.ts'
 import { ClientLog, type Invocation, type Return, readLog } from './client-log.ts'
 import type { Operation } from './history.ts'
+import type { holderOps, TaskOp } from './task-effects.ts'
 
 export interface WriterSpec {
   readonly enrolled: Enrolled
@@ -43,6 +44,12 @@ interface HeldTask {
   readonly session_generation: number
 }
 
+/** What holders do, the more often the more often it stands here. */
+const ends: readonly (typeof holderOps)[number][] = [
+  ...(['task.complete', 'task.complete', 'task.complete'] as const),
+  ...(['task.release', 'task.release', 'task.fail', 'task.stopped', 'task.stopped', 'task.renew'] as const),
+]
+
 const blank = { key: null, conversation: null, text: null, messageIds: [], after: 0 } as const
 
 export class Writer {
@@ -57,6 +64,8 @@ export class Writer {
   #lastSequence = 0
   /** Tasks that were given to this client. */
   readonly #given: string[] = []
+  /** Tasks that this client gave. */
+  readonly #made: string[] = []
   /** Claims that it was granted, also those that it may have lost meanwhile. */
   readonly #held: HeldTask[] = []
 
@@ -115,7 +124,9 @@ export class Writer {
     if (dice < 0.56) return () => this.#close()
     const held = pick(this.#chance, this.#held)
     const given = pick(this.#chance, this.#given)
+    const made = pick(this.#chance, this.#made)
     if (dice < 0.62) return this.#create()
+    if (dice < 0.65 && made !== undefined) return this.#cancel(made)
     if (dice < 0.72 && given !== undefined) return this.#claim(given)
     if (dice < 0.84 && held !== undefined) return this.#end(held)
     const text = `${this.#agent.name}-${String(this.#sent.length).padStart(6, '0')}`
@@ -167,14 +178,25 @@ export class Writer {
       instructions: 'do it',
       claim_ttl_seconds: 30,
     }
-    return () => this.#record({ op: 'task.create', key, text: key }, { target: '/api/v1/tasks', body, key })
+    return async () => {
+      const invocation = { op: 'task.create', key, text: key } as const
+      const operation = await this.#record(invocation, { target: '/api/v1/tasks', body, key })
+      if (operation.outcome === 'ok') this.#made.push((JSON.parse(operation.answer) as { id: string }).id)
+      return operation
+    }
+  }
+
+  #cancel(id: string): () => Promise<Operation> {
+    const key = `cancel-${randomUUID()}`
+    const call = { target: `/api/v1/tasks/${id}/cancel`, body: {}, key }
+    return () => this.#record({ op: 'task.cancel', key, task: id }, call)
   }
 
   #claim(id: string): () => Promise<Operation> {
     const key = `claim-${randomUUID()}`
     return async () => {
       const operation = await this.#record(
-        { op: 'task.claim', key },
+        { op: 'task.claim', key, task: id },
         { target: `/api/v1/tasks/${id}/claim`, body: {}, key },
       )
       if (operation.outcome === 'ok') {
@@ -187,21 +209,21 @@ export class Writer {
 
   /** Some holders do not notice that they are done, or that they lost it. */
   #end(held: HeldTask): () => Promise<Operation> {
-    const dice = this.#chance()
-    const [op, verb] =
-      dice < 0.5
-        ? (['task.complete', 'complete'] as const)
-        : dice < 0.8
-          ? (['task.release', 'release'] as const)
-          : (['task.fail', 'fail'] as const)
+    const op = pick(this.#chance, ends) ?? 'task.complete'
+    const verb = op.replace('task.', '')
     const key = `${verb}-${randomUUID()}`
     const { id, generation, session_generation } = held
     const named = { claim_generation: generation, session_generation }
     const evidence = [{ kind: 'text', value: key }]
-    const body = verb === 'complete' ? { ...named, result: key, evidence } : { ...named, reason: key }
+    const words: Partial<Record<TaskOp, object>> = {
+      'task.complete': { result: key, evidence },
+      'task.release': { reason: key },
+      'task.fail': { reason: key },
+    }
+    const body = { ...named, ...words[op] }
     const target = `/api/v1/tasks/${id}/${verb}`
-    if (this.#chance() < 0.7) this.#held.splice(this.#held.indexOf(held), 1)
-    return () => this.#record({ op, key, generation }, { target, body, key })
+    if (op !== 'task.renew' && this.#chance() < 0.7) this.#held.splice(this.#held.indexOf(held), 1)
+    return () => this.#record({ op, key, task: id, generation }, { target, body, key })
   }
 
   async #readInbox(limit: number): Promise<Operation> {

@@ -1,0 +1,50 @@
+/**
+ * Whoever loses a claim in the middle of its work: each task ends once at most, every loser is told `claim_lost` or what
+ * the contract says of the state, nothing fails, and the history checker finds nothing.
+ *
+ * BRIDGE_TASK_RACES=200 runs each race so often, BRIDGE_SEED names a run that failed.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { ownerPassword } from '../support/owner.ts'
+import { chanceFrom } from './chance.ts'
+import { checkHistory } from './history.ts'
+import { taskRules } from './task-history.ts'
+import { newRace, race, rivals, wrongAnswers } from './task-races.ts'
+
+const rounds = Number(process.env.BRIDGE_TASK_RACES ?? 2)
+const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const tasksAtOnce = 3
+
+let bridge: TestBridge
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+const confirmed = () =>
+  bridge.owner.ok({ target: '/api/admin/session/confirm', body: { password: ownerPassword } })
+
+test.each(rivals)(
+  `what a holder does races with $what, ${rounds} times (seed ${seed})`,
+  {
+    timeout: 60_000 + rounds * 2000,
+  },
+  async (rival) => {
+    const its = await newRace(bridge, rival.what, chanceFrom(seed))
+    const answers: number[] = []
+    for (let round = 0; round < rounds; round += 1) {
+      // Leases take longer than a sign-in is fresh.
+      if (round % 10 === 0) await confirmed()
+      const asked = await race(its, rival, tasksAtOnce)
+      expect(wrongAnswers(rival, asked)).toEqual([])
+      answers.push(...asked.map(({ reply }) => reply.status))
+    }
+    const run = await its.crew.run(its.creator)
+    expect(run.tasks).toHaveLength(rounds * tasksAtOnce)
+    expect(checkHistory(run, taskRules)).toEqual([])
+    // Both sides had something to say: else nothing raced.
+    expect(new Set(answers)).toEqual(new Set([200, 409]))
+  },
+)
