@@ -273,5 +273,7 @@ test('a telemetry token is printed once, and the load of hosts is shown', async 
   expect(shown.stdout).toMatch(/^host +processors +memory +sampled\n/)
   expect(shown.stdout).toMatch(/\nmill +40 % +1\.0 of 4\.0 GiB +(just now|\d+ seconds? ago)\n/)
   expect(shown.stdout).not.toContain(token)
-  expect(await desk.json(['admin', 'telemetry'])).toMatchObject({ hosts: expect.any(Array) })
+  expect(shown.stdout).toMatch(/\n\ndisk: .* GiB are free, the database has 0\.0; there is no reserve\n/)
+  const storage = { state: 'open', reserve_bytes: 0 }
+  expect(await desk.json(['admin', 'telemetry'])).toMatchObject({ hosts: expect.any(Array), storage })
 })

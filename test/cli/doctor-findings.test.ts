@@ -219,11 +219,16 @@ describe('bridge server doctor', () => {
     await initServer(readConfig({ data }, {}))
     const little = await serverDoctor(data)
     expect([little.code, ...found(little, 'disk')]).toMatchObject([0, { state: 'warning' }])
+    expect(found(little, 'reserve')).toMatchObject([{ state: 'ok', text: 'a server that runs makes it' }])
+    expect(found(little, 'server')).toMatchObject([{ text: 'does not run' }])
     writeFileSync(join(data, 'filling'), Buffer.alloc(150 * 1024 * 1024))
     const none = await serverDoctor(data)
     expect([none.code, ...found(none, 'disk')]).toMatchObject([
       1,
       { state: 'problem', text: expect.stringMatching(/^\d+ MiB are free/), remedy: expect.any(String) },
+    ])
+    expect(found(none, 'reserve')).toMatchObject([
+      { state: 'warning', text: expect.stringContaining('no room for 64 MiB'), remedy: expect.any(String) },
     ])
   })
 })

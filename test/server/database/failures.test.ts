@@ -1,4 +1,5 @@
 /** What fails a whole group: a full disk, a transaction that ended by itself, a COMMIT that fails. */
+import { statSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
@@ -144,4 +145,41 @@ test('a store that another process writes to for too long refuses without being 
   await writer.write((tx) => add(tx, 'ben'))
   expect(names()).toEqual(['ben'])
   expect(fatal).toEqual([])
+})
+
+test('the first group that finds no space says so before anybody is told; room is asked for by what is new', async () => {
+  const order: string[] = []
+  const { writer, database, names, bystander } = openStore({
+    onFull: () => order.push('full'),
+    isShort: () => order.length > 0,
+  })
+  const free = fill(database)
+  await expect(writer.write((tx) => add(tx, 'ada', large))).rejects.toMatchObject({ code: 'storage_full' })
+  expect(order).toEqual(['full'])
+  free()
+  const news = writer.write(
+    async (tx) => {
+      tx.requireRoom()
+      await add(tx, 'news')
+    },
+    { nonce },
+  )
+  expect(await outcomes([news, writer.write((tx) => add(tx, 'ben'))])).toEqual(['storage_full', 'done'])
+  expect(names()).toEqual(['ben'])
+  expect(bystander.prepare('SELECT count(*) FROM nonces').pluck().get()).toBe(1)
+})
+
+test('folding gives the room of the log back, unless somebody reads it; what was removed is room inside', async () => {
+  const { writer, path, bystander } = openStore()
+  await writer.write((tx) => add(tx, 'ada', large))
+  expect(await writer.fold()).toBe(true)
+  expect(statSync(`${path}-wal`).size).toBe(0)
+  const unused = writer.unusedBytes()
+  await writer.write((tx) => tx.db.deleteFrom('owner_users').execute())
+  expect(writer.unusedBytes() - unused).toBeGreaterThan(large.length * 0.9)
+  bystander.exec('BEGIN; SELECT count(*) FROM owner_users')
+  await writer.write((tx) => add(tx, 'ben'))
+  expect(await writer.fold()).toBe(false)
+  bystander.exec('COMMIT')
+  expect(await writer.fold()).toBe(true)
 })

@@ -28,6 +28,8 @@ export interface StoreOptions {
   /** The writer's, by which it gathers a group. */
   readonly monotonicMs?: () => number
   readonly noncesPerCredential?: number
+  readonly onFull?: () => void
+  readonly isShort?: () => boolean
   /** Runs on the migrated database before the writer has it. */
   readonly before?: (database: Database.Database) => void
 }
@@ -56,6 +58,8 @@ export function openStore(options: StoreOptions = {}) {
     onFatal: (error) => fatal.push(error),
     onEffectError: (error) => effectErrors.push(error),
     ...(options.maxGroup !== undefined && { maxGroup: options.maxGroup }),
+    onFull: options.onFull,
+    isShort: options.isShort,
   })
   const reader = createReader({ path })
   const bystander = new Database(path, { readonly: true })
