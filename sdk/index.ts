@@ -152,7 +152,7 @@ export type { MoveOptions } from './transfers/port.ts'
 export type { ReceivedFile, ReceiveFileOptions } from './transfers/receive.ts'
 export type { ResumeOptions, SealOptions, SendFileOptions, Serve } from './transfers/send.ts'
 export { uploadFile } from './transfers/upload.ts'
-export type { TransferOptions, TransferProgress } from './transfers/work.ts'
+export type { TransferOptions, TransferPhase, TransferProgress } from './transfers/work.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export {
   BridgeError,

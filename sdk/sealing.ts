@@ -49,6 +49,8 @@ export const identityFileOf = ({ secret, recipient }: AgeKey): string =>
 
 export interface StreamOptions {
   readonly signal?: AbortSignal | undefined
+  /** Told how many bytes of the source were read. */
+  readonly onBytes?: ((count: number) => void) | undefined
 }
 
 /** Seal a file into a new one, 0600 and synced. @throws LocalError `storage_failed`, `aborted` */
@@ -56,10 +58,10 @@ export async function sealFile(
   source: string,
   target: string,
   recipient: string,
-  { signal }: StreamOptions = {},
+  options: StreamOptions = {},
 ): Promise<void> {
   const encrypter = await encrypterFor(recipient)
-  await throughFile(source, target, (plain) => encrypter.encrypt(plain), signal)
+  await throughFile(source, target, (plain) => encrypter.encrypt(plain), options)
 }
 
 /** Open a sealed file into a new one. @throws LocalError `key_missing` for another key, `integrity` for what was changed */
@@ -67,10 +69,10 @@ export async function openSealedFile(
   source: string,
   target: string,
   secret: string,
-  { signal }: StreamOptions = {},
+  options: StreamOptions = {},
 ): Promise<void> {
   const decrypter = await decrypterFor(secret)
-  await throughFile(source, target, (sealed) => decrypter.decrypt(sealed), signal)
+  await throughFile(source, target, (sealed) => decrypter.decrypt(sealed), options)
 }
 
 /** Text in armour. */
@@ -114,11 +116,14 @@ async function throughFile(
   source: string,
   target: string,
   change: (bytes: Bytes) => Promise<Bytes>,
-  signal: AbortSignal | undefined,
+  { signal, onBytes }: StreamOptions,
 ): Promise<void> {
   const from = createReadStream(source, { highWaterMark: 256 * 1024 })
   try {
-    const changed = await change(Readable.toWeb(from) as unknown as Bytes)
+    const read = Readable.toWeb(from) as unknown as Bytes
+    // Beside the stream that was made of it: it decides what flows, this one listens.
+    from.on('data', (block) => onBytes?.(block.length))
+    const changed = await change(read)
     const into = createWriteStream(target, { flags: 'wx', mode: 0o600, flush: true })
     const bytes = Readable.fromWeb(changed as unknown as WebStream)
     await pipeline(bytes, into, signal === undefined ? {} : { signal })

@@ -7,6 +7,7 @@
  * Contract §9, receipts.
  */
 import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
 import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Transfer } from '../contract/agent/transfers.ts'
@@ -31,10 +32,13 @@ export async function isThere(
   receiving: Receiving,
   overwrite: boolean,
 ): Promise<boolean> {
-  const found = await open(destination, 'r').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw storageFailed(destination, error)
-  })
+  // A pipe is opened without waiting for who writes to it.
+  const found = await open(destination, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw storageFailed(destination, error)
+    },
+  )
   if (found === undefined) return false
   try {
     const isSame = transfer.encryption === 'none' ? isFile(found, transfer) : isPlain(found, receiving)

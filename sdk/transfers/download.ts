@@ -75,12 +75,13 @@ async function fetchInto(
     const there = new Set(store.committed)
     work.resume(manifest.parts.filter(({ index }) => there.has(index)))
     const missing = manifest.parts.filter(({ index }) => !there.has(index))
-    if (missing.length > 0) await statusOf(work, line, manifest)
+    if (missing.length > 0) await statusOf(work, line, manifest, options.signal)
     for (const part of missing) {
       await work.each(part, (onBytes) =>
         fetchPart({ line, store, idleMs: work.idleMs }, part, { ...options, onBytes }),
       )
     }
+    work.check()
     await store.finalize({ signal: options.signal })
   } finally {
     await store.close()
@@ -108,10 +109,13 @@ async function fetchPart(
   try {
     await store.receive(part.index, message, { signal, onBytes })
   } catch (error) {
+    const isWhole = message.complete || !message.destroyed
     message.destroy()
+    const code = error instanceof Refusal ? error.code : undefined
+    // Another length without a break is other bytes.
+    if (code === 'length_mismatch' && isWhole) throw new Refusal('hash_mismatch', { cause: error })
     // The connection ended inside the part, or crawled: the next attempt may do better.
-    const isCut = error instanceof Refusal && (error.code === 'length_mismatch' || error.code === 'too_slow')
-    if (!isCut) throw error
+    if (code !== 'length_mismatch' && code !== 'too_slow') throw error
     throw new LocalError('unreachable', `the connection broke inside part ${part.index}`, { cause: error })
   }
 }

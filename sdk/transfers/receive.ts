@@ -19,6 +19,7 @@ import { downloadFile } from './download.ts'
 import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
 import { Receiving } from './receivings.ts'
 import { tidyAfterOthers } from './tidy.ts'
+import { counting } from './work.ts'
 
 /** Where a received file goes. */
 export interface ReceiveFileOptions extends MoveOptions {
@@ -126,13 +127,16 @@ async function forgetIfEnded(port: Port, transferId: string, receiving: Receivin
 async function opened(
   transfer: Transfer,
   staging: string,
-  { ageSecret, signal }: ReceiveFileOptions,
+  { ageSecret, signal, onProgress }: ReceiveFileOptions,
 ): Promise<string> {
   const sealed = join(staging, stagedName)
   if (transfer.encryption === 'none') return sealed
   const plain = join(staging, plainName)
   await rm(plain, { force: true })
-  await openSealedFile(sealed, plain, requireSecret(ageSecret), { signal })
+  await openSealedFile(sealed, plain, requireSecret(ageSecret), {
+    signal,
+    onBytes: counting('opening', transfer.size, onProgress),
+  })
   return plain
 }
 

@@ -20,6 +20,7 @@ import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from 
 import { type Sending, SendingPlace } from './sendings.ts'
 import { tidyAfterOthers } from './tidy.ts'
 import { uploadFile } from './upload.ts'
+import { counting, phaseOf } from './work.ts'
 
 /** Whether a file is sealed to the key of its recipient. */
 export interface SealOptions {
@@ -166,12 +167,19 @@ async function placeOf(
 const bytesOf = (place: SendingPlace, { path, mode, sealed_to }: Sending): string =>
   mode === 'package' && sealed_to === null ? path : place.bytes
 
-async function prepared(place: SendingPlace, sending: Sending, { signal }: MoveOptions): Promise<string> {
+async function prepared(
+  place: SendingPlace,
+  sending: Sending,
+  { signal, onProgress }: MoveOptions,
+): Promise<string> {
   const bytes = bytesOf(place, sending)
   if (bytes === sending.path || (await isFile(bytes))) return bytes
   await place.clearDraft()
   if (sending.sealed_to === null) await copied(sending.path, place.draft)
-  else await sealFile(sending.path, place.draft, sending.sealed_to, { signal })
+  else {
+    const onBytes = counting('sealing', (await stat(sending.path)).size, onProgress)
+    await sealFile(sending.path, place.draft, sending.sealed_to, { signal, onBytes })
+  }
   await place.keepDraft()
   return bytes
 }
@@ -196,9 +204,15 @@ async function offer(
   port: Port,
   bytes: string,
   { address, sealed_to }: Offering,
-  { filename, ttlSeconds, idempotencyKey, signal, direct }: Named,
+  { filename, ttlSeconds, idempotencyKey, signal, direct, onProgress }: Named,
 ): Promise<Transfer> {
-  const described = await describeFile(bytes, { transferId: 'offer', mode: 'upload', filename, signal })
+  const described = await describeFile(bytes, {
+    transferId: 'offer',
+    mode: 'upload',
+    filename,
+    signal,
+    onProgress: ({ bytes: read, total }) => onProgress?.(phaseOf('reading', read, total)),
+  })
   const { size, sha256, parts } = described
   const mode = direct === undefined ? 'package' : 'direct'
   return port.transfers.offer(

@@ -72,7 +72,7 @@ class Upload {
   async run(): Promise<FileVerified> {
     // A part may go bad on the other side between its commitment and the end; twice is no accident.
     for (let round = 0; ; round += 1) {
-      const status = await statusOf(this.#work, this.#line, this.#manifest)
+      const status = await statusOf(this.#work, this.#line, this.#manifest, this.#options.signal)
       await this.#sendMissing(status)
       try {
         return await this.#finalize()
@@ -118,6 +118,7 @@ class Upload {
 
   async #finalize(): Promise<FileVerified> {
     const { signal } = this.#options
+    this.#work.check()
     const verified = await this.#work.again(() =>
       this.#line.ask<FileVerified>(
         { method: 'POST', path: '/finalize', signal, idleMs: Math.max(finalizeMs, this.#work.idleMs) },

@@ -5,15 +5,43 @@ import { BridgeError, LocalError } from '../transport/failures.ts'
 import type { Line } from './exchange.ts'
 import { Patience, type PatienceOptions } from './patience.ts'
 
+/** What is done of a transfer, in this order; some of it not for every file, nor on both sides. */
+export type TransferPhase = 'sealing' | 'reading' | 'moving' | 'checking' | 'opening'
+
 /** How far a transfer is, in bytes. */
 export interface TransferProgress {
-  /** Bytes of the file that are across, those of the part under way included. */
+  /** Before the offer the file is sealed and read; then it moves; at last the whole is checked, and opened where it was sealed. */
+  readonly phase: TransferPhase
+  /** Of this phase; while it moves those of the file that are across, those of the part under way included. */
   readonly bytes: number
   readonly total: number
   readonly parts: number
   readonly totalParts: number
   /** Parts that were there before this call. */
   readonly resumedParts: number
+}
+
+/** A phase that is not about parts. */
+export const phaseOf = (phase: TransferPhase, bytes: number, total: number): TransferProgress => ({
+  phase,
+  bytes,
+  total,
+  parts: 0,
+  totalParts: 0,
+  resumedParts: 0,
+})
+
+/** What tells of such a phase, from counts of bytes. */
+export function counting(
+  phase: TransferPhase,
+  total: number,
+  onProgress: TransferOptions['onProgress'],
+): (count: number) => void {
+  let bytes = 0
+  return (count) => {
+    bytes += count
+    onProgress?.(phaseOf(phase, bytes, total))
+  }
 }
 
 /** What every transfer takes. */
@@ -31,6 +59,8 @@ export interface PartWork {
   resume(parts: readonly ManifestPart[]): void
   /** One part, as often as it takes; `attempt` tells the bytes as they move. */
   each(part: ManifestPart, attempt: (onBytes: (count: number) => void) => Promise<void>): Promise<void>
+  /** All parts are across: the whole is checked. */
+  check(): void
   /** Any request, as often as it takes. */
   again<T>(attempt: () => Promise<T>): Promise<T>
 }
@@ -40,8 +70,9 @@ export function partWork(line: Line, manifest: Manifest, options: TransferOption
   const total = manifest.size
   const totalParts = manifest.parts.length
   const count = { across: 0, moving: 0, parts: 0, resumed: 0 }
-  const tell = (): void =>
+  const tell = (phase: TransferPhase = 'moving'): void =>
     options.onProgress?.({
+      phase,
       bytes: count.across + count.moving,
       total,
       parts: count.parts,
@@ -65,6 +96,7 @@ export function partWork(line: Line, manifest: Manifest, options: TransferOption
   return {
     idleMs: options.idleMs ?? usualIdleMs,
     again,
+    check: () => tell('checking'),
     resume: (parts) => {
       count.across = parts.reduce((sum, { size }) => sum + size, 0)
       count.parts = parts.length
@@ -88,8 +120,13 @@ export function partWork(line: Line, manifest: Manifest, options: TransferOption
 }
 
 /** The status of the home. @throws LocalError `integrity` when it holds another file. */
-export async function statusOf(work: PartWork, line: Line, manifest: Manifest): Promise<TransferStatus> {
-  const ask = { method: 'GET', path: '/status', idleMs: work.idleMs } as const
+export async function statusOf(
+  work: PartWork,
+  line: Line,
+  manifest: Manifest,
+  signal: AbortSignal | undefined,
+): Promise<TransferStatus> {
+  const ask = { method: 'GET', path: '/status', signal, idleMs: work.idleMs } as const
   const status = await work.again(() => line.ask<TransferStatus>(ask, ['committed_parts', 'verified']))
   const isOther = (status.sha256 ?? manifest.sha256) !== manifest.sha256
   if (isOther) throw new LocalError('integrity', 'the other side has the manifest of another file')

@@ -1,5 +1,6 @@
 /**
- * The audit: one record per mutation, written in the transaction of what it records. Never bodies, never secrets.
+ * The audit: one record per mutation, written in the transaction of what it records. Never bodies, never secrets, and no
+ * words that an agent wrote: those stand in what the record is of. The owner's reason for a takeover has no other place.
  *
  * Kinds are `noun.verb` in the past tense. Contract §10.
  */

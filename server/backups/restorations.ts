@@ -310,6 +310,7 @@ export const restorations: Record<keyof Tables, Restoration | string> = {
   nonces: 'what was used stays used; what was used later lies below the floor',
   idempotency: 'the same request gets the same answer, for effects that are in the backup too',
   tasks: 'a claim runs to its end, and no session is left that could renew it',
+  task_releases: 'says why claims were given back; nothing is let in by it',
   audit: 'goes on with the records of the restore',
   maintenance: 'a store that was off for long skips one run by itself',
   telemetry_hosts: 'shown as stale by their age',

@@ -291,6 +291,12 @@ export interface TaskRow {
   ended: 'completed' | 'failed' | 'declined' | 'cancelled' | null
 }
 
+export interface TaskReleaseRow {
+  task_id: string
+  claim_generation: number
+  reason: string
+}
+
 export interface LeaseClockRow {
   one: 1
   offset_ms: number
@@ -382,5 +388,6 @@ export interface Tables {
   telemetry_hosts: TelemetryHostRow
   transfers: TransferRow
   transfer_secrets: TransferSecretRow
+  task_releases: TaskReleaseRow
   schema_migrations: MigrationRow
 }

@@ -100,6 +100,8 @@ const project: Removal = (tx, projectId) => run(tx, sql`delete from projects whe
 export const removals: Record<keyof Tables, Removal | typeof stays> = {
   // First: an expired claim is told by messages for as long as its task is there.
   tasks: byProject('tasks'),
+  // Removed with their task.
+  task_releases: async () => 0,
   idempotency,
   messages,
   transfer_secrets: (tx, projectId) =>

@@ -19,7 +19,7 @@ export const attentiveKinds = {
 } as const satisfies Record<string, AttentionKind>
 export type AttentiveKind = keyof typeof attentiveKinds
 
-/** "Sanitized": the reason that somebody gave in words of their own stays in the audit. */
+/** "Sanitized": the reason that an owner gave in words of their own stays in the audit. */
 export function withoutWords({ details: { reason: _, ...details }, ...record }: AuditRecord): AuditRecord {
   return { ...record, details }
 }

@@ -255,7 +255,6 @@ export const failTask: Mutating<TaskFailInput> = (context, caller, id, input, ke
         outcome_at: nowIso,
       },
       notices: [{ to: 'creator', what: `failed, says ${agent.agent_name}`, more: input.reason }],
-      reason: input.reason,
     }),
   })
 
@@ -271,7 +270,7 @@ export const releaseTask: Mutating<TaskHolder & { reason: string }> = (context, 
       notices: [
         { to: 'creator', what: `released by ${agent.agent_name}, the task is ${next}`, more: input.reason },
       ],
-      reason: input.reason,
+      released: input.reason,
     }),
   })
 
@@ -296,7 +295,6 @@ export const declineTask: Mutating<{ reason?: string }> = (context, caller, id, 
         outcome_at: nowIso,
       },
       notices: [{ to: 'creator', what: `declined by ${agent.agent_name}`, more: reason }],
-      reason,
     }),
   })
 

@@ -19,7 +19,7 @@ export function cancelling(
 ): Omit<Happening, 'actor'> {
   const { by, reason, nowIso } = cancellation
   const kind = next === 'cancelled' ? 'task.cancelled' : 'task.cancel_requested'
-  if (task.cancel_requested_at !== null) return { kind, change: { state: next }, notices: [], reason }
+  if (task.cancel_requested_at !== null) return { kind, change: { state: next }, notices: [] }
   return {
     kind,
     change: {
@@ -31,7 +31,6 @@ export function cancelling(
       cancel_reason: reason,
     },
     notices: noticesOf(task, next, cancellation),
-    reason,
   }
 }
 

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts'
 import type { TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { type Notice, notify, type Telling } from './notices.ts'
-import { changeTask, type TaskChange } from './store.ts'
+import { changeTask, insertRelease, type TaskChange } from './store.ts'
 import { expiry, isExpired, type TaskNote } from './views.ts'
 
 export interface Happening {
@@ -17,13 +17,15 @@ export interface Happening {
   readonly actor: Actor
   readonly change: TaskChange
   readonly notices: readonly Notice[]
-  readonly reason?: string | null | undefined
+  /** Why the claim is given back. */
+  readonly released?: string
   readonly percent?: number | null | undefined
 }
 
 export async function happen(context: Telling, tx: Tx, task: TaskRow, what: Happening): Promise<TaskRow> {
   const changed = await changeTask(tx, task, what.change)
   for (const notice of what.notices) await notify(context, tx, changed, notice)
+  if (what.released !== undefined) await insertRelease(tx, task, what.released)
   await recordTask(tx, changed, what)
   // Whoever waits for an open task, or for word that it is to stop, looks again; also beside a notice to the other side.
   if (changed.state !== task.state) tx.afterCommit(() => context.wakeups.notify(changed.assignee_agent_id))
@@ -33,12 +35,11 @@ export async function happen(context: Telling, tx: Tx, task: TaskRow, what: Happ
 export async function recordTask(
   tx: Tx,
   task: TaskRow,
-  { kind, actor, reason, percent }: Pick<Happening, 'kind' | 'actor' | 'reason' | 'percent'>,
+  { kind, actor, percent }: Pick<Happening, 'kind' | 'actor' | 'percent'>,
 ): Promise<void> {
   const note: TaskNote = {
     state: task.state,
     claim_generation: task.claim_generation,
-    ...(reason != null && { reason }),
     ...(percent != null && { percent }),
   }
   await recordAudit(tx, {

@@ -117,7 +117,9 @@ export async function timelinePage(
   { after, limit = limits.pageDefault }: PageQuery,
 ): Promise<TaskTimeline> {
   const rows = await store.listTimeline(db, task, after, limit + 1)
-  const { items: entries, ...page } = toPage(rows, limit, after, toEntry)
+  const isReleased = rows.some(({ kind }) => kind === 'task.released')
+  const releases = isReleased ? await store.listReleases(db, task.id) : new Map<number, string>()
+  const { items: entries, ...page } = toPage(rows, limit, after, (row) => toEntry(row, task, releases))
   return { entries, ...page }
 }
 

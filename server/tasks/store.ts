@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tables, TaskRow } from '../database/tables.ts'
+import type { Tables, TaskReleaseRow, TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { isFinal } from './rules.ts'
 
@@ -185,3 +185,26 @@ const timeline = prepared<{ project_id: string; id: string; after: string; limit
 
 export const listTimeline = (db: Db, task: TaskRow, after: string | undefined, limit: number) =>
   timeline.all(db, { project_id: task.project_id, id: task.id, after: after ?? beforeAll, limit })
+
+const insertReason = prepared<TaskReleaseRow>()((db, p) =>
+  db.insertInto('task_releases').values({
+    task_id: p('task_id'),
+    claim_generation: p('claim_generation'),
+    reason: p('reason'),
+  }),
+)
+
+/** The last claim of a task is given back. */
+export async function insertRelease(tx: Tx, task: TaskRow, reason: string): Promise<void> {
+  await insertReason.run(tx.db, { task_id: task.id, claim_generation: task.claim_generation, reason })
+}
+
+const releases = prepared<{ task_id: string }>()((db, p) =>
+  db.selectFrom('task_releases').select(['claim_generation', 'reason']).where('task_id', '=', p('task_id')),
+)
+
+/** Why claims were given back, by their generation: as many as there may be attempts. */
+export async function listReleases(db: Db, taskId: string): Promise<ReadonlyMap<number, string>> {
+  const rows = await releases.all(db, { task_id: taskId })
+  return new Map(rows.map(({ claim_generation, reason }) => [claim_generation, reason]))
+}

@@ -104,15 +104,19 @@ export function fittingTasks(tasks: readonly Task[]): Task[] {
   return tasks.slice(0, end < 0 ? tasks.length : end)
 }
 
-/** What the audit notes of every change of a task. */
+/** What the audit notes of every change of a task: nothing that the two sides wrote. */
 export interface TaskNote {
   readonly state: TaskRow['state']
   readonly claim_generation: number
-  readonly reason?: string | null
   readonly percent?: number | null
 }
 
-export function toEntry(row: Awaited<ReturnType<typeof listTimeline>>[number]): TaskEntry {
+/** Why it happened stands in the task, and of claims that were given back in `releases`, by their generation. */
+export function toEntry(
+  row: Awaited<ReturnType<typeof listTimeline>>[number],
+  task: TaskRow,
+  releases: ReadonlyMap<number, string>,
+): TaskEntry {
   const note = JSON.parse(row.details) as TaskNote
   return {
     id: row.id,
@@ -121,7 +125,20 @@ export function toEntry(row: Awaited<ReturnType<typeof listTimeline>>[number]): 
     actor: { kind: row.actor_kind === 'anonymous' ? 'system' : row.actor_kind, name: row.actor_name },
     state: note.state,
     claim_generation: note.claim_generation === 0 ? null : note.claim_generation,
-    reason: note.reason ?? null,
+    reason:
+      reasonOf(row, task) ??
+      (row.kind === 'task.released' ? releases.get(note.claim_generation) : null) ??
+      null,
     percent: note.percent ?? null,
   }
+}
+
+function reasonOf(
+  { kind, at }: { readonly kind: string; readonly at: string },
+  task: TaskRow,
+): string | null {
+  if (kind === 'task.failed' || kind === 'task.declined') return task.outcome_result
+  const isCancel = kind === 'task.cancelled' || kind === 'task.cancel_requested'
+  // Asking again changes nothing, whatever reason it gives.
+  return isCancel && at === task.cancel_requested_at ? task.cancel_reason : null
 }

@@ -206,7 +206,6 @@ const ending =
         notices: [
           { to: other[side], what: `${done} by ${agent.agent_name}`, ...(reason && { more: reason }) },
         ],
-        ...(reason && { reason }),
       }),
     })
 

@@ -4,25 +4,21 @@
  *
  * Contract §9.
  */
-import { type Actor, systemActor } from '../audit/store.ts'
+import { systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { type Notice, notify } from './notices.ts'
 import { removePackage } from './package-removal.ts'
-import { recordTransfer } from './records.ts'
+import { type Recorded, recordTransfer } from './records.ts'
 import { decide, isFinal } from './rules.ts'
 import { destroySecret } from './secrets.ts'
 import { changeTransfer, type TransferChange } from './store.ts'
 import { isOver } from './views.ts'
 
-export interface Happening {
-  /** `transfer.` and a verb in the past tense. */
-  readonly kind: `transfer.${string}`
-  readonly actor: Actor
+export interface Happening extends Recorded {
   readonly change: TransferChange
   readonly notices: readonly Notice[]
-  readonly reason?: string | undefined
 }
 
 export async function happen(

@@ -63,7 +63,8 @@ export function cancelTransferAsOwner(
     if (found === undefined) throw new Fault('not_found')
     const transfer = await reconcile(context, tx, found)
     const next = decide(transfer.state, 'cancel')
-    const row = next === undefined ? transfer : await cancelBoth(context, tx, caller, transfer, reason)
+    const row =
+      next === undefined ? transfer : await cancelBoth(context, tx, caller, transfer, { more: reason })
     return toTransfer(row, null, tx.nowIso)
   })
 }
@@ -73,12 +74,12 @@ const cancelBoth = (
   tx: Tx,
   caller: OwnerCaller,
   transfer: TransferRow,
-  reason: string | undefined,
+  { more, reason }: { readonly more?: string | undefined; readonly reason?: string },
 ): Promise<TransferRow> => {
   const notice = {
     what: `cancelled by ${caller.name}`,
     byOwner: true,
-    ...(reason && { more: reason }),
+    more: more ?? reason,
   } as const
   return happen(context, tx, transfer, {
     kind: 'transfer.cancelled',
@@ -88,7 +89,7 @@ const cancelBoth = (
       { ...notice, to: 'sender' },
       { ...notice, to: 'recipient' },
     ],
-    ...(reason && { reason }),
+    reason,
   })
 }
 
@@ -101,6 +102,7 @@ export async function cancelOpenOfPair(
 ): Promise<void> {
   for (const found of await store.listOpenIn(tx.db, conversationId)) {
     const transfer = await reconcile(context, tx, found)
-    if (!isFinal(transfer.state)) await cancelBoth(context, tx, caller, transfer, 'the pairing was disabled')
+    if (!isFinal(transfer.state))
+      await cancelBoth(context, tx, caller, transfer, { reason: 'the pairing was disabled' })
   }
 }

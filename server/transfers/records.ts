@@ -1,16 +1,19 @@
-/** The audit records of transfers: never bytes, endpoints or tokens. Contract §10. */
+/** The audit records of transfers: never bytes, endpoints, tokens, or words of the two sides. Contract §10. */
 import { type Actor, recordAudit } from '../audit/store.ts'
 import type { TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 
+export interface Recorded {
+  readonly kind: `transfer.${string}`
+  readonly actor: Actor
+  /** The service's own; never what a side or the owner wrote. */
+  readonly reason?: string | undefined
+}
+
 export async function recordTransfer(
   tx: Tx,
   transfer: TransferRow,
-  {
-    kind,
-    actor,
-    reason,
-  }: { readonly kind: `transfer.${string}`; readonly actor: Actor; readonly reason?: string | undefined },
+  { kind, actor, reason }: Recorded,
 ): Promise<void> {
   await recordAudit(tx, {
     kind,

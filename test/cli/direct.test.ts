@@ -1,7 +1,8 @@
 /** A file from machine to machine over loopback: the sender a process of its own, the recipient in this one. Contract §9. */
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,9 +54,9 @@ async function box(): Promise<string> {
 }
 const visible = async (path: string) => (await readdir(path)).filter((name) => !name.startsWith('.'))
 
-async function serve(): Promise<{ sender: Started; id: string }> {
+async function serve(...more: string[]): Promise<{ sender: Started; id: string }> {
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--allow-plain']
-  const sender = home.start([...words, '--profile', 'ned'])
+  const sender = home.start([...words, ...more, '--profile', 'ned'])
   const said = await sender.said(/serving it/)
   return { sender, id: /offered as ([0-9a-f-]{36})/.exec(said)?.[1] ?? '' }
 }
@@ -183,3 +184,43 @@ test.each<[string, number, RequestListener]>([
     receipt: null,
   })
 })
+
+/** Last: from here on opal has a key, and what is for her is sealed unasked. */
+test('what is served directly is sealed too: the endpoint has the age file only, and the peer opens it', async () => {
+  const bare = await ned.bridge(
+    'transfer',
+    'send',
+    join(folder, 'report.pdf'),
+    '--to',
+    'opal',
+    '--direct',
+    '--allow-plain',
+    '--encrypt',
+  )
+  expect(bare).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('no registered key') })
+  await opal.lines('key', 'create')
+  const { sender, id } = await serve('--encrypt')
+  await opal.lines('transfer', 'accept', id)
+  const peer = await openProfile('opal', { home: desk.home })
+  const { endpoint, token } = await peer.transfers.secret(id)
+  await peer.close()
+  const served = await getServed(endpoint, token)
+  expect(served.subarray(0, 21).toString()).toBe('age-encryption.org/v1')
+  expect(served.includes(bytes.subarray(0, 64))).toBe(false)
+
+  const into = await box()
+  const received = await opal.bridge('transfer', 'receive', id, '--output', into, '--allow-plain')
+  expect(received).toMatchObject({ code: 0, stdout: expect.stringContaining('opened with the key') })
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+  expect(await sender.ended).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^served \S+: verified/),
+  })
+}, 60_000)
+
+/** As any client that has the token. */
+async function getServed(endpoint: string, token: string): Promise<Buffer> {
+  const asking = request(`${endpoint}/v1/file`, { headers: { authorization: `Bearer ${token}` } }).end()
+  const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+  return Buffer.concat((await answer.toArray()) as Buffer[])
+}

@@ -78,6 +78,7 @@ describe('upload', () => {
     expect(verified).toEqual({ verified: true, size: 3_000_000, sha256: sha256(bytes) })
     expect(readFileSync(helper.place.inRoot('payload.bin')).equals(bytes)).toBe(true)
     expect(told.at(-1)).toEqual({
+      phase: 'checking',
       bytes: 3_000_000,
       total: 3_000_000,
       parts: 3,

@@ -15,6 +15,7 @@ import { enroll } from '../support/agent.ts'
 import { act, offer, putPart } from '../support/files.ts'
 import { expectRefusal } from './endpoints/answers.ts'
 import { startWorld, type World } from './endpoints/world.ts'
+import * as tasks from './tasks/people.ts'
 
 let world: World
 
@@ -116,6 +117,8 @@ async function fullProject() {
   await owner.message(project.id, ada.id, canary('from the owner'))
   const task = { assignee_agent_id: ben.id, title: canary('title'), instructions: canary('work') }
   const { id: taskId } = await ada.ok<{ id: string }>({ target: '/api/v1/tasks', body: task })
+  const claimed = await tasks.act(ben, taskId, 'claim')
+  await tasks.act(ben, taskId, 'release', { ...tasks.heldBy(claimed), reason: canary('no time') })
   await owner.ok({
     target: `${admin}/tasks/${taskId}/cancel`,
     body: { reason: canary('why') },

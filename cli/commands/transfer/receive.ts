@@ -2,11 +2,13 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { readAgeKey } from '../../age-key.ts'
+import type { Agent } from '../../agent.ts'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
+import { several } from '../../several.ts'
 import { exampleTransfer, plain, tellHowToGoOn, tellPlain } from '../../transfer-options.ts'
-import { transferProgress } from '../../transfer-progress.ts'
+import { type ShownProgress, transferProgress } from '../../transfer-progress.ts'
 
 export interface TransferReceiveOptions {
   readonly output?: string
@@ -16,26 +18,48 @@ export interface TransferReceiveOptions {
 
 export function transferReceiveCommand(context: CliContext, run = transferReceive): Command {
   return command('receive', `bridge transfer receive ${exampleTransfer} --output inbox/`)
-    .description('Accept a file, fetch it, verify it and send the receipt; run it again to go on.')
-    .argument('<transfer_id>', 'the transfer', id)
+    .description('Accept files, fetch and verify them, and send their receipts; run it again to go on.')
+    .argument('<transfer_id...>', 'the transfer, or several', ids)
     .option('--output <path>', 'where it goes: a file, or a folder (the working folder)')
     .option('--allow-plain', 'take a direct transfer over plain http: everybody between reads it')
     .option('--overwrite', 'replace a file that has the name')
-    .action((transferId: string, options: TransferReceiveOptions) => run(context, transferId, options))
+    .action((transferIds: string[], options: TransferReceiveOptions) => run(context, transferIds, options))
 }
+
+const ids = (word: string, before: string[] = []): string[] => [...before, id(word)]
 
 export async function transferReceive(
   context: CliContext,
+  transferIds: readonly string[],
+  options: TransferReceiveOptions,
+): Promise<void> {
+  const { output: to = '.' } = options
+  if (transferIds.length > 1 && !isFolder(to))
+    throw new CommandFailure('usage', 'several files go into a folder', {
+      hint: 'make it first, or end its name with a /',
+    })
+  const agent = await context.agent()
+  const progress = transferProgress(context, 'received', transferIds.length)
+  await several(context, transferIds, (id) => receiveOne({ context, agent, progress }, id, options))
+}
+
+interface Receiving {
+  readonly context: CliContext
+  readonly agent: Agent
+  readonly progress: ShownProgress
+}
+
+async function receiveOne(
+  { context, agent, progress }: Receiving,
   transferId: string,
   { output: to = '.', overwrite, allowPlain }: TransferReceiveOptions,
 ): Promise<void> {
   const { output, signal } = context
-  const { bridge, paths } = await context.agent()
+  const { bridge, paths } = agent
   const { transfers } = bridge
   const { filename, encryption } = await transfers.get(transferId, { signal })
   const destination = await destinationOf(to, filename)
   const ageSecret = encryption === 'age' ? (await readAgeKey(paths))?.secret : undefined
-  const progress = transferProgress(context, 'received')
   let told = false
   const onWaiting = () => {
     if (!told) output.note('waiting for the sender to upload or serve it')
@@ -50,10 +74,10 @@ export async function transferReceive(
       onPlainHttp: () => tellPlain(output),
       onWaiting,
       signal,
-      ...progress,
+      ...progress.of(transferId),
     })
     progress.done()
-    output.result(
+    output.item(
       { transfer, path },
       `received ${path}: ${transfer.size} bytes, sha256 ${transfer.sha256}, verified${encryption === 'age' ? ', then opened with the key of this profile' : ''}`,
     )

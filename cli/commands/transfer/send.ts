@@ -1,12 +1,14 @@
 /** `bridge transfer send`. */
 import type { Transfer } from '../../../sdk/index.ts'
+import type { Agent } from '../../agent.ts'
 import { type Command, command, id, invalid, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { requireServable, requireWay, type WayOptions } from '../../direct-helper.ts'
 import { serving } from '../../direct-sending.ts'
 import { CommandFailure } from '../../exit-codes.ts'
+import { several } from '../../several.ts'
 import { plain, tellHowToGoOn } from '../../transfer-options.ts'
-import { transferProgress } from '../../transfer-progress.ts'
+import { type ShownProgress, transferProgress } from '../../transfer-progress.ts'
 
 export interface TransferSendOptions extends WayOptions {
   readonly direct?: true
@@ -20,8 +22,8 @@ export interface TransferSendOptions extends WayOptions {
 
 export function transferSendCommand(context: CliContext, run = transferSend): Command {
   return command('send', 'bridge transfer send report.pdf --to ben')
-    .description('Offer a file to a peer and upload it; done when the service has verified it.')
-    .argument('<file>', 'the file')
+    .description('Offer files to a peer and upload them; done when the service has verified them.')
+    .argument('<file...>', 'the file, or several')
     .option('--to <peer>', 'name or id')
     .option('--name <name>', 'what the recipient sees; letters, digits, ".", "_" and "-"')
     .option('--ttl <duration>', 'until when it has to be received (24h), at most 7d', ttl)
@@ -39,7 +41,7 @@ export function transferSendCommand(context: CliContext, run = transferSend): Co
     )
     .option('--allow-plain', 'with --direct: serve plain http, where the network between is yours')
     .option('--resume <transfer_id>', 'go on with that one; the same command again does so by itself', id)
-    .action((file: string, options: TransferSendOptions) => run(context, file, options))
+    .action((files: string[], options: TransferSendOptions) => run(context, files, options))
 }
 
 const ttl = (text: string): number => {
@@ -50,21 +52,36 @@ const ttl = (text: string): number => {
 
 export async function transferSend(
   context: CliContext,
+  files: readonly string[],
+  options: TransferSendOptions,
+): Promise<void> {
+  requireForSeveral(files, options)
+  if (options.direct === true) await requireWay(options)
+  else if (wayWords(options) !== '')
+    throw new CommandFailure('usage', '--tunnel, --tunnel-command and --allow-plain belong to --direct')
+  const agent = await context.agent()
+  const progress = transferProgress(context, 'uploaded', files.length)
+  await several(context, files, (file) => sendOne({ context, agent, progress }, file, options))
+}
+
+interface Sending {
+  readonly context: CliContext
+  readonly agent: Agent
+  readonly progress: ShownProgress
+}
+
+async function sendOne(
+  { context, agent, progress }: Sending,
   file: string,
-  { to, name, ttl: ttlSeconds, resume, encrypt, direct: isDirect, ...way }: TransferSendOptions,
+  options: TransferSendOptions,
 ): Promise<void> {
   const { output, signal } = context
-  const { bridge, paths } = await context.agent()
-  const { transfers } = bridge
+  const { bridge, paths } = agent
+  const { to, name, ttl: ttlSeconds, resume, encrypt, direct: isDirect } = options
   const seal = encrypt === false ? undefined : { required: encrypt === true }
-  const keep = paths.transfers
-  if (isDirect === true) {
-    await requireWay(way)
-    await requireServable(file)
-  } else if (Object.keys(way).length > 0)
-    throw new CommandFailure('usage', '--tunnel, --tunnel-command and --allow-plain belong to --direct')
-  const direct = isDirect === true ? serving(context, bridge, way) : undefined
-  const progress = transferProgress(context, 'uploaded')
+  if (isDirect === true) await requireServable(file)
+  const direct = isDirect === true ? serving(context, bridge, options) : undefined
+  const moving = { keep: paths.transfers, direct, signal, ...progress.of(file) }
   let offered = resume
   const onResumed = ({ id: transferId }: Transfer) => {
     offered = transferId
@@ -76,34 +93,31 @@ export async function transferSend(
       `offered as ${transferId}${encryption === 'age' ? ', sealed to the key of the recipient' : ''}`,
     )
   }
+  const named = { filename: name, ttlSeconds, seal, onOffered, onResumed }
   try {
     const sent = await (resume === undefined
-      ? transfers.send(file, {
-          to: peer(to),
-          filename: name,
-          ttlSeconds,
-          seal,
-          direct,
-          keep,
-          onOffered,
-          onResumed,
-          signal,
-          ...progress,
-        })
-      : transfers.resume(resume, file, { keep, direct, signal, ...progress }))
+      ? bridge.transfers.send(file, { to: peer(to), ...named, ...moving })
+      : bridge.transfers.resume(resume, file, moving))
     progress.done()
-    output.result(
+    output.item(
       sent,
       `${isDirect === true ? 'served' : 'uploaded'} ${sent.id}: ${sent.state}; bridge transfer show ${sent.id} tells of the receipt`,
     )
   } catch (error) {
     progress.done()
     if (offered !== undefined) {
-      const how = isDirect === true ? ` --direct${wayWords(way)}` : ''
+      const how = isDirect === true ? ` --direct${wayWords(options)}` : ''
       tellHowToGoOn(context, error, `bridge transfer send ${plain(file)} --resume ${offered}${how}`)
     }
     throw error
   }
+}
+
+/** What belongs to one file. @throws CommandFailure where it stands beside several */
+function requireForSeveral(files: readonly string[], options: TransferSendOptions): void {
+  if (files.length === 1) return
+  const alone = (['name', 'resume', 'tunnel'] as const).find((option) => options[option] !== undefined)
+  if (alone !== undefined) throw new CommandFailure('usage', `--${alone} is for one file alone`)
 }
 
 /** The same way again. */

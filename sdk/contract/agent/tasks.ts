@@ -144,7 +144,7 @@ export type Task = Static<typeof Task>
 export const TaskList = named('TaskList', pageOf('tasks', Task))
 export type TaskList = Static<typeof TaskList>
 
-/** What happened to a task, one entry a mutation or expiry. Texts of the sides stand in the task, not here. */
+/** What happened to a task, one entry a mutation or expiry. Of what the sides wrote it tells reasons alone. */
 export const TaskEntry = named(
   'TaskEntry',
   Type.Object({

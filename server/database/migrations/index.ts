@@ -44,6 +44,7 @@ import { sql as m037 } from './037_lighter_writes.ts'
 import { sql as m038 } from './038_audit_by_actor_and_kind.ts'
 import { sql as m039 } from './039_nonces_by_arrival.ts'
 import { sql as m040 } from './040_messages_by_number.ts'
+import { sql as m041 } from './041_task_releases.ts'
 
 export interface Migration {
   readonly number: number
@@ -92,6 +93,7 @@ export const migrations: readonly Migration[] = [
   { number: 38, name: 'audit_by_actor_and_kind', sql: m038 },
   { number: 39, name: 'nonces_by_arrival', sql: m039 },
   { number: 40, name: 'messages_by_number', sql: m040 },
+  { number: 41, name: 'task_releases', sql: m041 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type BackupOptions, backUp } from '../../../server/backups/backup.ts'
+import { readConfig } from '../../../server/config.ts'
+import { restoreBackup } from '../../../server/init.ts'
 import { databasePath } from '../../../server/store-files.ts'
 import { checkStore } from '../../faults/invariants.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
@@ -91,6 +93,40 @@ test('writers go on while it is made, and it holds one moment: that of its begin
   )
   expect(description).toBe('')
   expect(look(join(folder, name), checkStore)).toEqual([])
+})
+
+test('made while agents send, it restores to a sound store with all that was answered before', async () => {
+  const { ada, ben } = bridge
+  const conversation = await ada.conversationWith(ben.id)
+  const answered: string[] = []
+  let isOver = false
+  const sending = Array.from({ length: 4 }, async (_, writer) => {
+    for (let count = 0; !isOver; count += 1) {
+      const text = `writer ${writer} message ${count}`
+      await ada.send(conversation, ben.id, text)
+      answered.push(text)
+    }
+  })
+  await ada.send(conversation, ben.id, 'the first')
+  const before = [...answered, 'the first']
+  const { file } = await make({ pagesPerStep: 4 }).finally(() => {
+    isOver = true
+  })
+  await Promise.all(sending)
+  const data = join(folder, 'restored')
+  await restoreBackup({
+    config: readConfig({ data }, {}),
+    file,
+    replace: false,
+    acceptCredentials: false,
+    clock: bridge.clock,
+    random: randomBytes,
+  })
+  expect(look(databasePath(data), checkStore)).toEqual([])
+  const bodies = look(databasePath(data), (database) =>
+    database.prepare<[], string>('SELECT body FROM messages').pluck().all(),
+  )
+  expect(bodies).toEqual(expect.arrayContaining(before))
 })
 
 test('a log that grows past its bound ends the copy, not the server: nothing is left, and the log is folded again', async () => {

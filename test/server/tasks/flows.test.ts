@@ -1,6 +1,6 @@
 /** A task's life over the wire: made, claimed, worked on, ended; each step told to the other side. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Task } from '../../../sdk/contract/agent/tasks.ts'
+import type { Task, TaskTimeline } from '../../../sdk/contract/agent/tasks.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import {
@@ -256,6 +256,39 @@ test('the owner gives tasks in its own conversation, sees their timeline and can
     target: `${target}?state=cancel_requested&assignee_agent_id=${ben.id}`,
   })
   expect(tasks.map(({ id }) => id)).toContain(between.id)
+})
+
+test('what the sides wrote is told by task, messages and timeline, and stands in no audit record', async () => {
+  const { ada, ben, owner, project } = bridge
+  const word = (of: string) => `hush-${of}`
+  const { id } = await createTask(ada, ben, { title: word('title'), instructions: word('instructions') })
+  const first = heldBy(await act(ben, id, 'claim'))
+  await act(ben, id, 'progress', { ...first, note: word('note') })
+  await act(ben, id, 'release', { ...first, reason: word('release') })
+  const second = heldBy(await act(ben, id, 'claim'))
+  await act(ada, id, 'cancel', { reason: word('cancel') })
+  await act(ada, id, 'cancel', { reason: word('again') })
+  await act(ben, id, 'fail', { ...second, reason: word('fail'), evidence })
+  const declined = await createTask(ada, ben)
+  await act(ben, declined.id, 'decline', { reason: word('decline') })
+  const withdrawn = await createTask(ada, ben)
+  await act(ada, withdrawn.id, 'cancel', { reason: word('withdraw') })
+
+  const reasons = async (of: string) => {
+    const { entries } = await ada.ok<TaskTimeline>({ target: `/api/v1/tasks/${of}/timeline` })
+    return entries.flatMap(({ event, reason }) => (reason === null ? [] : [`${event}: ${reason}`]))
+  }
+  expect(await reasons(id)).toEqual([
+    'released: hush-release',
+    'cancel_requested: hush-cancel',
+    'failed: hush-fail',
+  ])
+  expect(await reasons(declined.id)).toEqual(['declined: hush-decline'])
+  expect(await reasons(withdrawn.id)).toEqual(['cancelled: hush-withdraw'])
+  const target = `/api/admin/projects/${project.id}/audit?order=newest_first&limit=100`
+  const records = JSON.stringify(await owner.ok({ target }))
+  expect(records).toContain(withdrawn.id)
+  expect(records).not.toContain('hush-')
 })
 
 test('lists go by role and state, page by page, and show a task to its two sides only', async () => {

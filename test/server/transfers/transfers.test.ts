@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
+import type { AuditList } from '../../../sdk/contract/owner/audit.ts'
 import { databasePath } from '../../../server/store-files.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
@@ -63,6 +64,10 @@ describe('an offer', () => {
     expect(told(await act(ada, id, 'decline'))).toEqual([403, 'not_permitted'])
     expect((await act(ben, id, 'decline', { reason: 'too large' })).json).toMatchObject({ state: 'declined' })
     expect((await newest(ada))?.body).toContain('too large')
+    const target = `/api/admin/projects/${bridge.project.id}/audit?order=newest_first&limit=1`
+    const { audit } = await bridge.owner.ok<AuditList>({ target })
+    expect(audit).toMatchObject([{ kind: 'transfer.declined', subject: { id } }])
+    expect(JSON.stringify(audit)).not.toContain('too large')
   })
 
   test.each([

@@ -1,0 +1,162 @@
+/** Several transfers at once: of one command, and of several commands of one profile. Contract §9, §12. */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Transfer } from '../../sdk/index.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { fileOf } from '../support/files.ts'
+import { Desk } from './desk.ts'
+import { type Enrolled, enrolled } from './people.ts'
+import { TestHome } from './program.ts'
+
+let bridge: TestBridge
+let desk: Desk
+let home: TestHome
+let folder: string
+let pia: Enrolled
+let quy: Enrolled
+const names = ['a.bin', 'b.bin', 'c.bin']
+const bytesOf = (name: string) => fileOf(50_000 + name.charCodeAt(0), name.charCodeAt(0))
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+  home = TestHome.at(desk.folder)
+  folder = await mkdtemp(join(tmpdir(), 'bridge-at-once-'))
+  pia = await enrolled(bridge, desk, 'pia')
+  quy = await enrolled(bridge, desk, 'quy')
+  for (const name of names) await writeFile(join(folder, name), bytesOf(name))
+}, 60_000)
+
+afterAll(async () => {
+  await home.remove()
+  await rm(folder, { recursive: true, force: true })
+  await bridge.close()
+})
+
+let boxes = 0
+async function box(): Promise<string> {
+  boxes += 1
+  const path = join(folder, `box-${boxes}`)
+  await mkdir(path)
+  return path
+}
+const paths = () => names.map((name) => join(folder, name))
+
+async function expectAll(into: string): Promise<void> {
+  expect((await readdir(into)).sort()).toEqual(names)
+  for (const name of names) expect((await readFile(join(into, name))).equals(bytesOf(name))).toBe(true)
+}
+
+test('one command sends several files, one receives them, and each tells of its own', async () => {
+  const sent = await pia.lines<Transfer>('transfer', 'send', ...paths(), '--to', 'quy')
+  expect(sent.map(({ filename }) => filename).sort()).toEqual(names)
+  const into = await box()
+  const ids = sent.map(({ id }) => id)
+  const received = await quy.lines<{ transfer: Transfer }>('transfer', 'receive', ...ids, '--output', into)
+  expect(received.map(({ transfer }) => transfer.state)).toEqual(['verified', 'verified', 'verified'])
+  await expectAll(into)
+})
+
+test('one that fails keeps none of the others, and its failure is told with its name', async () => {
+  const none = join(folder, 'none.bin')
+  const [first = '', second = ''] = paths()
+  const sent = await pia.bridge('transfer', 'send', first, none, second, '--to', 'quy', '--json')
+  const lines = sent.stdout.trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line).filename).sort()).toEqual(['a.bin', 'b.bin'])
+  expect(sent).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/none\.bin: .*\n.*1 of 3 came to nothing/s),
+  })
+  const last = lines.map((line) => JSON.parse(line).id)
+  const into = await box()
+  const mixed = await quy.bridge(
+    'transfer',
+    'receive',
+    first.replace(/.*/, unknown),
+    ...last,
+    '--output',
+    into,
+  )
+  expect(mixed.code).toBe(3)
+  expect((await readdir(into)).sort()).toEqual(['a.bin', 'b.bin'])
+})
+const unknown = '01980000-0000-7000-8000-000000000003'
+
+test.each([
+  [['--name', 'x.bin'], '--name is for one file alone'],
+  [['--resume', unknown], '--resume is for one file alone'],
+  [['--direct', '--tunnel', 'https://abc.example=9'], '--tunnel is for one file alone'],
+])('several files with %j are refused, and none is offered', async (more, words) => {
+  const count = async () =>
+    (await pia.lines<{ transfers: unknown[] }>('transfer', 'list'))[0]?.transfers.length
+  const before = await count()
+  const refused = await pia.bridge('transfer', 'send', ...paths(), '--to', 'quy', ...more)
+  expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(words) })
+  expect(await count()).toBe(before)
+})
+
+test('several files do not go into one file', async () => {
+  const refused = await quy.bridge(
+    'transfer',
+    'receive',
+    unknown,
+    unknown,
+    '--output',
+    join(folder, 'one.bin'),
+  )
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('into a folder') })
+})
+
+test('commands of one profile send and receive at the same time, each process its own file', async () => {
+  // One of them in this process: what they share is on the disk, and the node.
+  const send = (name: string) => ['transfer', 'send', join(folder, name), '--to', 'quy', '--profile', 'pia']
+  const [a, b, c] = await Promise.all([
+    home.json<Transfer>(send('a.bin')),
+    home.json<Transfer>(send('b.bin')),
+    desk.json<Transfer>(send('c.bin')),
+  ])
+  const into = await box()
+  const receive = (of: Transfer) => ['transfer', 'receive', of.id, '--output', into, '--profile', 'quy']
+  const received = await Promise.all([home.run(receive(a)), home.run(receive(b)), desk.run(receive(c))])
+  expect(received.map(({ code }) => code)).toEqual([0, 0, 0])
+  await expectAll(into)
+  for (const who of ['pia', 'quy'])
+    for (const kept of await readdir(desk.path(who, 'transfers')).catch(() => []))
+      expect([who, kept, await readdir(desk.path(who, 'transfers', kept))]).toEqual([who, kept, []])
+}, 30_000)
+
+test('two commands that receive the same file into one place leave it there whole, once', async () => {
+  const [sent] = await pia.lines<Transfer>('transfer', 'send', join(folder, 'a.bin'), '--to', 'quy')
+  const into = await box()
+  const words = ['transfer', 'receive', sent?.id ?? '', '--output', into, '--profile', 'quy']
+  const ended = await Promise.all([desk.run(words), desk.run(words)])
+  expect(ended.map(({ code }) => code)).toContain(0)
+  for (const { code, stderr } of ended) if (code !== 0) expect(stderr).toMatch(/^bridge: /m)
+  expect((await readFile(join(into, 'a.bin'))).equals(bytesOf('a.bin'))).toBe(true)
+  expect((await quy.lines<Transfer>('transfer', 'show', sent?.id ?? ''))[0]?.state).toBe('verified')
+})
+
+test('what is broken off in the middle goes on with the parts that are across, in both directions', async () => {
+  const bytes = fileOf(17 * 1024 * 1024)
+  const file = join(folder, 'large.bin')
+  await writeFile(file, bytes)
+  /** Control-C when the first part is across; then the same command again. */
+  const twice = async (words: readonly string[]) => {
+    const interruption = new AbortController()
+    const onError = (text: string) => {
+      if (/"phase":"moving".*"parts":1,/.test(text)) interruption.abort()
+    }
+    const broken = await desk.run([...words, '--json'], { interruption, onError })
+    expect([broken.code, broken.stdout]).toEqual([130, ''])
+    const whole = await desk.run([...words, '--json'])
+    expect(whole).toMatchObject({ code: 0, stderr: expect.stringContaining('"resumedParts":1}') })
+    return JSON.parse(whole.stdout)
+  }
+  const { id } = await twice(['transfer', 'send', file, '--to', 'quy', '--profile', 'pia'])
+  const into = await box()
+  await twice(['transfer', 'receive', id, '--output', into, '--profile', 'quy'])
+  expect((await readFile(join(into, 'large.bin'))).equals(bytes)).toBe(true)
+  expect(await readdir(into)).toEqual(['large.bin'])
+}, 30_000)

@@ -1,0 +1,100 @@
+/** The line that is drawn over while files move, by a clock that the test moves. Contract §12. */
+import { expect, test } from 'vitest'
+import type { CliContext } from '../../cli/context.ts'
+import { transferProgress } from '../../cli/transfer-progress.ts'
+import type { TransferProgress } from '../../sdk/index.ts'
+
+const MiB = 1024 * 1024
+
+function shown(files: number, { json = false, terminal = true, columns = 80 } = {}) {
+  let now = 0
+  const drawn: string[] = []
+  const context = {
+    io: {
+      err: (text: string) => void drawn.push(text),
+      isTerminal: { stderr: terminal },
+      columns: () => columns,
+    },
+    settings: { json },
+    clock: () => new Date(now),
+  } as unknown as CliContext
+  const progress = transferProgress(context, 'uploaded', files)
+  return { drawn, progress, after: (ms: number) => (now += ms) }
+}
+
+const moving = (bytes: number, fields: Partial<TransferProgress> = {}): TransferProgress => ({
+  phase: 'moving',
+  bytes,
+  total: 100 * MiB,
+  parts: Math.floor(bytes / (10 * MiB)),
+  totalParts: 10,
+  resumedParts: 0,
+  ...fields,
+})
+
+test('the rate is that of the bytes that moved now, and the time left follows from it', () => {
+  const { drawn, progress, after } = shown(1)
+  const { onProgress } = progress.of('a')
+  const resumed = { resumedParts: 4 }
+  onProgress(moving(40 * MiB, resumed))
+  after(1000)
+  onProgress(moving(50 * MiB, resumed))
+  progress.done()
+  expect(drawn).toEqual([
+    '\ruploaded 40 MiB of 100 MiB, 0 bytes/s, part 4 of 10 (4 were there)\u001b[K',
+    '\ruploaded 50 MiB of 100 MiB, 10 MiB/s, 5 s left, part 5 of 10 (4 were there)\u001b[K',
+    '\n',
+  ])
+})
+
+test('what comes before and after the bytes is shown too, with a rate of its own', () => {
+  const { drawn, progress, after } = shown(1)
+  const { onProgress } = progress.of('a')
+  const none = { parts: 0, totalParts: 0 }
+  onProgress(moving(0, { phase: 'reading', ...none }))
+  after(500)
+  onProgress(moving(50 * MiB, { phase: 'reading', ...none }))
+  after(500)
+  onProgress(moving(0))
+  onProgress(moving(100 * MiB, { phase: 'checking' }))
+  expect(drawn.slice(1).map((line) => line.slice(1, -3))).toEqual([
+    'reading 50 MiB of 100 MiB, 100 MiB/s, 1 s left',
+    'uploaded 0 bytes of 100 MiB, 0 bytes/s, part 0 of 10',
+    'uploaded 100 MiB, checking the whole',
+  ])
+})
+
+test('it is drawn four times a second at most, and fits the terminal', () => {
+  const { drawn, progress, after } = shown(1, { columns: 20 })
+  const { onProgress } = progress.of('a')
+  for (let index = 0; index < 100; index += 1) {
+    onProgress(moving(index * MiB, { parts: 0 }))
+    after(10)
+  }
+  expect(drawn).toHaveLength(4)
+  expect(Math.max(...drawn.map((line) => line.length))).toBe('\r'.length + 19 + '\u001b[K'.length)
+})
+
+test('several files are one line on a terminal, and lines of their own for a program', () => {
+  const both = (context: ReturnType<typeof shown>) => {
+    context.progress.of('a').onProgress(moving(30 * MiB))
+    context.progress.of('b').onProgress(moving(100 * MiB, { phase: 'reading', parts: 0, totalParts: 0 }))
+    context.after(1000)
+    context.progress.of('b').onProgress(moving(20 * MiB))
+    return context.drawn
+  }
+  expect(both(shown(2)).at(-1)).toMatch(/uploaded 50 MiB of 200 MiB, .*part 5 of 20/)
+  const lines = both(shown(2, { json: true })).map((line) => JSON.parse(line))
+  expect(lines.map(({ file, progress: { phase } }) => [file, phase])).toEqual([
+    ['a', 'moving'],
+    ['b', 'reading'],
+    ['b', 'moving'],
+  ])
+})
+
+test('nothing is drawn where nobody watches', () => {
+  const { drawn, progress } = shown(1, { terminal: false })
+  progress.of('a').onProgress(moving(MiB))
+  progress.done()
+  expect(drawn).toEqual([])
+})

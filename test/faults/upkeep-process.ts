@@ -1,0 +1,36 @@
+/**
+ * Backup, restore or another envelope key in a process of its own, to be killed or to meet a disk that fails. Arguments:
+ * what to do, the data folder, the backup file. Says `done` when it has ended by itself, else the error's name.
+ */
+import { backUp } from '../../server/backups/backup.ts'
+import { readConfig } from '../../server/config.ts'
+import { restoreBackup, rotateKey } from '../../server/init.ts'
+
+const [what = '', data = '', file = ''] = process.argv.slice(2)
+const config = readConfig({ data }, {})
+const clock = () => new Date()
+/** Names that the test knows beforehand. */
+const random = (bytes: number) => Buffer.alloc(bytes, 7)
+
+const acts: Readonly<Record<string, () => Promise<unknown>>> = {
+  backup: () =>
+    backUp({
+      data,
+      destination: file,
+      clock,
+      random,
+      signal: new AbortController().signal,
+      onProgress: () => {},
+    }),
+  restore: () => restoreBackup({ config, file, replace: true, acceptCredentials: false, clock, random }),
+  rotate: () => rotateKey(config, false),
+}
+
+process.stdout.write('begun\n')
+try {
+  await acts[what]?.()
+  process.stdout.write('done\n')
+} catch (error) {
+  const { name, code } = error as Error & { code?: string }
+  process.stdout.write(`${code ?? name}\n`)
+}
