@@ -3,13 +3,13 @@
 // Every request is verified (on the thread pool when there is a queue), then: nonce, session read, the stored answer looked
 // up, the task written or changed by compare-and-set, its message with the next number of the conversation and the count of
 // the inbox, the audit record, the idempotency record with the answer. Requests of one turn share one durable transaction,
-// each in a savepoint. Integer keys, and of indexes only those that keep rows unique.
+// each in a savepoint. No validation, no rights, no limits; integer keys, and of indexes only those that keep rows unique.
 //
 // node floor.mjs FOLDER; prints its port.
 import { createHash, createPublicKey, verify } from 'node:crypto'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { fastify } from 'fastify'
 
 const [, , folder] = process.argv
 const database = new Database(join(folder, 'floor.db'))
@@ -71,19 +71,21 @@ let requests = 0
 let waiting = []
 let verifying = 0
 
+/** Answered once the commit that holds it is on disk. */
+function stored(call) {
+  if (waiting.length === 0) setImmediate(commit)
+  return new Promise((resolve) => {
+    waiting.push({ call, resolve })
+  })
+}
+
 function commit() {
   const group = waiting
   waiting = []
   statements.begin.run()
   const answers = group.map(({ call }) => perform(call))
   statements.commit.run()
-  for (const [index, { response }] of group.entries()) reply(response, answers[index])
-}
-
-function reply(response, answer) {
-  response.statusCode = answer === undefined ? 409 : 200
-  response.setHeader('content-type', 'application/json')
-  response.end(answer ?? '{}')
+  for (const [index, { resolve }] of group.entries()) resolve(answers[index])
 }
 
 /** The answer's bytes, or undefined for a refusal, of which nothing but the nonce stays. */
@@ -153,43 +155,46 @@ const signedText = ({ method, url, headers }, id, bytes) =>
   ].join('\n')
 
 /** At once for the first two of a turn, else on the thread pool. */
-function verified(key, text, proof, then) {
+function verified(key, text, proof) {
   verifying += 1
   if (verifying > 2)
-    return verify(null, text, key, proof, (_error, holds) => {
-      verifying -= 1
-      then(holds === true)
+    return new Promise((resolve) => {
+      verify(null, text, key, proof, (_error, holds) => {
+        verifying -= 1
+        resolve(holds === true)
+      })
     })
   setImmediate(() => {
     verifying -= 1
   })
-  then(verify(null, text, key, proof))
+  return verify(null, text, key, proof)
 }
 
-const server = createServer((request, response) => {
-  const chunks = []
-  request.on('data', (chunk) => chunks.push(chunk))
-  request.on('end', () => {
-    const bytes = Buffer.concat(chunks)
-    const { headers, url } = request
-    if (url === '/key') {
-      const body = JSON.parse(bytes)
-      keys.set(body.id, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: body.x }, format: 'jwk' }))
-      prepare("INSERT INTO sessions VALUES (?, 'active', 1)").run(body.id)
-      return response.end('{}')
-    }
-    const id = headers.authorization.slice('AgentKey '.length)
-    const proof = Buffer.from(headers['x-bridge-proof'], 'base64url')
-    verified(keys.get(id), Buffer.from(signedText(request, id, bytes)), proof, (holds) => {
-      if (!holds) {
-        response.statusCode = 401
-        return response.end('{}')
-      }
-      if (waiting.length === 0) setImmediate(commit)
-      const time = headers['x-bridge-time']
-      const nonce = headers['x-bridge-nonce']
-      waiting.push({ response, call: { id, nonce, time, key: headers['idempotency-key'], url, bytes } })
-    })
-  })
+const app = fastify()
+app.removeAllContentTypeParsers()
+app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+
+app.post('/key', async (request) => {
+  const body = JSON.parse(request.body)
+  keys.set(body.id, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: body.x }, format: 'jwk' }))
+  prepare("INSERT INTO sessions VALUES (?, 'active', 1)").run(body.id)
+  return {}
 })
-server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`))
+
+const act = async ({ headers, raw, body: bytes }, reply) => {
+  const id = headers.authorization.slice('AgentKey '.length)
+  const proof = Buffer.from(headers['x-bridge-proof'], 'base64url')
+  const text = signedText(raw, id, bytes)
+  if (!(await verified(keys.get(id), Buffer.from(text), proof))) return reply.code(401).send({})
+  const time = headers['x-bridge-time']
+  const nonce = headers['x-bridge-nonce']
+  const call = { id, nonce, time, key: headers['idempotency-key'], url: raw.url, bytes }
+  const answer = await stored(call)
+  if (answer === undefined) return reply.code(409).send({})
+  return reply.type('application/json').send(answer)
+}
+app.post('/tasks', act)
+app.post('/tasks/:id/:verb', act)
+
+await app.listen({ port: 0, host: '127.0.0.1' })
+process.stdout.write(`${app.server.address().port}\n`)
