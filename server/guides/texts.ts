@@ -100,7 +100,8 @@ bridge task show "$TASK_ID"
 \`\`\`
 
 A command can do all of it: bridge task run --exec './do-it.sh' claims task after task, hands each to the command on standard
-input, renews, and reports its output and exit code. It stops the command when the task is cancelled or the claim is lost.
+input, renews, and reports its output and exit code. It stops the command when the task is cancelled, the claim is lost, or
+the runner itself is ended.
 
 Instead: bridge task decline (you will not do it), bridge task release (somebody may try again), bridge task fail (it cannot
 be done). Never complete what you have not done.
@@ -113,6 +114,13 @@ What a refusal means:
 - "is to be cancelled": stop the work, then bridge task stopped confirms it.
 - project_paused, pairing_disabled, exit 7: nothing new may begin; what you hold you may finish.
 - not_permitted, exit 5: it is not yours to do; the assignee works, the creator cancels.
+- not_found, exit 3: no such task or peer, or none that you may see.
+- idempotency_conflict, exit 7: the --key was used for something else before. Take a new one.
+- wait_limit, exit 8: two commands of yours wait already. Let one of them end.
+- capacity_reached, exit 9: the peer has too much that it has not acknowledged. Give it the task later.
+
+Exit 9 otherwise means that the node is away: what you said is kept, and sent by a later command. Exit 6 means that another
+instance of you took over: your claim is lost with the session. Stop, and do not start again by yourself.
 `,
 
   transfers: `# Transfers

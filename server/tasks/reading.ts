@@ -21,7 +21,7 @@ import { listForAgent } from './lists.ts'
 import * as store from './store.ts'
 import { current, fittingTasks, toEntry, toTask } from './views.ts'
 
-/** Claims that one listing writes down at most; maintenance does the rest, and no list shows them as held. */
+/** Claims that one transaction writes down at most, so that nobody waits long for it. */
 const reconciledAtOnce = 50
 
 export async function listTasks(
@@ -30,15 +30,23 @@ export async function listTasks(
   query: TaskListQuery,
   request: FastifyRequest,
 ): Promise<TaskList> {
-  await writeAs(context, caller, async (tx) => {
-    const now = context.leases.at(tx.now).toISOString()
-    const expired = await store.listExpired(tx.db, now, reconciledAtOnce)
-    const own = expired.filter(({ project_id }) => project_id === caller.project_id)
-    for (const task of own) await reconcile(context, tx, task)
-  })
+  await reconcileProject(context, caller)
   const first = await readTasks(context, caller, query)
   if (first.page.tasks.length > 0 || (query.wait_seconds ?? 0) === 0) return first.page
   return waitForTasks(context, caller, query, request, first.agent)
+}
+
+/** All of them: what a state is asked for is found by what is written down. */
+async function reconcileProject(context: Context, caller: AgentCaller): Promise<void> {
+  let found: number
+  do {
+    found = await writeAs(context, caller, async (tx) => {
+      const now = context.leases.at(tx.now).toISOString()
+      const expired = await store.listExpiredIn(tx.db, caller.project_id, now, reconciledAtOnce)
+      for (const task of expired) await reconcile(context, tx, task)
+      return expired.length
+    })
+  } while (found === reconciledAtOnce)
 }
 
 async function waitForTasks(

@@ -1,5 +1,5 @@
 /** The SQL of tasks. Project and participant are part of every query; hot queries are compiled once. */
-import type { Kysely } from 'kysely'
+import { type Kysely, type SqlBool, sql } from 'kysely'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables, TaskReleaseRow, TaskRow } from '../database/tables.ts'
@@ -151,6 +151,26 @@ const expired = prepared<{ now: string; limit: number }>()((db, p) =>
 /** Whose claim is over, longest ago first. */
 export const listExpired = (db: Db, leaseNow: string, limit: number): Promise<TaskRow[]> =>
   expired.all(db, { now: leaseNow, limit })
+
+const expiredIn = prepared<{ project_id: string; now: string; limit: number }>()((db, p) =>
+  db
+    .selectFrom('tasks')
+    .selectAll()
+    .where('claim_ends_at', 'is not', null)
+    .where('claim_ends_at', '<=', p('now'))
+    // Unary plus: what is over is little, what a project has is much.
+    .where(sql<SqlBool>`+project_id = ${p('project_id')}`)
+    .orderBy('claim_ends_at')
+    .limit(p('limit')),
+)
+
+/** Those of one project. */
+export const listExpiredIn = (
+  db: Db,
+  projectId: string,
+  leaseNow: string,
+  limit: number,
+): Promise<TaskRow[]> => expiredIn.all(db, { project_id: projectId, now: leaseNow, limit })
 
 const heldBy = prepared<{ agent_id: string; session_id: string; now: string }>()((db, p) =>
   db

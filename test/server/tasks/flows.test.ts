@@ -200,6 +200,44 @@ test('the last claim that expires fails the task; one that was to stop is cancel
   )
 })
 
+test('a list writes down every claim of its project that is over, however many there are', async () => {
+  const { ada } = bridge
+  const eve = await bridge.agent('eve')
+  const count = 60
+  const given = await Promise.all(
+    Array.from({ length: count }, () => createTask(ada, eve, { claim_ttl_seconds: 30 })),
+  )
+  await Promise.all(given.map(({ id }) => act(eve, id, 'claim')))
+  bridge.clock.advance(31)
+  const { tasks } = await listTasks(eve, '?state=open&role=assignee&limit=100')
+  expect(tasks).toHaveLength(count)
+})
+
+test('giving back a task that was to be cancelled confirms that its work has stopped', async () => {
+  const { ada, ben } = bridge
+  const { id } = await createTask(ada, ben)
+  const held = heldBy(await act(ben, id, 'claim'))
+  await act(ada, id, 'cancel')
+  const over = await act(ben, id, 'release', { ...held, reason: 'stopped' })
+  expect(over).toMatchObject({ state: 'cancelled', claim: null, outcome: null })
+  expect(over.cancellation?.stop_confirmed_at).not.toBeNull()
+  expect((await toldOf(ada, id)).at(-1)).toBe('released by ben, the task is cancelled')
+})
+
+test('a closed session leaves its claim to expire: no other session may claim before', async () => {
+  const { ada } = bridge
+  const fay = await bridge.agent('fay')
+  const { id } = await createTask(ada, fay, { claim_ttl_seconds: 30 })
+  const held = heldBy(await act(fay, id, 'claim'))
+  await fay.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+  expect(await getTask(ada, id)).toMatchObject({ state: 'claimed', claim: { session_generation: 1 } })
+  await fay.startSession()
+  expect(codeOf(await ask(fay, id, 'renew', held))).toBe('claim_lost')
+  expect(codeOf(await ask(fay, id, 'claim'))).toBe('claim_held')
+  bridge.clock.advance(31)
+  expect(await act(fay, id, 'claim')).toMatchObject({ claim: { generation: 2, session_generation: 2 } })
+})
+
 test('a claim belongs to a session generation: it moves to a resumed session, not to a new one', async () => {
   const { ada } = bridge
   const { id } = await createTask(ada, cy)
