@@ -1,7 +1,8 @@
 /**
  * Bytes of a file, read in large blocks into two reused buffers: the next block is read while the last one is used.
  *
- * So memory does not grow with the file, and a reader waits for the disk once.
+ * So memory does not grow with the file, and a reader waits for the disk once. The buffers go from one file to the next: a
+ * fresh one costs its page faults, and the collector a look at everything.
  */
 import type { FileHandle } from 'node:fs/promises'
 import { Refusal } from './refusal.ts'
@@ -23,8 +24,7 @@ export async function eachBlock(
   { offset, size }: Range,
   use: (block: Buffer, isLast: boolean) => void | Promise<void>,
 ): Promise<void> {
-  let spare = Buffer.allocUnsafeSlow(Math.min(blockBytes, size))
-  let ahead = Buffer.allocUnsafeSlow(Math.min(blockBytes, Math.max(0, size - blockBytes)))
+  let [spare, ahead] = [take(Math.min(blockBytes, size)), take(Math.min(blockBytes, size - blockBytes))]
   let done = 0
   let pending = readBlock(file, spare, offset, size)
   while (done < size) {
@@ -40,6 +40,18 @@ export async function eachBlock(
       throw error
     }
   }
+  // After a failure somebody may still read from them: those are not used again.
+  giveBack(spare, ahead)
+}
+
+const kept: Buffer[] = []
+const mostKept = 8
+
+const take = (size: number): Buffer =>
+  (size < blockBytes ? undefined : kept.pop()) ?? Buffer.allocUnsafeSlow(Math.max(0, size))
+
+function giveBack(...buffers: readonly Buffer[]): void {
+  for (const buffer of buffers) if (buffer.length === blockBytes && kept.length < mostKept) kept.push(buffer)
 }
 
 /** Fills the buffer as far as the range goes. */
