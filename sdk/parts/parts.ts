@@ -9,7 +9,8 @@
  *
  * - Opening finds the state that a crash left, and hashes every part before it counts as committed.
  * - A part is committed by a synced record after its bytes are synced; whoever was answered finds it after a crash.
- * - One operation at a time: the caller sees to it, and that no second process has the transfer.
+ * - Different parts may come at the same time; everything else is alone. The caller sees to it, and that no second process
+ *   has the transfer.
  *
  * It serves the helper, the client that downloads, and the package store of the service. Spec §2, §3.
  */
@@ -43,6 +44,7 @@ export class PartStore {
   readonly #manifest: StagedManifest
   readonly #spokenFor: () => Promise<number>
   readonly #committed = new Set<number>()
+  #making: Promise<unknown> = Promise.resolve()
   #staged: FileHandle | undefined
   #record: FileHandle | undefined
   #commitments: Commitments | undefined
@@ -108,7 +110,7 @@ export class PartStore {
     const part = this.#partOf(index)
     this.#requireSound()
     const duplicate = this.#isPublished || this.#committed.has(index)
-    const file = duplicate ? undefined : await this.#stagedFile()
+    const file = duplicate ? undefined : await this.#staging()
     const into = file && { file, offset: part.offset }
     const measured = await receive(body, { ...options, size: part.size, into })
     if (measured.sha256 !== part.sha256) throw new Refusal(duplicate ? 'part_conflict' : 'hash_mismatch')
@@ -204,6 +206,13 @@ export class PartStore {
     const hash = createHash('sha256')
     await eachBlock(staged, { offset, size }, (block) => void hash.update(block))
     return hash.digest('hex') === sha256
+  }
+
+  /** Two parts that come first at once make one file. */
+  #staging(): Promise<FileHandle> {
+    const made = this.#making.then(() => this.#stagedFile())
+    this.#making = made.catch(() => {})
+    return made
   }
 
   /** The staged file, made and given room for what is missing. */

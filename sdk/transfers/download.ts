@@ -19,7 +19,7 @@ import { LocalError } from '../transport/failures.ts'
 import { Line } from './exchange.ts'
 import type { FileHome } from './home.ts'
 import { manifestDigest } from './manifest.ts'
-import { partWork, statusOf, type TransferOptions } from './work.ts'
+import { PartWork, statusOf, type TransferOptions } from './work.ts'
 
 /** A received file: where it lies, its size in bytes and its hash. */
 export interface Downloaded {
@@ -71,16 +71,14 @@ async function fetchInto(
 ): Promise<void> {
   const store = await PartStore.open(folder, { ...manifest, digest: manifestDigest(manifest) })
   try {
-    const work = partWork(line, manifest, options)
+    const work = new PartWork(line, manifest, options)
     const there = new Set(store.committed)
     work.resume(manifest.parts.filter(({ index }) => there.has(index)))
     const missing = manifest.parts.filter(({ index }) => !there.has(index))
     if (missing.length > 0) await statusOf(work, line, manifest, options.signal)
-    for (const part of missing) {
-      await work.each(part, (onBytes) =>
-        fetchPart({ line, store, idleMs: work.idleMs }, part, { ...options, onBytes }),
-      )
-    }
+    await work.all(missing, (part, { onBytes, signal }) =>
+      fetchPart({ line, store, idleMs: work.idleMs }, part, { signal, onBytes }),
+    )
     work.check()
     await store.finalize({ signal: options.signal })
   } finally {

@@ -107,12 +107,12 @@ export class Line {
   async #open(): Promise<void> {
     if (this.#agent !== undefined) return
     if (!this.#home.origin.startsWith('https:')) {
-      this.#agent = new HttpAgent({ keepAlive: true, maxSockets: 1 })
+      this.#agent = new HttpAgent({ keepAlive: true, maxSockets: this.#home.partsAtOnce ?? 1 })
       return
     }
     const { Agent, request } = await import('node:https')
     this.#request = request as typeof httpRequest
-    this.#agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    this.#agent = new Agent({ keepAlive: true, maxSockets: this.#home.partsAtOnce ?? 1 })
   }
 }
 

@@ -26,6 +26,8 @@ export interface FileHome {
   readonly origin: string
   /** What stands before `/status`, `/file`, `/parts/{index}` and `/finalize`: `/v1` at a helper. */
   readonly prefix: string
+  /** How many parts it hands out at a time; one when absent, as a helper does. */
+  readonly partsAtOnce?: number
   /** The headers that prove the caller; asked again for each attempt. */
   authorise(request: HomeRequest): Record<string, string> | Promise<Record<string, string>>
   /** Whether it mended what a refusal names, so that the same request may be tried again at once. */

@@ -13,6 +13,8 @@ export function packageHome(address: Address, authority: AgentAuthority, transfe
   return {
     origin: address.origin,
     prefix: `${address.prefix}${target}`,
+    // The next one comes while the last one is synced.
+    partsAtOnce: 2,
     authorise: ({ method, target: path, bodySha256 }) => ({
       ...authority.sign({ ...caller, method, target: path.slice(address.prefix.length) }, bodySha256),
       ...(method === 'PUT' && { [contentHashHeader]: bodySha256 }),

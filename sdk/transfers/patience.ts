@@ -2,8 +2,8 @@
  * When an attempt to move bytes is made again, and how long to wait before: one policy for both directions.
  *
  * - `transfer_busy`: "another file operation is running and the request should be retried within the offer lifetime".
- * - A connection that broke, a body that came too slowly, a disk or a service that says "not now": again, some times,
- *   counted anew whenever a part gets through.
+ * - A connection that broke, a body that came too slowly, a disk or a service that says "not now": again, some times
+ *   for each request.
  * - Everything else is told at once.
  *
  * Spec §7.
@@ -35,12 +35,6 @@ export class Patience {
 
   constructor(options: PatienceOptions) {
     this.#options = options
-  }
-
-  /** Something got through: what failed before counts no more. */
-  renew(): void {
-    this.#busy = 0
-    this.#broken = 0
   }
 
   /** Waits before the next attempt. @throws the error itself when there is none; LocalError `transfer_expired`, `aborted` */

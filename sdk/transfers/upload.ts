@@ -13,7 +13,7 @@ import { storageFailed } from '../durable-file.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import { Line } from './exchange.ts'
 import { type FileHome, HelperError } from './home.ts'
-import { type PartWork, partWork, statusOf, type TransferOptions } from './work.ts'
+import { PartWork, statusOf, type TransferOptions } from './work.ts'
 
 /** Of a home that checks the whole file before it answers. */
 const finalizeMs = 600_000
@@ -66,7 +66,7 @@ class Upload {
     this.#manifest = manifest
     this.#file = file
     this.#options = options
-    this.#work = partWork(line, manifest, options)
+    this.#work = new PartWork(line, manifest, options)
   }
 
   async run(): Promise<FileVerified> {
@@ -89,7 +89,7 @@ class Upload {
     this.#work.resume(parts.filter(({ index }) => verified || there.has(index)))
     for (const part of parts) {
       if (!verified && !there.has(part.index))
-        await this.#work.each(part, (onBytes) => this.#send(part, onBytes))
+        await this.#work.each(part, (_, { onBytes }) => this.#send(part, onBytes))
     }
   }
 

@@ -53,69 +53,113 @@ export interface TransferOptions extends PatienceOptions {
 
 const usualIdleMs = 30_000
 
-export interface PartWork {
-  readonly idleMs: number
-  /** These parts are across already. */
-  resume(parts: readonly ManifestPart[]): void
-  /** One part, as often as it takes; `attempt` tells the bytes as they move. */
-  each(part: ManifestPart, attempt: (onBytes: (count: number) => void) => Promise<void>): Promise<void>
-  /** All parts are across: the whole is checked. */
-  check(): void
-  /** Any request, as often as it takes. */
-  again<T>(attempt: () => Promise<T>): Promise<T>
-}
+/** `onBytes` is told the bytes as they move. */
+export type PartAttempt = (
+  part: ManifestPart,
+  options: { readonly onBytes: (count: number) => void; readonly signal: AbortSignal | undefined },
+) => Promise<void>
 
-export function partWork(line: Line, manifest: Manifest, options: TransferOptions): PartWork {
-  const patience = new Patience(options)
-  const total = manifest.size
-  const totalParts = manifest.parts.length
-  const count = { across: 0, moving: 0, parts: 0, resumed: 0 }
-  const tell = (phase: TransferPhase = 'moving'): void =>
-    options.onProgress?.({
-      phase,
-      bytes: count.across + count.moving,
-      total,
-      parts: count.parts,
-      totalParts,
-      resumedParts: count.resumed,
-    })
-  const again = async <T>(attempt: () => Promise<T>): Promise<T> => {
+/** The parts of one transfer over one line: as often as it takes, and how far it is. */
+export class PartWork {
+  readonly #line: Line
+  readonly #manifest: Manifest
+  readonly #options: TransferOptions
+  #across = 0
+  #moving = 0
+  #parts = 0
+  #resumed = 0
+
+  constructor(line: Line, manifest: Manifest, options: TransferOptions) {
+    this.#line = line
+    this.#manifest = manifest
+    this.#options = options
+  }
+
+  get idleMs(): number {
+    return this.#options.idleMs ?? usualIdleMs
+  }
+
+  /** These parts are across already. */
+  resume(parts: readonly ManifestPart[]): void {
+    this.#across = parts.reduce((sum, { size }) => sum + size, 0)
+    this.#parts = parts.length
+    this.#resumed = parts.length
+    this.#tell()
+  }
+
+  /** All parts are across: the whole is checked. */
+  check(): void {
+    this.#tell('checking')
+  }
+
+  /** Any request, as often as it takes. */
+  async again<T>(attempt: () => Promise<T>, signal = this.#options.signal): Promise<T> {
+    const patience = new Patience({ ...this.#options, signal })
     for (;;) {
       try {
-        const result = await attempt()
-        patience.renew()
-        return result
+        return await attempt()
       } catch (error) {
-        if (options.signal?.aborted)
+        if (this.#options.signal?.aborted)
           throw new LocalError('aborted', 'given up by the caller', { cause: error })
-        if (error instanceof BridgeError && (await line.home.mend?.(error)) === true) continue
+        if (error instanceof BridgeError && (await this.#line.home.mend?.(error)) === true) continue
         await patience.afterFailure(error)
       }
     }
   }
-  return {
-    idleMs: options.idleMs ?? usualIdleMs,
-    again,
-    check: () => tell('checking'),
-    resume: (parts) => {
-      count.across = parts.reduce((sum, { size }) => sum + size, 0)
-      count.parts = parts.length
-      count.resumed = parts.length
-      tell()
-    },
-    each: async (part, attempt) => {
-      await again(() => {
-        count.moving = 0
-        return attempt((bytes) => {
-          count.moving += bytes
-          tell()
-        })
-      })
-      count.moving = 0
-      count.across += part.size
-      count.parts += 1
-      tell()
-    },
+
+  /** One part, as often as it takes. */
+  async each(part: ManifestPart, attempt: PartAttempt, signal = this.#options.signal): Promise<void> {
+    let moving = 0
+    const drop = () => {
+      this.#moving -= moving
+      moving = 0
+    }
+    const onBytes = (bytes: number) => {
+      moving += bytes
+      this.#moving += bytes
+      this.#tell()
+    }
+    await this.again(() => {
+      drop()
+      return attempt(part, { onBytes, signal })
+    }, signal)
+    drop()
+    this.#across += part.size
+    this.#parts += 1
+    this.#tell()
+  }
+
+  /** All of them, so many at a time as the home hands out; the first that fails ends the others, and is what is thrown. */
+  async all(parts: readonly ManifestPart[], attempt: PartAttempt): Promise<void> {
+    const waiting = [...parts]
+    const failing = new AbortController()
+    const { signal: given } = this.#options
+    const signal = given === undefined ? failing.signal : AbortSignal.any([given, failing.signal])
+    const failures: unknown[] = []
+    const worker = async () => {
+      for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+        await this.each(part, attempt, signal)
+        if (failures.length > 0) return
+      }
+    }
+    const failed = (error: unknown) => {
+      failures.push(error)
+      failing.abort()
+    }
+    const { partsAtOnce = 1 } = this.#line.home
+    await Promise.all(Array.from({ length: partsAtOnce }, () => worker().catch(failed)))
+    if (failures.length > 0) throw failures[0]
+  }
+
+  #tell(phase: TransferPhase = 'moving'): void {
+    this.#options.onProgress?.({
+      phase,
+      bytes: this.#across + this.#moving,
+      total: this.#manifest.size,
+      parts: this.#parts,
+      totalParts: this.#manifest.parts.length,
+      resumedParts: this.#resumed,
+    })
   }
 }
 

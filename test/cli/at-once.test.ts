@@ -151,7 +151,7 @@ test('what is broken off in the middle goes on with the parts that are across, i
     const broken = await desk.run([...words, '--json'], { interruption, onError })
     expect([broken.code, broken.stdout]).toEqual([130, ''])
     const whole = await desk.run([...words, '--json'])
-    expect(whole).toMatchObject({ code: 0, stderr: expect.stringContaining('"resumedParts":1}') })
+    expect(whole).toMatchObject({ code: 0, stderr: expect.stringMatching(/"resumedParts":[12]}/) })
     return JSON.parse(whole.stdout)
   }
   const { id } = await twice(['transfer', 'send', file, '--to', 'quy', '--profile', 'pia'])
