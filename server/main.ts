@@ -24,3 +24,4 @@ export {
 } from './init.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { AlreadyInitialised, NotInitialised } from './store-files.ts'
+export { boundYoungGeneration } from './young-generation.ts'

@@ -159,7 +159,7 @@ async function firstFrame(context: Context, socket: WebSocket): Promise<Readonly
     socket.once('message', (data: Buffer, isBinary: boolean) => {
       clearTimeout(timer)
       socket.off('close', late)
-      socket.on('message', (later: Buffer, binary: boolean) => answer(context, socket, later, binary))
+      answerLater(context, socket)
       try {
         resolve(readFrame(isBinary ? undefined : parseStrictJson(data)))
       } catch (error) {
@@ -167,6 +167,11 @@ async function firstFrame(context: Context, socket: WebSocket): Promise<Readonly
       }
     })
   })
+}
+
+/** Apart, so that what stays for as long as the socket does not keep the first frame and its timer. */
+function answerLater(context: Context, socket: WebSocket): void {
+  socket.on('message', (data: Buffer, isBinary: boolean) => answer(context, socket, data, isBinary))
 }
 
 async function authenticate(

@@ -1,0 +1,29 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+const module = new URL('../../server/young-generation.ts', import.meta.url).href
+
+/** How large the part for new objects is after much was made and some of it kept for a while, in MiB. */
+const program = (bound: string) => `
+  const { getHeapSpaceStatistics } = await import('node:v8')
+  const { boundYoungGeneration } = await import('${module}')
+  ${bound}
+  const kept = []
+  for (let turn = 0; turn < 100; turn += 1) {
+    kept[turn % 20] = Array.from({ length: 20_000 }, (_, index) => ({ index }))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const { space_size } = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')
+  process.stdout.write(String(space_size / 2 ** 20))`
+
+const sizeOf = async (bound: string) => {
+  const args = ['--input-type=module', '--max-semi-space-size=16', '-e', program(bound)]
+  return Number((await promisify(execFile)(process.execPath, args)).stdout)
+}
+
+test('a busy process keeps little memory for new objects once it is bounded', async () => {
+  const [unbounded, bounded] = await Promise.all([sizeOf(''), sizeOf('boundYoungGeneration()')])
+  expect(unbounded).toBeGreaterThan(16)
+  expect(bounded).toBeLessThanOrEqual(16)
+})
