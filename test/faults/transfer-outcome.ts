@@ -52,8 +52,8 @@ function filesBelow(folder: string): string[] {
     .map(({ name }) => name)
 }
 
-/** The node removes after it has answered. */
-async function comes(isSo: () => boolean): Promise<boolean> {
+/** Soon: a node removes after it has answered, a process ends after its parent. */
+export async function comes(isSo: () => boolean): Promise<boolean> {
   for (let look = 0; look < 200; look += 1) {
     if (isSo()) return true
     await new Promise((resolve) => setTimeout(resolve, 50))

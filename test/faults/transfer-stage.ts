@@ -3,7 +3,7 @@
  * chosen step; and what must be true afterwards, whatever was killed when.
  */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Transfer } from '../../sdk/index.ts'
@@ -11,7 +11,7 @@ import { type Ended, type Started, TestHome } from '../cli/program.ts'
 import { setUpOwner, type TestOwner } from '../support/owner.ts'
 import { freePort, type ServerProcess, startServerProcess } from '../support/process.ts'
 import { attach, mostOfOneThread, type Tracer } from './strace.ts'
-import { wrongAfter } from './transfer-outcome.ts'
+import { comes, wrongAfter } from './transfer-outcome.ts'
 import { moments, openWire, type Strike, type Wire } from './wire.ts'
 
 export const roles = ['sender', 'recipient', 'helper'] as const
@@ -157,21 +157,23 @@ export class Stage {
     await writeFile(file, bytes)
     for (const role of roles) void this.#wires[role].arm()
     let hasStruck = scenario.step === ''
+    const survived: string[] = []
     const act = async () => {
       hasStruck = true
-      await this.#kill(scenario.victim)
+      await this.#kill(scenario.victim).catch((error: Error) => survived.push(error.message))
     }
     const { step, moment } = scenario
     const struck = step === '' ? Promise.resolve() : this.#wires[scenario.on].arm({ step, moment, act })
     try {
       const id = await within(120_000, this.#transfer(scenario, { box, file, struck }))
       await this.#tidyUp(id)
-      const wrong = await wrongAfter(scenario.afterwards, {
+      const found = await wrongAfter(scenario.afterwards, {
         ...{ box, file, id, bytes },
         transfers: await this.#listed(),
         kept: (['sender', 'recipient'] as const).map((role) => this.#home.path(role, 'transfers')),
         packages: join(this.#server.data, 'packages'),
       })
+      const wrong = [...survived, ...found]
       // A poll may come in another number than in the undisturbed run.
       return hasStruck || step.startsWith('GET /api/v1/transfers/{id} #')
         ? wrong
@@ -340,13 +342,15 @@ export class Stage {
       return
     }
     if (victim === 'helper') {
-      const sender = this.#running.sender?.child.pid
-      const children = readFileSync(`/proc/${sender}/task/${sender}/children`, 'utf8').trim().split(' ')
-      process.kill(Number(children[0]), 'SIGKILL')
+      const [helper] = childrenOf(this.#running.sender)
+      if (helper !== undefined) process.kill(helper, 'SIGKILL')
       return
     }
+    const children = childrenOf(this.#running[victim])
     this.#running[victim]?.child.kill('SIGKILL')
     await this.#running[victim]?.ended
+    for (const child of children)
+      if (!(await comes(() => !isAlive(child)))) throw new Error(`process ${child} outlived the ${victim}`)
   }
 
   /** What each side does in the end, killed or not. */
@@ -361,6 +365,18 @@ export class Stage {
     return ended
   }
 }
+
+/** Ids of the processes that it started, and that still run. */
+function childrenOf(started: Started | undefined): number[] {
+  const pid = started?.child.pid
+  if (pid === undefined || !existsSync(`/proc/${pid}/task`)) return []
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+  return text === '' ? [] : text.split(' ').map(Number)
+}
+
+/** One that has ended, and that nobody has asked about yet, is not. */
+const isAlive = (pid: number): boolean =>
+  existsSync(`/proc/${pid}/stat`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
 /** Whoever speaks there, and the node; at the helper all of them. */
 const victimsOn = (on: Role): Victim[] =>

@@ -45,6 +45,7 @@ test.skipIf(!isRun).each<[Omit<Death, 'call' | 'nth'>, readonly string[]]>([
       const played = await stage.playDeath(one)
       wrong.push(...played.wrong.map((what) => `${one.call} ${one.nth}: ${what}`))
       if (played.died) deaths += 1
+      if (played.wrong.length > 0) process.stdout.write(`${wrong.slice(-played.wrong.length).join('\n')}\n`)
     }
     const counted = [...counts].map(([call, count]) => `${count} ${call}`).join(', ')
     process.stdout.write(

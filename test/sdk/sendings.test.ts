@@ -1,0 +1,130 @@
+/** What sendings and receivings keep on their machine: taken by one, used again, or removed. Contract §9, cleanup. */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Receiving, tidyReceivings } from '../../sdk/transfers/receivings.ts'
+import { type Sending, SendingPlace, tidySendings } from '../../sdk/transfers/sendings.ts'
+
+let keep: string
+beforeEach(async () => {
+  keep = await mkdtemp(join(tmpdir(), 'bridge-keep-'))
+})
+afterEach(() => rm(keep, { recursive: true, force: true }))
+
+const now = new Date('2026-01-10T00:00:00Z')
+const daysAgo = (days: number) => new Date(now.getTime() - days * 86_400_000)
+const open = '01980000-0000-7000-8000-00000000000a'
+const over = '01980000-0000-7000-8000-00000000000b'
+const isOver = async (id: string) => id === over
+const sending: Sending = {
+  path: '/report.pdf',
+  file: '1:2:3:4',
+  recipient_agent_id: 'ben',
+  sealed_to: null,
+  filename: 'report.pdf',
+  mode: 'direct',
+  ttl_seconds: null,
+}
+const places = () => readdir(join(keep, 'sending')).catch(() => [])
+const same = (place: SendingPlace) => place.isOf(sending)
+
+/** A process that has ended. */
+const deadPid = () => spawnSync('true').pid
+
+/** One whose process died with it. */
+async function abandoned(transferId?: string, at = now, fields: Partial<Sending> = {}): Promise<void> {
+  const place = await SendingPlace.begin(keep, { ...sending, ...fields }, 'key-of-offer', at)
+  await writeFile(place.draft, 'bytes')
+  await place.keepDraft()
+  if (transferId !== undefined) await place.offered(transferId)
+  const [name = ''] = (await places()).filter((one) => one.startsWith(`${process.pid}-`))
+  await rename(join(keep, 'sending', name), join(keep, 'sending', name.replace(/^\d+/, String(deadPid()))))
+  place.release()
+}
+
+test('what a dead process was sending is found once, with its key, its transfer and its bytes', async () => {
+  await abandoned(open)
+  const place = await SendingPlace.find(keep, same)
+  expect([place?.transferId, place?.idempotencyKey]).toEqual([open, 'key-of-offer'])
+  expect(existsSync(place?.bytes ?? '')).toBe(true)
+  expect(((await stat(join(keep, 'sending'))).mode & 0o777).toString(8)).toBe('700')
+  expect(await SendingPlace.find(keep, same)).toBeUndefined()
+  place?.release()
+  const again = await SendingPlace.find(keep, same)
+  expect(again?.transferId).toBe(open)
+  await again?.remove()
+  expect(await places()).toEqual([])
+})
+
+test('of two that look at once one takes it', async () => {
+  await abandoned(open)
+  const found = await Promise.all([SendingPlace.find(keep, same), SendingPlace.find(keep, same)])
+  expect(found.filter((place) => place !== undefined)).toHaveLength(1)
+})
+
+test.each<[keyof Sending, Partial<Sending>]>([
+  ['file', { file: '1:2:3:5' }],
+  ['recipient_agent_id', { recipient_agent_id: 'cleo' }],
+  ['sealed_to', { sealed_to: 'age1other' }],
+  ['filename', { filename: 'other.pdf' }],
+  ['mode', { mode: 'package' }],
+  ['ttl_seconds', { ttl_seconds: 60 }],
+])('another %s is another sending', async (_, fields) => {
+  await abandoned(open, now, fields)
+  expect(await SendingPlace.find(keep, same)).toBeUndefined()
+})
+
+test('what is in use is neither found nor removed', async () => {
+  const place = await SendingPlace.begin(keep, sending, 'key-of-offer', now)
+  expect(await SendingPlace.find(keep, same)).toBeUndefined()
+  await tidySendings(keep, now, async () => true)
+  expect(await places()).toHaveLength(1)
+  await place.remove()
+})
+
+test('what was never offered, is over, too old, or no sending, is removed; what can be gone on with stays', async () => {
+  await abandoned(open)
+  await abandoned(undefined)
+  await abandoned(over)
+  await abandoned(open, daysAgo(8))
+  await mkdir(join(keep, 'sending', `${deadPid()}-empty`))
+  await tidySendings(keep, now, isOver)
+  expect(await places()).toHaveLength(1)
+  expect((await SendingPlace.find(keep, same))?.transferId).toBe(open)
+})
+
+test('what a dead recipient left beside a destination is removed when its transfer is over, and nothing else', async () => {
+  const begun = async (id: string) => {
+    const receiving = new Receiving(id, join(keep, 'inbox.pdf'), keep)
+    await receiving.begin()
+    await mkdir(receiving.staging)
+    return receiving
+  }
+  const live = await begun(open)
+  const dead = await begun(over)
+  const elsewhere = join(keep, 'precious')
+  await mkdir(elsewhere)
+  await writeFile(
+    join(keep, 'receiving', `${over}.0000000000000000.json`),
+    JSON.stringify({ staging: elsewhere }),
+  )
+  await tidyReceivings(keep, isOver)
+  expect([live.staging, dead.staging, elsewhere].map((path) => existsSync(path))).toEqual([true, false, true])
+  expect(await readdir(join(keep, 'receiving'))).toHaveLength(1)
+})
+
+test('the file that was published is known again, and another in its place is not', async () => {
+  const receiving = new Receiving(open, join(keep, 'inbox.pdf'), keep)
+  await receiving.begin()
+  await writeFile(join(keep, 'inbox.pdf'), 'plain')
+  const file = await stat(join(keep, 'inbox.pdf'), { bigint: true })
+  expect(await receiving.hasPublished(file)).toBe(false)
+  await receiving.published(file)
+  expect(await receiving.hasPublished(file)).toBe(true)
+  expect(await receiving.hasPublished({ ...file, ino: file.ino + 1n })).toBe(false)
+  await receiving.forget()
+  expect(await receiving.hasPublished(file)).toBe(false)
+})
