@@ -151,6 +151,7 @@ export { type DescribeOptions, describeFile, manifestDigest } from './transfers/
 export type { MoveOptions } from './transfers/port.ts'
 export type { ReceivedFile, ReceiveFileOptions } from './transfers/receive.ts'
 export type { ResumeOptions, SealOptions, SendFileOptions, Serve } from './transfers/send.ts'
+export type { AtWork } from './transfers/tidy.ts'
 export { uploadFile } from './transfers/upload.ts'
 export type { TransferOptions, TransferPhase, TransferProgress } from './transfers/work.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'

@@ -15,6 +15,7 @@ import type { ServeOptions, ServingHelper } from '../transfers/direct.ts'
 import type { Port } from '../transfers/port.ts'
 import type { ReceivedFile, ReceiveFileOptions } from '../transfers/receive.ts'
 import type { ResumeOptions, SendFileOptions } from '../transfers/send.ts'
+import type { AtWork } from '../transfers/tidy.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from './call.ts'
 
@@ -75,11 +76,16 @@ export class Transfers {
   }
 
   /**
-   * Remove what a run that ended left of this transfer in the folder `keep`, and beside its destination. What is still sent
-   * or received is not touched by {@link send} and {@link receive}, which do the same for all transfers that are over.
+   * Remove what runs that ended left in the folder `keep`, and beside their destinations: of transfers that are over, and of
+   * files that were never offered. What other processes are at stays, and so does what is named here: it is gone on with.
    */
+  async tidy(keep: string, atWork: AtWork = {}): Promise<void> {
+    await (await import('../transfers/tidy.ts')).tidyUp(this.#port, keep, atWork)
+  }
+
+  /** The same for one transfer, whatever its state. */
   async forget(id: string, keep: string): Promise<void> {
-    await (await import('../transfers/tidy.ts')).forgetTransfer(this.#port, keep, id)
+    await (await import('../transfers/tidy.ts')).forgetTransfer(keep, id)
   }
 
   get #port(): Port {

@@ -18,7 +18,6 @@ import { fetchDirect } from './direct.ts'
 import { downloadFile } from './download.ts'
 import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
 import { Receiving } from './receivings.ts'
-import { tidyAfterOthers } from './tidy.ts'
 import { counting } from './work.ts'
 
 /** Where a received file goes. */
@@ -35,6 +34,8 @@ export interface ReceiveFileOptions extends MoveOptions {
   readonly onPlainHttp?: (() => void) | undefined
   /** Told while nothing is uploaded yet. */
   readonly onWaiting?: ((transfer: Transfer) => void) | undefined
+  /** Told when it is done, before it is forgotten here: whoever shows that loses it to no kill. */
+  readonly onReceived?: ((received: ReceivedFile) => void) | undefined
 }
 
 /** A file that was received and checked. */
@@ -58,7 +59,6 @@ export async function receiveFile(
   const { signal, keep } = options
   const target = resolve(destination)
   const receiving = new Receiving(transferId, target, keep)
-  if (keep !== undefined) await tidyAfterOthers(port, keep, transferId)
   try {
     const transfer = await acceptedTransfer(port, transferId, options)
     const isVerified = transfer.state === 'verified'
@@ -73,9 +73,10 @@ export async function receiveFile(
     const { size, sha256 } = transfer
     const verified = await port.transfers.receipt(transferId, { size, sha256 }, { signal })
     await receiving.removeBytes()
-    const reported = await reportCleanup(port, verified, signal)
+    const received = { transfer: await reportCleanup(port, verified, signal), path: target }
+    options.onReceived?.(received)
     await receiving.forget()
-    return { transfer: reported, path: target }
+    return received
   } catch (error) {
     if (isAnEnd(error)) await forgetIfEnded(port, transferId, receiving)
     throw error

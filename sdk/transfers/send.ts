@@ -18,7 +18,6 @@ import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures
 import { describeFile } from './manifest.ts'
 import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
 import { type Sending, SendingPlace } from './sendings.ts'
-import { tidyAfterOthers } from './tidy.ts'
 import { uploadFile } from './upload.ts'
 import { counting, phaseOf } from './work.ts'
 
@@ -47,6 +46,8 @@ export interface SendFileOptions extends MoveOptions {
   readonly onOffered?: ((transfer: Transfer) => void) | undefined
   /** Told in its place when the same sending had been offered already, and goes on. */
   readonly onResumed?: ((transfer: Transfer) => void) | undefined
+  /** Told when it is done, before it is forgotten here: whoever shows that loses it to no kill. */
+  readonly onSent?: ((transfer: Transfer) => void) | undefined
 }
 
 /**
@@ -64,11 +65,10 @@ export async function sendFile(port: Port, path: string, options: SendFileOption
     if (sealed_to !== null) throw noPlaceToSeal()
     const transfer = await offer(port, path, { address, sealed_to }, named)
     onOffered?.(transfer)
-    return move(port, transfer, path, options)
+    return told(await move(port, transfer, path, options), options)
   }
   const sending = await sendingOf(path, address, sealed_to, named)
   const { place, earlier } = await placeOf(port, keep, sending, options)
-  await tidyAfterOthers(port, keep)
   return inPlace(port, place, options, async () => {
     if (earlier !== undefined) {
       onResumed?.(earlier)
@@ -83,6 +83,13 @@ export async function sendFile(port: Port, path: string, options: SendFileOption
   })
 }
 
+type Telling = MoveOptions & Pick<SendFileOptions, 'onSent'>
+
+const told = (sent: Transfer, { onSent }: Telling): Transfer => {
+  onSent?.(sent)
+  return sent
+}
+
 type Named = SendFileOptions & { readonly filename: string }
 
 const noPlaceToSeal = () => new LocalError('not_sendable', 'a sealed copy needs a folder: name one as `keep`')
@@ -94,13 +101,14 @@ const noPlaceToSeal = () => new LocalError('not_sendable', 'a sealed copy needs 
 async function inPlace(
   port: Port,
   place: SendingPlace,
-  { signal }: MoveOptions,
+  options: Telling,
   act: () => Promise<Transfer>,
 ): Promise<Transfer> {
   try {
     const sent = await act()
     await place.removeBytes()
-    const reported = isEnded(sent) ? await reportCleanup(port, sent, signal) : sent
+    const reported = isEnded(sent) ? await reportCleanup(port, sent, options.signal) : sent
+    told(reported, options)
     await place.remove()
     return reported
   } catch (error) {
@@ -248,6 +256,7 @@ async function recipientOf(
 
 /** What taking a sending up again may be told. */
 export interface ResumeOptions extends MoveOptions {
+  readonly onSent?: ((transfer: Transfer) => void) | undefined
   /** Serve it from this machine: for a transfer that was offered so. */
   readonly direct?: Serve | undefined
 }
@@ -271,11 +280,11 @@ export async function resumeSending(
   if (isDone(transfer)) {
     await kept?.remove()
     if (isEnded(transfer) && transfer.state !== 'verified') throw over(transfer)
-    return transfer
+    return told(transfer, options)
   }
   if (kept === undefined && transfer.encryption === 'age') throw noSealedCopy()
   if (kept === undefined && (keep === undefined || direct === undefined))
-    return move(port, transfer, path, options)
+    return told(await move(port, transfer, path, options), options)
   const place =
     kept ?? (await SendingPlace.begin(keep ?? '', again(transfer, path), port.newKey(), port.clock()))
   return inPlace(port, place, options, async () => {

@@ -100,9 +100,8 @@ export class SendingPlace {
     return (Object.keys(sending) as (keyof Sending)[]).every((name) => sending[name] === this.#record[name])
   }
 
-  /** No transfer, and no stored answer of its offer, is that old. */
   isForgotten(now: Date): boolean {
-    return now.getTime() - Date.parse(this.#record.created_at) > limits.transferTtlSeconds.max * 1000
+    return isForgotten(this.#record, now)
   }
 
   async clearDraft(): Promise<void> {
@@ -137,27 +136,26 @@ export class SendingPlace {
   }
 }
 
-/**
- * Removes what no sending goes on with: what was never offered, what `isOver` says is over, and what is older than any
- * transfer.
- */
+/** What is known of a sending that no process is at; nothing where it broke off before it was written down. */
+export type Abandoned = Pick<SendingRecord, 'path' | 'created_at' | 'transfer_id'>
+
+/** Removes those that nobody goes on with. One that is taken up meanwhile stays. */
 export async function tidySendings(
   keep: string,
-  now: Date,
-  isOver: (transferId: string) => Promise<boolean>,
+  isGone: (abandoned: Abandoned | undefined) => Promise<boolean>,
 ): Promise<void> {
   for (const folder of await unused(keep)) {
+    if (!(await isGone(await recordIn(folder)))) continue
     const taken = await take(folder)
     if (taken === undefined) continue
-    const record = await recordIn(taken)
-    const isKept =
-      record?.transfer_id != null &&
-      Date.parse(record.created_at) > now.getTime() - limits.transferTtlSeconds.max * 1000 &&
-      !(await isOver(record.transfer_id))
-    if (!isKept) await rm(taken, { recursive: true, force: true })
+    await rm(taken, { recursive: true, force: true })
     used.delete(taken)
   }
 }
+
+/** No transfer, and no stored answer of its offer, is that old. */
+export const isForgotten = ({ created_at }: Abandoned, now: Date): boolean =>
+  now.getTime() - Date.parse(created_at) > limits.transferTtlSeconds.max * 1000
 
 const folderOf = (keep: string): string => join(keep, 'sending')
 

@@ -4,28 +4,44 @@
  *
  * Contract §9, cleanup by each side.
  */
+import { resolve } from 'node:path'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import { BridgeError } from '../transport/failures.ts'
 import { isEnded, type Port } from './port.ts'
 import { tidyReceivings } from './receivings.ts'
-import { tidySendings } from './sendings.ts'
+import { isForgotten, tidySendings } from './sendings.ts'
 
-/** Never refuses: what cannot be asked about, or removed, stays for the next time. Whoever asks is at work on `mine` itself. */
-export async function tidyAfterOthers(port: Port, keep: string, mine?: string): Promise<void> {
+/** What is at work, or about to be: its traces are needed. */
+export interface AtWork {
+  /** Files that are sent. */
+  readonly paths?: readonly string[] | undefined
+  /** Ids of transfers. */
+  readonly ids?: readonly string[] | undefined
+}
+
+/** Never refuses: what cannot be asked about, or removed, stays for the next time. */
+export async function tidyUp(port: Port, keep: string, { paths = [], ids = [] }: AtWork): Promise<void> {
+  const sent = new Set(paths.map((path) => resolve(path)))
+  const now = port.clock()
   const isStored = (transfer: Transfer) => transfer.package?.stored_at != null
   try {
-    await tidySendings(keep, port.clock(), (id) => isOver(port, id, isStored))
-    await tidyReceivings(keep, async (id) => id !== mine && isOver(port, id))
+    await tidySendings(keep, async (abandoned) => {
+      if (abandoned === undefined || isForgotten(abandoned, now)) return true
+      if (sent.has(abandoned.path)) return false
+      // What was never offered costs nothing to begin anew.
+      const { transfer_id: id } = abandoned
+      return id === null || (!ids.includes(id) && (await isOver(port, id, isStored)))
+    })
+    await tidyReceivings(keep, async (id) => !ids.includes(id) && isOver(port, id))
   } catch {
     // A folder that cannot be read or changed is told by whoever has to use it.
   }
 }
 
 /** What one transfer left, which is over or is not gone on with. */
-export async function forgetTransfer(port: Port, keep: string, transferId: string): Promise<void> {
-  const isIt = async (id: string) => id === transferId
-  await tidySendings(keep, port.clock(), isIt)
-  await tidyReceivings(keep, isIt)
+export async function forgetTransfer(keep: string, transferId: string): Promise<void> {
+  await tidySendings(keep, async (abandoned) => abandoned?.transfer_id === transferId)
+  await tidyReceivings(keep, async (id) => id === transferId)
 }
 
 async function isOver(
@@ -37,6 +53,8 @@ async function isOver(
     const transfer = await transfers.get(id)
     return isEnded(transfer) || isDone(transfer)
   } catch (error) {
-    return error instanceof BridgeError && error.code === 'not_found'
+    // A node that does not answer would be waited for as often as there is something.
+    if (!(error instanceof BridgeError)) throw error
+    return error.code === 'not_found'
   }
 }

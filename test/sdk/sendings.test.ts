@@ -6,7 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Receiving, tidyReceivings } from '../../sdk/transfers/receivings.ts'
-import { type Sending, SendingPlace, tidySendings } from '../../sdk/transfers/sendings.ts'
+import {
+  type Abandoned,
+  isForgotten,
+  type Sending,
+  SendingPlace,
+  tidySendings,
+} from '../../sdk/transfers/sendings.ts'
 
 let keep: string
 beforeEach(async () => {
@@ -19,6 +25,11 @@ const daysAgo = (days: number) => new Date(now.getTime() - days * 86_400_000)
 const open = '01980000-0000-7000-8000-00000000000a'
 const over = '01980000-0000-7000-8000-00000000000b'
 const isOver = async (id: string) => id === over
+const isGone = async (abandoned: Abandoned | undefined) =>
+  abandoned === undefined ||
+  isForgotten(abandoned, now) ||
+  abandoned.transfer_id === null ||
+  (await isOver(abandoned.transfer_id))
 const sending: Sending = {
   path: '/report.pdf',
   file: '1:2:3:4',
@@ -80,9 +91,20 @@ test.each<[keyof Sending, Partial<Sending>]>([
 test('what is in use is neither found nor removed', async () => {
   const place = await SendingPlace.begin(keep, sending, 'key-of-offer', now)
   expect(await SendingPlace.find(keep, same)).toBeUndefined()
-  await tidySendings(keep, now, async () => true)
+  await tidySendings(keep, async () => true)
   expect(await places()).toHaveLength(1)
   await place.remove()
+})
+
+test('what is taken up while it is asked about stays', async () => {
+  await abandoned(open)
+  let place: SendingPlace | undefined
+  await tidySendings(keep, async () => {
+    place = await SendingPlace.find(keep, same)
+    return true
+  })
+  expect(existsSync(place?.bytes ?? '')).toBe(true)
+  await place?.remove()
 })
 
 test('what was never offered, is over, too old, or no sending, is removed; what can be gone on with stays', async () => {
@@ -91,7 +113,7 @@ test('what was never offered, is over, too old, or no sending, is removed; what 
   await abandoned(over)
   await abandoned(open, daysAgo(8))
   await mkdir(join(keep, 'sending', `${deadPid()}-empty`))
-  await tidySendings(keep, now, isOver)
+  await tidySendings(keep, isGone)
   expect(await places()).toHaveLength(1)
   expect((await SendingPlace.find(keep, same))?.transferId).toBe(open)
 })

@@ -1,6 +1,7 @@
 /** `bridge transfer receive`. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ReceivedFile } from '../../../sdk/index.ts'
 import { readAgeKey } from '../../age-key.ts'
 import type { Agent } from '../../agent.ts'
 import { type Command, command, id } from '../../command.ts'
@@ -40,6 +41,7 @@ export async function transferReceive(
     })
   const agent = await context.agent()
   const progress = transferProgress(context, 'received', transferIds.length)
+  await agent.bridge.transfers.tidy(agent.paths.transfers, { ids: transferIds })
   await several(context, transferIds, (id) => receiveOne({ context, agent, progress }, id, options))
 }
 
@@ -65,9 +67,17 @@ async function receiveOne(
     if (!told) output.note('waiting for the sender to upload or serve it')
     told = true
   }
+  const onReceived = ({ transfer, path }: ReceivedFile) => {
+    progress.done()
+    output.item(
+      { transfer, path },
+      `received ${path}: ${transfer.size} bytes, sha256 ${transfer.sha256}, verified${encryption === 'age' ? ', then opened with the key of this profile' : ''}`,
+    )
+  }
   try {
-    const { transfer, path } = await transfers.receive(transferId, destination, {
+    await transfers.receive(transferId, destination, {
       overwrite,
+      onReceived,
       keep: paths.transfers,
       ageSecret,
       allowPlainHttp: allowPlain,
@@ -76,11 +86,6 @@ async function receiveOne(
       signal,
       ...progress.of(transferId),
     })
-    progress.done()
-    output.item(
-      { transfer, path },
-      `received ${path}: ${transfer.size} bytes, sha256 ${transfer.sha256}, verified${encryption === 'age' ? ', then opened with the key of this profile' : ''}`,
-    )
   } catch (error) {
     progress.done()
     const how = `${overwrite ? ' --overwrite' : ''}${allowPlain ? ' --allow-plain' : ''}`

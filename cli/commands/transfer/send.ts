@@ -61,6 +61,8 @@ export async function transferSend(
     throw new CommandFailure('usage', '--tunnel, --tunnel-command and --allow-plain belong to --direct')
   const agent = await context.agent()
   const progress = transferProgress(context, 'uploaded', files.length)
+  const resumed = options.resume === undefined ? [] : [options.resume]
+  await agent.bridge.transfers.tidy(agent.paths.transfers, { paths: files, ids: resumed })
   await several(context, files, (file) => sendOne({ context, agent, progress }, file, options))
 }
 
@@ -81,7 +83,6 @@ async function sendOne(
   const seal = encrypt === false ? undefined : { required: encrypt === true }
   if (isDirect === true) await requireServable(file)
   const direct = isDirect === true ? serving(context, bridge, options) : undefined
-  const moving = { keep: paths.transfers, direct, signal, ...progress.of(file) }
   let offered = resume
   const onResumed = ({ id: transferId }: Transfer) => {
     offered = transferId
@@ -93,16 +94,19 @@ async function sendOne(
       `offered as ${transferId}${encryption === 'age' ? ', sealed to the key of the recipient' : ''}`,
     )
   }
-  const named = { filename: name, ttlSeconds, seal, onOffered, onResumed }
-  try {
-    const sent = await (resume === undefined
-      ? bridge.transfers.send(file, { to: peer(to), ...named, ...moving })
-      : bridge.transfers.resume(resume, file, moving))
+  const onSent = (sent: Transfer) => {
     progress.done()
     output.item(
       sent,
       `${isDirect === true ? 'served' : 'uploaded'} ${sent.id}: ${sent.state}; bridge transfer show ${sent.id} tells of the receipt`,
     )
+  }
+  const moving = { keep: paths.transfers, direct, onSent, signal, ...progress.of(file) }
+  const named = { filename: name, ttlSeconds, seal, onOffered, onResumed }
+  try {
+    await (resume === undefined
+      ? bridge.transfers.send(file, { to: peer(to), ...named, ...moving })
+      : bridge.transfers.resume(resume, file, moving))
   } catch (error) {
     progress.done()
     if (offered !== undefined) {
