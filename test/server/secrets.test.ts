@@ -11,6 +11,7 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
+import { backUp } from '../../server/backups/backup.ts'
 import { databasePath } from '../../server/store-files.ts'
 import { claimBody, enroll, legacyAgent, type TestAgent } from '../support/agent.ts'
 import { exchange, type Reply } from '../support/http.ts'
@@ -159,6 +160,14 @@ test('no secret is left anywhere', { timeout: 60_000 }, async () => {
   const database = new Database(databasePath(node.data), { readonly: true })
   const audit = JSON.stringify(database.prepare('SELECT * FROM audit').all())
   database.close()
+  const { file } = await backUp({
+    data: node.data,
+    destination: node.folder,
+    clock: now,
+    random: randomBytes,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  })
   const metrics = await exchange(`http://127.0.0.1:${metricsPort}`, {
     method: 'GET',
     target: '/metrics',
@@ -168,6 +177,7 @@ test('no secret is left anywhere', { timeout: 60_000 }, async () => {
     /^bridge_request_duration_seconds_count\{endpoint="enrollments.claim",status="200"\} 2$/m,
   )
   const places: Record<string, Buffer> = {
+    'the name of the backup': Buffer.from(file),
     'the metrics': Buffer.from(metrics.text),
     'the log': Buffer.from(node.errors),
     'an error': Buffer.from(
@@ -183,6 +193,8 @@ test('no secret is left anywhere', { timeout: 60_000 }, async () => {
     expect([place, bytes.includes(body)]).toEqual([place, false])
   for (const name of readdirSync(node.data)) places[name] = readFileSync(join(node.data, name))
   expect(places['bridge.db-wal']?.includes(body)).toBe(true)
+  places['the backup'] = readFileSync(file)
+  expect(places['the backup'].includes(body)).toBe(true)
   for (const [what, secret] of Object.entries(secrets)) {
     const found = Object.entries(places).filter(([, bytes]) =>
       formsOf(secret).some((form) => bytes.includes(form)),
