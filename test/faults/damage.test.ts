@@ -6,10 +6,14 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { onHost } from '../../cli/commands/server/settings.ts'
+import { readConfig } from '../../server/config.ts'
+import { startServer } from '../../server/server.ts'
 import { databasePath } from '../../server/store-files.ts'
+import { TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
+import { told } from '../support/files.ts'
 import { withStoreCopy } from './store-copy.ts'
 
 /** A folder as a kill leaves it: most of the store lies in the log. */
@@ -17,13 +21,16 @@ const killed = mkdtempSync(join(tmpdir(), 'bridge-damage-'))
 /** The same, folded into one file. */
 const folded = mkdtempSync(join(tmpdir(), 'bridge-damage-'))
 let data: string
+let reader: TestAgent
+let conversation: string
 const sent = Array.from({ length: 12 }, (_, index) => `message ${index}`)
 
 beforeAll(async () => {
   const bridge = await startBridge()
   try {
     const { ada, ben } = bridge
-    const conversation = await ada.conversationWith(ben.id)
+    reader = ben
+    conversation = await ada.conversationWith(ben.id)
     // With the log empty before, every message lies in it alone.
     const other = new Database(databasePath(bridge.data))
     other.pragma('wal_checkpoint(TRUNCATE)')
@@ -77,6 +84,27 @@ test.each<[string, (path: string) => void]>([
     message: expect.stringMatching(/^the database is damaged: /),
     hint: expect.stringContaining('bridge server restore'),
   })
+})
+
+test('pages that are found damaged while it serves are answered with 503, and end the process with 1', async () => {
+  cpSync(folded, data, { recursive: true })
+  const pages = withStoreCopy(data, (database) =>
+    database
+      .prepare<[], number>("SELECT pageno FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf'")
+      .pluck()
+      .all(),
+  )
+  spoil(databasePath(data), (bytes) => {
+    for (const page of pages) bytes.fill(9, 4096 * (page - 1), 4096 * page)
+  })
+  const config = readConfig({ data, port: '0', log_level: 'silent' }, {})
+  const server = await startServer(config)
+  onTestFinished(() => server.stop())
+  const ben = new TestAgent(server.url, reader.keys, reader.enrolled, () => new Date())
+  ben.session = reader.session
+  const target = `/api/v1/conversations/${conversation}/messages`
+  expect(told(await ben.call({ target }))).toEqual([503, 'unavailable'])
+  expect(await server.finished).toBe(1)
 })
 
 test.each<[how: string, atLeast: number, act: (path: string) => void]>([

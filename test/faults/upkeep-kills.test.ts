@@ -134,6 +134,7 @@ async function atEach(
       kills += 1
     }
   }
+  process.stderr.write(`${what}: killed ${kills} times\n`)
   return kills
 }
 
