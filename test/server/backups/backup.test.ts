@@ -96,23 +96,27 @@ test('writers go on while it is made, and it holds one moment: that of its begin
 })
 
 test('made while agents send, it restores to a sound store with all that was answered before', async () => {
-  const { ada, ben } = bridge
-  const conversation = await ada.conversationWith(ben.id)
+  const { id } = await bridge.owner.createProject('loud', { policy: { message_budget: 1_000_000 } })
+  const [cy, dan] = [await bridge.agent('cy', id), await bridge.agent('dan', id)]
+  const conversation = await cy.conversationWith(dan.id)
   const answered: string[] = []
   let isOver = false
-  const sending = Array.from({ length: 4 }, async (_, writer) => {
+  const send = async (writer: number) => {
     for (let count = 0; !isOver; count += 1) {
       const text = `writer ${writer} message ${count}`
-      await ada.send(conversation, ben.id, text)
+      await cy.send(conversation, dan.id, text)
       answered.push(text)
     }
-  })
-  await ada.send(conversation, ben.id, 'the first')
-  const before = [...answered, 'the first']
-  const { file } = await make({ pagesPerStep: 4 }).finally(() => {
+  }
+  const sending = Promise.all([1, 2, 3, 4].map(send))
+  const making = (async () => {
+    await cy.send(conversation, dan.id, 'before it is begun')
+    const before = [...answered, 'before it is begun']
+    return { before, ...(await make({ pagesPerStep: 4 })) }
+  })().finally(() => {
     isOver = true
   })
-  await Promise.all(sending)
+  const [{ file, before }] = await Promise.all([making, sending])
   const data = join(folder, 'restored')
   await restoreBackup({
     config: readConfig({ data }, {}),
