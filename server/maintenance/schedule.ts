@@ -34,11 +34,22 @@ export function startMaintenance(context: Context, nonces: Nonces): () => void {
       return 0
     }
   }
-  const fold = () => context.foldStore().catch(() => false)
+  /** A log that cannot be folded is as good as the file, and is folded later. */
+  const fold = async () => {
+    try {
+      await context.foldStore()
+    } catch (error) {
+      if (!context.stopping.aborted) log.warn({ err: error }, 'the log of the database was not folded')
+    }
+  }
+  let relieving = false
   /** Removing rows writes them to the log first: what little room there is is folded free again as often as it helps. */
   const relieve = async () => {
+    if (relieving) return
+    relieving = true
     do await fold()
     while ((await run()) > 0 && context.storage.state === 'full')
+    relieving = false
   }
   context.storage.onFull(() => void relieve())
   const timers = [setTimeout(run, firstAfterMs), setInterval(run, everyMs)]

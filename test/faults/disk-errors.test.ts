@@ -162,3 +162,27 @@ async function sameAgain(fault: DiskFault, name: string, replies: readonly (Repl
     replies.map((_, index) => `${name}-${index}`).sort(),
   ])
 }
+
+/** More than the log holds before it is folded. */
+const foldingBytes = 24 * 1024 * 1024
+
+test('a folding of the log that fails ends nothing and loses nothing: the log holds it until one succeeds', {
+  timeout: 300_000,
+}, async ({ skip }) => {
+  if (positions === 0 || !canTrace) skip('BRIDGE_DISK_ERRORS=50 shows it, where strace may attach')
+  const tracer = await attach(server.pid, [
+    ...['-P', databasePath(server.data), '-e', `inject=${syncs}:error=EIO`],
+    ...['-o', join(folder, 'trace')],
+  ])
+  const ids: string[] = []
+  const body = 'x'.repeat(60_000)
+  const fields = { conversation_id: conversation, recipient_agent_id: people.ben.id, type: 'note', body }
+  for (let sent = 0; sent < foldingBytes; sent += 2 * body.length)
+    ids.push(idOf(await people.ada.call({ target: '/api/v1/messages', body: fields })))
+  await tracer.detach()
+  expect(readFileSync(join(folder, 'trace'), 'utf8')).toContain('EIO')
+  await server.kill()
+  expect(withStoreCopy(server.data, checkStore)).toEqual([])
+  expect(withStoreCopy(server.data, (db) => lost(db, ids))).toEqual([])
+  await server.start()
+})

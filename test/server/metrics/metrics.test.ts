@@ -136,6 +136,25 @@ test('every metric that a scrape tells is in the page for operators', async () =
   expect(told.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
 })
 
+test('what cannot be read is left out, and the rest is told', async () => {
+  const meters = createMeters()
+  const fail = () => Promise.reject(new Error('the database does not answer'))
+  const reading = () => ({ some: 1 })
+  meters.watch({
+    version: '1.2.3',
+    waits: reading,
+    queues: reading,
+    sessions: fail,
+    storage: fail,
+    disk: async () => reading(),
+    readiness: async () => ({ database: 0 }),
+  })
+  const text = await meters.text()
+  expect(text).toContain('bridge_ready{check="database"} 0\n')
+  expect(text).toContain('bridge_waits{transport="some"} 1\n')
+  expect(text).not.toMatch(/^bridge_(sessions|storage_bytes)\{/m)
+})
+
 test.each<[string, Partial<Exchange>, number]>([
   ['the API', { target: '/api/health' }, 404],
   ['a query', { target: '/metrics?x=1' }, 404],
