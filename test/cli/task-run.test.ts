@@ -8,6 +8,7 @@ import type { Task } from '../../sdk/index.ts'
 import { act, createTask, getTask, timelineOf } from '../server/tasks/people.ts'
 import type { TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { untilGone } from '../support/process-groups.ts'
 import { Desk, type DeskOptions } from './desk.ts'
 import { enrolled } from './people.ts'
 import { TestHome } from './program.ts'
@@ -66,21 +67,6 @@ async function runAnd(
   }
   return run(`echo begun; ${exec}`, more, { interruption, onError, profile })
 }
-
-/** Resolves when no process of the group is left. */
-const untilGone = (leader: number) =>
-  expect
-    .poll(
-      () => {
-        try {
-          return process.kill(-leader, 0)
-        } catch (error) {
-          return (error as NodeJS.ErrnoException).code
-        }
-      },
-      { timeout: 10_000 },
-    )
-    .toBe('ESRCH')
 
 test('a command gets title and instructions, and its output and exit code become result and evidence', async () => {
   const { id } = await given({ title: 'Sum up', instructions: '1\n2\n3' })

@@ -13,6 +13,7 @@ import { type Enrolled, enrollAgain } from '../cli/people.ts'
 import { type Started, TestHome } from '../cli/program.ts'
 import { createTask, getTask, timelineOf } from '../server/tasks/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { untilGone } from '../support/process-groups.ts'
 import { chanceFrom } from './chance.ts'
 import { type Gate, openGate } from './runner-gate.ts'
 
@@ -70,18 +71,6 @@ const steps: Readonly<Record<string, (started: Started) => Promise<unknown>>> = 
   'its command has ended': () => untilThere(file('over')),
 }
 
-/** Resolves when nothing is left of a process group. */
-async function untilGone(leader: number): Promise<void> {
-  const isThere = () => {
-    try {
-      return process.kill(-leader, 0)
-    } catch {
-      return false
-    }
-  }
-  await expect.poll(isThere, { timeout: 10_000 }).toBe(false)
-}
-
 /** It takes its command along. */
 async function kill(started: Started): Promise<void> {
   started.child.kill('SIGKILL')
@@ -91,6 +80,10 @@ async function kill(started: Started): Promise<void> {
   const leader = Number(readFileSync(file('pid'), 'utf8'))
   rmSync(file('pid'))
   if (leader > 0) await untilGone(leader)
+}
+
+interface Peers {
+  readonly peers: readonly { readonly id: string; readonly connection: { readonly connected: boolean } }[]
 }
 
 const outcome = { state: 'completed', outcome: { result: 'begun\ndone' } }
@@ -187,12 +180,14 @@ test('a result that was stored when its runner was killed stands, and telling it
 })
 
 test('a runner that is killed while it waits holds nothing', { timeout: 60_000 }, async () => {
+  // What was heard of the runner before is forgotten.
+  bridge.clock.advance(61)
   const waiting = start()
-  await expect
-    .poll(() => bridge.owner.ok({ target: `/api/admin/projects/${bridge.project.id}/agents/${runner.id}` }))
-    .toMatchObject({
-      connection: { connected: true },
-    })
+  const seenByAda = async () => {
+    const { peers } = await bridge.ada.ok<Peers>({ target: '/api/v1/peers' })
+    return peers.find(({ id }) => id === runner.id)?.connection.connected
+  }
+  await expect.poll(seenByAda, { timeout: 20_000 }).toBe(true)
   await kill(waiting)
   const { id } = await given()
   expect((await runAgain()).code).toBe(0)
