@@ -52,6 +52,8 @@ const breaches: Record<string, string> = {
     "DELETE FROM audit WHERE kind = 'task.claimed'",
   'a task is held exactly while its state says so, and has an outcome exactly when it ended by one':
     "UPDATE tasks SET outcome_kind = 'failed'",
+  'a task is in the lists of what ended exactly when it did, under its state':
+    'UPDATE tasks SET ended = CASE WHEN ended IS NULL THEN state END',
   'what was acknowledged was offered': 'UPDATE messages SET offers = 0',
 }
 

@@ -113,6 +113,11 @@ export const invariants: readonly Invariant[] = [
         OR (state IN ('cancel_requested', 'cancelled') AND cancel_requested_at IS NULL)`,
   },
   {
+    name: 'a task is in the lists of what ended exactly when it did, under its state',
+    sql: `SELECT id, state, ended FROM tasks
+      WHERE ended IS NOT CASE WHEN state NOT IN ('open', 'claimed', 'cancel_requested') THEN state END`,
+  },
+  {
     name: 'what was acknowledged was offered',
     sql: `SELECT id FROM messages WHERE acknowledged_at IS NOT NULL AND (offers = 0 OR first_offered_at IS NULL)`,
   },
