@@ -51,6 +51,22 @@ export class Folder {
     return `${this.#identity.dev}:${this.#identity.ino}`
   }
 
+  /**
+   * Whether nobody but this user may put anything into it. Where a system has no owners and modes of files, what
+   * protects it is its place.
+   */
+  async isPrivate(): Promise<boolean> {
+    if (this.#handle === undefined || process.geteuid === undefined) return true
+    const { uid, mode } = await this.#handle.stat()
+    return uid === process.geteuid() && (mode & 0o022) === 0
+  }
+
+  /** The way to a name, for what takes paths: through the open folder where the platform can. */
+  pathTo(name: string): string {
+    this.#requireInPlace()
+    return this.#pathOf(name)
+  }
+
   /** A file by its name; undefined where nothing has it. @throws Refusal `unsafe_file` for what must not be used. */
   async find(name: string, access: Access): Promise<FileHandle | undefined> {
     const flags = (access === 'write' ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK

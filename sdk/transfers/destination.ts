@@ -8,12 +8,12 @@
  */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { type FileHandle, link, mkdir, open, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import { storageFailed, syncFolder } from '../durable-file.ts'
 import { eachBlock } from '../parts/blocks.ts'
-import { isSameFile } from '../parts/folder.ts'
+import { Folder, isSameFile } from '../parts/folder.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { Receiving } from './receivings.ts'
 
@@ -54,8 +54,10 @@ export async function isThere(
  * A sealed file tells nothing of what is in it; but the one that was opened here is noted, or still there under both names.
  */
 async function isPlain(file: FileHandle, receiving: Receiving): Promise<boolean> {
-  const plain = await stat(join(receiving.staging, plainName), { bigint: true }).catch(() => undefined)
   const found = await file.stat({ bigint: true })
+  const staging = await privateFolder(receiving.staging).catch(() => undefined)
+  const plain = await staging?.identityOf(plainName)
+  await staging?.close()
   if (plain !== undefined && isSameFile(plain, found)) return true
   return receiving.hasPublished(found)
 }
@@ -69,20 +71,31 @@ async function isFile(file: FileHandle, { size, sha256 }: Transfer): Promise<boo
 }
 
 /**
- * The folder in which the file waits. One that was given its name by a run that ended then, and was moved since, is the
- * user's: it is no staged file any more.
+ * The folder in which the file waits, made and opened: whatever takes its place while the file is fetched is not asked for
+ * it. One that was given its name by a run that ended then, and was moved since, is the user's: it is no staged file any more.
  *
  * @throws LocalError `storage_failed`
  */
-export async function makeStaging(staging: string): Promise<void> {
+export async function makeStaging(path: string): Promise<Folder> {
   try {
-    await mkdir(staging, { recursive: true, mode: 0o700 })
-    const staged = join(staging, stagedName)
-    const found = await lstat(staged).catch(() => undefined)
-    if (found !== undefined && found.nlink > 1) await rm(staged)
+    await mkdir(path, { recursive: true, mode: 0o700 })
+    const staging = await privateFolder(path)
+    if (((await staging.identityOf(stagedName))?.nlink ?? 1n) > 1n) await staging.remove(stagedName)
+    return staging
   } catch (error) {
-    throw storageFailed(staging, error)
+    throw storageFailed(path, error)
   }
+}
+
+/** Beside a destination that others can write to, they may have made it first. */
+async function privateFolder(path: string): Promise<Folder> {
+  const folder = await Folder.open(path)
+  if (await folder.isPrivate()) return folder
+  await folder.close()
+  throw new LocalError(
+    'storage_failed',
+    `${path} is not this user's alone; remove it, or choose another --output`,
+  )
 }
 
 /** One name, all at once, and for good: linked where nothing may be replaced, renamed where it may. */

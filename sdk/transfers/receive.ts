@@ -6,11 +6,13 @@
  *
  * Spec §1, §3; contract §9.
  */
-import { rm, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import { emptySha256 } from '../contract/helper/manifest.ts'
+import { storageFailed } from '../durable-file.ts'
+import type { Folder } from '../parts/folder.ts'
 import { openSealedFile } from '../sealing.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import { isThere, makeStaging, plainName, publish, stagedName } from './destination.ts'
@@ -65,10 +67,7 @@ export async function receiveFile(
     if (!(await isThere(transfer, target, receiving, isVerified || options.overwrite === true))) {
       if (isVerified) throw isOver(transfer)
       await receiving.begin()
-      await fetchInto(port, transfer, receiving.staging, options)
-      const staged = await opened(transfer, receiving.staging, options)
-      await publish(staged, target, options.overwrite === true)
-      await receiving.published(await stat(target, { bigint: true }))
+      await fetchAndPublish(port, transfer, receiving, { ...options, target })
     }
     const { size, sha256 } = transfer
     const verified = await port.transfers.receipt(transferId, { size, sha256 }, { signal })
@@ -121,24 +120,43 @@ async function forgetIfEnded(port: Port, transferId: string, receiving: Receivin
   }
 }
 
+async function fetchAndPublish(
+  port: Port,
+  transfer: Transfer,
+  receiving: Receiving,
+  options: ReceiveFileOptions & { readonly target: string },
+): Promise<void> {
+  const { target, overwrite } = options
+  const staging = await makeStaging(receiving.staging)
+  try {
+    await fetchInto(port, transfer, receiving.staging, options)
+    const staged = await opened(transfer, staging, options)
+    await publish(staging.pathTo(staged), target, overwrite === true)
+    await receiving.published(await stat(target, { bigint: true }))
+  } finally {
+    await staging.close()
+  }
+}
+
 /**
  * What gets the name: the verified bytes, or what was sealed in them. Bytes that this key does not open stay in the
  * staging folder, so that a run with the right key fetches nothing.
  */
 async function opened(
   transfer: Transfer,
-  staging: string,
+  staging: Folder,
   { ageSecret, signal, onProgress }: ReceiveFileOptions,
 ): Promise<string> {
-  const sealed = join(staging, stagedName)
-  if (transfer.encryption === 'none') return sealed
-  const plain = join(staging, plainName)
-  await rm(plain, { force: true })
+  if (transfer.encryption === 'none') return stagedName
+  await staging.remove(plainName).catch((error: unknown) => {
+    throw storageFailed('the opened file of an earlier run', error)
+  })
+  const [sealed, plain] = [staging.pathTo(stagedName), staging.pathTo(plainName)]
   await openSealedFile(sealed, plain, requireSecret(ageSecret), {
     signal,
     onBytes: counting('opening', transfer.size, onProgress),
   })
-  return plain
+  return plainName
 }
 
 function requireSecret(ageSecret: string | undefined): string {
@@ -154,7 +172,6 @@ async function fetchInto(
 ): Promise<void> {
   const { signal, onProgress, onWaiting } = options
   const manifest = manifestOf(transfer, 'download', stagedName)
-  await makeStaging(staging)
   const clock = await port.nodeClock()
   try {
     if (transfer.mode === 'direct') {
