@@ -181,7 +181,10 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       const folder = await Folder.open(pathOf(transfer.id)).catch(() => {
         throw new Refusal('not_found')
       })
-      const file = await StoredFile.find(folder, filename)
+      const file = await StoredFile.find(folder, filename).catch(async (error: unknown) => {
+        await folder.close()
+        throw error
+      })
       if (file === undefined) {
         await folder.close()
         throw new Refusal('not_found')
