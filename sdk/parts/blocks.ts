@@ -7,7 +7,8 @@
 import type { FileHandle } from 'node:fs/promises'
 import { Refusal } from './refusal.ts'
 
-export const blockBytes = 1024 * 1024
+/** Twice as much is no quicker, and sixteen readers at once hold sixteen times two of them. */
+export const blockBytes = 512 * 1024
 
 export interface Range {
   readonly offset: number
@@ -45,13 +46,17 @@ export async function eachBlock(
 }
 
 const kept: Buffer[] = []
-const mostKept = 8
+const mostKept = 16
 
 const take = (size: number): Buffer =>
   (size < blockBytes ? undefined : kept.pop()) ?? Buffer.allocUnsafeSlow(Math.max(0, size))
 
+/** What is not kept is freed at once: the collector sees small objects only, and would let many of them pile up. */
 function giveBack(...buffers: readonly Buffer[]): void {
-  for (const buffer of buffers) if (buffer.length === blockBytes && kept.length < mostKept) kept.push(buffer)
+  for (const buffer of buffers) {
+    if (buffer.length === blockBytes && kept.length < mostKept) kept.push(buffer)
+    else if (buffer.buffer instanceof ArrayBuffer) buffer.buffer.transfer(0)
+  }
 }
 
 /** Fills the buffer as far as the range goes. */

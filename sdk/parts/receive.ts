@@ -37,7 +37,7 @@ export interface ReceiveOptions {
   readonly onBytes?: ((count: number) => void) | undefined
 }
 
-const stretchBytes = 1024 * 1024
+const stretchBytes = 512 * 1024
 
 /** @throws Refusal `length_mismatch`, `too_slow`, the signal's reason, or what the disk says. */
 export function receive(body: Readable, options: ReceiveOptions): Promise<Measured> {
