@@ -2,8 +2,8 @@
  * A disk that fails: the outcome is unknown, so the server says 503 and ends; asking again with the same key tells. A log
  * that cannot be written is no such failure.
  *
- * BRIDGE_DISK_ERRORS=50 lets each of the first fifty syncs and writes fail, one after the other, and holds the server to
- * ending within two seconds. Contract §2 "Group commit"; reliability §3.1 F5, F6, F8.
+ * BRIDGE_DISK_ERRORS=50 lets each of the first fifty syncs and writes fail, one after the other, and the disk become
+ * read-only, and holds the server to ending within two seconds. Contract §2 "Group commit"; reliability §3.1 F5, F6, F8.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -97,10 +97,9 @@ const canLimit = spawnSync('prlimit', ['--version']).status === 0
 const syncs = 'fsync,fdatasync'
 const numbers = Array.from({ length: positions }, (_, index) => index + 1)
 const faults: readonly DiskFault[] = [
-  ...(canTrace
-    ? [injected(syncs, 'EIO', 2), injected('pwrite64', 'EIO', 30), injected('pwrite64', 'EROFS', 12)]
-    : []),
+  ...(canTrace ? [injected(syncs, 'EIO', 2), injected('pwrite64', 'EIO', 30)] : []),
   ...(canLimit ? [shortWrite] : []),
+  ...(positions > 0 && canTrace ? [injected('pwrite64', 'EROFS', 12)] : []),
   ...numbers.flatMap((nth) => [injected(syncs, 'EIO', nth), injected('pwrite64', 'EIO', nth)]),
 ]
 
