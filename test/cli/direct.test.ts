@@ -1,15 +1,19 @@
 /** A file from machine to machine over loopback: the sender a process of its own, the recipient in this one. Contract §9. */
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
+import { createServer as createTunnel } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openProfile, type Transfer } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { certificateChain } from '../support/certificates.ts'
 import { describeBytes, fileOf, sha256 } from '../support/files.ts'
+import { freePort } from '../support/process.ts'
 import { Desk } from './desk.ts'
 import { type Enrolled, enrolled } from './people.ts'
 import { type Started, TestHome } from './program.ts'
@@ -65,11 +69,19 @@ async function serve(...more: string[]): Promise<{ sender: Started; id: string }
 const helperOf = ({ child }: Started): number =>
   Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
 
+/** What a process started, and what that started. */
+function childrenOf(pid: number): number[] {
+  const words = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  const children = words.filter((word) => word !== '').map(Number)
+  return children.flatMap((child) => [child, ...childrenOf(child)])
+}
+
 test('a file goes from machine to machine, and the service has nothing of it but its description', async () => {
   const { sender, id } = await serve()
   const into = await box()
   const received = await opal.bridge('transfer', 'receive', id, '--output', into, '--allow-plain')
   expect(received).toMatchObject({ code: 0, stdout: expect.stringContaining('verified') })
+  expect(received.stderr).toContain('PLAIN HTTP')
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
   const { code, stdout, stderr } = await sender.ended
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^served \S+: verified/)])
@@ -120,11 +132,63 @@ test('the https address that a tunnel prints is deposited, and the sender ends w
   const id = /offered as ([0-9a-f-]{36})/.exec(await sender.said(/serving it/))?.[1] ?? ''
   await opal.lines('transfer', 'accept', id)
   const peer = await openProfile('opal', { home: desk.home })
-  expect((await peer.transfers.secret(id)).endpoint).toMatch(/^https:\/\/abc\.example:\d+$/)
+  const { endpoint, token } = await peer.transfers.secret(id)
+  expect(endpoint).toMatch(/^https:\/\/abc\.example:\d+$/)
+  const all = [sender.child.pid ?? 0, ...childrenOf(sender.child.pid ?? 0)]
+  expect(all.length).toBeGreaterThan(2)
+  // The helper alone has the token, and in its surroundings, which are its user's own.
+  for (const pid of all) expect(readFileSync(`/proc/${pid}/cmdline`).includes(token)).toBe(false)
+  const helper = helperOf(sender)
+  for (const pid of all.filter((each) => each !== helper))
+    expect(readFileSync(`/proc/${pid}/environ`).includes(token)).toBe(false)
   await peer.transfers.cancel(id)
   await peer.close()
-  expect(await sender.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('cancelled') })
+  const { code, stdout, stderr } = await sender.ended
+  expect([code, stdout]).toEqual([0, expect.stringContaining('cancelled')])
+  for (const text of [token, endpoint]) expect(`${stdout}${stderr}`).not.toContain(text)
+  for (const pid of all) expect(existsSync(`/proc/${pid}/cwd`)).toBe(false)
 }, 30_000)
+
+test('a tunnel that is there already leads to the port that is named for it, over TLS', async () => {
+  const trusted = certificateChain()
+  // Of this process alone, which is the recipient's.
+  setDefaultCACertificates([trusted.root.cert])
+  const port = await freePort()
+  const tunnel = createTunnel(trusted.server(), (incoming, response) => {
+    const { method, url: path, headers } = incoming
+    const asked = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 0, answer.headers)
+      answer.pipe(response)
+    })
+    asked.once('error', () => response.destroy())
+    incoming.pipe(asked)
+  })
+  server = tunnel
+  await new Promise<void>((resolve) => tunnel.listen(0, '127.0.0.1', resolve))
+  const way = `HTTPS://LocalHost:${(tunnel.address() as AddressInfo).port}=${port}`
+  const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--tunnel', way]
+  const sender = home.start([...words, '--profile', 'ned'])
+  const id = /offered as ([0-9a-f-]{36})/.exec(await sender.said(/serving it/))?.[1] ?? ''
+  const into = await box()
+  const received = await opal.bridge('transfer', 'receive', id, '--output', into)
+  expect(received).toMatchObject({ code: 0, stderr: expect.not.stringContaining('PLAIN') })
+  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
+  const { code, stderr } = await sender.ended
+  expect([code, stderr]).toEqual([0, expect.not.stringContaining('PLAIN')])
+}, 60_000)
+
+test.each([
+  [['--tunnel', 'https://a.example=1'], '--direct'],
+  [['--direct', '--tunnel', 'http://203.0.113.7=1', '--allow-plain'], 'private addresses'],
+  [['--direct', '--tunnel', 'https://a.example'], 'local port'],
+  [['--direct', '--tunnel', 'https://a.example/x=1'], 'local port'],
+  [['--direct', '--tunnel', 'https://a.example=65536'], 'local port'],
+  [['--direct', '--tunnel', 'https://u:p@a.example=1'], 'local port'],
+])('send with %j is refused before anything is offered', async (words, told) => {
+  const refused = await ned.bridge('transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', ...words)
+  expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(told) })
+  expect(refused.stderr).not.toContain('offered as')
+})
 
 /** A transfer to opal whose endpoint is this server. */
 async function servedBy(listener: RequestListener): Promise<{ id: string; asked: string[] }> {
