@@ -1,7 +1,8 @@
 /**
  * What a task's command prints: lines of progress, and the result.
  *
- * The result is kept to its last 60 KiB; what was left out before is said in it, and the hash is of all of it.
+ * - The result is kept to its last 60 KiB; what was left out before is said in it, and the hash is of all of it.
+ * - Progress is reported at most once a second. What is left unsaid by that is said when the second is over.
  */
 import { createHash } from 'node:crypto'
 
@@ -29,6 +30,8 @@ export class TaskOutput {
   #pending: Progress | undefined
   #reporting: Promise<void> | undefined
   #reportedMs = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+  #isOver = false
 
   constructor(options: TaskOutputOptions) {
     this.#options = options
@@ -51,6 +54,8 @@ export class TaskOutput {
   async end(rest: string): Promise<void> {
     if (this.#line + rest !== '') this.#take(this.#line + rest)
     this.#line = ''
+    this.#isOver = true
+    clearTimeout(this.#timer)
     await this.#reporting
     if (this.#pending !== undefined) await this.#options.report(this.#pending)
     this.#pending = undefined
@@ -83,15 +88,27 @@ export class TaskOutput {
 
   #reportPending(): void {
     const { report, nowMs } = this.#options
-    if (this.#pending === undefined || this.#reporting !== undefined) return
+    if (this.#isOver || this.#pending === undefined || this.#reporting !== undefined) return
     // A clock that is set delays one report at most.
-    if (Math.abs(nowMs() - this.#reportedMs) < everyMs) return
+    const leftMs = everyMs - Math.abs(nowMs() - this.#reportedMs)
+    if (leftMs > 0) {
+      this.#reportIn(leftMs)
+      return
+    }
     this.#reportedMs = nowMs()
     const progress = this.#pending
     this.#pending = undefined
     this.#reporting = report(progress).finally(() => {
       this.#reporting = undefined
+      this.#reportPending()
     })
+  }
+
+  #reportIn(ms: number): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#reportPending()
+    }, ms)
   }
 }
 

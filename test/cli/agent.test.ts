@@ -3,11 +3,11 @@
  * process; what waits, is killed or has its pipe closed is a process of its own over the same profiles.
  */
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Message, MessagePage, MessageSent, Unacknowledged } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { untilGone } from '../support/process-groups.ts'
 import { Desk } from './desk.ts'
 import { type Enrolled, enrolled, storedId } from './people.ts'
 import { TestHome } from './program.ts'
@@ -420,14 +420,19 @@ test('many commands of a profile at the same time lose and double nothing', asyn
   await emptyInbox(dan)
 })
 
-test('a command of --exec that is ended with listen is not acknowledged', async () => {
-  const id = storedId(await cleo.bridge('send', 'dan', 'long work'))
-  const mark = join(home.folder, 'mark')
-  await writeFile(mark, '')
-  const listening = home.start(['listen', '--profile', 'dan', '--exec', 'echo started; sleep 60; true'])
-  await listening.printed(/started/)
-  listening.child.kill('SIGINT')
-  expect((await listening.ended).code).toBe(130)
-  expect((await cleo.bridge('status', id)).stdout).toContain('not acknowledged')
-  await dan.bridge('ack', id)
-})
+test.each([
+  ['SIGINT', 130],
+  ['SIGKILL', null],
+] as const)(
+  'a command of --exec ends with listen, also by %s, and is not acknowledged',
+  async (signal, code) => {
+    const id = storedId(await cleo.bridge('send', 'dan', 'long work'))
+    const listening = home.start(['listen', '--profile', 'dan', '--exec', 'echo started $$; sleep 60; true'])
+    const leader = Number(/started (\d+)/.exec(await listening.printed(/started \d+\n/))?.[1])
+    listening.child.kill(signal)
+    expect((await listening.ended).code).toBe(code)
+    await untilGone(leader)
+    expect((await cleo.bridge('status', id)).stdout).toContain('not acknowledged')
+    await dan.bridge('ack', id)
+  },
+)

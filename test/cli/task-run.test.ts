@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { TaskOutput } from '../../cli/task-output.ts'
 import type { Task } from '../../sdk/index.ts'
 import { act, createTask, getTask, timelineOf } from '../server/tasks/people.ts'
@@ -207,6 +207,33 @@ test('a runner that is killed takes its command along, and leaves its task to th
     expect.arrayContaining(['created', 'claimed', 'expired', 'claimed', 'completed']),
   )
 }, 60_000)
+
+test('the latest progress is reported a second after the one before, also when nothing more is printed', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const reported: object[] = []
+  let now = 0
+  const output = new TaskOutput({
+    show: () => {},
+    report: async (progress) => {
+      reported.push(progress)
+    },
+    nowMs: () => now,
+  })
+  const print = (text: string) => output.add(Buffer.from(text), text)
+  print('progress: 10%\n')
+  now += 400
+  print('progress: 20%\n')
+  print('progress: 30%\n')
+  await vi.advanceTimersByTimeAsync(599)
+  expect(reported).toEqual([{ percent: 10 }])
+  now += 600
+  await vi.advanceTimersByTimeAsync(1)
+  expect(reported).toEqual([{ percent: 10 }, { percent: 30 }])
+  await output.end('')
+  expect(vi.getTimerCount()).toBe(0)
+  expect(reported).toHaveLength(2)
+})
 
 test('a long output is kept to its end, and its hash is of all of it', async () => {
   const reported: object[] = []
