@@ -22,7 +22,7 @@ export default defineConfig({
     expect: { poll: { timeout: 10_000 } },
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
-    env: { BRIDGE_HOME: nowhere, BRIDGE_DATA: nowhere },
+    env: { BRIDGE_HOME: nowhere, BRIDGE_DATA: nowhere, XDG_CACHE_HOME: nowhere },
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,

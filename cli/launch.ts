@@ -4,6 +4,7 @@
  * Built for Node 14 and loading nothing before the check, so that an old Node prints one line instead of a syntax error.
  */
 import { version } from '../sdk/version.ts'
+import { keepCompiled } from './compile-cache.ts'
 import { startsHelper } from './starts-helper.ts'
 
 const needs = { major: 22, minor: 19 }
@@ -17,6 +18,8 @@ if (major < needs.major || (major === needs.major && minor < needs.minor)) {
 } else if (startsHelper(process.argv.slice(2))) {
   void import('../helper/main.ts').then(({ runHelper }) => runHelper(process.argv.slice(3)))
 } else if (!isVersionPrinted(process.argv.slice(2))) {
+  // A node runs for long, and under accounts whose folders are not theirs to fill.
+  if (process.argv[2] !== 'server') keepCompiled(process.env)
   void import('./main.ts')
 }
 

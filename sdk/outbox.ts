@@ -11,7 +11,7 @@
  *
  * Contract §12.
  */
-import { readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
+import { readdir, readFile, rename, stat, unlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MessageInput } from './contract/agent/messages.ts'
 import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './durable-file.ts'
@@ -96,7 +96,7 @@ export class Outbox {
     let removed = false
     for (const state of ['sending', 'kept'] as const) {
       try {
-        await rm(this.#path(id, state))
+        await unlink(this.#path(id, state))
         removed = true
       } catch (error) {
         if (!isMissing(error)) throw storageFailed(this.#path(id, state), error)

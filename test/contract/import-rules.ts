@@ -195,6 +195,7 @@ const readsEnvironment: Readonly<Record<string, string>> = {
   'server/config.ts': 'the settings of the server',
   'helper/options.ts': 'the token of the helper',
   'cli/context.ts': 'everything from outside that a command may reach',
+  'cli/launch.ts': 'where what was compiled is kept, before anything is loaded',
   'sdk/profile.ts': 'which profile a script means that does not say',
 }
 

@@ -1,0 +1,45 @@
+/** What Node compiled is kept between runs: by whom it may be read back, and that no command hangs on it. */
+import { execFile } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { builtFolder } from '../support/program.ts'
+
+let home: string
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'bridge-home-'))
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+const launcher = join(builtFolder ?? '', 'bridge.cjs')
+
+async function guide(environment: Record<string, string>): Promise<string> {
+  const env = { PATH: process.env.PATH, BRIDGE_HOME: join(home, 'none'), ...environment }
+  return (await promisify(execFile)(process.execPath, [launcher, 'send', '--help'], { env })).stdout
+}
+
+test('a command keeps what was compiled for the next one, in a folder of its user alone', async () => {
+  const first = await guide({ HOME: home })
+  const folder = join(home, '.cache/agent-bridge')
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+  const [version = ''] = readdirSync(folder)
+  expect(readdirSync(join(folder, version)).length).toBeGreaterThan(0)
+  expect(await guide({ HOME: home })).toBe(first)
+})
+
+test('a folder that others may write is left alone', async () => {
+  const folder = join(home, 'agent-bridge')
+  mkdirSync(folder)
+  chmodSync(folder, 0o777)
+  expect(await guide({ XDG_CACHE_HOME: home })).toContain('bridge send')
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('without a home, or with one that takes no folders, a command does what it does', async () => {
+  writeFileSync(join(home, 'file'), '')
+  expect(await guide({})).toContain('bridge send')
+  expect(await guide({ HOME: join(home, 'file') })).toContain('bridge send')
+  expect(readdirSync(home)).toEqual(['file'])
+})
