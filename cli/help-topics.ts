@@ -24,7 +24,8 @@ export const environment: Readonly<Record<string, string>> = {
   BRIDGE_DEBUG: 'Where it is set, an error prints the request that failed, its code, and where it happened.',
   XDG_CONFIG_HOME: 'See `BRIDGE_HOME`; only an absolute path counts.',
   XDG_CACHE_HOME:
-    'Commands keep what Node compiled in its `agent-bridge`, else in `~/.cache/agent-bridge`; not where `NODE_DISABLE_COMPILE_CACHE=1`.',
+    'Commands keep what Node compiled in its `agent-bridge`, else in `~/.cache/agent-bridge`; only an absolute path counts.',
+  NODE_DISABLE_COMPILE_CACHE: "Node's own: `1` keeps nothing that was compiled.",
   NODE_EXTRA_CA_CERTS: "Node's own: a file with certificate authorities to trust beside the usual ones.",
   CODEX_SANDBOX_NETWORK_DISABLED:
     '`1` says that this process may not open connections: an unreachable node then exits with the code of a sandbox.',
