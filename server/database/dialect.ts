@@ -86,6 +86,17 @@ class UnitExecutor extends DefaultQueryExecutor {
     if (options?.signal !== undefined) return super.executeQuery(query, options)
     return this.#connection.execute<R>(query)
   }
+
+  executeNow<R>(query: CompiledQuery): QueryResult<R> {
+    return this.#connection.execute<R>(query)
+  }
+}
+
+/** The result of a query in a unit, without a promise on the way. */
+export function executeNow<R>(db: Kysely<Tables>, query: CompiledQuery): QueryResult<R> {
+  const executor = db.getExecutor()
+  if (executor instanceof UnitExecutor) return executor.executeNow<R>(query)
+  throw new Error('a prepared query runs in a unit of work only')
 }
 
 /** Kysely for one unit. It counts as a transaction, so that beginning another one is refused. */

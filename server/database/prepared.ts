@@ -9,7 +9,7 @@
  * list in `in (…)` is not for here. Any other value becomes part of the text.
  */
 import type { Compilable, CompiledQuery, Kysely } from 'kysely'
-import { Placeholder, prepareOnly } from './dialect.ts'
+import { executeNow, Placeholder, prepareOnly } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 type Db = Kysely<Tables>
@@ -29,12 +29,12 @@ export function prepared<P extends object>() {
     let bind: ((parameters: P) => CompiledQuery<O>) | undefined
     const execute = (db: Db, parameters: P) => {
       bind ??= compile(build)
-      return db.getExecutor().executeQuery(bind(parameters))
+      return executeNow<O>(db, bind(parameters))
     }
     return {
-      all: async (db, parameters) => (await execute(db, parameters)).rows,
-      first: async (db, parameters) => (await execute(db, parameters)).rows[0],
-      run: async (db, parameters) => Number((await execute(db, parameters)).numAffectedRows ?? 0n),
+      all: async (db, parameters) => execute(db, parameters).rows,
+      first: async (db, parameters) => execute(db, parameters).rows[0],
+      run: async (db, parameters) => Number(execute(db, parameters).numAffectedRows ?? 0n),
     }
   }
 }
