@@ -2,9 +2,12 @@
  * What is read most costs the same whatever is stored: every statement that these requests run follows an index, reads no
  * table from its beginning and puts no rows in order. `npm run bench -- rows` measures it.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createReader } from '../../server/database/reader.ts'
+import { listUnremoved, reservedBytes } from '../../server/transfers/store.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { explain, growing, indexesOf, statementsDuring } from '../support/statements.ts'
+import { explain, growing, indexesOf, statementsOf } from '../support/statements.ts'
 
 let bridge: TestBridge
 let conversation: string
@@ -58,7 +61,16 @@ const audit = (query: string) =>
   bridge.owner.ok({ target: `/api/admin/projects/${bridge.project.id}/audit?${query}` })
 
 test.each(Object.entries(requests))('%s', async (_, [request, index]) => {
-  const explained = explain(bridge.data, await statementsDuring(request))
+  const explained = explain(bridge.data, await statementsOf(request))
   expect(growing(explained)).toEqual([])
   expect(indexesOf(explained)).toContain(index)
+})
+
+test('what is left of packages is found by what is left, not by what was ever sent', async () => {
+  const reader = createReader({ path: join(bridge.data, 'bridge.db') })
+  onTestFinished(() => reader.close())
+  const plansOf = async (unit: Parameters<typeof reader.read>[0]) =>
+    indexesOf(explain(bridge.data, await statementsOf(() => reader.read(unit))))
+  expect(await plansOf((db) => listUnremoved(db, 10))).toContain('transfers_unremoved')
+  expect(await plansOf(reservedBytes)).toContain('transfers_reserved')
 })

@@ -29,6 +29,16 @@ export async function statementsDuring(act: () => Promise<unknown>): Promise<str
   return [...texts].filter((text) => /^\s*(?:select|insert|update|delete|with)\b/i.test(text))
 }
 
+/**
+ * What the request runs whenever it is made: of two runs what both had. What the server does by its clock meanwhile is in
+ * one of them at most.
+ */
+export async function statementsOf(request: () => Promise<unknown>): Promise<string[]> {
+  const first = await statementsDuring(request)
+  const again = new Set(await statementsDuring(request))
+  return first.filter((text) => again.has(text))
+}
+
 export interface Explained {
   readonly text: string
   readonly steps: readonly string[]

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { explain, growing, indexesOf, statementsDuring } from '../../support/statements.ts'
+import { explain, growing, indexesOf, statementsDuring, statementsOf } from '../../support/statements.ts'
 import { tamper } from '../maintenance/upkeep.ts'
 import { act, createAsOwner, createTask, evidence, heldBy, listTasks } from './people.ts'
 
@@ -50,7 +50,7 @@ const requests: Readonly<Record<string, readonly [request: () => Promise<unknown
   ],
   'a claim that keeps its session': [
     async () => {
-      const ben = await bridge.agent('holder')
+      const ben = await bridge.agent(`holder ${randomUUID()}`)
       await ben.requestSession(randomUUID())
     },
     'tasks_held_by',
@@ -68,7 +68,7 @@ async function wholeTask(): Promise<void> {
 }
 
 test.each(Object.entries(requests))('%s: by index, in its order', async (_, [request, index]) => {
-  const explained = explain(bridge.data, await statementsDuring(request))
+  const explained = explain(bridge.data, await statementsOf(request))
   expect(growing(explained)).toEqual([])
   expect(indexesOf(explained)).toContain(index)
 })
@@ -79,7 +79,7 @@ test.each([
 ])(
   'held ones of an agent, %s: found by the end of their claim, and only they are put in order',
   async (query, index) => {
-    const explained = explain(bridge.data, await statementsDuring(() => listTasks(bridge.ada, query)))
+    const explained = explain(bridge.data, await statementsOf(() => listTasks(bridge.ada, query)))
     const [found, ...others] = growing(explained)
     expect(others).toEqual([])
     expect(found?.steps[0]).toMatch(
