@@ -28,6 +28,18 @@ const between = prepared<{ agent_a: string; agent_b: string; peer_id: string; pr
 export const findPairing = (db: Db, projectId: string, agentId: string, peerId: string) =>
   between.first(db, { ...inOrder(agentId, peerId), peer_id: peerId, project_id: projectId })
 
+const state = prepared<{ agent_a: string; agent_b: string }>()((db, p) =>
+  db
+    .selectFrom('pairings')
+    .select('enabled')
+    .where('agent_a', '=', p('agent_a'))
+    .where('agent_b', '=', p('agent_b')),
+)
+
+/** Whether two agents may deal with each other now. */
+export const isPairEnabled = async (db: Db, one: string, other: string): Promise<boolean> =>
+  (await state.first(db, inOrder(one, other)))?.enabled === 1
+
 /** Pair two agents unless there is a row already: an owner's "no" stays. */
 export async function insertPairing(tx: Tx, projectId: string, one: string, other: string): Promise<void> {
   await tx.db

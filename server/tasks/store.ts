@@ -4,6 +4,7 @@ import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables, TaskReleaseRow, TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
+import { isPairEnabled } from '../pairings/store.ts'
 import { isFinal } from './rules.ts'
 
 type Db = Kysely<Tables>
@@ -123,19 +124,9 @@ export async function findForAgent(
   return row?.assignee_agent_id === agentId || row?.creator_agent_id === agentId ? row : undefined
 }
 
-const pair = prepared<{ agent_a: string; agent_b: string }>()((db, p) =>
-  db
-    .selectFrom('pairings')
-    .select('enabled')
-    .where('agent_a', '=', p('agent_a'))
-    .where('agent_b', '=', p('agent_b')),
-)
-
 /** Whether the two agents of a task may deal with each other now. The owner's tasks need no pair. */
 export async function isPairOpen(db: Db, task: TaskRow): Promise<boolean> {
-  if (task.creator_agent_id === null) return true
-  const [agent_a = '', agent_b = ''] = [task.creator_agent_id, task.assignee_agent_id].sort()
-  return (await pair.first(db, { agent_a, agent_b }))?.enabled === 1
+  return task.creator_agent_id === null || isPairEnabled(db, task.creator_agent_id, task.assignee_agent_id)
 }
 
 const expired = prepared<{ now: string; limit: number }>()((db, p) =>

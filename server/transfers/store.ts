@@ -5,6 +5,7 @@ import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables, TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
+import { isPairEnabled } from '../pairings/store.ts'
 
 type Db = Kysely<Tables>
 
@@ -88,18 +89,8 @@ export async function findForAgent(
   return row?.sender_agent_id === agentId || row?.recipient_agent_id === agentId ? row : undefined
 }
 
-const pair = prepared<{ agent_a: string; agent_b: string }>()((db, p) =>
-  db
-    .selectFrom('pairings')
-    .select('enabled')
-    .where('agent_a', '=', p('agent_a'))
-    .where('agent_b', '=', p('agent_b')),
-)
-
-export async function isPairOpen(db: Db, transfer: TransferRow): Promise<boolean> {
-  const [agent_a = '', agent_b = ''] = [transfer.sender_agent_id, transfer.recipient_agent_id].sort()
-  return (await pair.first(db, { agent_a, agent_b }))?.enabled === 1
-}
+export const isPairOpen = (db: Db, transfer: TransferRow): Promise<boolean> =>
+  isPairEnabled(db, transfer.sender_agent_id, transfer.recipient_agent_id)
 
 /** Whose time is over, longest ago first. */
 export const listExpired = (db: Db, now: string, limit: number): Promise<TransferRow[]> =>
@@ -222,7 +213,7 @@ const inRange = (db: Db, { after, limit, state }: TransferRange) => {
 }
 
 /** "A disabled pair loses … listing." */
-const isPairEnabled = sql<boolean>`exists (select 1 from pairings where enabled = 1
+const hasPair = sql<boolean>`exists (select 1 from pairings where enabled = 1
   and pairings.agent_a = min(transfers.sender_agent_id, transfers.recipient_agent_id)
   and pairings.agent_b = max(transfers.sender_agent_id, transfers.recipient_agent_id))`
 
@@ -234,7 +225,7 @@ export async function listForAgent(
   range: TransferRange,
 ): Promise<ListedRow[]> {
   const as = (column: 'sender_agent_id' | 'recipient_agent_id') =>
-    inRange(db, range).where(`transfers.${column}`, '=', agentId).where(isPairEnabled).execute()
+    inRange(db, range).where(`transfers.${column}`, '=', agentId).where(hasPair).execute()
   if (role !== undefined) return as(`${role}_agent_id`)
   const both = [...(await as('sender_agent_id')), ...(await as('recipient_agent_id'))]
   return both.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, range.limit)
