@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Task } from '../../../sdk/contract/agent/tasks.ts'
 import type { TestAgent } from '../../support/agent.ts'
+import type { Reply } from '../../support/http.ts'
 import { type OpenStream, transports } from '../../support/streams.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
 import { tamper } from '../maintenance/upkeep.ts'
@@ -54,6 +55,49 @@ test('a retried mutation gets the same bytes, also after the state has moved on,
   expect((await claim()).text).toBe(first.text)
   expect((await listTasks(ada)).tasks).toHaveLength(1)
   expect(await toldOf(ada, id)).toHaveLength(2)
+})
+
+test('every mutation of a task is answered with the same bytes again, whatever became of the task since', async () => {
+  const { project, ada, ben } = await world.pair()
+  const asked: { again: () => Promise<Reply>; first: Reply }[] = []
+  const once = async (again: () => Promise<Reply>) => {
+    const first = await again()
+    expect([codeOf(first), first.headers['idempotency-replayed']]).toEqual(['ok', undefined])
+    asked.push({ again, first })
+    return first.json as Task
+  }
+  const does = (by: TestAgent, id: string, verb: string, body: object = {}) => {
+    const own = key()
+    return once(() => ask(by, id, verb, body, own))
+  }
+  const taken = async () => {
+    const { id } = await createTask(ada, ben)
+    return { id, held: heldBy(await does(ben, id, 'claim')) }
+  }
+
+  const released = await taken()
+  await does(ben, released.id, 'renew', released.held)
+  await does(ben, released.id, 'progress', { ...released.held, note: 'half' })
+  await does(ben, released.id, 'release', { ...released.held, reason: 'no time' })
+  await does(ben, released.id, 'decline')
+  const stopped = await taken()
+  await does(ada, stopped.id, 'cancel')
+  await does(ben, stopped.id, 'stopped', stopped.held)
+  const failed = await taken()
+  const own = key()
+  const target = `/api/admin/projects/${project.id}/tasks/${failed.id}/cancel`
+  await once(() => world.owner.call({ target, body: {}, key: own }))
+  await does(ben, failed.id, 'fail', { ...failed.held, reason: 'no such file' })
+  const completed = await taken()
+  await does(ben, completed.id, 'complete', { ...completed.held, ...result })
+
+  await ben.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+  await ben.startSession()
+  for (const { again, first } of asked) {
+    const reply = await again()
+    expect(reply.headers['idempotency-replayed']).toBe('true')
+    expect([reply.status, reply.text]).toEqual([200, first.text])
+  }
 })
 
 test('a claim that races with itself has one winner, and every loser hears who and until when', async () => {
