@@ -75,7 +75,7 @@ export function openStore(options: StoreOptions): Store {
       onFull,
       isShort,
     })
-    const reader = createReader({ path })
+    const reader = createReader({ path, onFatal: options.onFatal })
     return {
       serverId,
       writer,

@@ -21,6 +21,10 @@ const graveCodes = /^SQLITE_(?:FULL|IOERR|CORRUPT|NOTADB|CANTOPEN|NOMEM)/
 export const sqliteCode = (error: unknown): string | undefined =>
   error instanceof Database.SqliteError ? error.code : undefined
 
+/** What the file holds is not what was written to it. */
+export const isDamage = (error: unknown): boolean =>
+  /^SQLITE_(?:CORRUPT|NOTADB)/.test(sqliteCode(error) ?? '')
+
 export const isGrave = (error: unknown): boolean => graveCodes.test(sqliteCode(error) ?? '')
 
 /** Preparing costs several times what running does, so each SQL text is prepared once, up to a bound. */

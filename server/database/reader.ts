@@ -6,11 +6,12 @@
  * - A read starts at once, on a microtask. Many in a row would starve everything else, so a turn of the event loop
  *   runs a bounded number.
  * - The rule for units holds here too: they await nothing but `db`.
+ * - A page that is damaged is answered with 503 and ends the process: what else it holds is in doubt.
  */
 import type Database from 'better-sqlite3'
 import type { Kysely } from 'kysely'
 import { Fault } from '../fault.ts'
-import { Statements, UnitConnection } from './connection.ts'
+import { isDamage, Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import { openDatabase } from './open.ts'
 import { withinTurn } from './overrun.ts'
@@ -21,6 +22,8 @@ export interface ReaderOptions {
   readonly path: string
   /** Most reads in one turn of the event loop. */
   readonly maxPerTurn?: number
+  /** The file is damaged: nothing more may be answered from it. Called once. */
+  readonly onFatal?: (error: unknown) => void
 }
 
 export interface Reader {
@@ -35,8 +38,8 @@ export interface Reader {
 type Waiting = () => Promise<void>
 
 /** The file must exist and be migrated. */
-export function createReader({ path, maxPerTurn = 128 }: ReaderOptions): Reader {
-  const queue = new ReadQueue(path, maxPerTurn)
+export function createReader({ path, maxPerTurn = 128, onFatal = () => {} }: ReaderOptions): Reader {
+  const queue = new ReadQueue(path, maxPerTurn, onFatal)
   return { read: (unit) => queue.read(unit), queueLength: () => queue.length, close: () => queue.close() }
 }
 
@@ -45,13 +48,16 @@ class ReadQueue {
   readonly #begin: Database.Statement
   readonly #end: Database.Statement
   readonly #maxPerTurn: number
+  readonly #onFatal: (error: unknown) => void
+  #damaged = false
   readonly #waiting: Waiting[] = []
   #leftThisTurn: number
   #running = false
   #closed: Promise<void> | undefined
   #whenIdle = () => {}
 
-  constructor(path: string, maxPerTurn: number) {
+  constructor(path: string, maxPerTurn: number, onFatal: (error: unknown) => void) {
+    this.#onFatal = onFatal
     const database = openDatabase(path, { readonly: true })
     this.#statements = new Statements(database)
     this.#begin = database.prepare('BEGIN')
@@ -100,10 +106,26 @@ class ReadQueue {
     const group = this.#waiting.splice(0, this.#leftThisTurn)
     this.#leftThisTurn -= group.length
     for (const each of group) await each()
-    if (this.#statements.database.inTransaction) this.#end.run()
+    this.#endSnapshot()
     if (this.#waiting.length > 0) return this.#continue()
     this.#running = false
     this.#whenIdle()
+  }
+
+  /** What is damaged may not even let a snapshot end. */
+  #endSnapshot(): void {
+    if (!this.#statements.database.inTransaction) return
+    try {
+      this.#end.run()
+    } catch (error) {
+      this.#noteDamage(error)
+    }
+  }
+
+  #noteDamage(error: unknown): void {
+    if (this.#damaged) return
+    this.#damaged = true
+    this.#onFatal(error)
   }
 
   /** The allowance is whole again once the event loop has been round. */
@@ -119,6 +141,10 @@ class ReadQueue {
     try {
       if (!this.#statements.database.inTransaction) this.#begin.run()
       return await withinTurn(unit(unitDb(connection)))
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      this.#noteDamage(error)
+      throw new Fault('unavailable', { cause: error })
     } finally {
       connection.end(() => new UnitEnded())
     }

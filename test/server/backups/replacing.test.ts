@@ -243,16 +243,16 @@ function cutOff(state: 'nothing moved' | 'old moved' | 'all moved'): void {
 }
 
 test.each(['nothing moved', 'old moved', 'all moved'] as const)(
-  'a restore that was killed with %s is kept from everybody, and brought to its end by the next start',
+  'a restore that was killed with %s is kept from everybody, and brought to its end by the next start or restore',
   async (state) => {
     cutOff(state)
     const unfinished = { name: 'RestoreUnfinished' }
     await expect(issueSetupLink(configOf(data))).rejects.toMatchObject(unfinished)
     await expect(initServer(configOf(data))).rejects.toMatchObject(unfinished)
     await expect(back(data, join(folder, 'second.db'))).rejects.toMatchObject(unfinished)
-    const server = await startServer(configOf(data))
-    onTestFinished(() => server.stop())
-    expect(server.serverId).toBe(ids.backup)
+    if (state === 'old moved') await startServer(configOf(data)).then((server) => server.stop())
+    else await expect(bring({ replace: false })).rejects.toMatchObject({ name: 'AlreadyInitialised' })
+    expect(idIn(data)).toBe(ids.backup)
     expect(idIn(join(data, 'replaced-abc'))).toBe(ids.old)
     expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])
   },
