@@ -17,10 +17,10 @@ export default defineConfig({
     // Many tests wait for a process or a deadline: twice as many at a time as there are cores.
     maxWorkers: 2 * availableParallelism(),
     // Real processes on a busy machine. A test that waits for something that never comes still ends.
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     // What is waited for comes; on a busy machine later.
-    expect: { poll: { timeout: 10_000 } },
-    hookTimeout: 30_000,
+    expect: { poll: { timeout: 20_000 } },
+    hookTimeout: 60_000,
     teardownTimeout: 10_000,
     env: { BRIDGE_HOME: nowhere, BRIDGE_DATA: nowhere, XDG_CACHE_HOME: nowhere },
     restoreMocks: true,
