@@ -49,6 +49,22 @@ async function uploadable(context: Context, tx: Tx, agent: Admitted, id: string)
   return transfer
 }
 
+/** What was stopped because the transfer ended is refused by what it is now. */
+async function uploading<T>(
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+  act: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await filling(context, id, act)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'state_conflict')
+      await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
+    throw error
+  }
+}
+
 function requirePackage({ mode, state }: TransferRow): void {
   if (mode === 'package') return
   throw new Fault('state_conflict', {
@@ -76,7 +92,7 @@ export async function uploadPart(
       details: { size: part.size },
     })
   }
-  const { received, stored_parts } = await filling(context, id, async () => ({
+  const { received, stored_parts } = await uploading(context, caller, id, async () => ({
     received: await context.packages.receive(transfer, index, body.stream()),
     stored_parts: (await context.packages.committed(transfer)).length,
   }))
@@ -100,7 +116,7 @@ export async function finalizePackage(
   id: string,
 ): Promise<PackageVerified> {
   const transfer = await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
-  const verified = await filling(context, id, () => context.packages.finalize(transfer))
+  const verified = await uploading(context, caller, id, () => context.packages.finalize(transfer))
   await writeAs(context, caller, async (tx, agent) => {
     const now = await uploadable(context, tx, agent, id)
     if (now.stored_at !== null) return

@@ -26,6 +26,10 @@ const meanings: Partial<Record<Refusal['code'], () => Fault>> = {
     new Fault('storage_full', {
       message: 'The disk of the node has not enough free space for the package.',
     }),
+  expired: () =>
+    new Fault('state_conflict', {
+      message: 'The transfer ended while its bytes moved; nothing of them was kept.',
+    }),
   not_found: () => new Fault('not_found', { message: 'There is no such part, or nothing was uploaded.' }),
 }
 

@@ -73,6 +73,10 @@ interface Opened {
   readonly folder: Folder
   readonly store: PartStore
   isBusy: boolean
+  /** Ends the operation that makes it busy. */
+  stop: AbortController
+  /** Settled when that one has ended. */
+  idle: Promise<void>
   usedAt: number
   /** Its place among the uploads that have begun. */
   begun: number | undefined
@@ -104,7 +108,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       const spokenFor = () => neededBeside(one)
       const store = await PartStore.open(folder, staged(transfer), { spokenFor })
       const times = { usedAt: elapsedMs(), begun: store.hasBegun ? begun++ : undefined }
-      const one: Opened = { folder, store, ...times, isBusy: false, isRemoved: false }
+      const one: Opened = { folder, store, ...times, ...idle(), isRemoved: false }
       ready.add(one)
       return one
     } catch (error) {
@@ -153,21 +157,25 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
     await one.folder.close()
   }
 
-  async function alone<T>(transfer: TransferRow, act: (store: PartStore) => Promise<T>): Promise<T> {
+  async function alone<T>(
+    transfer: TransferRow,
+    act: (store: PartStore, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const opening = use(transfer)
     const one = await opening
     if (one.isBusy) throw new Refusal('transfer_busy')
-    one.isBusy = true
-    one.usedAt = elapsedMs()
+    const over = Promise.withResolvers<void>()
+    Object.assign(one, { isBusy: true, stop: new AbortController(), idle: over.promise, usedAt: elapsedMs() })
     try {
-      return await act(one.store)
+      return await act(one.store, one.stop.signal)
     } finally {
       one.isBusy = false
       one.usedAt = elapsedMs()
       if (one.store.hasBegun) one.begun ??= begun++
       if (opened.get(transfer.id) !== opening) await shut(one)
       // Removed while it worked: nothing of it may stay.
-      if (one.isRemoved) await rm(pathOf(transfer.id), removing)
+      if (one.isRemoved) await rm(pathOf(transfer.id), removing).catch(() => {})
+      over.resolve()
     }
   }
 
@@ -175,8 +183,9 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
     async committed(transfer) {
       return (await use(transfer)).store.committed
     },
-    receive: (transfer, index, body) => alone(transfer, (store) => store.receive(index, body)),
-    finalize: (transfer) => alone(transfer, (store) => store.finalize()),
+    receive: (transfer, index, body) =>
+      alone(transfer, (store, signal) => store.receive(index, body, { signal })),
+    finalize: (transfer) => alone(transfer, (store, signal) => store.finalize({ signal })),
     async open(transfer) {
       const folder = await Folder.open(pathOf(transfer.id)).catch(() => {
         throw new Refusal('not_found')
@@ -201,8 +210,12 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       const opening = opened.get(transferId)
       opened.delete(transferId)
       const one = await opening?.catch(() => undefined)
-      if (one !== undefined) one.isRemoved = true
-      if (one !== undefined && !one.isBusy) await shut(one)
+      if (one?.isBusy === true) {
+        one.isRemoved = true
+        // Nobody needs the rest, however slowly it would come; and a folder that is written to is not removed.
+        one.stop.abort(new Refusal('expired'))
+        await one.idle
+      } else if (one !== undefined) await shut(one)
       await rm(pathOf(transferId), removing)
     },
     stored: async () => (await readdir(root).catch(() => [])).filter((name) => isUuid.test(name)),
@@ -216,6 +229,8 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
     },
   }
 }
+
+const idle = () => ({ isBusy: false, stop: new AbortController(), idle: Promise.resolve() })
 
 const removing = { recursive: true, force: true } as const
 const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

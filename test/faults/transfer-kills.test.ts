@@ -2,7 +2,7 @@
  * Node, sender, recipient and helper, each killed at every request of a transfer, in both modes: the same commands again end
  * with the very file and one transfer; what is given up leaves nothing. On no side a byte stays.
  *
- * A few steps by default; BRIDGE_TRANSFER_KILLS=all goes through every one (about an hour on two busy cores), a number takes
+ * One step by default; BRIDGE_TRANSFER_KILLS=all goes through every one (about an hour on two busy cores), a number takes
  * every so manyth.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -20,15 +20,6 @@ const told = ({ on, step, moment, victim, afterwards }: Scenario) =>
   `${victim} at ${moment} of ${on}'s ${step}, then ${afterwards}`
 
 const few: readonly Scenario[] = [
-  {
-    mode: 'package',
-    sealed: true,
-    on: 'sender',
-    step: 'POST /api/v1/transfers #1',
-    moment: 'answered',
-    victim: 'sender',
-    afterwards: 'again',
-  },
   {
     mode: 'direct',
     sealed: false,

@@ -260,3 +260,33 @@ test('a sender that cannot serve again says so, and one whose helpers end at onc
   await expect(ada.transfers.serve(transfer.id, short)).rejects.toMatchObject({ code: 'unreachable' })
   expect((await ada.transfers.get(transfer.id)).state).toBe('offered')
 }, 20_000)
+
+test.each([-250, 1, 25, 2 * 86_400])(
+  'a helper on a machine that is %d seconds ahead deposits an end that the node takes',
+  async (seconds) => {
+    const clock = Object.assign(() => new Date(node.clock().getTime() + seconds * 1000), node.clock)
+    const sender = bridgeOf({ ...node, clock }, node.ada)
+    try {
+      const address = await sender.directory.address('ben')
+      const input = { ...address, filename: 'report.pdf', ...describeBytes(bytes) }
+      const { id } = await sender.transfers.offer({ ...input, mode: 'direct', encryption: 'none' })
+      const ahead = node.clock().getTime() + seconds * 1000
+      const start = async (): Promise<ServingHelper> => ({
+        endpoint: 'https://abc.example',
+        token: token('T'),
+        expiresAt: new Date(ahead + 1_800_000).toISOString(),
+        ended: new Promise(() => {}),
+        stop: async () => {},
+      })
+      let endpoint = ''
+      const onDeposited = (deposited: string) => {
+        endpoint = deposited
+        void sender.transfers.cancel(id)
+      }
+      expect((await sender.transfers.serve(id, start, { onDeposited })).state).toBe('cancelled')
+      expect(endpoint).toBe('https://abc.example')
+    } finally {
+      await sender.close()
+    }
+  },
+)
