@@ -86,10 +86,12 @@ const untrusted = certificateChain('untrusted')
 const dayMs = 86_400_000
 export const part1 = '/v1/parts/1'
 
-export type Open = (elsewhere: string) => Promise<Door>
+type Open = (elsewhere: string) => Promise<Door>
 
-/** What each does, what it ends in, how it is opened, and what the service is told, if anything. */
-export const hostileHomes: [string, string, Open, told?: 'receipt'][] = [
+/** What it does, what that ends in, how it is opened, and what the service is told, if anything. */
+export type HostileHome = [string, string, Open, told?: 'receipt']
+
+export const hostileHomes: readonly HostileHome[] = [
   [
     'has a certificate of nobody that is trusted',
     'certificate_refused',
@@ -216,18 +218,20 @@ export const hostileHomes: [string, string, Open, told?: 'receipt'][] = [
       ['claims a shorter part', { 'content-length': partSize - 1 }],
       ['claims no length that is one', { 'content-length': 2 ** 52 }],
     ] as const
-  ).map(([what, headers]): [string, string, Open, 'receipt'] => [
-    what,
-    'integrity',
-    () =>
-      door(
-        home((url, _, response) => {
-          if (url === part1) response.writeHead(200, headers).write(partOf(url).subarray(0, 10))
-          return url === part1
-        }),
-      ),
-    'receipt',
-  ]),
+  ).map(
+    ([what, headers]): HostileHome => [
+      what,
+      'integrity',
+      () =>
+        door(
+          home((url, _, response) => {
+            if (url === part1) response.writeHead(200, headers).write(partOf(url).subarray(0, 10))
+            return url === part1
+          }),
+        ),
+      'receipt',
+    ],
+  ),
   [
     'gives more than the part, and says nothing of its length',
     'integrity',

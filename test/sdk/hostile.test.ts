@@ -23,15 +23,16 @@ import { join } from 'node:path'
 import { setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Bridge, Transfer } from '../../sdk/index.ts'
+import { eachAttack } from '../support/attacks.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
 import {
   bytes,
   closeDoors,
   door,
+  type HostileHome,
   home,
   hostileHomes,
-  type Open,
   part1,
   partOf,
   partSize,
@@ -105,26 +106,26 @@ test('a file arrives through a tunnel whose certificate is good', async () => {
   expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set([`Bearer ${token}`]))
 })
 
-describe.each<[string, string, Open, told?: 'receipt']>(hostileHomes)(
-  'a home that %s',
-  (_, code, open, told) => {
-    test(`ends in ${code}, and nothing has the name`, async () => {
-      const { id } = await offered()
-      const elsewhere = await door(home(), null)
-      const { endpoint, asked } = await open(elsewhere.endpoint)
-      await deposit(id, endpoint)
-      const into = await box()
-      const refused = await ben.transfers
-        .receive(id, join(into, 'report.pdf'), { allowPlainHttp: true })
-        .catch((error: Error & { code?: string }) => error)
-      expect(refused).toMatchObject({ code })
-      expect(`${(refused as Error).stack}`).not.toContain(token)
-      expect(await visible(into)).toEqual([])
-      expect(await ada.transfers.get(id)).toMatchObject({ state: 'accepted', receipt: null })
-      expect(await receipts(id)).toEqual(told === undefined ? [] : ['transfer.receipt_refused'])
-      if (code === 'certificate_refused') expect(asked).toEqual([])
-      expect(elsewhere.asked).toEqual([])
-    })
+eachAttack<HostileHome>(
+  4,
+  hostileHomes,
+  (what, code) => `a home that ${what} ends in ${code}, and nothing has the name`,
+  async (_, code, open, told) => {
+    const { id } = await offered()
+    const elsewhere = await door(home(), null)
+    const { endpoint, asked } = await open(elsewhere.endpoint)
+    await deposit(id, endpoint)
+    const into = await box()
+    const refused = await ben.transfers
+      .receive(id, join(into, 'report.pdf'), { allowPlainHttp: true })
+      .catch((error: Error & { code?: string }) => error)
+    expect(refused).toMatchObject({ code })
+    expect(`${(refused as Error).stack}`).not.toContain(token)
+    expect(await visible(into)).toEqual([])
+    expect(await ada.transfers.get(id)).toMatchObject({ state: 'accepted', receipt: null })
+    expect(await receipts(id)).toEqual(told === undefined ? [] : ['transfer.receipt_refused'])
+    if (code === 'certificate_refused') expect(asked).toEqual([])
+    expect(elsewhere.asked).toEqual([])
   },
 )
 

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Transfer, TransferState } from '../../../sdk/contract/agent/transfers.ts'
 import type { TestAgent } from '../../support/agent.ts'
+import { eachAttack } from '../../support/attacks.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import {
   act,
@@ -25,6 +26,7 @@ import {
   upload,
 } from '../../support/files.ts'
 import { soon } from '../../support/waits.ts'
+import { badNames } from './bad-names.ts'
 
 let bridge: TestBridge
 let ada: TestAgent
@@ -68,83 +70,56 @@ async function offered(fields: object = {}): Promise<Transfer> {
 }
 
 describe('an offer is refused, and nothing is stored, when', () => {
-  test.each([
-    '../report.pdf',
-    '..',
-    '.',
-    '/etc/passwd',
-    'a/b',
-    'a\\b',
-    'C:evil',
-    'file:stream',
-    '\0',
-    'a\0b',
-    'a\nb',
-    '\u001b[2J',
-    'CON',
-    'con.txt',
-    'Com1.log',
-    'lpt9',
-    'NUL.tar.gz',
-    'CLOCK$',
-    'a..b',
-    'report.',
-    'report ',
-    ' report',
-    '.bashrc',
-    '',
-    '~',
-    '$(id)',
-    'a*b',
-    'naïve.pdf',
-    'cafe\u0301.txt',
-    '\u202Efdp.exe',
-    '．．／etc',
-    'ﬁle',
-    'report\u200b.pdf',
-    'ＣＯＮ',
-    '\ud800',
-    'x'.repeat(128),
-  ])('the name is %j', async (filename) => {
-    const before = await count()
-    const [status, code] = told(await propose({ filename }))
-    expect([status, ['manifest_invalid', 'invalid_request']]).toEqual([422, expect.arrayContaining([code])])
-    expect([await count(), await folders()]).toEqual([before, []])
-  })
+  eachAttack(
+    6,
+    badNames.map((name) => [name] as [string]),
+    (filename) => `the name is ${JSON.stringify(filename)}`,
+    async (filename) => {
+      const before = await count()
+      const [status, code] = told(await propose({ filename }))
+      expect([status, ['manifest_invalid', 'invalid_request']]).toEqual([422, expect.arrayContaining([code])])
+      expect([await count(), await folders()]).toEqual([before, []])
+    },
+  )
 
   const whole = { offset: 0, size: 900, sha256: sha256(bytes) }
   const [one, two] = [
     { index: 0, offset: 0, size: 400, sha256: sha256(part(0)) },
     { index: 1, offset: 400, size: 500, sha256: sha256(bytes.subarray(400)) },
   ]
-  test.each<[string, object]>([
-    ['parts overlap', { parts: [one, { ...two, offset: 300, size: 600 }] }],
-    ['parts leave a gap', { parts: [one, { ...two, offset: 500, size: 400 }] }],
-    ['parts end early', { parts: [one] }],
-    ['parts go on', { parts: [one, { ...two, size: 501 }] }],
-    ['a part stands twice', { parts: [one, one] }],
-    ['parts stand in another order', { parts: [two, one] }],
-    ['a part is empty', { parts: [one, two, { index: 2, offset: 900, size: 0, sha256: sha256(bytes) }] }],
-    ['a part has a sign', { parts: [one, { ...two, size: -500 }] }],
-    ['a part is longer than any may be', { size: 2 ** 27, parts: [{ ...whole, index: 0, size: 2 ** 27 }] }],
-    ['there is no part', { parts: [] }],
-    ['there are more parts than there may be', { parts: Array.from({ length: 1025 }, () => one) }],
-    ['the only part is another file', { parts: [{ ...whole, index: 0, sha256: sha256(part(0)) }] }],
-    ['the hash is in capitals', { sha256: sha256(bytes).toUpperCase() }],
-    ['the hash is short', { sha256: sha256(bytes).slice(1) }],
-    ['the size is negative', { size: -1 }],
-    ['the size is no whole number', { size: 899.5 }],
-    ['the size is beyond counting', { size: 2 ** 60 }],
-    ['it names a media type, which there is none of', { media_type: 'text/html' }],
-    ['the mode is unknown', { mode: 'tunnel' }],
-    ['it goes to its sender', { recipient_agent_id: 'own' }],
-  ])('%s', async (_, fields) => {
-    const before = await count()
-    const own = 'recipient_agent_id' in fields ? { recipient_agent_id: ada.id } : {}
-    const [status, code] = told(await propose({ ...fields, ...own }))
-    expect([status, ['manifest_invalid', 'invalid_request']]).toEqual([422, expect.arrayContaining([code])])
-    expect([await count(), await folders()]).toEqual([before, []])
-  })
+  eachAttack<[string, object]>(
+    5,
+    [
+      ['parts overlap', { parts: [one, { ...two, offset: 300, size: 600 }] }],
+      ['parts leave a gap', { parts: [one, { ...two, offset: 500, size: 400 }] }],
+      ['parts end early', { parts: [one] }],
+      ['parts go on', { parts: [one, { ...two, size: 501 }] }],
+      ['a part stands twice', { parts: [one, one] }],
+      ['parts stand in another order', { parts: [two, one] }],
+      ['a part is empty', { parts: [one, two, { index: 2, offset: 900, size: 0, sha256: sha256(bytes) }] }],
+      ['a part has a sign', { parts: [one, { ...two, size: -500 }] }],
+      ['a part is longer than any may be', { size: 2 ** 27, parts: [{ ...whole, index: 0, size: 2 ** 27 }] }],
+      ['there is no part', { parts: [] }],
+      ['there are more parts than there may be', { parts: Array.from({ length: 1025 }, () => one) }],
+      ['the only part is another file', { parts: [{ ...whole, index: 0, sha256: sha256(part(0)) }] }],
+      ['the hash is in capitals', { sha256: sha256(bytes).toUpperCase() }],
+      ['the hash is short', { sha256: sha256(bytes).slice(1) }],
+      ['the size is negative', { size: -1 }],
+      ['the size is no whole number', { size: 899.5 }],
+      ['the size is beyond counting', { size: 2 ** 60 }],
+      ['it names a media type, which there is none of', { media_type: 'text/html' }],
+      ['the mode is unknown', { mode: 'tunnel' }],
+      ['it goes to its sender', { recipient_agent_id: 'own' }],
+    ],
+    (what) => what,
+    async (_, fields) => {
+      const before = await count()
+      const own = 'recipient_agent_id' in fields ? { recipient_agent_id: ada.id } : {}
+      const [status, code] = told(await propose({ ...fields, ...own }))
+      expect([status, ['manifest_invalid', 'invalid_request']]).toEqual([422, expect.arrayContaining([code])])
+      expect([await count(), await folders()]).toEqual([before, []])
+    },
+  )
 })
 
 describe('room', () => {
@@ -285,36 +260,41 @@ describe('an endpoint', () => {
   })
   const at = (ms: number) => new Date(bridge.clock().getTime() + ms).toISOString()
 
-  test.each<[string, () => object]>([
-    ['has a path', () => ({ endpoint: 'https://tunnel.example/v1' })],
-    ['ends in a slash', () => ({ endpoint: 'https://tunnel.example/' })],
-    ['has a query', () => ({ endpoint: 'https://tunnel.example?x=1' })],
-    ['names a user', () => ({ endpoint: 'https://ada:pw@tunnel.example' })],
-    ['is no address', () => ({ endpoint: 'https://' })],
-    ['is of another scheme', () => ({ endpoint: 'ftp://tunnel.example' })],
-    ['is plain http to a name', () => ({ endpoint: 'http://tunnel.example' })],
-    ['is plain http to a public address', () => ({ endpoint: 'http://203.0.113.7:8485' })],
-    ['is plain http to a public address in IPv6', () => ({ endpoint: 'http://[2001:db8::7]:8485' })],
-    ['is plain http to a name that looks private', () => ({ endpoint: 'http://10.evil.example' })],
+  eachAttack<[string, () => object]>(
+    5,
     [
-      'is plain http to a name that ends in one of ours',
-      () => ({ endpoint: 'http://localhost.evil.example' }),
+      ['has a path', () => ({ endpoint: 'https://tunnel.example/v1' })],
+      ['ends in a slash', () => ({ endpoint: 'https://tunnel.example/' })],
+      ['has a query', () => ({ endpoint: 'https://tunnel.example?x=1' })],
+      ['names a user', () => ({ endpoint: 'https://ada:pw@tunnel.example' })],
+      ['is no address', () => ({ endpoint: 'https://' })],
+      ['is of another scheme', () => ({ endpoint: 'ftp://tunnel.example' })],
+      ['is plain http to a name', () => ({ endpoint: 'http://tunnel.example' })],
+      ['is plain http to a public address', () => ({ endpoint: 'http://203.0.113.7:8485' })],
+      ['is plain http to a public address in IPv6', () => ({ endpoint: 'http://[2001:db8::7]:8485' })],
+      ['is plain http to a name that looks private', () => ({ endpoint: 'http://10.evil.example' })],
+      [
+        'is plain http to a name that ends in one of ours',
+        () => ({ endpoint: 'http://localhost.evil.example' }),
+      ],
+      ['is written in another base', () => ({ endpoint: 'http://0x7f000001:8485' })],
+      ['is over', () => ({ expires_at: at(-1) })],
+      ['outlives a helper', () => ({ expires_at: at(1_801_000) })],
+      ['has a short token', () => ({ token: 'T'.repeat(42) })],
+      ['has a token with a line break', () => ({ token: `${'T'.repeat(43)}\r\nx: y` })],
+      ['is of the other side’s mode', () => ({ helper_mode: 'upload' })],
     ],
-    ['is written in another base', () => ({ endpoint: 'http://0x7f000001:8485' })],
-    ['is over', () => ({ expires_at: at(-1) })],
-    ['outlives a helper', () => ({ expires_at: at(1_801_000) })],
-    ['has a short token', () => ({ token: 'T'.repeat(42) })],
-    ['has a token with a line break', () => ({ token: `${'T'.repeat(43)}\r\nx: y` })],
-    ['is of the other side’s mode', () => ({ helper_mode: 'upload' })],
-  ])('that %s is refused in words that do not repeat it', async (_, fields) => {
-    const { id } = await offered({ mode: 'direct' })
-    const body = secret(fields())
-    const reply = await act(ada, id, 'secret', body)
-    expect([403, 422]).toContain(reply.status)
-    for (const word of [body.token.slice(0, 42), body.endpoint.slice(8)].filter(({ length }) => length > 0))
-      expect(reply.text).not.toContain(word)
-    expect(await look(ada, id)).toMatchObject({ offer: { endpoint_ready: false, expires_at: null } })
-  })
+    (what) => `that ${what} is refused in words that do not repeat it`,
+    async (_, fields) => {
+      const { id } = await offered({ mode: 'direct' })
+      const body = secret(fields())
+      const reply = await act(ada, id, 'secret', body)
+      expect([403, 422]).toContain(reply.status)
+      for (const word of [body.token.slice(0, 42), body.endpoint.slice(8)].filter(({ length }) => length > 0))
+        expect(reply.text).not.toContain(word)
+      expect(await look(ada, id)).toMatchObject({ offer: { endpoint_ready: false, expires_at: null } })
+    },
+  )
 
   test.each(['http://127.0.0.1:1', 'http://localhost:1', 'http://192.168.1.9:1', 'http://[fd00::1]:1'])(
     'of this network may be plain: %s',

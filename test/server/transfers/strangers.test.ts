@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer, TransferState } from '../../../sdk/contract/agent/transfers.ts'
 import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
 import { enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
+import { eachAttack } from '../../support/attacks.ts'
 import { act, fileOf, look, offer, sha256, told, upload } from '../../support/files.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 import { stored } from '../refusals/stored.ts'
@@ -238,24 +239,29 @@ describe('the bytes and the endpoint of a transfer are refused', () => {
   })
 })
 
-test.each<[ErrorCode, (place: Moving, by: TestAgent) => Promise<unknown>]>([
+eachAttack<[ErrorCode, (place: Moving, by: TestAgent) => Promise<unknown>]>(
+  3,
   [
-    'session_fenced',
-    async ({ project }, by) => {
-      await world.setAgent(project.id, by.id, 'disabled')
-      await world.setAgent(project.id, by.id, 'enabled')
-    },
+    [
+      'session_fenced',
+      async ({ project }, by) => {
+        await world.setAgent(project.id, by.id, 'disabled')
+        await world.setAgent(project.id, by.id, 'enabled')
+      },
+    ],
+    ['session_closed', (_, by) => by.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })],
+    ['agent_disabled', ({ project }, by) => world.setAgent(project.id, by.id, 'disabled')],
+    ['credential_revoked', ({ project }, by) => world.owner.revoke(project.id, by.enrolled.credential_id)],
   ],
-  ['session_closed', (_, by) => by.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })],
-  ['agent_disabled', ({ project }, by) => world.setAgent(project.id, by.id, 'disabled')],
-  ['credential_revoked', ({ project }, by) => world.owner.revoke(project.id, by.enrolled.credential_id)],
-])('a party is refused with %s though the transfer is its own', async (code, lose) => {
-  const place = await moving()
-  await lose(place, place.ada)
-  await lose(place, place.ben)
-  const isBeforeBody = code === 'credential_revoked'
-  await expectRefused(place, code, (asked, by) => signed(by, asked), { invited: !isBeforeBody })
-})
+  (code) => `a party is refused with ${code} though the transfer is its own`,
+  async (code, lose) => {
+    const place = await moving()
+    await lose(place, place.ada)
+    await lose(place, place.ben)
+    const isBeforeBody = code === 'credential_revoked'
+    await expectRefused(place, code, (asked, by) => signed(by, asked), { invited: !isBeforeBody })
+  },
+)
 
 test('a party whose session is another’s is refused', async () => {
   const place = await moving()
@@ -268,6 +274,10 @@ type Answer = ErrorCode | 'yes'
 
 /** By the state: what the sender and the recipient hear at each operation, in their order. */
 const matrix: Record<TransferState, Record<'ada' | 'ben', readonly Answer[]>> = {
+  accepted: {
+    ada: ['yes', 'not_permitted', 'not_permitted', 'yes', 'yes', 'yes', 'not_permitted'],
+    ben: ['yes', 'yes', 'yes', 'not_permitted', 'not_permitted', 'not_permitted', 'yes'],
+  },
   offered: {
     ada: ['yes', 'not_permitted', 'not_permitted', 'yes', 'yes', 'yes', 'state_conflict'],
     ben: [
@@ -280,13 +290,9 @@ const matrix: Record<TransferState, Record<'ada' | 'ben', readonly Answer[]>> = 
       'state_conflict',
     ],
   },
-  accepted: {
-    ada: ['yes', 'not_permitted', 'not_permitted', 'yes', 'yes', 'yes', 'not_permitted'],
-    ben: ['yes', 'yes', 'yes', 'not_permitted', 'not_permitted', 'not_permitted', 'yes'],
-  },
+  cancelled: over('state_conflict'),
   verified: over('state_conflict', 'package_removed'),
   declined: over('state_conflict'),
-  cancelled: over('state_conflict'),
   failed: over('state_conflict'),
   expired: over('offer_expired'),
 }
@@ -323,31 +329,37 @@ describe('a transfer answers each side at every operation as the table says when
   })
 
   // Expired last: the clock does not go back.
-  test.each(Object.keys(matrix) as TransferState[])('%s', async (state) => {
-    const fields = { ttl_seconds: 60 }
-    const place: Moving = {
-      ...pair,
-      package: (await uploaded(pair, fields)).id,
-      direct: (await deposited(pair, fields)).id,
-    }
-    for (const id of [place.package, place.direct])
-      for (const [by, verb] of ways[state]) {
-        const body = verb === 'receipt' ? { size: bytes.length, sha256: sha256(bytes) } : {}
-        expect(told(await act(place[by], id, verb, body)), verb).toEqual([200, undefined])
+  const states = Object.keys(matrix) as TransferState[]
+  eachAttack(
+    3,
+    states.map((state) => [state] as [TransferState]),
+    (state) => state,
+    async (state) => {
+      const fields = { ttl_seconds: 60 }
+      const place: Moving = {
+        ...pair,
+        package: (await uploaded(pair, fields)).id,
+        direct: (await deposited(pair, fields)).id,
       }
-    if (state === 'expired') world.bridge.clock.advance(61)
-    for (const side of ['ada', 'ben'] as const)
-      for (const [at, operation] of operations.entries()) {
-        const asked = askFor(operation, place)
-        const { status, error } = await knock(asked, signed(place[side], asked))
-        const expected = matrix[state][side][at] ?? 'yes'
-        const wanted = expected === 'yes' ? 200 : errors[expected].status
-        expect([side, named(operation), status, error ?? 'yes']).toEqual([
-          side,
-          named(operation),
-          wanted,
-          expected,
-        ])
-      }
-  })
+      for (const id of [place.package, place.direct])
+        for (const [by, verb] of ways[state]) {
+          const body = verb === 'receipt' ? { size: bytes.length, sha256: sha256(bytes) } : {}
+          expect(told(await act(place[by], id, verb, body)), verb).toEqual([200, undefined])
+        }
+      if (state === 'expired') world.bridge.clock.advance(61)
+      for (const side of ['ada', 'ben'] as const)
+        for (const [at, operation] of operations.entries()) {
+          const asked = askFor(operation, place)
+          const { status, error } = await knock(asked, signed(place[side], asked))
+          const expected = matrix[state][side][at] ?? 'yes'
+          const wanted = expected === 'yes' ? 200 : errors[expected].status
+          expect([side, named(operation), status, error ?? 'yes']).toEqual([
+            side,
+            named(operation),
+            wanted,
+            expected,
+          ])
+        }
+    },
+  )
 })
