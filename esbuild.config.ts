@@ -106,6 +106,7 @@ const launcher: BuildOptions = {
   entryPoints: ['cli/launch.ts'],
   format: 'iife',
   target: 'node14',
+  minifyWhitespace: true,
   banner: { js: '#!/usr/bin/env node' },
 }
 

@@ -44,11 +44,12 @@ interface HeldTask {
   readonly session_generation: number
 }
 
-/** What holders do, the more often the more often it stands here. */
+/** What holders do, in turns, so that no run goes without one of them; the more often the more often it stands here. */
 const ends: readonly (typeof holderOps)[number][] = [
-  ...(['task.complete', 'task.complete', 'task.complete'] as const),
-  ...(['task.release', 'task.release', 'task.fail', 'task.stopped', 'task.stopped', 'task.renew'] as const),
+  ...(['task.complete', 'task.renew', 'task.release', 'task.fail'] as const),
+  ...(['task.complete', 'task.renew', 'task.release', 'task.stopped'] as const),
 ]
+let turn = 0
 
 const blank = { key: null, conversation: null, text: null, messageIds: [], after: 0 } as const
 
@@ -114,6 +115,8 @@ export class Writer {
 
   #nextStep(): () => Promise<Operation> {
     const dice = this.#chance()
+    const held = pick(this.#chance, this.#held)
+    if (held !== undefined && this.#chance() < 0.4) return this.#end(held)
     const earlier = pick(this.#chance, this.#sent)
     if (dice < 0.1 && earlier) return () => this.#send(earlier)
     if (dice < 0.15 && earlier) return () => this.#contradict(earlier)
@@ -122,13 +125,11 @@ export class Writer {
     if (dice < 0.5) return () => this.#readHistory(Math.floor(this.#chance() * this.#lastSequence))
     if (dice < 0.54) return () => this.#start()
     if (dice < 0.56) return () => this.#close()
-    const held = pick(this.#chance, this.#held)
     const given = pick(this.#chance, this.#given)
     const made = pick(this.#chance, this.#made)
     if (dice < 0.62) return this.#create()
     if (dice < 0.65 && made !== undefined) return this.#cancel(made)
     if (dice < 0.72 && given !== undefined) return this.#claim(given)
-    if (dice < 0.84 && held !== undefined) return this.#end(held)
     const text = `${this.#agent.name}-${String(this.#sent.length).padStart(6, '0')}`
     const sent = { key: text, text }
     this.#sent.push(sent)
@@ -209,7 +210,7 @@ export class Writer {
 
   /** Some holders do not notice that they are done, or that they lost it. */
   #end(held: HeldTask): () => Promise<Operation> {
-    const op = pick(this.#chance, ends) ?? 'task.complete'
+    const op = ends[turn++ % ends.length] ?? 'task.complete'
     const verb = op.replace('task.', '')
     const key = `${verb}-${randomUUID()}`
     const { id, generation, session_generation } = held

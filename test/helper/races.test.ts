@@ -40,7 +40,9 @@ test(`${swaps} swaps of a name: what is read is the file inside or a refusal`, {
   let reads = 0
   let refusals = 0
   const wrong: string[] = []
-  for (let round = 0; round < swaps; round += 1) {
+  // Whether a look meets the file or what replaced it is a matter of time: it goes on until both were met.
+  const most = swaps * 100
+  for (let round = 0; round < swaps || (round < most && (reads === 0 || refusals === 0)); round += 1) {
     const looking = folder.find('payload.bin', round % 2 === 0 ? 'read' : 'write').then(
       async (file) => {
         if (file === undefined) return
