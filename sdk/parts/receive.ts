@@ -38,6 +38,7 @@ export interface ReceiveOptions {
 }
 
 const stretchBytes = 512 * 1024
+const syncBytes = 2 * stretchBytes
 
 /** @throws Refusal `length_mismatch`, `too_slow`, the signal's reason, or what the disk says. */
 export function receive(body: Readable, options: ReceiveOptions): Promise<Measured> {
@@ -57,6 +58,8 @@ class Receiving {
   #gatheredBytes = 0
   #written = 0
   #writing: Promise<void> | undefined
+  #syncing: Promise<void> | undefined
+  #synced = 0
   #ticker: NodeJS.Timeout | undefined
   #isOver = false
 
@@ -138,6 +141,7 @@ class Receiving {
         this.#writing = undefined
         stretch.forEach(release)
         if (this.#isOver) return
+        this.#syncAhead(into.file)
         if (this.#gatheredBytes >= stretchBytes) this.#write()
         this.#body.resume()
       },
@@ -145,21 +149,37 @@ class Receiving {
     )
   }
 
+  /**
+   * A sync of anybody else's, a commit of the database's among them, waits for what the file system has not written out
+   * yet: so that is little at any time. One at a time, beside the writes; the caller's own sync makes the part durable.
+   */
+  #syncAhead(file: FileHandle): void {
+    if (this.#syncing !== undefined || this.#written - this.#synced < syncBytes) return
+    this.#synced = this.#written
+    this.#syncing = file.datasync().then(
+      () => {
+        this.#syncing = undefined
+      },
+      // Told here once, and not again to the caller's sync.
+      (error: unknown) => this.#fail(error),
+    )
+  }
+
   async #finish(): Promise<void> {
-    while (this.#writing !== undefined || this.#gatheredBytes > 0) {
+    while (this.#writing !== undefined || this.#gatheredBytes > 0 || this.#syncing !== undefined) {
       if (this.#writing === undefined) this.#write()
-      await this.#writing
+      await (this.#writing ?? this.#syncing)
       if (this.#isOver) return
     }
     this.#end(() => this.#resolve({ size: this.#count, sha256: this.#hash.digest('hex') }))
   }
 
   #fail(error: unknown): void {
-    const writing = this.#writing
+    const underWay = [this.#writing, this.#syncing]
     this.#end(() => {
       this.#body.pause()
       // No write may still be under way when the caller goes on with the file.
-      void Promise.resolve(writing).then(() => this.#reject(diskRefusal(error)))
+      void Promise.all(underWay).then(() => this.#reject(diskRefusal(error)))
     })
   }
 
