@@ -18,8 +18,8 @@ type Environment = Readonly<Record<string, string>>
 
 export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerator<Row> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-commands-'))
-  const rounds = isQuick ? 3 : 5
-  const runs = isQuick ? 8 : 20
+  const rounds = isQuick ? 2 : 5
+  const runs = isQuick ? 6 : 20
   const started: Measured[] = []
   try {
     const version = compare({ rounds, runs }, ['-e', '0'], [program, '--version'])

@@ -29,9 +29,9 @@ interface Bench {
 export async function* helperSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-helper-'))
   try {
-    const size = (isQuick ? 256 : 1024) * MiB
+    const size = (isQuick ? 128 : 1024) * MiB
     const file = filled(join(folder, 'payload.bin'), size)
-    const bench = { folder, file, size, rounds: isQuick ? 3 : 5 }
+    const bench = { folder, file, size, rounds: isQuick ? 2 : 5 }
     yield* readiness(bench)
     yield* download(bench)
     yield* upload(bench)

@@ -18,11 +18,11 @@ import { openWorld, type Pair, sends, type World } from './world.ts'
 export async function* messagesSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
   const world = await openWorld()
   try {
-    const rounds = isQuick ? 3 : 5
+    const rounds = isQuick ? 2 : 5
     yield* sending(world, rounds, isQuick)
-    yield* receiving(world, rounds, isQuick ? 1.2 : 3)
-    yield* cycling(world, rounds, isQuick ? 800 : 4000)
-    yield* reading(world, rounds, isQuick ? 2000 : 8000)
+    yield* receiving(world, rounds, isQuick ? 1 : 3)
+    yield* cycling(world, rounds, isQuick ? 600 : 4000)
+    yield* reading(world, rounds, isQuick ? 1500 : 8000)
   } finally {
     await world.end()
   }
@@ -70,9 +70,9 @@ async function* sending(world: World, rounds: number, isQuick: boolean): AsyncGe
   // What is not warm yet is nobody's usual speed.
   await compare(world, 1, 32, () => sends(world.pairs, isQuick ? 3000 : 12_000))
   for (const [atOnce, count] of [
-    [32, isQuick ? 3000 : 8000],
-    [1, isQuick ? 1000 : 4000],
-    [128, isQuick ? 3000 : 8000],
+    [32, isQuick ? 2000 : 8000],
+    [1, isQuick ? 300 : 4000],
+    [128, isQuick ? 2000 : 8000],
   ] as const) {
     const found = await compare(world, rounds, atOnce, () => sends(world.pairs, count))
     const many = `${atOnce} connection${atOnce === 1 ? '' : 's'}`
@@ -101,7 +101,7 @@ async function* slowSending(isQuick: boolean): AsyncGenerator<Row | string> {
 
 /** The rate of many beside the rate of one, of the product and then of the floor. */
 async function* slowRows(world: World, isQuick: boolean): AsyncGenerator<Row> {
-  const [rounds, one, many] = isQuick ? [2, 200, 2000] : [5, 500, 5000]
+  const [rounds, one, many] = isQuick ? [1, 150, 1500] : [5, 500, 5000]
   await compare(world, 1, 32, () => sends(world.pairs, many))
   const rates = { one: empty(), many: empty() }
   for (let round = 0; round < rounds; round += 1) {

@@ -9,8 +9,8 @@ import { createTask, type Filled, startFilled } from './filled.ts'
 const few = 1000
 
 export async function* rowsSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
-  const many = isQuick ? 50_000 : 1_000_000
-  const [rounds, each] = isQuick ? [3, 20] : [5, 100]
+  const many = isQuick ? 20_000 : 1_000_000
+  const [rounds, each] = isQuick ? [2, 20] : [5, 100]
   const began = performance.now()
   const floor = await startSide(few)
   try {

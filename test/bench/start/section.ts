@@ -10,14 +10,14 @@ import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 const MiB = 1024 * 1024
 
 export async function* startSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
-  const rows = isQuick ? 30_000 : 165_000
+  const rows = isQuick ? 10_000 : 165_000
   const few = await startFilled({ rows: 1, bodyBytes: 4000, nonces: 0 })
   try {
-    const filled = await startFilled({ rows, bodyBytes: 4000, nonces: isQuick ? 30_000 : 200_000 })
+    const filled = await startFilled({ rows, bodyBytes: 4000, nonces: isQuick ? 10_000 : 200_000 })
     try {
       const tookS = { product: [] as number[], floor: [] as number[] }
       const logs: number[] = []
-      for (let round = 0; round < (isQuick ? 3 : 5); round += 1) {
+      for (let round = 0; round < (isQuick ? 2 : 5); round += 1) {
         tookS.floor.push(await killAndStart(few, 1))
         tookS.product.push(await killAndStart(filled, isQuick ? 20 : 60, logs))
       }

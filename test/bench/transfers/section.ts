@@ -31,9 +31,9 @@ export async function* transfersSection({ isQuick }: BenchOptions): AsyncGenerat
   const node = await BenchNode.start()
   try {
     for (const name of ['ann', 'bob']) await node.profile(name)
-    const size = (isQuick ? 256 : 1024) * MiB
+    const size = (isQuick ? 128 : 1024) * MiB
     const file = filled(join(folder, 'payload.bin'), size)
-    const bench = { node, folder, file, size, rounds: isQuick ? 3 : 5 }
+    const bench = { node, folder, file, size, rounds: isQuick ? 2 : 5 }
     yield* throughTheStore(bench)
     yield* fromMachineToMachine(bench)
     yield* eightAtOnce(bench, isQuick)
@@ -138,7 +138,7 @@ async function* eightAtOnce(bench: Bench, isQuick: boolean): AsyncGenerator<Row>
   try {
     for (let round = 0; round < bench.rounds; round += 1) {
       talk.take()
-      await pause(isQuick ? 4000 : 10_000)
+      await pause(isQuick ? 2500 : 10_000)
       const idle = talk.take()
       // As often as it takes for as many messages.
       do {
