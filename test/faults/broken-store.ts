@@ -5,7 +5,7 @@
  *   is lost.
  * - `no-sync`: the store asks for full synchronisation, gets none, and is told that it has it.
  *
- * Used by `test/support/server-preload.ts` only. It replaces methods of the driver before the server opens anything.
+ * Used by `test/support/server-preload.mjs` only. It replaces methods of the driver before the server opens anything.
  */
 import Database from 'better-sqlite3'
 

@@ -53,7 +53,7 @@ export interface ServerProcess {
   close(): Promise<void>
 }
 
-const preload = new URL('./server-preload.ts', import.meta.url).href
+const preload = new URL('./server-preload.mjs', import.meta.url).href
 
 /** What must not outlive this process. */
 const leftovers = new Set<() => void>()

@@ -5,15 +5,15 @@
  *   folder goes with it.
  * - BRIDGE_TEST_CLOCK_FROM is the time at which it believes to start.
  * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/faults/broken-store.ts`); the product has no such switch.
+ *
+ * Plain JavaScript: Node's reader of TypeScript would be measured with the program's memory, and started with each server.
  */
 import { rmSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
-import type { Socket } from 'node:net'
-import { breakStore, type Control } from '../faults/broken-store.ts'
 
 const { BRIDGE_TEST_FOLDER: folder, BRIDGE_TEST_CONTROL: control, BRIDGE_TEST_CLOCK_FROM: from } = process.env
 
-const parent = process.stdin as unknown as Socket
+const parent = process.stdin
 parent.once('end', () => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   process.exit(3)
@@ -23,19 +23,19 @@ parent.resume()
 parent.unref()
 
 if (from !== undefined) moveClock(Number(from) - Date.now())
-if (control !== undefined) breakStore(control as Control)
+if (control !== undefined) (await import('../faults/broken-store.ts')).breakStore(control)
 
 // What was compiled is written down once the server is ready; one that is killed writes nothing any more.
 process.once('SIGUSR2', () => flushCompileCache())
 
-function moveClock(offsetMs: number): void {
+function moveClock(offsetMs) {
   const Real = Date
   globalThis.Date = class extends Real {
-    constructor(...given: [] | [number]) {
-      super(...(given.length === 0 ? ([Real.now() + offsetMs] as [number]) : given))
+    constructor(...given) {
+      super(...(given.length === 0 ? [Real.now() + offsetMs] : given))
     }
-    static override now(): number {
+    static now() {
       return Real.now() + offsetMs
     }
-  } as DateConstructor
+  }
 }
