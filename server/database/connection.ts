@@ -27,11 +27,18 @@ export const isDamage = (error: unknown): boolean =>
 
 export const isGrave = (error: unknown): boolean => graveCodes.test(sqliteCode(error) ?? '')
 
+/** A query of the program's own, by which each connection finds its statement. */
+export interface Numbered {
+  readonly number: number
+  readonly sql: string
+}
+
 /** Preparing costs several times what running does, so each SQL text is prepared once, up to a bound. */
 export class Statements {
   readonly database: Database.Database
   readonly #kept: number
   readonly #bySql = new Map<string, Statement>()
+  readonly #byNumber: Statement[] = []
 
   constructor(database: Database.Database, kept = 1000) {
     this.database = database
@@ -43,15 +50,26 @@ export class Statements {
   }
 
   get(sql: string): Statement {
-    return this.#bySql.get(sql) ?? this.#prepare(sql)
+    const known = this.#bySql.get(sql)
+    if (known !== undefined) return known
+    const statement = this.#prepare(sql)
+    this.#bySql.set(sql, statement)
+    if (this.#bySql.size > this.#kept) this.#dropOldest()
+    return statement
+  }
+
+  /** Of a prepared query, which are as many as the program has, and kept. */
+  of(query: Numbered): Statement {
+    const known = this.#byNumber[query.number]
+    if (known !== undefined) return known
+    const statement = this.#prepare(query.sql)
+    this.#byNumber[query.number] = statement
+    return statement
   }
 
   #prepare(sql: string): Statement {
     if (!rowsOnly.test(sql)) throw new Error(`a unit only reads and writes rows; refused: ${sql}`)
-    const statement = this.database.prepare<unknown[]>(sql)
-    this.#bySql.set(sql, statement)
-    if (this.#bySql.size > this.#kept) this.#dropOldest()
-    return statement
+    return this.database.prepare<unknown[]>(sql)
   }
 
   #dropOldest(): void {
@@ -92,9 +110,42 @@ export class UnitConnection implements DatabaseConnection, ConnectionProvider {
     try {
       return run<R>(this.#statements.get(query.sql), query.parameters)
     } catch (error) {
-      if (isGrave(error) || !this.#statements.database.inTransaction) this.#lost = error
-      throw error
+      throw this.#noted(error)
     }
+  }
+
+  all(query: Numbered, parameters: readonly unknown[]): unknown[] {
+    this.requireOpen()
+    try {
+      return this.#statements.of(query).all(...parameters)
+    } catch (error) {
+      throw this.#noted(error)
+    }
+  }
+
+  /** What else the query would find is not read. */
+  first(query: Numbered, parameters: readonly unknown[]): unknown {
+    this.requireOpen()
+    try {
+      return this.#statements.of(query).get(...parameters)
+    } catch (error) {
+      throw this.#noted(error)
+    }
+  }
+
+  /** Answers how many rows changed. */
+  run(query: Numbered, parameters: readonly unknown[]): number {
+    this.requireOpen()
+    try {
+      return this.#statements.of(query).run(...parameters).changes
+    } catch (error) {
+      throw this.#noted(error)
+    }
+  }
+
+  #noted(error: unknown): unknown {
+    if (isGrave(error) || !this.#statements.database.inTransaction) this.#lost = error
+    return error
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {

@@ -87,15 +87,15 @@ class UnitExecutor extends DefaultQueryExecutor {
     return this.#connection.execute<R>(query)
   }
 
-  executeNow<R>(query: CompiledQuery): QueryResult<R> {
-    return this.#connection.execute<R>(query)
+  get connection(): UnitConnection {
+    return this.#connection
   }
 }
 
-/** The result of a query in a unit, without a promise on the way. */
-export function executeNow<R>(db: Kysely<Tables>, query: CompiledQuery): QueryResult<R> {
+/** Of the unit to which this Kysely belongs. */
+export function connectionOf(db: Kysely<Tables>): UnitConnection {
   const executor = db.getExecutor()
-  if (executor instanceof UnitExecutor) return executor.executeNow<R>(query)
+  if (executor instanceof UnitExecutor) return executor.connection
   throw new Error('a prepared query runs in a unit of work only')
 }
 

@@ -8,8 +8,9 @@
  * `p(name)` stands where a value would; its type is that of the parameter. The number of parameters is fixed, so a
  * list in `in (…)` is not for here. Any other value becomes part of the text.
  */
-import type { Compilable, CompiledQuery, Kysely } from 'kysely'
-import { executeNow, Placeholder, prepareOnly } from './dialect.ts'
+import type { Compilable, Kysely } from 'kysely'
+import type { Numbered } from './connection.ts'
+import { connectionOf, Placeholder, prepareOnly } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 type Db = Kysely<Tables>
@@ -26,34 +27,44 @@ type Places<P> = <K extends keyof P & string>(name: K) => P[K]
 /** Two calls, because TypeScript infers either all type arguments or none: `P` is given, the row type is inferred. */
 export function prepared<P extends object>() {
   return <O>(build: (db: Db, p: Places<P>) => Compilable<O>): Prepared<P, O> => {
-    let bind: ((parameters: P) => CompiledQuery<O>) | undefined
-    const execute = (db: Db, parameters: P) => {
-      bind ??= compile(build)
-      return executeNow<O>(db, bind(parameters))
-    }
+    let query: Query<P> | undefined
     return {
-      all: async (db, parameters) => execute(db, parameters).rows,
-      first: async (db, parameters) => execute(db, parameters).rows[0],
-      run: async (db, parameters) => Number(execute(db, parameters).numAffectedRows ?? 0n),
+      async all(db, parameters) {
+        query ??= compile(build)
+        return connectionOf(db).all(query, query.bind(parameters)) as O[]
+      },
+      async first(db, parameters) {
+        query ??= compile(build)
+        return connectionOf(db).first(query, query.bind(parameters)) as O | undefined
+      },
+      async run(db, parameters) {
+        query ??= compile(build)
+        return connectionOf(db).run(query, query.bind(parameters))
+      },
     }
   }
 }
 
-function compile<P extends object, O>(
-  build: (db: Db, p: Places<P>) => Compilable<O>,
-): (parameters: P) => CompiledQuery<O> {
-  // Kysely carries a value that it does not know through to the parameter list untouched.
-  const query = build(prepareOnly, (name) => new Placeholder(name) as never).compile()
-  const values = query.parameters.map((value) => binding<P>(value))
-  return (parameters) => ({ ...query, parameters: values.map((value) => value(parameters)) })
+interface Query<P> extends Numbered {
+  bind(parameters: P): unknown[]
 }
 
-function binding<P extends object>(value: unknown): (parameters: P) => unknown {
-  if (!(value instanceof Placeholder)) return () => value
-  const name = value.name as keyof P
-  return (parameters) => {
-    const given = parameters[name]
-    if (given === undefined) throw new TypeError(`parameter ${value.name} is missing`)
-    return given
+let compiled = 0
+
+function compile<P extends object, O>(build: (db: Db, p: Places<P>) => Compilable<O>): Query<P> {
+  // Kysely carries a value that it does not know through to the parameter list untouched.
+  const { sql, parameters: places } = build(prepareOnly, (name) => new Placeholder(name) as never).compile()
+  const bind = (parameters: P) => {
+    const values: unknown[] = []
+    for (const place of places) values.push(place instanceof Placeholder ? given(parameters, place) : place)
+    return values
   }
+  compiled += 1
+  return { number: compiled, sql, bind }
+}
+
+function given(parameters: object, { name }: Placeholder): unknown {
+  const value = (parameters as Record<string, unknown>)[name]
+  if (value === undefined) throw new TypeError(`parameter ${name} is missing`)
+  return value
 }
