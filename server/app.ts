@@ -34,7 +34,8 @@ import { useResponseHeaders } from './http/responses.ts'
 import { useContractValidation } from './http/validation.ts'
 import { inboxRoutes } from './inbox/routes.ts'
 import type { Certificate } from './listening/certificate.ts'
-import { type LogStream, logEnding, loggerOptions } from './log.ts'
+import { logEnding, loggerOptions, requestLogger } from './log.ts'
+import type { LogStream } from './log-stream.ts'
 import { messageOwnerRoutes } from './messages/owner-routes.ts'
 import { messageRoutes } from './messages/routes.ts'
 import { countEnding } from './metrics/meters.ts'
@@ -74,6 +75,7 @@ export function createApp({ logLevel, logTo, random, certificate }: AppOptions):
   const options: FastifyHttpOptions<RawServerDefault> = {
     logger: loggerOptions(logLevel, logTo),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    childLoggerFactory: requestLogger,
     genReqId: () => random(9).toString('base64url'),
     requestIdHeader: false,
     bodyLimit: limits.jsonBodyBytes,
@@ -111,7 +113,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   // Node drops headers beyond this count in silence; without it our own limit sees them all.
   app.server.maxHeadersCount = 0
   app.decorateRequest('caller', null)
-  useEndings(app, [logEnding, countEnding(context)])
+  useEndings(app, [logEnding(app.log), countEnding(context)])
   useResponseHeaders(app)
   useClientAddress(app, (raw) => context.clientAddress(raw))
   useAnswerDeadline(app)

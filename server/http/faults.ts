@@ -70,7 +70,8 @@ export function useFaults(app: FastifyInstance): void {
 
 /** Where the router finds no path at all, such as in `%zz`; no hook has run. */
 export function refuseTarget(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  reply.raw.once('close', () => logEnding(request, reply, reply.raw.writableFinished))
+  const told = logEnding(request.server.log)
+  reply.raw.once('close', () => told(request, reply, reply.raw.writableFinished))
   sendFault(setResponseHeaders(reply, request.id), new Fault('not_found'), request.id)
 }
 
