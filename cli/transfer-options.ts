@@ -34,6 +34,7 @@ const over: ReadonlySet<string> = new Set([
   'transfer_expired',
   'state_conflict',
   'offer_expired',
+  'package_removed',
   'not_found',
   'not_permitted',
   'not_sendable',

@@ -18,6 +18,8 @@ import { Refusal } from './refusal.ts'
 
 export interface SendOptions {
   readonly pace?: Pace | undefined
+  /** Its reason, a Refusal, ends the sending, also while the reader takes nothing. */
+  readonly signal?: AbortSignal | undefined
   /** Called before the last bytes leave: what waits for this file may go on when the reader has them. */
   readonly beforeLast?: (() => void) | undefined
 }
@@ -49,10 +51,19 @@ export class StoredFile {
     if (!(await this.#isUnchanged())) throw new Refusal('file_changed')
   }
 
-  /** A range to a reader, who must take at least 64 KiB in 10 s. @throws Refusal `file_changed`, `too_slow` */
-  async send(range: Range, to: Writable, { pace = usualPace, beforeLast }: SendOptions = {}): Promise<void> {
+  /**
+   * A range to a reader, who must take at least 64 KiB in 10 s.
+   *
+   * @throws Refusal `file_changed`, `too_slow`, the signal's reason
+   */
+  async send(
+    range: Range,
+    to: Writable,
+    { pace = usualPace, signal, beforeLast }: SendOptions = {},
+  ): Promise<void> {
+    signal?.throwIfAborted()
     await this.requireUnchanged()
-    const reader = new Reader(to, pace)
+    const reader = new Reader(to, pace, signal)
     await eachBlock(this.#file, range, async (block, isLast) => {
       if (isLast) {
         await this.requireUnchanged()
@@ -101,11 +112,13 @@ async function hasHashes(file: FileHandle, manifest: StagedManifest, withParts: 
 class Reader {
   readonly #to: Writable
   readonly #pace: Pace
+  readonly #signal: AbortSignal | undefined
   #isSlow = false
 
-  constructor(to: Writable, pace: Pace) {
+  constructor(to: Writable, pace: Pace, signal: AbortSignal | undefined) {
     this.#to = to
     this.#pace = pace
+    this.#signal = signal
   }
 
   async take(block: Buffer): Promise<void> {
@@ -119,7 +132,9 @@ class Reader {
 
   #flush(piece: Buffer, ms: number): Promise<void> {
     this.#isSlow = false
+    const signal = this.#signal
     return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
       const slow = setTimeout(() => {
         this.#isSlow = true
       }, slowMs)
@@ -127,12 +142,15 @@ class Reader {
         clearTimeout(slow)
         clearTimeout(timer)
         this.#to.off('close', onClose)
+        signal?.removeEventListener('abort', onAbort)
         if (error === undefined || error === null) resolve()
         else reject(error)
       }
       const onClose = (): void => settle(new Refusal('too_slow'))
+      const onAbort = (): void => settle(signal?.reason)
       const timer = setTimeout(onClose, ms)
       this.#to.once('close', onClose)
+      signal?.addEventListener('abort', onAbort)
       this.#to.write(piece, settle)
     })
   }

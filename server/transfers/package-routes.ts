@@ -63,7 +63,7 @@ async function send(
     await file.send(range, response)
     response.end()
   } catch (error) {
-    if (!(error instanceof Refusal && error.code === 'too_slow'))
+    if (!(error instanceof Refusal && (error.code === 'too_slow' || error.code === 'expired')))
       reply.log.error({ err: error }, 'a package could not be sent')
     response.destroy()
   } finally {

@@ -3,6 +3,7 @@
  *
  * - A store stays open between the parts of an upload, since opening it hashes what is there; few are kept open.
  * - One upload operation a transfer at a time. Downloads only read, and do not stand in each other's way.
+ * - What is removed is moved no further, in either direction: its room is free when it is said to be.
  * - Removing takes the folder first and then writes it down, so a crash in between is found by the sweep at the next start.
  * - The disk is never filled: what the uploads that began before still need is as good as used, and some space is left
  *   to whatever else lies there. So the first of two that do not fit together is finished.
@@ -21,6 +22,7 @@ import { PartStore, type StagedManifest } from '../../sdk/parts/parts.ts'
 import { Refusal } from '../../sdk/parts/refusal.ts'
 import { StoredFile } from '../../sdk/parts/stored.ts'
 import type { TransferRow } from '../database/tables.ts'
+import { createReadings } from './readings.ts'
 import { partsOf } from './views.ts'
 
 /** What the whole file is called in its folder; the sender's name for it is never a path here. */
@@ -48,6 +50,7 @@ export interface Packages {
 }
 
 export interface PackageFile {
+  /** @throws Refusal as {@link StoredFile.send}; `expired` when its bytes are removed meanwhile */
   send(range: Range, to: Writable): Promise<void>
   close(): Promise<void>
 }
@@ -97,6 +100,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
   const root = join(data, 'packages')
   const opened = new Map<string, Promise<Opened>>()
   const ready = new Set<Opened>()
+  const readings = createReadings()
   let begun = 0
 
   const pathOf = (transferId: string) => join(root, transferId)
@@ -187,26 +191,24 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       alone(transfer, (store, signal) => store.receive(index, body, { signal })),
     finalize: (transfer) => alone(transfer, (store, signal) => store.finalize({ signal })),
     async open(transfer) {
-      const folder = await Folder.open(pathOf(transfer.id)).catch(() => {
-        throw new Refusal('not_found')
-      })
-      const file = await StoredFile.find(folder, filename).catch(async (error: unknown) => {
-        await folder.close()
+      const { signal, done } = readings.begin(transfer.id)
+      try {
+        const { file, folder } = await findFile(pathOf(transfer.id))
+        return {
+          send: (range, to) => file.send(range, to, { signal }),
+          async close() {
+            await file.close()
+            await folder.close()
+            done()
+          },
+        }
+      } catch (error) {
+        done()
         throw error
-      })
-      if (file === undefined) {
-        await folder.close()
-        throw new Refusal('not_found')
-      }
-      return {
-        send: (range, to) => file.send(range, to),
-        async close() {
-          await file.close()
-          await folder.close()
-        },
       }
     },
     async remove(transferId) {
+      await readings.end(transferId)
       const opening = opened.get(transferId)
       opened.delete(transferId)
       const one = await opening?.catch(() => undefined)
@@ -227,6 +229,21 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
         if (one !== undefined && !one.isBusy) await shut(one)
       }
     },
+  }
+}
+
+/** @throws Refusal `not_found` */
+async function findFile(path: string): Promise<{ file: StoredFile; folder: Folder }> {
+  const folder = await Folder.open(path).catch(() => {
+    throw new Refusal('not_found')
+  })
+  try {
+    const file = await StoredFile.find(folder, filename)
+    if (file === undefined) throw new Refusal('not_found')
+    return { file, folder }
+  } catch (error) {
+    await folder.close()
+    throw error
   }
 }
 

@@ -10,7 +10,8 @@ import { destinationOf } from '../../cli/commands/transfer/receive.ts'
 import { plain } from '../../cli/transfer-options.ts'
 import type { Transfer, TransferSummary } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { act, fileOf, offerBody, told } from '../support/files.ts'
+import { act, fileOf, look, offerBody, told } from '../support/files.ts'
+import { storeZeros } from '../support/sparse-package.ts'
 import { Desk } from './desk.ts'
 import { type Enrolled, enrolled } from './people.ts'
 import { TestHome } from './program.ts'
@@ -122,6 +123,22 @@ test('wrong bytes end in exit 15 and in no file; the transfer is not verified', 
   expect(refused).toMatchObject({ code: 15, stdout: '' })
   expect(await visible(into)).toEqual([])
   expect(await show(ines, id)).toMatchObject({ state: 'accepted', receipt: null })
+})
+
+test('a receive whose transfer is cancelled in the middle says so, ends with exit 7 and leaves nothing', async () => {
+  const { id } = await storeZeros(bridge, { from: bridge.ada, to: jon })
+  const into = await box()
+  let ended: Promise<unknown> | undefined
+  const onError = (text: string) => {
+    if (/"phase":"moving".*"parts":1,/.test(text)) ended ??= act(bridge.ada, id, 'cancel')
+  }
+  const words = ['transfer', 'receive', id, '--output', into, '--json', '--profile', 'jon']
+  const received = await desk.run(words, { onError })
+  await ended
+  expect(received).toMatchObject({ code: 7, stdout: '', stderr: expect.stringMatching(/is cancelled/) })
+  expect(received.stderr).not.toContain('to go on')
+  expect(await readdir(into)).toEqual([])
+  expect((await look(bridge.ada, id)).cleanup.recipient_at).toEqual(expect.any(String))
 })
 
 test('what is interrupted while it uploads goes on by the command that it printed', async () => {

@@ -1,0 +1,130 @@
+/**
+ * A download whose transfer ends while its reader takes nothing: it is cut, its file is let go of, and only then are the
+ * bytes said to be gone. Contract §9 "bytes removed".
+ */
+import { readdirSync, readlinkSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { act, look, told } from '../../support/files.ts'
+import { packageBytes, packageSha256, partBytes, storeZeros } from '../../support/sparse-package.ts'
+import { soon } from '../../support/waits.ts'
+
+let bridge: TestBridge
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+const calls: { destroy(): unknown }[] = []
+afterEach(() => {
+  for (const call of calls.splice(0)) call.destroy()
+})
+
+async function accepted(from: TestAgent, to: TestAgent, fields: object = {}): Promise<Transfer> {
+  const transfer = await storeZeros(bridge, { from, to, fields })
+  await act(to, transfer.id, 'accept')
+  return transfer
+}
+
+/** A download that has begun, and whose reader takes nothing until `rest`, which tells how many bytes came. */
+async function begun(by: TestAgent, id: string, what = 'file') {
+  const target = `/api/v1/transfers/${id}/package/${what}`
+  const headers = Object.fromEntries(by.sign({ target }, ''))
+  const call = request(`${by.baseUrl}${target}`, { headers, agent: false }).end()
+  calls.push(call)
+  const message = await new Promise<IncomingMessage>((resolve, reject) => {
+    call.once('response', resolve).once('error', reject)
+  })
+  expect(message.statusCode).toBe(200)
+  await vi.waitFor(() => expect(openFiles(id)).toBeGreaterThan(0), soon)
+  const closed = new Promise<void>((resolve) => message.once('close', resolve).on('error', () => {}))
+  return {
+    async rest(): Promise<number> {
+      let count = 0
+      message.on('data', (chunk: Buffer) => {
+        count += chunk.length
+      })
+      await closed
+      return count
+    },
+  }
+}
+
+/** Of this process, in which the node runs too. */
+const openFiles = (id: string): number =>
+  readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).includes(`${id}/package`)
+    } catch {
+      return false
+    }
+  }).length
+
+const removed = (by: TestAgent, id: string) =>
+  vi.waitFor(async () => expect((await look(by, id)).cleanup.service_at).not.toBeNull(), soon)
+
+describe('a download is cut, and its bytes are gone, when', () => {
+  const receipt = { size: packageBytes, sha256: packageSha256 }
+  test.each<[string, [number, string], (id: string) => Promise<unknown>]>([
+    ['the sender cancels', [409, 'state_conflict'], (id) => act(bridge.ada, id, 'cancel')],
+    ['the recipient fails it', [409, 'state_conflict'], (id) => act(bridge.ben, id, 'fail')],
+    [
+      'another reader has verified it',
+      [410, 'package_removed'],
+      (id) => act(bridge.ben, id, 'receipt', receipt),
+    ],
+    [
+      'the owner cancels',
+      [409, 'state_conflict'],
+      (id) =>
+        bridge.owner.ok({
+          target: `/api/admin/projects/${bridge.project.id}/transfers/${id}/cancel`,
+          body: {},
+        }),
+    ],
+    [
+      'its time is over',
+      [410, 'offer_expired'],
+      async () => {
+        bridge.clock.advance(61)
+        // A list writes it down, as the upkeep does.
+        await bridge.ada.ok({ target: '/api/v1/transfers' })
+      },
+    ],
+  ])('%s', async (_, refusal, end) => {
+    const { ada, ben } = bridge
+    const { id } = await accepted(ada, ben, { ttl_seconds: 60 })
+    const downloads = [await begun(ben, id), await begun(ben, id)]
+    await end(id)
+    await removed(ada, id)
+    expect(openFiles(id)).toBe(0)
+    for (const { rest } of downloads) expect(await rest()).toBeLessThan(packageBytes / 2)
+    expect(told(await ben.call({ target: `/api/v1/transfers/${id}/package/parts/3` }))).toEqual(refusal)
+  })
+
+  test('its project is deleted', async () => {
+    const { owner } = bridge
+    const project = await owner.createProject('short')
+    const [from, to] = [await bridge.agent('cy', project.id), await bridge.agent('di', project.id)]
+    const { id } = await accepted(from, to)
+    const { rest } = await begun(to, id)
+    await owner.ok({ target: `/api/admin/projects/${project.id}/delete`, body: { confirm_name: 'short' } })
+    await vi.waitFor(() => expect(openFiles(id)).toBe(0), soon)
+    expect(await rest()).toBeLessThan(packageBytes / 2)
+  })
+})
+
+test('the end of one transfer cuts no download of another', async () => {
+  const { ada, ben } = bridge
+  const [one, other] = [await accepted(ada, ben), await accepted(ada, ben)]
+  await begun(ben, other.id)
+  await act(ada, one.id, 'cancel')
+  await removed(ada, one.id)
+  expect(openFiles(other.id)).toBe(1)
+  const target = `/api/v1/transfers/${other.id}/package/parts/59`
+  expect((await ben.call({ target })).bytes).toHaveLength(partBytes)
+  await act(ada, other.id, 'cancel')
+})

@@ -1,0 +1,40 @@
+/** A package of zeros in the store of a node, as if it had been uploaded: larger than what any connection holds unread. */
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
+import { tamper } from '../server/maintenance/upkeep.ts'
+import type { TestAgent } from './agent.ts'
+import type { TestBridge } from './bridge.ts'
+import { offer, sha256 } from './files.ts'
+
+export const partBytes = 16 * 1024 * 1024
+export const packageBytes = 60 * partBytes
+/** Nobody hashes the whole. */
+export const packageSha256 = sha256(Buffer.from('zeros'))
+
+const zeros = sha256(Buffer.alloc(partBytes))
+
+export async function storeZeros(
+  bridge: TestBridge,
+  { from, to, fields = {} }: { readonly from: TestAgent; readonly to: { id: string }; fields?: object },
+): Promise<Transfer> {
+  const part = { size: partBytes, sha256: zeros }
+  const parts = Array.from({ length: 60 }, (_, index) => ({ index, offset: index * partBytes, ...part }))
+  const file = { size: packageBytes, sha256: packageSha256, parts }
+  const transfer = await offer({
+    from,
+    to: to as TestAgent,
+    bytes: Buffer.alloc(0),
+    fields: { ...file, ...fields },
+  })
+  const { id } = transfer
+  // The folder is made by whoever asks first.
+  await from.ok({ target: `/api/v1/transfers/${id}/package/status` })
+  const stored = await open(join(bridge.data, 'packages', id, 'package'), 'wx', 0o600)
+  await stored.truncate(packageBytes)
+  await stored.close()
+  tamper(bridge.data, (database) =>
+    database.prepare('UPDATE transfers SET stored_at = created_at, stored_parts = 60 WHERE id = ?').run(id),
+  )
+  return transfer
+}
