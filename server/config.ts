@@ -136,6 +136,14 @@ export const settings = [
     meaning: 'most bytes of all packages on this node, open offers included',
   },
   {
+    name: 'sender_packages_bytes',
+    env: 'BRIDGE_SENDER_PACKAGES_BYTES',
+    kind: 'integer',
+    fallback: '',
+    meaning:
+      'most bytes of the packages of one sender, open offers included; a quarter of packages_bytes when empty, but at least package_bytes',
+  },
+  {
     name: 'package_spare_bytes',
     env: 'BRIDGE_PACKAGE_SPARE_BYTES',
     kind: 'integer',
@@ -179,6 +187,7 @@ export interface Config extends Exposure {
   readonly maxWaits: number
   readonly packageBytes: number
   readonly packagesBytes: number
+  readonly senderPackagesBytes: number
   readonly packageSpareBytes: number
   readonly reserveBytes: number
   /** Undefined: nobody scrapes. */
@@ -190,6 +199,9 @@ type Environment = Readonly<Record<string, string | undefined>>
 export function defaultDataFolder(env: Environment = process.env): string {
   return resolve(env.BRIDGE_DATA ?? join(homedir(), '.local', 'share', 'agent-bridge'))
 }
+
+/** Who fills its share of the packages leaves room for three others. */
+const sendersAtLeast = 4
 
 /** Flags over environment over file over default. @throws ConfigError */
 export function readConfig(
@@ -205,6 +217,10 @@ export function readConfig(
     if (setting?.kind !== 'file' || found === '') return found
     return here === undefined ? resolve(data, found) : resolve(found)
   }
+  const packageBytes = integer('package_bytes', value('package_bytes'), 0, limits.sequenceMax)
+  const packagesBytes = integer('packages_bytes', value('packages_bytes'), 0, limits.sequenceMax)
+  const share = String(Math.max(packageBytes, Math.floor(packagesBytes / sendersAtLeast)))
+  const senderBytes = value('sender_packages_bytes') || share
   return Object.freeze({
     data,
     ...requireSafe({
@@ -221,8 +237,9 @@ export function readConfig(
     rateBurst: integer('rate_burst', value('rate_burst'), 1, 1_000_000),
     failedAuthPerMinute: integer('failed_auth_per_minute', value('failed_auth_per_minute'), 1, 1_000_000),
     maxWaits: integer('max_waits', value('max_waits'), 1, 1_000_000),
-    packageBytes: integer('package_bytes', value('package_bytes'), 0, limits.sequenceMax),
-    packagesBytes: integer('packages_bytes', value('packages_bytes'), 0, limits.sequenceMax),
+    packageBytes,
+    packagesBytes,
+    senderPackagesBytes: integer('sender_packages_bytes', senderBytes, 0, limits.sequenceMax),
     packageSpareBytes: integer('package_spare_bytes', value('package_spare_bytes'), 0, limits.sequenceMax),
     reserveBytes: integer('reserve_bytes', value('reserve_bytes'), 0, limits.sequenceMax),
     metrics: metricsOf(value('metrics_host'), value('metrics_port')),

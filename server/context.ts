@@ -15,12 +15,12 @@ import type { ClientAddress } from './http/client-address.ts'
 import type { Identities } from './identity/identities.ts'
 import type { Throttle } from './identity/throttle.ts'
 import type { Offer } from './inbox/store.ts'
+import type { LeaseClock } from './leases/lease-clock.ts'
 import type { Meters } from './metrics/meters.ts'
 import type { SignInDelays } from './owners/delays.ts'
 import type { Passwords } from './owners/password.ts'
 import type { OwnerWaits } from './owners/waits.ts'
 import type { Storage } from './storage/storage.ts'
-import type { LeaseClock } from './tasks/lease-clock.ts'
 import type { Packages } from './transfers/packages.ts'
 
 export interface Context {
@@ -57,7 +57,7 @@ export interface Context {
   readonly receipts: Receipts
   readonly streams: Streams
   readonly presence: Presence
-  /** The time that claims run by. */
+  /** The time that claims and transfers run by. */
   readonly leases: LeaseClock
   readonly offers: Offers
   readonly offerLog: OfferLog<Offer>

@@ -19,6 +19,7 @@ import type { Context } from '../context.ts'
 import { markRevoked } from '../credentials/store.ts'
 import type { Tables, TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
+import { readOffset } from '../leases/lease-clock.ts'
 import { fence } from '../sessions/fencing.ts'
 import { notify } from '../transfers/notices.ts'
 import { recordTransfer } from '../transfers/records.ts'
@@ -270,8 +271,16 @@ const transfers: Restoration = async (tx, { context, hasBytes, transfers: ended 
   }
 }
 
-/** By how much a clock was set is of the host that it was set on. */
+/** By how much a clock was set is of the host that it was set on: from here on the ends of transfers are as they were shown. */
 const leaseClock: Restoration = async (tx) => {
+  const offsetMs = await readOffset(tx.db)
+  if (offsetMs !== 0) {
+    const open = tx.db.selectFrom('transfers').select(['id', 'ends_at']).where('ends_at', 'is not', null)
+    for (const { id, ends_at } of await open.execute()) {
+      const shown = new Date(Date.parse(ends_at ?? '') + offsetMs).toISOString()
+      await tx.db.updateTable('transfers').set({ ends_at: shown }).where('id', '=', id).execute()
+    }
+  }
   await tx.db.deleteFrom('lease_clock').execute()
 }
 

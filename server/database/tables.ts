@@ -329,7 +329,9 @@ export interface TransferRow {
   mode: 'package' | 'direct'
   encryption: 'none' | 'age'
   state: 'offered' | 'accepted' | 'verified' | 'declined' | 'failed' | 'cancelled' | 'expired'
+  /** By the wall clock when it was offered, or as it was shown last when it ended. */
   expires_at: string
+  /** In lease time; null when it is over. */
   ends_at: string | null
   reserved_bytes: number
   stored_parts: number
@@ -349,6 +351,7 @@ export interface TransferSecretRow {
   project_id: string
   deposited_by: string
   sealed: Buffer
+  /** In lease time. */
   expires_at: string
 }
 

@@ -7,8 +7,8 @@
  * Contract §8.
  */
 import type { Context } from '../context.ts'
+import { createLeaseClock, keepOffset, readOffset } from '../leases/lease-clock.ts'
 import { reconcile } from '../tasks/changes.ts'
-import { createLeaseClock, keepOffset, readOffset } from '../tasks/lease-clock.ts'
 import { listExpired } from '../tasks/store.ts'
 import type { Job, RunBatch } from './job.ts'
 

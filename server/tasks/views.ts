@@ -2,7 +2,7 @@
 import type { Evidence, Task, TaskEntry, TaskParty } from '../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { TaskRow } from '../database/tables.ts'
-import type { LeaseClock } from './lease-clock.ts'
+import type { LeaseClock } from '../leases/lease-clock.ts'
 import { decide } from './rules.ts'
 import type { listTimeline, TaskChange } from './store.ts'
 

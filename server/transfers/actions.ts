@@ -26,7 +26,7 @@ import { recordTransfer } from './records.ts'
 import { causes, decide, type TransferEvent } from './rules.ts'
 import { findSecret } from './secrets.ts'
 import * as store from './store.ts'
-import { toTransfer } from './views.ts'
+import { timesOf, toTransfer } from './views.ts'
 
 export function offerTransfer(
   context: Context,
@@ -38,8 +38,8 @@ export function offerTransfer(
   return writeAs(context, caller, (tx, agent) =>
     once(tx, agentPrincipal(agent), keyed, async () => {
       await requirePeer(tx, agent, input)
-      const reserved_bytes = await reservation(context, tx, input)
-      const ttlSeconds = input.ttl_seconds ?? limits.transferTtlSeconds.default
+      const reserved_bytes = await reservation(context, tx, agent, input)
+      const ttlMs = (input.ttl_seconds ?? limits.transferTtlSeconds.default) * 1000
       const transfer = await store.insertTransfer(tx, {
         project_id: agent.project_id,
         conversation_id: input.conversation_id,
@@ -50,7 +50,8 @@ export function offerTransfer(
         sha256: input.sha256,
         mode: input.mode,
         encryption: input.encryption,
-        expires_at: new Date(tx.now.getTime() + ttlSeconds * 1000).toISOString(),
+        expires_at: new Date(tx.now.getTime() + ttlMs).toISOString(),
+        ends_at: new Date(context.leases.at(tx.now).getTime() + ttlMs).toISOString(),
         reserved_bytes,
         parts: JSON.stringify(input.parts),
       })
@@ -61,7 +62,7 @@ export function offerTransfer(
         needsRoom: true,
       })
       await recordTransfer(tx, transfer, { kind: 'transfer.offered', actor: agentActor(agent) })
-      return toTransfer(transfer, null, tx.nowIso)
+      return toTransfer(transfer, null, timesOf(context, tx.now))
     }),
   )
 }
@@ -98,10 +99,15 @@ async function requirePeer(tx: Tx, agent: Admitted, input: TransferInput): Promi
   requireWritable(standing)
 }
 
-/** "Quota reserved at the offer." @throws invalid_request, capacity_reached */
-async function reservation(context: Context, tx: Tx, { mode, size }: TransferInput): Promise<number> {
+/** "Quota reserved at the offer", of the room of one sender and of that of all. @throws invalid_request, capacity_reached */
+async function reservation(
+  context: Context,
+  tx: Tx,
+  agent: Admitted,
+  { mode, size }: TransferInput,
+): Promise<number> {
   if (mode === 'direct') return 0
-  const { packageBytes, packagesBytes } = context.config
+  const { packageBytes, packagesBytes, senderPackagesBytes } = context.config
   if (size > packageBytes) {
     const problem = `a package has at most ${packageBytes} bytes; send it directly, or in pieces`
     throw new Fault('invalid_request', {
@@ -109,14 +115,22 @@ async function reservation(context: Context, tx: Tx, { mode, size }: TransferInp
       details: { faults: [{ path: 'body/size', problem }], limit_bytes: packageBytes },
     })
   }
+  const own = await store.reservedBytesOf(tx.db, agent.agent_id)
+  if (own + size > senderPackagesBytes)
+    throw noRoom(
+      'sender_packages_bytes',
+      `Your packages that are not over take ${own} of the ${senderPackagesBytes} bytes that one sender may have here; wait until they are received, or cancel one.`,
+    )
   if ((await store.reservedBytes(tx.db)) + size > packagesBytes)
-    throw new Fault('capacity_reached', {
-      message: `The node keeps at most ${packagesBytes} bytes of packages, and open offers take them.`,
-      details: { limit: 'packages_bytes' },
-      retryAfterMs: 60_000,
-    })
+    throw noRoom(
+      'packages_bytes',
+      `The node keeps at most ${packagesBytes} bytes of packages, and open offers take them.`,
+    )
   return size
 }
+
+const noRoom = (limit: string, message: string): Fault =>
+  new Fault('capacity_reached', { message, details: { limit }, retryAfterMs: 60_000 })
 
 interface Mutation {
   readonly id: string
@@ -145,7 +159,7 @@ function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Prom
     const row = isNew
       ? await happen(context, tx, transfer, { ...what, change, actor: agentActor(agent) })
       : transfer
-    return toTransfer(row, await secretExpiry(tx, row), tx.nowIso)
+    return toTransfer(row, await secretEnd(tx, row), timesOf(context, tx.now))
   })
 }
 
@@ -172,7 +186,7 @@ export async function requirePair(tx: Tx, transfer: TransferRow): Promise<void> 
   if (!(await store.isPairOpen(tx.db, transfer))) throw new Fault('pairing_disabled')
 }
 
-export const secretExpiry = async (tx: Tx, transfer: TransferRow): Promise<string | null> =>
+const secretEnd = async (tx: Tx, transfer: TransferRow): Promise<string | null> =>
   transfer.mode === 'direct' ? ((await findSecret(tx.db, transfer.id))?.expires_at ?? null) : null
 
 const notPermitted = (event: TransferEvent): Fault =>

@@ -14,7 +14,7 @@ import { type Recorded, recordTransfer } from './records.ts'
 import { decide, isFinal } from './rules.ts'
 import { destroySecret } from './secrets.ts'
 import { changeTransfer, type TransferChange } from './store.ts'
-import { isOver } from './views.ts'
+import { isOver, shownEnd, timesOf } from './views.ts'
 
 export interface Happening extends Recorded {
   readonly change: TransferChange
@@ -28,7 +28,8 @@ export async function happen(
   what: Happening,
 ): Promise<TransferRow> {
   const ends = what.change.state !== undefined && isFinal(what.change.state)
-  const changed = await changeTransfer(tx, transfer, { ...what.change, ...(ends && { ends_at: null }) })
+  const end = ends ? { ends_at: null, expires_at: shownEnd(transfer, context.leases) } : {}
+  const changed = await changeTransfer(tx, transfer, { ...what.change, ...end })
   if (ends) await destroySecret(tx, transfer.id)
   if (ends && transfer.mode === 'package') tx.afterCommit(() => void removePackage(context, transfer.id))
   for (const notice of what.notices) await notify(context, tx, changed, notice)
@@ -38,7 +39,7 @@ export async function happen(
 
 /** Write down that a transfer's time is over, if it is. Answers the transfer as it stands now. */
 export async function reconcile(context: Context, tx: Tx, transfer: TransferRow): Promise<TransferRow> {
-  if (!isOver(transfer, tx.nowIso)) return transfer
+  if (!isOver(transfer, timesOf(context, tx.now))) return transfer
   const state = decide(transfer.state, 'expire')
   return happen(context, tx, transfer, {
     kind: 'transfer.expired',

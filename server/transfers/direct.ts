@@ -20,7 +20,7 @@ import { ownTransfer, requireMovable, requirePair } from './actions.ts'
 import { recordTransfer } from './records.ts'
 import { requireState } from './rules.ts'
 import { depositSecret, destroyIfOver, findSecret, openSecret } from './secrets.ts'
-import { toTransfer } from './views.ts'
+import { type Times, timesOf, toTransfer } from './views.ts'
 
 export function depositEndpoint(
   context: Context,
@@ -36,11 +36,12 @@ export function depositEndpoint(
     const isSender = transfer.sender_agent_id === agent.agent_id
     requireState(transfer.state, isSender ? ['offered', 'accepted'] : ['accepted'], 'a deposit')
     requireEndpoint(secret.endpoint)
-    requireLifetime(secret.expires_at, tx.now)
-    await depositSecret(context, tx, transfer, agent.agent_id, secret)
+    const times = timesOf(context, tx.now)
+    const ends_at = endOf(secret.expires_at, tx.now, times)
+    await depositSecret(context, tx, transfer, { deposited_by: agent.agent_id, ends_at, secret })
     await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_deposited', actor: agentActor(agent) })
     tx.afterCommit(() => context.wakeups.notify(otherSide(transfer, agent)))
-    return toTransfer(transfer, secret.expires_at, tx.nowIso)
+    return toTransfer(transfer, ends_at, times)
   })
 }
 
@@ -55,13 +56,14 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
       throw new Fault('not_found', { message: 'No endpoint is deposited; wait for the other side.' })
     if (row.deposited_by === agent.agent_id)
       throw new Fault('not_permitted', { message: 'Only the other side reads the endpoint.' })
-    if (row.expires_at <= tx.nowIso) throw expired()
+    const { leaseNow, wall } = timesOf(context, tx.now)
+    if (row.expires_at <= leaseNow) throw expired()
     await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_read', actor: agentActor(agent) })
-    return openSecret(context, row)
+    return { ...openSecret(context, row), expires_at: wall(row.expires_at) }
   }).catch(async (error: unknown) => {
     // What is over is destroyed at once; the refusal undid its own transaction. A fresh one may have come meanwhile.
     if (error instanceof Fault && error.code === 'offer_expired')
-      await context.write((tx) => destroyIfOver(tx, id))
+      await context.write((tx) => destroyIfOver(tx, id, timesOf(context, tx.now).leaseNow))
     throw error
   })
 }
@@ -97,12 +99,13 @@ function requireEndpoint(endpoint: string): void {
   if (problem !== undefined) throw invalid('endpoint', problem)
 }
 
-/** "At most the helper's expires_at and 1800 s ahead, else 422." @throws invalid_request */
-function requireLifetime(expiresAt: string, now: Date): void {
+/** In lease time. "At most the helper's expires_at and 1800 s ahead, else 422." @throws invalid_request */
+function endOf(expiresAt: string, now: Date, { leaseNow }: Times): string {
   const left = Date.parse(expiresAt) - now.getTime()
   if (left <= 0) throw invalid('expires_at', 'must be in the future')
   if (left > transferLimits.ttlSeconds.max * 1000)
     throw invalid('expires_at', `must be at most ${transferLimits.ttlSeconds.max} seconds ahead`)
+  return new Date(Date.parse(leaseNow) + left).toISOString()
 }
 
 const invalid = (field: string, problem: string): Fault =>

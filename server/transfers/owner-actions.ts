@@ -15,7 +15,7 @@ import { toTransferList } from './reading.ts'
 import { decide, isFinal } from './rules.ts'
 import { findSecret } from './secrets.ts'
 import * as store from './store.ts'
-import { current, toTransfer } from './views.ts'
+import { current, timesOf, toTransfer } from './views.ts'
 
 interface TransferIds {
   readonly id: string
@@ -33,7 +33,8 @@ export function listTransfersAsOwner(
     const limit = query.limit ?? limits.pageDefault
     const range = { after: query.after, limit: limit + 1, state: query.state }
     const rows = await store.listInProject(db, project.id, range)
-    return toTransferList(rows, { after: query.after, limit, state: query.state, now: context.clock() })
+    const times = timesOf(context, context.clock())
+    return toTransferList(rows, { after: query.after, limit, state: query.state, times })
   })
 }
 
@@ -46,8 +47,9 @@ export function getTransferAsOwner(
     const project = await getProject(db, caller, id)
     const row = await store.findInProject(db, project.id, transfer_id)
     if (row === undefined) throw new Fault('not_found')
-    const nowIso = context.clock().toISOString()
-    return toTransfer(current(row, nowIso), (await findSecret(db, row.id))?.expires_at ?? null, nowIso)
+    const secret = await findSecret(db, row.id)
+    const times = timesOf(context, context.clock())
+    return toTransfer(current(row, times), secret?.expires_at ?? null, times)
   })
 }
 
@@ -65,7 +67,7 @@ export function cancelTransferAsOwner(
     const next = decide(transfer.state, 'cancel')
     const row =
       next === undefined ? transfer : await cancelBoth(context, tx, caller, transfer, { more: reason })
-    return toTransfer(row, null, tx.nowIso)
+    return toTransfer(row, null, timesOf(context, tx.now))
   })
 }
 

@@ -23,8 +23,8 @@ import { happen } from './changes.ts'
 import { filling, refusing } from './package-faults.ts'
 import { digestOf, manifestOf, type PackageFile } from './packages.ts'
 import { requireState } from './rules.ts'
-import { findForAgent } from './store.ts'
-import { partsOf } from './views.ts'
+import { findForAgent, isOpen } from './store.ts'
+import { partsOf, shownEnd } from './views.ts'
 
 /** The part as the manifest has it, for whoever may know; read before the proof is. */
 export async function findPart(
@@ -152,7 +152,7 @@ export async function packageStatus(
     manifest_size: Buffer.byteLength(text),
     size: transfer.size,
     sha256: transfer.sha256,
-    expires_at: transfer.expires_at,
+    expires_at: shownEnd(transfer, context.leases),
     verified: transfer.stored_at !== null,
     committed_parts: [...(await filling(context, id, () => context.packages.committed(transfer)))],
   }
@@ -165,23 +165,35 @@ export interface Download {
 
 /** An uploaded package for the recipient that accepted it; close the file. */
 export async function openDownload(context: Context, caller: AgentCaller, id: string): Promise<Download> {
-  const transfer = await writeAs(context, caller, async (tx, agent) => {
-    const found = await ownTransfer(context, tx, agent, id)
-    requirePackage(found)
-    if (found.recipient_agent_id !== agent.agent_id)
-      throw new Fault('not_permitted', { message: 'Only the recipient downloads the package.' })
-    // A pause stops what begins; the bytes are here, and fetching them finishes.
-    await requirePair(tx, found)
-    requireThere(found)
-    requireState(found.state, ['accepted'], 'a download')
-    if (found.stored_at === null)
-      throw new Fault('state_conflict', {
-        message: 'The package is not uploaded yet; the sender is at it, or has to begin.',
-        details: { state: found.state },
-      })
-    return found
-  })
-  return { transfer, file: await refusing(() => context.packages.open(transfer)) }
+  const admit = () => writeAs(context, caller, (tx, agent) => downloadable(context, tx, agent, id))
+  const transfer = await admit()
+  const file = await refusing(() => context.packages.open(transfer))
+  try {
+    // From here on an end stops the download; one that came just before is refused by what the transfer is now.
+    if (!(await context.read((db) => isOpen(db, id)))) await admit()
+    return { transfer, file }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** @throws not_found, not_permitted, state_conflict, offer_expired, package_removed, pairing_disabled */
+async function downloadable(context: Context, tx: Tx, agent: Admitted, id: string): Promise<TransferRow> {
+  const transfer = await ownTransfer(context, tx, agent, id)
+  requirePackage(transfer)
+  if (transfer.recipient_agent_id !== agent.agent_id)
+    throw new Fault('not_permitted', { message: 'Only the recipient downloads the package.' })
+  // A pause stops what begins; the bytes are here, and fetching them finishes.
+  await requirePair(tx, transfer)
+  requireThere(transfer)
+  requireState(transfer.state, ['accepted'], 'a download')
+  if (transfer.stored_at === null)
+    throw new Fault('state_conflict', {
+      message: 'The package is not uploaded yet; the sender is at it, or has to begin.',
+      details: { state: transfer.state },
+    })
+  return transfer
 }
 
 /** @throws package_removed */

@@ -9,7 +9,7 @@ import type { AgentCaller } from '../identity/callers.ts'
 import { reconcile } from './changes.ts'
 import { findSecret } from './secrets.ts'
 import * as store from './store.ts'
-import { current, toSummary, toTransfer } from './views.ts'
+import { current, type Times, timesOf, toSummary, toTransfer } from './views.ts'
 
 /** Transfers whose end one listing writes down at most; maintenance does the rest, and no list shows them as open. */
 const reconciledAtOnce = 50
@@ -20,15 +20,16 @@ export async function listTransfers(
   query: TransferListQuery,
 ): Promise<TransferList> {
   await writeAs(context, caller, async (tx) => {
-    const over = await store.listExpired(tx.db, tx.nowIso, reconciledAtOnce)
+    const over = await store.listExpired(tx.db, timesOf(context, tx.now).leaseNow, reconciledAtOnce)
     for (const transfer of over)
       if (transfer.project_id === caller.project_id) await reconcile(context, tx, transfer)
   })
   return readAs(context, caller, async (db, agent, now) => {
+    const times = timesOf(context, now)
     const limit = query.limit ?? limits.pageDefault
     const range = { after: query.after, limit: limit + 1, state: query.state }
     const rows = await store.listForAgent(db, agent.agent_id, query.role, range)
-    return toTransferList(rows, { after: query.after, limit, state: query.state, now })
+    return toTransferList(rows, { after: query.after, limit, state: query.state, times })
   })
 }
 
@@ -36,14 +37,13 @@ interface ListShape {
   readonly after: string | undefined
   readonly limit: number
   readonly state: store.TransferRange['state']
-  readonly now: Date
+  readonly times: Times
 }
 
 /** `rows` holds up to `limit + 1`. What ran out since it was reconciled is judged by the clock. */
 export function toTransferList(rows: readonly store.ListedRow[], shape: ListShape): TransferList {
-  const nowIso = shape.now.toISOString()
   const { items, ...page } = toPage(rows, shape.limit, shape.after, (row) =>
-    toSummary(current(row, nowIso), row.secret_expires_at, nowIso),
+    toSummary(current(row, shape.times), row.secret_expires_at, shape.times),
   )
   return {
     transfers: items.filter(({ state }) => shape.state === undefined || state === shape.state),
@@ -53,10 +53,10 @@ export function toTransferList(rows: readonly store.ListedRow[], shape: ListShap
 
 export function getTransfer(context: Context, caller: AgentCaller, id: string): Promise<Transfer> {
   return readAs(context, caller, async (db, agent, now) => {
+    const times = timesOf(context, now)
     const row = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
     if (row === undefined) throw new Fault('not_found')
     const secret = await findSecret(db, row.id)
-    const nowIso = now.toISOString()
-    return toTransfer(current(row, nowIso), secret?.expires_at ?? null, nowIso)
+    return toTransfer(current(row, times), secret?.expires_at ?? null, times)
   })
 }

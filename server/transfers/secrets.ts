@@ -2,7 +2,7 @@
  * Endpoint and token of a direct transfer, at rest.
  *
  * Sealed with AES-256-GCM under the envelope key, the transfer's id as associated data: the row of another transfer does
- * not open. Gone at its expiry, with its replacement, and when the transfer ends.
+ * not open. Gone at its expiry, with its replacement, and when the transfer ends. `expires_at` of a row is lease time.
  *
  * Contract §9 "Direct mode".
  */
@@ -67,12 +67,18 @@ function envelopeKeys(context: Context): Keys {
   }
 }
 
+export interface Deposit {
+  readonly deposited_by: string
+  /** In lease time. */
+  readonly ends_at: string
+  readonly secret: TransferSecret
+}
+
 export async function depositSecret(
   context: Context,
   tx: Tx,
   transfer: TransferRow,
-  depositedBy: string,
-  secret: TransferSecret,
+  { deposited_by, ends_at, secret }: Deposit,
 ): Promise<void> {
   const sealed = seal(
     envelopeKeys(context)[0],
@@ -80,7 +86,7 @@ export async function depositSecret(
     JSON.stringify(secret),
     context.random(ivBytes) as Buffer,
   )
-  const row = { deposited_by: depositedBy, sealed, expires_at: secret.expires_at }
+  const row = { deposited_by, sealed, expires_at: ends_at }
   await tx.db
     .insertInto('transfer_secrets')
     .values({ transfer_id: transfer.id, project_id: transfer.project_id, ...row })
@@ -103,22 +109,22 @@ export async function destroySecret(tx: Tx, transferId: string): Promise<void> {
 }
 
 /** The one of a transfer, when it or the transfer is over now. */
-export async function destroyIfOver(tx: Tx, transferId: string): Promise<void> {
+export async function destroyIfOver(tx: Tx, transferId: string, leaseNow: string): Promise<void> {
   const open = tx.db
     .selectFrom('transfers')
     .select('id')
     .where('id', '=', transferId)
-    .where('ends_at', '>', tx.nowIso)
+    .where('ends_at', '>', leaseNow)
   await tx.db
     .deleteFrom('transfer_secrets')
     .where('transfer_id', '=', transferId)
-    .where((where) => where.or([where('expires_at', '<=', tx.nowIso), where('transfer_id', 'not in', open)]))
+    .where((where) => where.or([where('expires_at', '<=', leaseNow), where('transfer_id', 'not in', open)]))
     .execute()
 }
 
 /** Those that are over, wherever their transfers stand. */
-export async function destroyExpiredSecrets(tx: Tx): Promise<void> {
-  await tx.db.deleteFrom('transfer_secrets').where('expires_at', '<=', tx.nowIso).execute()
+export async function destroyExpiredSecrets(tx: Tx, leaseNow: string): Promise<void> {
+  await tx.db.deleteFrom('transfer_secrets').where('expires_at', '<=', leaseNow).execute()
 }
 
 const all = (tx: Tx) => tx.db.selectFrom('transfer_secrets').select(['transfer_id', 'sealed']).execute()

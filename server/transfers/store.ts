@@ -21,6 +21,7 @@ export type NewTransfer = Pick<
   | 'mode'
   | 'encryption'
   | 'expires_at'
+  | 'ends_at'
   | 'reserved_bytes'
   | 'parts'
 >
@@ -30,7 +31,6 @@ export async function insertTransfer(tx: Tx, transfer: NewTransfer): Promise<Tra
     ...transfer,
     id: tx.id(),
     state: 'offered',
-    ends_at: transfer.expires_at,
     stored_parts: 0,
     stored_at: null,
     removed_at: null,
@@ -49,6 +49,7 @@ export type TransferChange = Partial<
   Pick<
     TransferRow,
     | 'state'
+    | 'expires_at'
     | 'ends_at'
     | 'reserved_bytes'
     | 'stored_parts'
@@ -92,7 +93,7 @@ export async function findForAgent(
 export const isPairOpen = (db: Db, transfer: TransferRow): Promise<boolean> =>
   isPairEnabled(db, transfer.sender_agent_id, transfer.recipient_agent_id)
 
-/** Whose time is over, longest ago first. */
+/** Whose time is over, longest ago first. `now` in lease time. */
 export const listExpired = (db: Db, now: string, limit: number): Promise<TransferRow[]> =>
   db
     .selectFrom('transfers')
@@ -102,6 +103,12 @@ export const listExpired = (db: Db, now: string, limit: number): Promise<Transfe
     .orderBy('ends_at')
     .limit(limit)
     .execute()
+
+/** When the next transfer ends, in lease time. */
+export async function nextEnd(db: Db): Promise<string | undefined> {
+  const open = db.selectFrom('transfers').select('ends_at').where('ends_at', 'is not', null)
+  return (await open.orderBy('ends_at').limit(1).executeTakeFirst())?.ends_at ?? undefined
+}
 
 /** What is open between the two agents of a conversation. */
 export const listOpenIn = (db: Db, conversationId: string): Promise<TransferRow[]> =>
@@ -121,6 +128,17 @@ export async function reservedBytes(db: Db): Promise<number> {
   const { sum } = await db
     .selectFrom('transfers')
     .select((eb) => eb.fn.sum<number | null>('reserved_bytes').as('sum'))
+    .where(isReserved)
+    .executeTakeFirstOrThrow()
+  return sum ?? 0
+}
+
+/** The same of one sender. */
+export async function reservedBytesOf(db: Db, senderId: string): Promise<number> {
+  const { sum } = await db
+    .selectFrom('transfers')
+    .select((eb) => eb.fn.sum<number | null>('reserved_bytes').as('sum'))
+    .where('sender_agent_id', '=', senderId)
     .where(isReserved)
     .executeTakeFirstOrThrow()
   return sum ?? 0

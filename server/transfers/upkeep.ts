@@ -10,13 +10,18 @@ import { reconcile } from './changes.ts'
 import { removePackage } from './package-removal.ts'
 import { destroyExpiredSecrets } from './secrets.ts'
 import * as store from './store.ts'
+import { timesOf } from './views.ts'
 
 const everyMs = 15_000
 const atOnce = 50
 
-/** Expiry, and what is left to remove: now and every quarter of a minute, until the returned function is called. */
+/**
+ * Expiry, and what is left to remove: now, every quarter of a minute, and when the next transfer ends; until the returned
+ * function is called.
+ */
 export function startTransferUpkeep(context: Context): () => void {
   let running = false
+  let next: NodeJS.Timeout | undefined
   const look = async () => {
     if (running || context.stopping.aborted) return
     running = true
@@ -24,6 +29,9 @@ export function startTransferUpkeep(context: Context): () => void {
       await endExpired(context)
       for (const id of await context.read((db) => store.listUnremoved(db, atOnce)))
         await removePackage(context, id)
+      const leftMs = await untilNextEnd(context)
+      clearTimeout(next)
+      if (leftMs < everyMs) next = setTimeout(() => void look(), leftMs + 1).unref()
     } catch (error) {
       if (!context.stopping.aborted) context.log.error({ err: error }, 'the upkeep of transfers did not run')
     } finally {
@@ -37,14 +45,25 @@ export function startTransferUpkeep(context: Context): () => void {
     .then(look)
   const timer = setInterval(() => void look(), everyMs)
   timer.unref()
-  return () => clearInterval(timer)
+  return () => {
+    clearInterval(timer)
+    clearTimeout(next)
+  }
+}
+
+/** None lasts less than a minute: each is seen here before it ends. */
+async function untilNextEnd(context: Context): Promise<number> {
+  const end = await context.read(store.nextEnd)
+  if (end === undefined) return Number.POSITIVE_INFINITY
+  return Math.max(0, Date.parse(end) - context.leases.at(context.clock()).getTime())
 }
 
 async function endExpired(context: Context): Promise<void> {
   for (;;) {
     const count = await context.write(async (tx) => {
-      await destroyExpiredSecrets(tx)
-      const over = await store.listExpired(tx.db, tx.nowIso, atOnce)
+      const { leaseNow } = timesOf(context, tx.now)
+      await destroyExpiredSecrets(tx, leaseNow)
+      const over = await store.listExpired(tx.db, leaseNow, atOnce)
       for (const transfer of over) await reconcile(context, tx, transfer)
       return over.length
     })

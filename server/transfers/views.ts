@@ -1,25 +1,51 @@
-/** A transfer as the wire shows it: its state at the server's clock, whatever was written down of its expiry. */
+/**
+ * A transfer as the wire shows it: its state at the server's clock, whatever was written down of its expiry.
+ *
+ * Ends are stored in lease time, which no setting of the clock moves, and shown in wall time.
+ */
 import type { Transfer, TransferPart, TransferSummary } from '../../sdk/contract/agent/transfers.ts'
 import type { TransferRow } from '../database/tables.ts'
+import type { LeaseClock } from '../leases/lease-clock.ts'
 import { isFinal } from './rules.ts'
 import type { TransferSummaryRow } from './store.ts'
 
-export const isOver = (transfer: TransferSummaryRow, nowIso: string): boolean =>
-  transfer.ends_at !== null && transfer.ends_at <= nowIso
+/** What a moment means to transfers. */
+export interface Times {
+  /** The moment, in lease time. */
+  readonly leaseNow: string
+  /** What to show for an instant of lease time. */
+  readonly wall: LeaseClock['wall']
+}
+
+/** `now` was read just now. */
+export const timesOf = ({ leases }: { readonly leases: LeaseClock }, now: Date): Times => ({
+  leaseNow: leases.at(now).toISOString(),
+  wall: (leaseIso) => leases.wall(leaseIso),
+})
+
+export const isOver = (transfer: TransferSummaryRow, { leaseNow }: Times): boolean =>
+  transfer.ends_at !== null && transfer.ends_at <= leaseNow
+
+/** Moved along with the clock while it is open. */
+export const shownEnd = (
+  { ends_at, expires_at }: TransferSummaryRow,
+  { wall }: Pick<Times, 'wall'>,
+): string => (ends_at === null ? expires_at : wall(ends_at))
 
 /** The transfer as it stands now, though nobody wrote its expiry down yet. */
-export const current = <T extends TransferSummaryRow>(transfer: T, nowIso: string): T =>
-  isOver(transfer, nowIso)
-    ? { ...transfer, state: 'expired', ends_at: null, updated_at: transfer.expires_at }
-    : transfer
+export function current<T extends TransferSummaryRow>(transfer: T, times: Times): T {
+  if (!isOver(transfer, times)) return transfer
+  const at = shownEnd(transfer, times)
+  return { ...transfer, state: 'expired', ends_at: null, expires_at: at, updated_at: at }
+}
 
-/** `secretExpiresAt`: of the endpoint that is deposited, or null. */
+/** `secretEndsAt`: of the endpoint that is deposited, in lease time, or null. */
 export function toSummary(
   transfer: TransferSummaryRow,
-  secretExpiresAt: string | null,
-  nowIso: string,
+  secretEndsAt: string | null,
+  times: Times,
 ): TransferSummary {
-  const isReady = secretExpiresAt !== null && secretExpiresAt > nowIso && !isFinal(transfer.state)
+  const isReady = secretEndsAt !== null && secretEndsAt > times.leaseNow && !isFinal(transfer.state)
   return {
     id: transfer.id,
     project_id: transfer.project_id,
@@ -32,8 +58,8 @@ export function toSummary(
     mode: transfer.mode,
     encryption: transfer.encryption,
     state: transfer.state,
-    expires_at: transfer.expires_at,
-    offer: { expires_at: isReady ? secretExpiresAt : null, endpoint_ready: isReady },
+    expires_at: shownEnd(transfer, times),
+    offer: { expires_at: isReady ? times.wall(secretEndsAt) : null, endpoint_ready: isReady },
     package: packageOf(transfer),
     receipt:
       transfer.receipt_at === null
@@ -54,8 +80,7 @@ const packageOf = ({ mode, stored_parts, stored_at, removed_at }: TransferSummar
 
 export const partsOf = (transfer: TransferRow): TransferPart[] => JSON.parse(transfer.parts) as TransferPart[]
 
-export const toTransfer = (
-  transfer: TransferRow,
-  secretExpiresAt: string | null,
-  nowIso: string,
-): Transfer => ({ ...toSummary(transfer, secretExpiresAt, nowIso), parts: partsOf(transfer) })
+export const toTransfer = (transfer: TransferRow, secretEndsAt: string | null, times: Times): Transfer => ({
+  ...toSummary(transfer, secretEndsAt, times),
+  parts: partsOf(transfer),
+})

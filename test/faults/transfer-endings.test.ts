@@ -40,7 +40,8 @@ const partSize = 100_000
 const part = (index: number) => bytes.subarray(index * partSize, (index + 1) * partSize)
 
 beforeAll(async () => {
-  const settings = { packages_bytes: String(nodeBytes), package_spare_bytes: String(spare) }
+  const room = { packages_bytes: String(nodeBytes), sender_packages_bytes: String(nodeBytes) }
+  const settings = { ...room, package_spare_bytes: String(spare) }
   bridge = await startBridge({ settings })
   disk = mountSmallDisk(join(bridge.data, 'packages'), 12)
 })

@@ -61,6 +61,15 @@ test('a file is named from where the command runs, and in the file of settings f
   rmSync(join(data, 'config.json'))
 })
 
+test('one sender has a quarter of the packages unless it is said otherwise, and room for one of the largest', () => {
+  const { packagesBytes, senderPackagesBytes } = readConfig({ data }, {})
+  expect(senderPackagesBytes).toBe(packagesBytes / 4)
+  const sizes = { package_bytes: '100', packages_bytes: '200' }
+  expect(readConfig({ data, ...sizes }, {}).senderPackagesBytes).toBe(100)
+  expect(readConfig({ data, ...sizes, sender_packages_bytes: '0' }, {}).senderPackagesBytes).toBe(0)
+  expect(() => readConfig({ data, sender_packages_bytes: 'half' }, {})).toThrow('sender_packages_bytes')
+})
+
 test('an origin is accepted with TLS anywhere and without it on this machine', () => {
   for (const portal_origin of [
     'https://bridge.example',

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createReader } from '../../server/database/reader.ts'
-import { listUnremoved, reservedBytes } from '../../server/transfers/store.ts'
+import { listUnremoved, reservedBytes, reservedBytesOf } from '../../server/transfers/store.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { explain, growing, indexesOf, statementsOf } from '../support/statements.ts'
 
@@ -73,4 +73,5 @@ test('what is left of packages is found by what is left, not by what was ever se
     indexesOf(explain(bridge.data, await statementsOf(() => reader.read(unit))))
   expect(await plansOf((db) => listUnremoved(db, 10))).toContain('transfers_unremoved')
   expect(await plansOf(reservedBytes)).toContain('transfers_reserved')
+  expect(await plansOf((db) => reservedBytesOf(db, 'id'))).toContain('transfers_reserved')
 })

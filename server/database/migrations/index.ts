@@ -45,6 +45,8 @@ import { sql as m038 } from './038_audit_by_actor_and_kind.ts'
 import { sql as m039 } from './039_nonces_by_arrival.ts'
 import { sql as m040 } from './040_messages_by_number.ts'
 import { sql as m041 } from './041_task_releases.ts'
+import { sql as m042 } from './042_reserved_by_sender.ts'
+import { sql as m043 } from './043_transfer_leases.ts'
 
 export interface Migration {
   readonly number: number
@@ -94,6 +96,8 @@ export const migrations: readonly Migration[] = [
   { number: 39, name: 'nonces_by_arrival', sql: m039 },
   { number: 40, name: 'messages_by_number', sql: m040 },
   { number: 41, name: 'task_releases', sql: m041 },
+  { number: 42, name: 'reserved_by_sender', sql: m042 },
+  { number: 43, name: 'transfer_leases', sql: m043 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -41,6 +41,25 @@ test('every migration of the service is recorded, in order, once', () => {
   expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
 })
 
+test('ends of transfers that were noted by a clock since set become those of the time that passes', () => {
+  const database = emptyDatabase()
+  const before = migrations.findIndex(({ name }) => name === 'transfer_leases')
+  migrate(database, migrations.slice(0, before), clock)
+  database.pragma('foreign_keys = OFF')
+  const columns = `id, project_id, conversation_id, sender_agent_id, recipient_agent_id, filename, size, sha256, mode,
+    encryption, state, expires_at, ends_at, reserved_bytes, stored_parts, created_at, updated_at, parts`
+  const row = `'t', 'p', 'c', 'a', 'b', 'f', 0, 'x', 'package', 'none', 'offered', @end, @end, 0, 0, @end, @end, '[]'`
+  database.exec('INSERT INTO lease_clock VALUES (1, 3600500)')
+  database
+    .prepare(`INSERT INTO transfers (${columns}) VALUES (${row})`)
+    .run({ end: '2026-03-01T00:30:00.250Z' })
+  migrate(database, migrations, clock)
+  expect(database.prepare('SELECT expires_at, ends_at FROM transfers').get()).toEqual({
+    expires_at: '2026-03-01T00:30:00.250Z',
+    ends_at: '2026-02-28T23:29:59.750Z',
+  })
+})
+
 test('an empty database records nothing', () => {
   expect(migrationStatus(emptyDatabase())).toEqual([])
 })

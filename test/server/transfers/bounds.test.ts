@@ -25,18 +25,20 @@ import {
   told,
   upload,
 } from '../../support/files.ts'
+import type { Reply } from '../../support/http.ts'
 import { soon } from '../../support/waits.ts'
 import { badNames } from './bad-names.ts'
 
 let bridge: TestBridge
 let ada: TestAgent
 let ben: TestAgent
+const settings = { package_bytes: '1000', packages_bytes: '2500', sender_packages_bytes: '2000' }
 const bytes = fileOf(900)
 const partSize = 400
 const part = (index: number) => bytes.subarray(index * partSize, (index + 1) * partSize)
 
 beforeAll(async () => {
-  bridge = await startBridge({ settings: { package_bytes: '1000', packages_bytes: '2500' } })
+  bridge = await startBridge({ settings })
   ada = bridge.ada
   ben = bridge.ben
 })
@@ -142,6 +144,22 @@ describe('room', () => {
     for (const reply of answers.filter(({ status }) => status !== 200))
       expect([...told(reply), reply.headers['retry-after']]).toEqual([503, 'capacity_reached', '60'])
     for (const transfer of taken) await over(transfer)
+    await over(await offer(given()))
+  })
+
+  const limitOf = ({ json }: Reply) => (json as { details?: { limit?: string } }).details?.limit
+
+  test('is left for others by one sender, however much it offers that nobody accepts', async () => {
+    const taken = [await offer(given()), await offer(given())]
+    const refused = await propose({})
+    expect([...told(refused), limitOf(refused)]).toEqual([503, 'capacity_reached', 'sender_packages_bytes'])
+    expect(refused.text).toContain('take 1800 of the 2000 bytes that one sender may have')
+    const body = await offerBody({ from: ben, to: ada, bytes: fileOf(700) })
+    const other = await ben.ok<Transfer>({ target: '/api/v1/transfers', body })
+    const second = await ben.call({ target: '/api/v1/transfers', body })
+    expect([...told(second), limitOf(second)]).toEqual([503, 'capacity_reached', 'packages_bytes'])
+    await over(await offer(given({ mode: 'direct' })))
+    for (const transfer of [...taken, other]) await over(transfer)
     await over(await offer(given()))
   })
 })

@@ -8,6 +8,7 @@ import { databasePath } from '../../../server/store-files.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, look, offer, offerBody, sha256, told, upload } from '../../support/files.ts'
+import { tamper } from '../maintenance/upkeep.ts'
 
 let bridge: TestBridge
 let ada: TestAgent
@@ -148,7 +149,78 @@ describe('time', () => {
     expect(told(await act(ben, id, 'cleanup'))).toEqual([200, undefined])
     expect((await newest(ada))?.body).toContain('expired')
   })
+
+  test.each([3600, -3600])(
+    'is what passes: a clock that is set on by %i s ends nothing, and what is shown moves along',
+    async (seconds) => {
+      const { clock } = bridge
+      const file = await offer(given({ ttl_seconds: 600 }))
+      await upload(ada, file, bytes)
+      const served = await direct()
+      for (const { id } of [file, served]) await act(ben, id, 'accept')
+      const endpoint = { endpoint: 'https://tunnel.example', token: 'T'.repeat(43), helper_mode: 'download' }
+      const deposit = () =>
+        act(ada, served.id, 'secret', {
+          ...endpoint,
+          expires_at: new Date(clock().getTime() + 300_000).toISOString(),
+        })
+      const read = () => ben.call({ target: `/api/v1/transfers/${served.id}/secret` })
+      const fetch = () => ben.call({ target: `/api/v1/transfers/${file.id}/package/file` })
+      const before = ((await deposit()).json as Transfer).offer
+
+      clock.step(seconds)
+      const list = await ada.ok<{ transfers: Transfer[] }>({ target: '/api/v1/transfers?state=accepted' })
+      const shown = list.transfers.find(({ id }) => id === file.id)
+      expect(away(shown?.expires_at, file.expires_at, seconds)).toBeLessThan(1000)
+      expect((await fetch()).bytes.equals(bytes)).toBe(true)
+      const secret = await read()
+      expect(secret.json).toMatchObject(endpoint)
+      const { expires_at } = secret.json as { expires_at: string }
+      expect(away(expires_at, before.expires_at, seconds)).toBeLessThan(1000)
+      expect((await look(ada, served.id)).offer).toEqual({ expires_at, endpoint_ready: true })
+
+      clock.advance(301)
+      expect(told(await read())).toEqual([410, 'offer_expired'])
+      expect(told(await deposit())).toEqual([200, undefined])
+      expect((await read()).status).toBe(200)
+      expect((await fetch()).status).toBe(200)
+      clock.advance(300)
+      expect(told(await fetch())).toEqual([410, 'offer_expired'])
+      // A list writes it down; from then on nothing moves.
+      await ben.ok({ target: '/api/v1/transfers' })
+      const over = await look(ben, file.id)
+      expect(over.state).toBe('expired')
+      expect(away(over.expires_at, file.expires_at, seconds)).toBeLessThan(1000)
+      clock.step(-seconds)
+      expect(await look(ada, file.id)).toMatchObject({ state: 'expired', expires_at: over.expires_at })
+      // Nothing is lost for good: the same file is offered again.
+      await act(ada, (await offer(given())).id, 'cancel')
+    },
+  )
+
+  test('that passed is known after a restart, and none lasts longer than it may after one', async () => {
+    const { clock } = bridge
+    const { id } = await offer(given({ ttl_seconds: 600 }))
+    clock.step(3600)
+    expect((await look(ada, id)).state).toBe('offered')
+    const kept = () =>
+      tamper(bridge.data, (database) => database.prepare('SELECT offset_ms FROM lease_clock').pluck().get())
+    await expect.poll(kept, { timeout: 10_000 }).toBeGreaterThan(3_590_000)
+    bridge = await bridge.restart()
+    expect((await look(ada, id)).state).toBe('offered')
+    await bridge.server.stop()
+    clock.step(-7200)
+    bridge = await bridge.restart()
+    expect((await look(ada, id)).state).toBe('offered')
+    clock.advance(601)
+    expect((await look(ada, id)).state).toBe('expired')
+    clock.step(3600)
+  })
 })
+
+/** Of an instant from another, in milliseconds, but for so many seconds that the clock was set by. */
+const away = (shown: string | null | undefined, of: string | null, seconds: number): number =>
+  Math.abs(Date.parse(shown ?? '') - Date.parse(of ?? '') - seconds * 1000)
 
 test('cleanup is reported by each side once the transfer is over', async () => {
   const { id } = await direct()
