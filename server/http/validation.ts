@@ -9,15 +9,19 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
+// Whatever is imported first: the schemas get their names when the contract is loaded.
+import '../../sdk/contract/index.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
 
-function createAjv(allErrors: boolean) {
+function createAjv(allErrors: boolean): Ajv2020 {
   const ajv = new Ajv2020({
     allErrors,
     coerceTypes: false,
     removeAdditional: false,
     strictTypes: false,
     strictTuples: false,
+    // Our own, and the same at every start: `test/contract` judges them.
+    validateSchema: false,
   })
   addFormats.default(ajv, ['uuid'])
   ajv.addFormat('date-time', (text: string) => isInstant(text))
@@ -45,13 +49,28 @@ const isInstant = (text: string) => {
   return !Number.isNaN(time) && new Date(time).toISOString() === text
 }
 
+/**
+ * Each schema is compiled once a process, when it is first needed: compiling was more than half of a start. That each is
+ * one that can be compiled is what tests are for.
+ */
+const tellsFirst = compiling(createAjv(false))
+const tellsAll = compiling(createAjv(true))
+
+function compiling(ajv: Ajv2020): (schema: ObjectSchema) => ValidateFunction {
+  const compiled = new Map<string, ValidateFunction>()
+  return (schema) => {
+    const text = JSON.stringify(schema)
+    const validate = compiled.get(text) ?? ajv.compile(schema)
+    compiled.set(text, validate)
+    return validate
+  }
+}
+
 export function useContractValidation(app: FastifyInstance): void {
-  const first = createAjv(false)
-  const all = createAjv(true)
   const compiler: FastifySchemaCompiler<ObjectSchema> = ({ schema, httpPart }) => {
     // Headers are judged on the raw list by the identity layer; their schemas only describe.
     if (httpPart === 'headers') return () => true
-    const validate = thoroughIfSmall(first.compile(schema), all.compile(schema))
+    const validate = thoroughIfSmall(schema)
     return httpPart === 'querystring' ? readNumbersFirst(schema, validate) : validate
   }
   app.setValidatorCompiler(compiler)
@@ -62,14 +81,19 @@ export function useContractValidation(app: FastifyInstance): void {
  * Every fault of a body that a person could have written, the first of any other: listing a hundred thousand costs a
  * hundred times what it costs to send them.
  */
-function thoroughIfSmall(first: ValidateFunction, all: ValidateFunction): ValidateFunction {
+function thoroughIfSmall(schema: ObjectSchema): ValidateFunction {
+  let first: ValidateFunction | undefined
+  let all: ValidateFunction | undefined
   const validate = (value: unknown) => {
+    first ??= tellsFirst(schema)
     if (first(value)) return true
-    const told = isSmall(value) && !all(value) ? all : first
-    validate.errors = told.errors
+    validate.errors = first.errors
+    if (!isSmall(value)) return false
+    all ??= tellsAll(schema)
+    if (!all(value)) validate.errors = all.errors
     return false
   }
-  validate.errors = first.errors
+  validate.errors = null as ValidateFunction['errors']
   return validate as ValidateFunction
 }
 

@@ -4,10 +4,12 @@
  * Each table is a `Record<EndpointId, …>`, so it does not compile while an endpoint is missing.
  */
 import { randomBytes } from 'node:crypto'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
 import type { CliContext } from '../../cli/context.ts'
 import { program } from '../../cli/program.ts'
 import { type EndpointId, endpoints } from '../../sdk/contract/index.ts'
+import { namedSchemas } from '../../sdk/contract/primitives.ts'
 import { createApp, useRoutes } from '../../server/app.ts'
 import type { Context } from '../../server/context.ts'
 import { listeningNode, peopleOf, sdkMethods } from './reaches.ts'
@@ -209,4 +211,16 @@ test.each(ids)('a command reaches %s', async (id) => {
       root,
     )
   expect(found?.name()).toBe(words.split(' ').at(-1))
+})
+
+/** The server takes them as they are. */
+test('every schema of the contract is one', () => {
+  const ajv = new Ajv2020({ validateFormats: false })
+  for (const [name, schema] of namedSchemas) expect(ajv.validateSchema(schema), name).toBe(true)
+  for (const { id, params, query, body, response } of endpoints) {
+    for (const schema of [params, query, body, response]) {
+      if (schema !== undefined) expect(ajv.validateSchema(schema), `${id} ${ajv.errorsText()}`).toBe(true)
+    }
+  }
+  expect(ajv.validateSchema({ type: 'sting' })).toBe(false)
 })

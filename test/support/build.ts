@@ -17,5 +17,7 @@ export default function build(): () => void {
   execFileSync(process.execPath, ['esbuild.config.ts', folder, '--no-types'], { cwd: root, stdio: 'inherit' })
   // Read by `program.ts` in the processes of the tests.
   process.env.BRIDGE_TEST_PROGRAM = folder
+  // Two hundred processes of tests load the same packages: Node compiles them once.
+  process.env.NODE_COMPILE_CACHE = join(folder, 'compiled')
   return () => rmSync(folder, { recursive: true, force: true })
 }

@@ -16,7 +16,7 @@ import { createInterface } from 'node:readline'
 import { readConfig, type SettingName } from '../../server/config.ts'
 import { initServer } from '../../server/init.ts'
 import type { Control } from '../faults/broken-store.ts'
-import { program } from './program.ts'
+import { compileCache, program } from './program.ts'
 
 export interface ProcessOptions {
   readonly settings?: Partial<Record<SettingName, string>>
@@ -142,8 +142,8 @@ class Supervised implements ServerProcess {
     const { control, clockFrom } = this.#options
     return {
       ...process.env,
-      // Compiled once: a server that is killed twenty times starts again in half the time.
-      NODE_COMPILE_CACHE: join(this.folder, 'compiled'),
+      // Compiled once a run: servers start in half the time, and some are killed twenty times.
+      NODE_COMPILE_CACHE: compileCache,
       BRIDGE_TEST_FOLDER: this.folder,
       ...(control && { BRIDGE_TEST_CONTROL: control }),
       ...(clockFrom && { BRIDGE_TEST_CLOCK_FROM: String(clockFrom.getTime()) }),

@@ -3,7 +3,7 @@
  *
  * Contract §1.
  */
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { expect } from 'vitest'
 import { callerErrors, type EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { ErrorBody } from '../../../sdk/contract/error-body.ts'
@@ -29,9 +29,17 @@ for (const [name, schema] of namedSchemas) ajv.addSchema(closed(schema) as objec
 const schemaOf = (schema: object) =>
   '$id' in schema && typeof schema.$id === 'string' ? { $ref: `${schema.$id}#` } : (closed(schema) as object)
 
+const compiled = new WeakMap<object, ValidateFunction>()
+
+function validatorOf(schema: object): ValidateFunction {
+  const validate = compiled.get(schema) ?? ajv.compile(schemaOf(schema))
+  compiled.set(schema, validate)
+  return validate
+}
+
 /** What is wrong with a body, one line a fault; empty when it is exactly as declared. */
 export function undeclared(schema: object, body: unknown): string[] {
-  const validate = ajv.compile(schemaOf(schema))
+  const validate = validatorOf(schema)
   if (validate(body)) return []
   return (validate.errors ?? []).map(
     ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,

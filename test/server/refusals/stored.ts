@@ -10,25 +10,48 @@ import { databasePath } from '../../../server/store-files.ts'
 const spent = ['nonces', 'maintenance']
 const contact = ['last_contact_at', 'last_used_at']
 
-export type Stored = Readonly<Record<string, readonly unknown[]>>
+/** Table → a line for each row, as SQL would write its values: made and compared quickly, and still read. */
+export type Stored = Readonly<Record<string, readonly string[]>>
 
-export function stored(data: string): Stored {
-  const database = new Database(databasePath(data), { readonly: true, fileMustExist: true })
-  try {
-    const tables = database
+/** One store, looked at again and again: half of a look goes into opening it and preparing the queries. */
+export class StoredReader {
+  readonly #database: Database.Database
+  readonly #queries: readonly (readonly [table: string, Database.Statement<[], string>])[]
+
+  constructor(data: string) {
+    this.#database = new Database(databasePath(data), { readonly: true, fileMustExist: true })
+    const tables = this.#database
       .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
       .pluck()
       .all()
-    const kept = tables.filter((table) => !spent.includes(table))
-    return Object.fromEntries(kept.map((table) => [table, rowsOf(database, table)]))
-  } finally {
-    database.close()
+      .filter((table) => !spent.includes(table))
+    this.#queries = tables.map((table) => [table, this.#linesOf(table)])
+  }
+
+  #linesOf(table: string): Database.Statement<[], string> {
+    const columns = this.#database
+      .prepare<[string], string>('SELECT name FROM pragma_table_info(?)')
+      .pluck()
+      .all(table)
+      .filter((column) => !contact.includes(column))
+    const line = columns.map((column) => `'${column} ' || quote(${column})`).join(" || ', ' || ")
+    return this.#database.prepare<[], string>(`SELECT ${line} FROM ${table}`).pluck()
+  }
+
+  read(): Stored {
+    return Object.fromEntries(this.#queries.map(([table, lines]) => [table, lines.all()]))
+  }
+
+  close(): void {
+    this.#database.close()
   }
 }
 
-function rowsOf(database: Database.Database, table: string): unknown[] {
-  const rows = database.prepare<[], Record<string, unknown>>(`SELECT * FROM ${table}`).all()
-  return rows.map((row) =>
-    Object.fromEntries(Object.entries(row).filter(([column]) => !contact.includes(column))),
-  )
+export function stored(data: string): Stored {
+  const reader = new StoredReader(data)
+  try {
+    return reader.read()
+  } finally {
+    reader.close()
+  }
 }
