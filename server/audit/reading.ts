@@ -4,7 +4,7 @@
  * - Of several filters the most telling ones choose the index: subject; actor and kind; kind. A `+` keeps the others out of
  *   the choice, which without statistics would be a guess.
  * - By actor alone, the first of each of the actor's kinds are merged: kinds are few, whatever is recorded.
- * - Ids begin with their time, so `since` and `until` are bounds of the id.
+ * - Ids begin with their time, so `since` and `until` are bounds of the id; rows are in the order of their ids.
  *
  * Contract §10.
  */
@@ -12,18 +12,16 @@ import { type Kysely, sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { AuditQuery, AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import { firstIdAt } from '../database/ids.ts'
-import { beforeAll } from '../database/page.ts'
+import { afterAll, beforeAll, rowidFrom, rowidUpTo } from '../database/page.ts'
 import type { AuditRow, Tables } from '../database/tables.ts'
 
 type Db = Kysely<Tables>
 
-/** Greater than any id. */
-const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
-const notChoosing = (name: 'kind' | 'actor_id') => sql<string>`+${sql.ref(name)}`
+const notChoosing = (name: 'kind' | 'actor_id' | 'project_id') => sql<string>`+${sql.ref(name)}`
 
 /** Without `likely` a range counts as more telling than an equal actor. */
-const between = (first: string, last: string) => sql<boolean>`likely(id > ${first}) and likely(id < ${last})`
+const between = (first: string, last: string) =>
+  sql<boolean>`likely(rowid > ${rowidUpTo('audit', first)}) and likely(rowid < ${rowidFrom('audit', last)})`
 
 /** The ids that a page may hold: no id is as small, or as great, as the first of a moment. */
 function boundsOf({ after, order, since, until }: AuditQuery): [first: string, last: string] {
@@ -41,13 +39,13 @@ export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery
   const all = db
     .selectFrom('audit')
     .selectAll()
-    .orderBy('id', direction)
+    .orderBy(sql`rowid`, direction)
     .limit(limit + 1)
   if (subject === undefined && kind === undefined && actor !== undefined)
-    return all.where(sql<boolean>`id in (${firstsOfKinds(projectId, actor, query)})`)
+    return all.where(sql<boolean>`rowid in (${firstsOfKinds(projectId, actor, query)})`)
   const chosen = subject === undefined
   return all
-    .where('project_id', 'is', projectId)
+    .where(chosen ? 'project_id' : notChoosing('project_id'), 'is', projectId)
     .where(between(...boundsOf(query)))
     .$if(subject !== undefined, (some) => some.where('subject_id', '=', subject ?? ''))
     .$if(kind !== undefined, (some) => some.where(chosen ? 'kind' : notChoosing('kind'), '=', kind ?? ''))
@@ -56,7 +54,7 @@ export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery
     )
 }
 
-/** Ids of an actor: of each kind as many as a page may need. The kinds are found one after the other, by a look each. */
+/** Rowids of an actor: of each kind as many as a page may need. The kinds are found one after the other, by a look each. */
 function firstsOfKinds(projectId: string | null, actor: string, query: AuditQuery) {
   const by = sql`from audit where project_id is ${projectId} and actor_id = ${actor}`
   const direction = query.order === 'newest_first' ? sql`desc` : sql`asc`
@@ -67,8 +65,8 @@ function firstsOfKinds(projectId: string | null, actor: string, query: AuditQuer
       union all
       select (select min(kind) ${by} and kind > kinds.kind) from kinds where kind is not null
     )
-    select first.id from kinds cross join audit as first where kinds.kind is not null and first.id in (
-      select id ${by} and kind = kinds.kind and ${between(...boundsOf(query))} order by id ${direction} limit ${most}
+    select first.rowid from kinds cross join audit as first where kinds.kind is not null and first.rowid in (
+      select rowid ${by} and kind = kinds.kind and ${between(...boundsOf(query))} order by rowid ${direction} limit ${most}
     )`
 }
 

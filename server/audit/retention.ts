@@ -2,11 +2,12 @@
  * Removing old audit records, by the policy of their project; those of the node, and of projects that are gone, by the
  * default. Each batch leaves one record of itself.
  *
- * An id is never smaller than the first of its record's time, so a range of ids finds them without passing over others.
+ * Of each project only the longest beginning goes of which every record is old. An id is never smaller than the first of
+ * its record's time, so the id tells the age.
  *
  * Spec §8; contract §10 "Retention".
  */
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type SqlBool, sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import { firstIdAt } from '../database/ids.ts'
 import type { Tables } from '../database/tables.ts'
@@ -64,18 +65,20 @@ async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Room
   // What was deleted goes another way, and leaves no record of itself.
   if (project?.deleted_at) return { done: 0, more: false }
   const cutoff = before(tx.now, project?.audit_days ?? limits.auditDays)
-  const old = await tx.db
-    .selectFrom('audit')
-    .select(['id', sql<number>`octet_length(details)`.as('bytes')])
-    .where('project_id', 'is', projectId)
-    .where('id', '<', firstIdAt(new Date(cutoff)))
-    .orderBy('id')
-    .limit(rows)
-    .execute()
+  const firstKept = firstIdAt(new Date(cutoff))
+  const isOld = ({ id }: { readonly id: string }) => id < firstKept
+  if (!(await oldest(tx.db, projectId, 1)).every(isOld)) return { done: 0, more: false }
+  const looked = await oldest(tx.db, projectId, rows)
+  const young = looked.findIndex((record) => !isOld(record))
+  const old = young < 0 ? looked : looked.slice(0, young)
   const going = within(old, bytes)
   const last = going.at(-1)
   if (last === undefined) return { done: 0, more: false }
-  await tx.db.deleteFrom('audit').where('project_id', 'is', projectId).where('id', '<=', last.id).execute()
+  await tx.db
+    .deleteFrom('audit')
+    .where('project_id', 'is', projectId)
+    .where(sql<SqlBool>`likely(rowid <= ${last.rowid})`)
+    .execute()
   await recordAudit(tx, {
     kind: 'audit.removed',
     actor: systemActor,
@@ -85,3 +88,13 @@ async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Room
   })
   return { done: going.length, more: going.length < old.length || old.length === rows }
 }
+
+/** A project's first records, in the order in which they were written. */
+const oldest = (db: Kysely<Tables>, projectId: string | null, rows: number) =>
+  db
+    .selectFrom('audit')
+    .select([sql<number>`rowid`.as('rowid'), 'id', sql<number>`octet_length(details)`.as('bytes')])
+    .where('project_id', 'is', projectId)
+    .orderBy(sql`rowid`)
+    .limit(rows)
+    .execute()

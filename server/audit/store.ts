@@ -5,6 +5,7 @@
  * Kinds are `noun.verb` in the past tense. Contract §10.
  */
 import { type SqlBool, sql } from 'kysely'
+import { rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tx } from '../database/transaction.ts'
 import type { Admitted } from '../identity/admission.ts'
@@ -96,9 +97,9 @@ const recorded = prepared<{
   db
     .selectFrom('audit')
     .select('id')
-    .where('project_id', '=', p('project_id'))
+    .where(sql<SqlBool>`+project_id = ${p('project_id')}`)
     .where('subject_id', '=', p('id'))
-    .where('id', '>', p('from'))
+    .where(sql<SqlBool>`likely(rowid > ${rowidUpTo('audit', p('from'))})`)
     .where('at', '>', p('since'))
     .where('kind', '=', p('kind'))
     .where(sql<SqlBool>`(${p('actor_id')} is null or actor_id = ${p('actor_id')})`)

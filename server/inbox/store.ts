@@ -8,6 +8,7 @@
  */
 import { type Kysely, sql } from 'kysely'
 import type { Scope } from '../../sdk/contract/endpoint.ts'
+import { rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { MessageRow, Tables } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
@@ -42,7 +43,7 @@ const ofGeneration = prepared<{
     .where(
       sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
     )
-    .orderBy('id')
+    .orderBy(sql`rowid`)
     .limit(p('limit')),
 )
 
@@ -119,12 +120,12 @@ const unacknowledged = prepared<{
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
-    .where('id', '>', p('after'))
+    .where(sql<boolean>`likely(rowid > ${rowidUpTo('messages', p('after'))})`)
     .where(pairIsOpen)
     .where(
       sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
     )
-    .orderBy('id')
+    .orderBy(sql`rowid`)
     .limit(p('limit')),
 )
 

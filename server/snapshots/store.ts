@@ -110,7 +110,7 @@ const failedTasks = prepared<{ project_id: string; limit: number }>()((db, p) =>
     .select(['id', 'assignee_agent_id', 'outcome_at'])
     .where('project_id', '=', p('project_id'))
     .where('ended', '=', 'failed')
-    .orderBy('id', 'desc')
+    .orderBy(sql`rowid`, 'desc')
     .limit(p('limit')),
 )
 

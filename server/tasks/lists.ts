@@ -1,8 +1,8 @@
 /**
  * Lists of tasks: each runs along an index, whatever lies behind.
  *
- * - What is not over has no `ended`, what is over has its final state there: (side, ended, id) is every list's order.
- *   All states together are these lists merged.
+ * - What is not over has no `ended`, what is over has its final state there: (side, ended, rowid) is every list's order,
+ *   and that of the ids. All states together are these lists merged.
  * - `open` passes over what is claimed, and the other two are found by the end of their claim and put in order: both cost
  *   as much as is held at the moment, and nothing for what is over.
  * - Project and participant are part of every query.
@@ -11,7 +11,7 @@
  */
 import { type Kysely, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { TaskRole } from '../../sdk/contract/agent/tasks.ts'
-import { beforeAll } from '../database/page.ts'
+import { beforeAll, rowidUpTo } from '../database/page.ts'
 import { type Prepared, prepared } from '../database/prepared.ts'
 import type { Tables, TaskRow } from '../database/tables.ts'
 import { isFinal, type TaskState } from './rules.ts'
@@ -39,7 +39,7 @@ interface Lists {
   readonly ended: Prepared<Asked, TaskRow>
 }
 
-const after = (id: string) => sql<SqlBool>`id > ${id}`
+const after = (id: string) => sql<SqlBool>`likely(rowid > ${rowidUpTo('tasks', id)})`
 
 function listsBy(side: Side, narrow: Narrow): Lists {
   const by = (db: Db, p: Parameters<Narrow>[1]) =>
@@ -47,6 +47,8 @@ function listsBy(side: Side, narrow: Narrow): Lists {
       db
         .selectFrom('tasks')
         .selectAll()
+        // What lists are merged by must be among what they show.
+        .select(sql<number>`rowid`.as('rowid'))
         .where(side, '=', p('of'))
         .where(after(p('after'))),
       p,
@@ -60,11 +62,11 @@ function listsBy(side: Side, narrow: Narrow): Lists {
         .unionAll(ended(db, p, 'failed'))
         .unionAll(ended(db, p, 'declined'))
         .unionAll(ended(db, p, 'cancelled'))
-        .orderBy('id')
+        .orderBy(sql`rowid`)
         .limit(p('limit')),
     ),
     open: prepared<Asked>()((db, p) =>
-      ended(db, p, null).where('state', '=', 'open').orderBy('id').limit(p('limit')),
+      ended(db, p, null).where('state', '=', 'open').orderBy(sql`rowid`).limit(p('limit')),
     ),
     // A plus keeps every index but that of what is held out of the choice.
     held: prepared<Asked>()((db, p) =>
@@ -84,7 +86,7 @@ function listsBy(side: Side, narrow: Narrow): Lists {
     ended: prepared<Asked>()((db, p) =>
       by(db, p)
         .where('ended', '=', p('state') as 'completed')
-        .orderBy('id')
+        .orderBy(sql`rowid`)
         .limit(p('limit')),
     ),
   }

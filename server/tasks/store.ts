@@ -1,6 +1,6 @@
 /** The SQL of tasks. Project and participant are part of every query; hot queries are compiled once. */
 import { type Kysely, type SqlBool, sql } from 'kysely'
-import { beforeAll } from '../database/page.ts'
+import { beforeAll, rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables, TaskReleaseRow, TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
@@ -187,10 +187,11 @@ const timeline = prepared<{ project_id: string; id: string; after: string; limit
   db
     .selectFrom('audit')
     .select(['id', 'at', 'kind', 'actor_kind', 'actor_name', 'details'])
-    .where('project_id', '=', p('project_id'))
+    // A subject is of one project: with the plus its own index leads.
+    .where(sql<SqlBool>`+project_id = ${p('project_id')}`)
     .where('subject_id', '=', p('id'))
-    .where('id', '>', p('after'))
-    .orderBy('id')
+    .where(sql<SqlBool>`likely(rowid > ${rowidUpTo('audit', p('after'))})`)
+    .orderBy(sql`rowid`)
     .limit(p('limit')),
 )
 

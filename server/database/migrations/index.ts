@@ -47,6 +47,7 @@ import { sql as m040 } from './040_messages_by_number.ts'
 import { sql as m041 } from './041_task_releases.ts'
 import { sql as m042 } from './042_reserved_by_sender.ts'
 import { sql as m043 } from './043_transfer_leases.ts'
+import { sql as m044 } from './044_indexes_by_rowid.ts'
 
 export interface Migration {
   readonly number: number
@@ -98,6 +99,7 @@ export const migrations: readonly Migration[] = [
   { number: 41, name: 'task_releases', sql: m041 },
   { number: 42, name: 'reserved_by_sender', sql: m042 },
   { number: 43, name: 'transfer_leases', sql: m043 },
+  { number: 44, name: 'indexes_by_rowid', sql: m044 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -149,6 +149,9 @@ function planOf(query: AuditQuery): string[] {
   return rows.map(({ detail }) => detail)
 }
 
+/** Where a page begins or ends: one look by id. */
+const bound = (than: '<' | '>') => `SEARCH audit USING COVERING INDEX sqlite_autoindex_audit_1 (id${than}?)`
+
 test('every way to read the audit runs along one index, whatever is stored', () => {
   const [kind, actor_id, subject_id] = ['session.started', pair.ada.id, pair.ada.id]
   const ways: readonly (readonly [string, AuditQuery])[] = [
@@ -156,11 +159,15 @@ test('every way to read the audit runs along one index, whatever is stored', () 
     ['audit_by_kind (project_id=? AND kind=? AND', { kind: 'message.sent' }],
     ['audit_by_actor (project_id=? AND actor_id=? AND kind=? AND', { actor_id, kind: 'message.sent' }],
     ['audit_by_actor (project_id=? AND actor_id=? AND kind=? AND', { kind, actor_id }],
-    ['audit_by_subject (project_id=? AND subject_id=? AND', { subject_id, kind, actor_id }],
+    ['audit_by_subject (subject_id=? AND', { subject_id, kind, actor_id }],
   ]
   for (const [index, query] of ways) {
     for (const order of ['oldest_first', 'newest_first'] as const)
-      expect(planOf({ ...query, order })).toEqual([`SEARCH audit USING INDEX ${index} id>? AND id<?)`])
+      expect(
+        planOf({ ...query, order })
+          .filter((step) => !step.startsWith('SCALAR'))
+          .sort(),
+      ).toEqual([bound('<'), bound('>'), `SEARCH audit USING INDEX ${index} rowid>? AND rowid<?)`])
   }
 })
 
@@ -170,7 +177,7 @@ test('by actor alone the audit is merged from the first of each of its kinds, wh
     // Read whole and put in order is only what was picked: a page of each kind.
     expect(steps.filter((step) => /^SCAN (?!kinds\b)|TEMP B-TREE/.test(step))).toEqual([])
     expect(steps.join('\n')).toMatch(
-      /audit_by_actor \(project_id=\? AND actor_id=\? AND kind=\? AND id>\? AND id<\?\)/,
+      /audit_by_actor \(project_id=\? AND actor_id=\? AND kind=\? AND rowid>\? AND rowid<\?\)/,
     )
   }
 })

@@ -1,6 +1,9 @@
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import type { AuditQuery } from '../../../sdk/contract/owner/audit.ts'
+import { recordsQuery } from '../../../server/audit/reading.ts'
+import { compileOnly } from '../../../server/database/dialect.ts'
 import {
   DatabaseNewer,
   MigrationFailed,
@@ -71,6 +74,25 @@ test('new migrations are added to those that are recorded', () => {
   migrate(database, threeMigrations, clock)
   expect(migrationStatus(database)).toEqual([1, 2, 3])
   expect(database.prepare('SELECT * FROM people').all()).toEqual([{ name: '1', age: 2 }])
+})
+
+test('the audit of an older store is listed in its order, whatever project came between', () => {
+  const database = emptyDatabase()
+  migrate(database, migrations.slice(0, 43), clock)
+  const id = (number: number) => `019b7d3a-0000-7000-8000-${String(number).padStart(12, '0')}`
+  const add = database.prepare(
+    "INSERT INTO audit VALUES (?, '', 'message.sent', ?, 'agent', 'ada', 'ada', 'message', NULL, NULL, '{}')",
+  )
+  for (const number of [1, 2, 3, 4, 5]) add.run(id(number), number === 3 ? 'other' : 'project')
+  migrate(database, migrations, clock)
+  const listed = (query: AuditQuery) => {
+    const { sql, parameters } = recordsQuery(compileOnly, 'project', query).compile()
+    return database.prepare<unknown[], { id: string }>(sql).all(...parameters)
+  }
+  const ids = (query: AuditQuery) => listed(query).map((record) => record.id)
+  expect(ids({})).toEqual([1, 2, 4, 5].map(id))
+  expect(ids({ after: id(3), actor_id: 'ada' })).toEqual([4, 5].map(id))
+  expect(ids({ after: id(3), order: 'newest_first', kind: 'message.sent' })).toEqual([2, 1].map(id))
 })
 
 test('an older program refuses a newer database and leaves it as it is', () => {
