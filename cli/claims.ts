@@ -6,7 +6,7 @@
  *
  * Contract §8, §12.
  */
-import { rm } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HeldTask, Task } from '../sdk/index.ts'
 import { CommandFailure } from './exit-codes.ts'
@@ -19,6 +19,25 @@ export async function keepClaim(folder: string, { id, claim }: Task): Promise<vo
   if (claim === null) return
   const { generation, session_generation } = claim
   await writeJson(pathOf(folder, id), { generation, session_generation })
+}
+
+/**
+ * The same for as long as this program runs a command for it: before the command begins, and through no power cut, which
+ * ends the command too.
+ */
+export async function lendClaim(folder: string, { id, claim }: Task): Promise<void> {
+  if (claim === null) return
+  const { generation, session_generation } = claim
+  const path = pathOf(folder, id)
+  const { makePrivateFolder } = await import('../sdk/index.ts')
+  await makePrivateFolder(folder)
+  try {
+    await writeFile(`${path}.tmp`, JSON.stringify({ generation, session_generation }), { mode: 0o600 })
+    await rename(`${path}.tmp`, path)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new CommandFailure('unexpected', `cannot write ${path} (${code ?? String(cause)})`, { cause })
+  }
 }
 
 /** @throws CommandFailure when no command of this profile claimed the task. */

@@ -24,6 +24,8 @@ export interface LeaseParts {
 
 /** Beside a listener and another worker there is no place to wait; then the renewals alone tell. */
 const noPlaceMs = 5_000
+/** The work begins before anything else is asked; many a task is over by then, and needs no wait. */
+const settledMs = 50
 const awayMs = 1_000
 
 export class Lease {
@@ -40,7 +42,6 @@ export class Lease {
     this.#renewedMs = claimedMs
     if (task.state === 'cancel_requested') this.stop('cancelled')
     void this.#renewing()
-    void this.#watching()
   }
 
   /** Aborted when the work has to stop. */
@@ -95,9 +96,11 @@ export class Lease {
     }
   }
 
-  async #watching(): Promise<void> {
+  /** Hears of what ends the work early, as long as it goes on. */
+  async watch(): Promise<void> {
     const { tasks } = this.#parts
     const { signal } = this.#done
+    await this.#pause(settledMs)
     while (!signal.aborted && this.why === undefined) {
       try {
         const query = { state: 'cancel_requested', role: 'assignee', limit: limits.pageMax } as const

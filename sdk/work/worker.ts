@@ -157,6 +157,7 @@ export class Worker {
     const { direct: tasks, monotonicMs, sleep } = this.#parts
     const { signal, stopWithinMs = 0 } = this.#options
     const lease = new Lease({ tasks, monotonicMs, sleep, stopWithinMs }, task, askedMs)
+    void lease.watch()
     const interrupt = () => lease.stop('interrupted')
     if (signal?.aborted) interrupt()
     signal?.addEventListener('abort', interrupt, { once: true })

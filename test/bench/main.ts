@@ -9,6 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Stores } from './rows/stores.ts'
 import { type BenchOptions, header, rowText, type Section } from './rows.ts'
 
 /** By the word that names it, in the order of the table. */
@@ -23,10 +24,12 @@ const sections: Readonly<Record<string, () => Promise<Section>>> = {
   transfers: async () => (await import('./transfers/section.ts')).transfersSection,
 }
 
+/** Those that look at the same filled nodes: these end after the last of them. */
+const filled = ['rows', 'start']
+
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 async function main(words: readonly string[]): Promise<void> {
-  const options: BenchOptions = { isQuick: words.includes('--quick') }
   const named = words.filter((word) => !word.startsWith('-'))
   const unknown = named.filter((word) => !Object.hasOwn(sections, word))
   if (unknown.length > 0) {
@@ -34,16 +37,25 @@ async function main(words: readonly string[]): Promise<void> {
     process.exitCode = 2
     return
   }
+  const began = performance.now()
   const built = buildProgram()
+  const stores = new Stores()
+  const options: BenchOptions = { isQuick: words.includes('--quick'), stores }
   try {
     say(`node ${process.version}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`)
     say(header())
-    for (const name of named.length > 0 ? named : Object.keys(sections)) {
+    const names = named.length > 0 ? named : Object.keys(sections)
+    for (const [index, name] of names.entries()) {
+      const sectionBegan = performance.now()
       const section = await sections[name]?.()
       for await (const found of section?.(options) ?? [])
         say(typeof found === 'string' ? found : rowText(found))
+      if (!names.slice(index + 1).some((later) => filled.includes(later))) await stores.end()
+      say(`${name}: took ${secondsSince(sectionBegan)} s`)
     }
+    say(`all of it took ${secondsSince(began)} s`)
   } finally {
+    await stores.end()
     rmSync(built, { recursive: true, force: true })
   }
 }
@@ -55,6 +67,8 @@ function buildProgram(): string {
   process.env.BRIDGE_TEST_PROGRAM = folder
   return folder
 }
+
+const secondsSince = (began: number): string => ((performance.now() - began) / 1000).toFixed(1)
 
 const say = (text: string): void => {
   process.stdout.write(`${text}\n`)

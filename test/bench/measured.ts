@@ -1,6 +1,7 @@
 /** Product and floor as processes of their own: started beside a probe, asked what they use, ended by their id. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { freePort } from '../support/process.ts'
@@ -23,15 +24,18 @@ const probe = join(import.meta.dirname, 'probe.mjs')
 
 type Environment = Readonly<Record<string, string>>
 
-/** A program whose first line is its port, or a readiness line with one. */
+/** A program whose first line is its port, or a readiness line with one; `log` is a file that takes its standard error. */
 export async function startMeasured(
   args: readonly string[],
   environment: Environment = {},
+  log?: string,
 ): Promise<Measured> {
+  const errors = log === undefined ? ('inherit' as const) : openSync(log, 'a', 0o600)
   const child = spawn(process.execPath, ['--expose-gc', '--import', probe, ...args], {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    stdio: ['ignore', 'pipe', errors, 'ipc'],
     env: { PATH: process.env.PATH, ...environment },
   })
+  if (typeof errors === 'number') closeSync(errors)
   if (child.stdout === null) throw new Error('the measured process has no standard output')
   const exited = once(child, 'exit')
   const line = once(createInterface(child.stdout), 'line')
@@ -66,12 +70,15 @@ async function ask(child: ChildProcess, question: 'usage' | 'collected'): Promis
   }
 }
 
-/** The node over a folder that holds an installation, without limits of rates. */
+/**
+ * The node over a folder that holds an installation, as an operator has it who sets nothing, its log in a file beside:
+ * no more than the rates and waits of callers are left unbounded.
+ */
 export async function startNode(data: string, environment: Environment = {}): Promise<Measured> {
   const settings = {
-    ...{ data, port: String(await freePort()), log_level: 'error', max_waits: '100000' },
+    ...{ data, port: String(await freePort()), max_waits: '100000' },
     ...{ rate_per_second: '1000000', rate_burst: '1000000' },
   }
   const flags = Object.entries(settings).map(([name, value]) => `--${name.replaceAll('_', '-')}=${value}`)
-  return startMeasured([program, 'server', 'start', '--json', ...flags], environment)
+  return startMeasured([program, 'server', 'start', '--json', ...flags], environment, `${data}.log`)
 }

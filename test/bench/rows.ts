@@ -4,6 +4,7 @@
  * A figure counts only beside its floor, taken in the same run, in turns with it: medians of the rounds are compared, and
  * the spread tells how far they can be trusted.
  */
+import type { Stores } from './rows/stores.ts'
 
 /** One figure against its floor; both in the same unit. */
 export interface Row {
@@ -25,6 +26,8 @@ export type Target = { readonly atLeast: number } | { readonly atMost: number } 
 export interface BenchOptions {
   /** Two minutes for all sections instead of fifteen. */
   readonly isQuick: boolean
+  /** What sections fill once for all of them. */
+  readonly stores: Stores
 }
 
 /** What a section's module exports: rows as they come, and sentences about what could not be measured. */

@@ -11,7 +11,7 @@ import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { readConfig, type SettingName } from '../../server/config.ts'
 import { initServer } from '../../server/init.ts'
@@ -22,7 +22,7 @@ export interface ProcessOptions {
   readonly settings?: Partial<Record<SettingName, string>>
   /** Break the store on purpose. */
   readonly control?: Control
-  /** A file that takes standard error; `errors` then stays empty. */
+  /** A file that takes standard error, by default in the folder of this server; `errors` then stays empty. */
   readonly errorsTo?: string | undefined
   /** What time the program believes that it starts at. */
   readonly clockFrom?: Date
@@ -112,7 +112,7 @@ class Supervised implements ServerProcess {
     )
     const command = [program, 'server', 'start', '--json', ...flags]
     const { errorsTo } = this.#options
-    const errors = errorsTo === undefined ? ('pipe' as const) : openSync(errorsTo, 'a')
+    const errors = errorsTo === undefined ? ('pipe' as const) : openSync(resolve(this.folder, errorsTo), 'a')
     const child = spawn(process.execPath, ['--import', preload, ...command], {
       stdio: ['pipe', 'pipe', errors],
       env: this.#environment(),

@@ -8,7 +8,7 @@
  * Contract §12.
  */
 import type { Evidence, Task, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
-import { dropClaim, keepClaim } from '../../claims.ts'
+import { dropClaim, lendClaim } from '../../claims.ts'
 import { type Command, command, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { hashFile } from '../../evidence.ts'
@@ -103,7 +103,7 @@ async function handlerOf(
   return async (claimed) => {
     const { signal, task } = claimed
     // What the command runs of this program speaks for the same claim.
-    await keepClaim(paths.claims, task)
+    await lendClaim(paths.claims, task)
     const end = await runTask(
       {
         shell,

@@ -28,7 +28,7 @@ export async function* listenersSection({ isQuick }: BenchOptions): AsyncGenerat
     const people = agents.map((each) => asTestAgent({ url: 'http://127.0.0.1', serverId }, projectId, each))
     for (const [name, dialect] of transports) {
       const sizes = { product: [] as number[], floor: [] as number[] }
-      for (let round = 0; round < (isQuick ? 1 : 3); round += 1) {
+      for (let round = 0; round < (isQuick ? 1 : 5); round += 1) {
         const floor = await startMeasured([join(import.meta.dirname, 'floor.mjs')])
         sizes.floor.push(await sizeOf(floor, people, dialect))
         const copy = join(folder, `${name}-${round}`)

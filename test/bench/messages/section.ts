@@ -20,9 +20,9 @@ export async function* messagesSection({ isQuick }: BenchOptions): AsyncGenerato
   try {
     const rounds = isQuick ? 2 : 5
     yield* sending(world, rounds, isQuick)
-    yield* receiving(world, rounds, isQuick ? 1 : 3)
-    yield* cycling(world, rounds, isQuick ? 600 : 4000)
-    yield* reading(world, rounds, isQuick ? 1500 : 8000)
+    yield* receiving(world, rounds, isQuick ? 0.75 : 2)
+    yield* cycling(world, rounds, isQuick ? 600 : 3000)
+    yield* reading(world, rounds, isQuick ? 1500 : 6000)
   } finally {
     await world.end()
   }
@@ -71,7 +71,7 @@ async function* sending(world: World, rounds: number, isQuick: boolean): AsyncGe
   await compare(world, 1, 32, () => sends(world.pairs, isQuick ? 3000 : 12_000))
   for (const [atOnce, count] of [
     [32, isQuick ? 2000 : 8000],
-    [1, isQuick ? 300 : 4000],
+    [1, isQuick ? 300 : 2000],
     [128, isQuick ? 2000 : 8000],
   ] as const) {
     const found = await compare(world, rounds, atOnce, () => sends(world.pairs, count))
@@ -101,7 +101,7 @@ async function* slowSending(isQuick: boolean): AsyncGenerator<Row | string> {
 
 /** The rate of many beside the rate of one, of the product and then of the floor. */
 async function* slowRows(world: World, isQuick: boolean): AsyncGenerator<Row> {
-  const [rounds, one, many] = isQuick ? [1, 150, 1500] : [5, 500, 5000]
+  const [rounds, one, many] = isQuick ? [1, 150, 1500] : [5, 300, 4000]
   await compare(world, 1, 32, () => sends(world.pairs, many))
   const rates = { one: empty(), many: empty() }
   for (let round = 0; round < rounds; round += 1) {

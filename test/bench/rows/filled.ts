@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
-import { type ServerProcess, startServerProcess } from '../../support/process.ts'
+import type { ServerProcess } from '../../support/process.ts'
+import { startOperated } from '../operated.ts'
 
 export interface Filled {
   readonly server: ServerProcess
@@ -24,12 +25,10 @@ export interface Fill {
   readonly rows: number
   /** Bytes of a message's body. */
   readonly bodyBytes: number
-  /** Nonces whose proofs could still be accepted. */
-  readonly nonces: number
 }
 
 export async function startFilled(fill: Fill): Promise<Filled> {
-  const server = await startServerProcess()
+  const server = await startOperated()
   try {
     const owner = await setUpOwner(server.url, server.setupLink)
     const { id: projectId } = await owner.createProject('filled')
@@ -71,91 +70,87 @@ async function endTask(filled: Filled): Promise<void> {
   await post(filled.ben, `/api/v1/tasks/${id}/complete`, { ...named, result: '90', evidence })
 }
 
-const tenDaysMs = 10 * 86_400_000
+/** Columns of the rows that are written, each an expression of `numbers` and of the row that is copied. */
+type Own = Readonly<Record<string, string>>
 
-function write(path: string, filled: Filled, { rows, bodyBytes, nonces }: Fill): void {
+function write(path: string, { conversationId }: Filled, { rows, bodyBytes }: Fill): void {
   const database = new Database(path)
   try {
-    // Nobody reads it meanwhile, and the measurement begins after it is folded and closed.
-    for (const pragma of ['synchronous = OFF', 'cache_size = -400000', 'wal_autocheckpoint = 50000'])
+    // Nobody reads it meanwhile, and a fill that is cut short is thrown away: what is written, is written once.
+    for (const pragma of ['journal_mode = OFF', 'synchronous = OFF', 'cache_size = -400000'])
       database.pragma(pragma)
-    database.function('id_of', { deterministic: true }, idOf(Date.now() - tenDaysMs))
-    database.function('time_of', { deterministic: true }, (n) =>
-      new Date(Date.now() - tenDaysMs + Number(n)).toISOString(),
-    )
-    const { conversationId } = filled
+    // They hold of the row that is copied.
+    database.pragma('ignore_check_constraints = ON')
     const last = database
       .prepare('SELECT last_sequence FROM conversations WHERE id = ?')
       .pluck()
       .get(conversationId)
     const body = `'${'All is well. '.repeat(Math.ceil(bodyBytes / 13)).slice(0, bodyBytes)}'`
-    const time = 'time_of(n)'
-    copies(database, 'messages', "type = 'note'", rows, {
-      ...{ id: 'id_of(n)', root_id: 'id_of(n)', sequence: `${String(last)} + n`, body },
-      ...{
-        created_at: time,
-        first_offered_at: time,
-        last_offered_at: time,
-        acknowledged_at: time,
-        offers: '1',
-      },
+    copies(database, 'messages', ["type = 'note'"], rows, {
+      ...{ id: 'numbers.id', root_id: 'numbers.id', sequence: `${String(last)} + numbers.n`, body },
+      ...{ created_at: 'numbers.time', first_offered_at: 'numbers.time', last_offered_at: 'numbers.time' },
+      ...{ acknowledged_at: 'numbers.time', offers: '1' },
     })
     database
       .prepare('UPDATE conversations SET last_sequence = last_sequence + ? WHERE id = ?')
       .run(rows, conversationId)
-    copies(database, 'tasks', "state = 'completed'", rows, {
-      id: 'id_of(n)',
-      created_at: time,
-      updated_at: time,
-    })
-    for (const [index, kind] of [
-      'message.sent',
-      'task.created',
-      'task.claimed',
-      'task.completed',
-    ].entries()) {
-      const each = Math.floor(rows / 4)
-      const n = `(n * 4 + ${index})`
-      copies(database, 'audit', `kind = '${kind}'`, each, {
-        id: `id_of${n}`,
-        at: `time_of${n}`,
-        subject_id: `id_of${n}`,
-      })
-    }
-    database.exec(`${numbers(nonces)} INSERT INTO nonces (credential_id, nonce, signed_at)
-      SELECT 'credential ' || n % 1000, randomblob(16), unixepoch() - n % 300 FROM numbers`)
-    database.pragma('wal_checkpoint(TRUNCATE)')
+    const ended = { id: 'numbers.id', created_at: 'numbers.time', updated_at: 'numbers.time' }
+    copies(database, 'tasks', ["state = 'completed'"], rows, ended)
+    const kinds = ['message.sent', 'task.created', 'task.claimed', 'task.completed']
+    const recorded = { id: 'numbers.id', at: 'numbers.time', subject_id: 'numbers.id' }
+    const ofKind = kinds.map((kind) => `kind = '${kind}'`)
+    copies(database, 'audit', ofKind, rows, recorded)
+    database.pragma('journal_mode = WAL')
   } finally {
     database.close()
   }
 }
 
-const numbers = (count: number) =>
-  `WITH RECURSIVE numbers (n) AS (SELECT 1 WHERE ${count} > 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`
+/** Nonces whose proofs could still be accepted; the server is stopped for them. */
+export async function addNonces({ server }: Filled, count: number): Promise<void> {
+  await server.kill('SIGTERM')
+  const database = new Database(join(server.data, 'bridge.db'))
+  try {
+    database.exec(`WITH RECURSIVE ${counted(count)} INSERT INTO nonces (credential_id, nonce, signed_at)
+      SELECT 'credential ' || n % 1000, randomblob(16), unixepoch() - n % 300 FROM counted`)
+  } finally {
+    database.close()
+  }
+  await server.start()
+}
 
-/** Copies of one row that the server wrote, each with these columns of its own. */
+const counted = (count: number) =>
+  `counted (n) AS (SELECT 1 WHERE ${count} > 0 UNION ALL SELECT n + 1 FROM counted WHERE n < ${count})`
+
+const tenDaysMs = 10 * 86_400_000
+
+/** UUIDv7s and times of so many milliseconds after the first; every table has ids of its own. */
+const numbered = (count: number) => {
+  const ms = `(${Date.now() - tenDaysMs} + n)`
+  return `WITH RECURSIVE ${counted(count)}, numbers AS MATERIALIZED (SELECT n,
+    printf('%08x-%04x-7000-8000-%012x', ${ms} >> 16, ${ms} & 65535, n) AS id,
+    strftime('%Y-%m-%dT%H:%M:%fZ', ${ms} / 1000.0, 'unixepoch') AS time FROM counted)`
+}
+
+/** Copies, in turns, of rows that the server wrote, each with these columns of its own. */
 function copies(
   database: Database.Database,
   table: string,
-  where: string,
+  rows: readonly string[],
   count: number,
-  own: Readonly<Record<string, string>>,
+  own: Own,
 ): void {
   const columns = (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name)
   const values = columns.map((name) => own[name] ?? `one.${name}`)
+  const ones = rows.map(
+    (where, place) => `SELECT ${place} AS place, * FROM (SELECT * FROM ${table} WHERE ${where} LIMIT 1)`,
+  )
   const { changes } = database
     .prepare(
-      `${numbers(count)} INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')}
-        FROM (SELECT * FROM ${table} WHERE ${where} LIMIT 1) AS one, numbers`,
+      `${numbered(count)}, one AS MATERIALIZED (${ones.join(' UNION ALL ')})
+        INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')}
+        FROM numbers CROSS JOIN one ON one.place = numbers.n % ${rows.length}`,
     )
     .run()
   if (changes !== count) throw new Error(`${table}: ${changes} rows were written in place of ${count}`)
 }
-
-/** A UUIDv7 of so many milliseconds after the first; every table has ids of its own. */
-const idOf =
-  (firstMs: number) =>
-  (n: unknown): string => {
-    const time = (firstMs + Number(n)).toString(16).padStart(12, '0')
-    return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${Number(n).toString(16).padStart(12, '0')}`
-  }

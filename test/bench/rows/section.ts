@@ -4,17 +4,18 @@
  */
 import { Pool } from 'undici'
 import { type BenchOptions, type Row, row } from '../rows.ts'
-import { createTask, type Filled, startFilled } from './filled.ts'
+import { createTask, type Filled } from './filled.ts'
 
-const few = 1000
+/** Also what `start` is over: a million of each kind are more than a GiB. */
+export const sizes = (isQuick: boolean) => ({ few: 1000, many: isQuick ? 20_000 : 1_000_000 })
 
-export async function* rowsSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
-  const many = isQuick ? 20_000 : 1_000_000
-  const [rounds, each] = isQuick ? [2, 20] : [5, 100]
+export async function* rowsSection({ isQuick, stores }: BenchOptions): AsyncGenerator<Row | string> {
+  const { few, many } = sizes(isQuick)
+  const [rounds, each] = isQuick ? [2, 20] : [5, 60]
   const began = performance.now()
-  const floor = await startSide(few)
+  const floor = await openSide(await stores.filled(few))
   try {
-    const product = await startSide(many)
+    const product = await openSide(await stores.filled(many))
     try {
       yield `rows: ${few} and ${many} messages, tasks and audit records; filled in ${seconds(began)} s`
       for (const [name, target] of Object.entries(requests)) {
@@ -29,10 +30,10 @@ export async function* rowsSection({ isQuick }: BenchOptions): AsyncGenerator<Ro
         yield row(`rows: ${name}, ${many} rows against ${few}`, 'ms', rates, { atMost: 1.25 })
       }
     } finally {
-      await end(product)
+      await product.pool.close()
     }
   } finally {
-    await end(floor)
+    await floor.pool.close()
   }
 }
 
@@ -44,17 +45,11 @@ interface Side extends Filled {
 
 const waiting = 60
 
-async function startSide(rows: number): Promise<Side> {
-  const filled = await startFilled({ rows, bodyBytes: 240, nonces: 0 })
+async function openSide(filled: Filled): Promise<Side> {
   const pool = new Pool(filled.server.url, { connections: 1, pipelining: 1 })
   // As much waits on either side, whatever lies behind.
   for (let index = 0; index < waiting; index += 1) await createTask(filled)
   return { ...filled, pool }
-}
-
-async function end({ pool, server }: Side): Promise<void> {
-  await pool.close()
-  await server.close()
 }
 
 type Request = (side: Filled) => { readonly by: 'ada' | 'ben' | 'owner'; readonly target: string }

@@ -4,33 +4,26 @@
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { createTask, type Filled, startFilled } from '../rows/filled.ts'
+import { addNonces, createTask, type Filled } from '../rows/filled.ts'
+import { sizes } from '../rows/section.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 
 const MiB = 1024 * 1024
 
-export async function* startSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
-  const rows = isQuick ? 10_000 : 165_000
-  const few = await startFilled({ rows: 1, bodyBytes: 4000, nonces: 0 })
-  try {
-    const filled = await startFilled({ rows, bodyBytes: 4000, nonces: isQuick ? 10_000 : 200_000 })
-    try {
-      const tookS = { product: [] as number[], floor: [] as number[] }
-      const logs: number[] = []
-      for (let round = 0; round < (isQuick ? 2 : 5); round += 1) {
-        tookS.floor.push(await killAndStart(few, 1))
-        tookS.product.push(await killAndStart(filled, isQuick ? 20 : 60, logs))
-      }
-      const size = mebibytes(pathOf(filled)).toFixed(0)
-      const what = `${size} MiB and a log of at least ${Math.min(...logs).toFixed(1)}`
-      yield bounded(`start: ready after SIGKILL, ${what}`, 's', tookS.product, 2)
-      yield row('start: the same against an empty node', 's', tookS, 'for comparison')
-    } finally {
-      await filled.server.close()
-    }
-  } finally {
-    await few.server.close()
+export async function* startSection({ isQuick, stores }: BenchOptions): AsyncGenerator<Row | string> {
+  const rows = sizes(isQuick)
+  const few = await stores.filled(rows.few)
+  const many = await stores.filled(rows.many)
+  await addNonces(many, isQuick ? 10_000 : 200_000)
+  const tookS = { product: [] as number[], floor: [] as number[] }
+  const logs: number[] = []
+  for (let round = 0; round < (isQuick ? 2 : 5); round += 1) {
+    tookS.floor.push(await killAndStart(few, 1))
+    tookS.product.push(await killAndStart(many, isQuick ? 20 : 60, logs))
   }
+  const what = `${mebibytes(pathOf(many)).toFixed(0)} MiB and a log of at least ${Math.min(...logs).toFixed(1)}`
+  yield bounded(`start: ready after SIGKILL, ${what}`, 's', tookS.product, 2)
+  yield row(`start: the same against ${mebibytes(pathOf(few)).toFixed(0)} MiB`, 's', tookS, 'for comparison')
 }
 
 const pathOf = ({ server }: Filled): string => join(server.data, 'bridge.db')

@@ -4,21 +4,20 @@
  *
  * Product and floor take turns, each round with agents of its own, so that no inbox and no nonce window fills up.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { generateKeyPair } from '../../../sdk/signing/keys.ts'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
-import { type ServerProcess, startServerProcess } from '../../support/process.ts'
-import { program } from '../../support/program.ts'
+import type { ServerProcess } from '../../support/process.ts'
 import { startProgram } from '../helper/programs.ts'
+import { percentile } from '../messages/connection.ts'
+import { startOperated } from '../operated.ts'
 import { startPeers } from '../peers/peers.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
-import { type Caller, createTask, poolOf, type Target, wholeTasks } from './client.ts'
+import { startRunner } from './begin.ts'
+import { type Caller, poolOf, type Target, wholeTasks } from './client.ts'
 
 interface Product {
   readonly server: ServerProcess
@@ -28,12 +27,12 @@ interface Product {
 export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-tasks-'))
   const floor = await startProgram([join(import.meta.dirname, 'floor.mjs'), folder])
-  const server = await startServerProcess()
+  const server = await startOperated()
   const peers = await startPeers(folder)
   try {
     const product = { server, owner: await setUpOwner(server.url, server.setupLink) }
     const floorUrl = `http://127.0.0.1:${floor.port}`
-    const size = isQuick ? { rounds: 2, ms: 700, peersTasks: 500 } : { rounds: 5, ms: 3000, peersTasks: 4000 }
+    const size = isQuick ? { rounds: 2, ms: 600, peersTasks: 500 } : { rounds: 5, ms: 2000, peersTasks: 2000 }
     yield* peers.missing.map((word) => `tasks: ${word}`)
     // Many at once first: both programs are warm when each microsecond counts.
     for (const atOnce of [32, 1]) {
@@ -70,11 +69,6 @@ export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<R
     rmSync(folder, { recursive: true, force: true })
   }
 }
-
-const linesOf = (path: string): string[] =>
-  readFileSync(path, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
 
 async function measured(target: Target, atOnce: number, ms: number): Promise<number> {
   try {
@@ -129,43 +123,28 @@ async function productTarget(product: Product): Promise<Target> {
   }
 }
 
-/** From the answer to a creation to the first instruction of the command, by the clock of this machine. */
+/** Both percentiles are of all that were created: a spread of single ones would say nothing. */
 async function* latency(product: Product, folder: string, count: number): AsyncGenerator<Row> {
   const [creator, other, projectId] = await pairOf(product)
-  const { id } = await product.owner.createAgent(projectId, 'runner')
-  const code = await product.owner.enrollmentCode(projectId, id)
-  const env = { PATH: process.env.PATH, HOME: folder, BRIDGE_HOME: join(folder, 'home') }
-  const run = (...args: string[]) =>
-    spawn(process.execPath, [program, ...args], { env, stdio: ['pipe', 'ignore', 'ignore'] })
-  const enrolling = run('enroll', '--url', product.server.url)
-  enrolling.stdin.end(`${code}\n`)
-  await once(enrolling, 'close')
-  const started = join(folder, 'started')
-  writeFileSync(started, '')
-  const runner = run('task', 'run', '--exec', `date +%s%N >> '${started}'`)
-  const target: Target = {
-    pool: poolOf(product.server.url),
-    base: '/api/v1/tasks',
-    creator: callerOf(creator),
-    worker: callerOf(other),
-    assignee: id,
+  const { url } = product.server
+  const runner = await startRunner({ url, owner: product.owner, projectId, folder })
+  const pool = poolOf(url)
+  const [by, worker] = [callerOf(creator), callerOf(other)]
+  const target: Target = { pool, base: '/api/v1/tasks', creator: by, worker, assignee: runner.agentId }
+  const waitsMs: number[] = []
+  try {
+    // The first ones load what a runner loads once.
+    for (let index = 0; index < 10; index += 1) await runner.begin(target)
+    for (let index = 0; index < count; index += 1) waitsMs.push(await runner.begin(target))
+  } finally {
+    await runner.end()
+    await pool.close()
   }
-  await pause(2000)
-  const made: number[] = []
-  for (let index = 0; index < count; index += 1) {
-    await createTask(target)
-    made.push(performance.timeOrigin + performance.now())
-    // The runner must be waiting again, not busy with the one before.
-    while (linesOf(started).length <= index) await pause(2)
-    await pause(120)
+  for (const [name, share] of [
+    ['p50', 0.5],
+    ['p99', 0.99],
+  ] as const) {
+    const figure = `tasks: creation to start of the command, ${name} of ${count}`
+    yield bounded(figure, 'ms', [percentile(waitsMs, share)], 20)
   }
-  const ended = once(runner, 'close')
-  runner.kill('SIGTERM')
-  await ended
-  await target.pool.close()
-  const begun = linesOf(started).map((ns) => Number(ns) / 1e6)
-  const waits = begun.map((at, index) => at - (made[index] ?? Number.NaN)).sort((a, b) => a - b)
-  const at = (share: number) => waits[Math.min(count - 1, Math.floor(share * count))] ?? Number.NaN
-  yield bounded(`tasks: creation to start of the command, p50 of ${count}`, 'ms', [at(0.5)], 20)
-  yield bounded(`tasks: creation to start of the command, p99 of ${count}`, 'ms', [at(0.99)], 20)
 }

@@ -10,9 +10,9 @@ export interface Talk {
   end(): Promise<void>
 }
 
-const everyMs = 50
+const everyMs = 25
 
-/** Twenty a second, each acknowledged. Resolves when the first is heard. */
+/** Forty a second, each acknowledged. Resolves when the first is heard. */
 export async function talking(from: Bridge, to: Bridge, name: string): Promise<Talk> {
   const stop = new AbortController()
   const sentAt = new Map<string, number>()

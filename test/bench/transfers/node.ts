@@ -4,8 +4,9 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { Bridge, enroll, generateKeyPair, Identity } from '../../../sdk/index.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
-import { type ServerProcess, startServerProcess } from '../../support/process.ts'
+import type { ServerProcess } from '../../support/process.ts'
 import { program } from '../../support/program.ts'
+import { startOperated } from '../operated.ts'
 
 export interface Ran {
   readonly stdout: string
@@ -29,7 +30,7 @@ export class BenchNode {
   }
 
   static async start(): Promise<BenchNode> {
-    const server = await startServerProcess()
+    const server = await startOperated()
     try {
       const owner = await setUpOwner(server.url, server.setupLink)
       const policy = { message_budget: 1_000_000 }

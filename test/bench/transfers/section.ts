@@ -18,11 +18,14 @@ import { hasWormhole, startWormhole } from './wormhole.ts'
 
 const MiB = 1024 * 1024
 
+interface Payload {
+  readonly file: string
+  readonly size: number
+}
+
 interface Bench {
   readonly node: BenchNode
   readonly folder: string
-  readonly file: string
-  readonly size: number
   readonly rounds: number
 }
 
@@ -31,12 +34,16 @@ export async function* transfersSection({ isQuick }: BenchOptions): AsyncGenerat
   const node = await BenchNode.start()
   try {
     for (const name of ['ann', 'bob']) await node.profile(name)
-    const size = (isQuick ? 128 : 1024) * MiB
-    const file = filled(join(folder, 'payload.bin'), size)
-    const bench = { node, folder, file, size, rounds: isQuick ? 2 : 5 }
-    yield* throughTheStore(bench)
-    yield* fromMachineToMachine(bench)
-    yield* eightAtOnce(bench, isQuick)
+    const payload = (name: string, mebibytes: number): Payload => {
+      const size = mebibytes * MiB
+      return { file: filled(join(folder, name), size), size }
+    }
+    const bench = { node, folder, rounds: isQuick ? 2 : 5 }
+    yield* throughTheStore(bench, payload('whole.bin', isQuick ? 128 : 1024))
+    const half = payload('half.bin', isQuick ? 64 : 512)
+    // Sealing is as fast as one processor is, whatever the size.
+    yield* fromMachineToMachine(bench, half, payload('sealed.bin', isQuick ? 32 : 128))
+    yield* eightAtOnce(bench, payload('eighth.bin', isQuick ? 32 : 64), isQuick ? 1500 : 5000)
   } finally {
     await node.close()
     rmSync(folder, { recursive: true, force: true })
@@ -44,18 +51,18 @@ export async function* transfersSection({ isQuick }: BenchOptions): AsyncGenerat
 }
 
 /** Upload, verify, download, verify; each half a command of its own. */
-async function* throughTheStore(bench: Bench): AsyncGenerator<Row> {
-  const { size, rounds } = bench
+async function* throughTheStore(bench: Bench, { file, size }: Payload): AsyncGenerator<Row> {
+  const { node, rounds } = bench
   const rates = { product: [] as number[], floor: [] as number[] }
   for (let round = 0; round < rounds; round += 1) {
-    rates.floor.push(size / 1000 / (await inFreshFolder(bench, (into) => floorMs(bench, into))))
-    rates.product.push(size / 1000 / (await inFreshFolder(bench, (into) => storeMs(bench, into))))
+    rates.floor.push(size / 1000 / (await inFreshFolder(bench, (into) => floorMs(file, into))))
+    rates.product.push(size / 1000 / (await inFreshFolder(bench, (into) => storeMs(node, file, into))))
   }
   const figure = `transfers: ${size / MiB} MiB through the store, against two synced copies`
   yield row(figure, 'MB/s', rates, { atLeast: 0.4 })
 }
 
-async function floorMs({ file }: Bench, into: string): Promise<number> {
+async function floorMs(file: string, into: string): Promise<number> {
   const began = performance.now()
   const floor = spawn(process.execPath, [join(import.meta.dirname, 'floor-twice.mjs'), file, into], {
     stdio: 'inherit',
@@ -65,7 +72,7 @@ async function floorMs({ file }: Bench, into: string): Promise<number> {
   return performance.now() - began
 }
 
-async function storeMs({ node, file }: Bench, into: string): Promise<number> {
+async function storeMs(node: BenchNode, file: string, into: string): Promise<number> {
   const began = performance.now()
   const sent = await node.run([...sending(file), '--no-encrypt', '--json'])
   const { id } = JSON.parse(sent.stdout) as { id: string }
@@ -80,8 +87,12 @@ const receiving = (id: string, into: string) => [
 ]
 
 /** Both encrypt and check what they move; the product does it also without sealing, behind a tunnel that encrypts. */
-async function* fromMachineToMachine(bench: Bench): AsyncGenerator<Row | string> {
-  const { node, folder, file, size, rounds } = bench
+async function* fromMachineToMachine(
+  bench: Bench,
+  plain: Payload,
+  sealed: Payload,
+): AsyncGenerator<Row | string> {
+  const { node, folder, rounds } = bench
   if (!hasWormhole()) {
     yield 'transfers: magic-wormhole and python3-magic-wormhole-mailbox-server are not installed: no comparison'
     return
@@ -89,21 +100,21 @@ async function* fromMachineToMachine(bench: Bench): AsyncGenerator<Row | string>
   await node.run(['key', 'create', '--profile', 'bob'])
   const wormhole = await startWormhole(folder)
   const rates = { plain: [] as number[], sealed: [] as number[], wormhole: [] as number[] }
-  const rateOf = async (act: (into: string) => Promise<number>): Promise<number> =>
+  const rateOf = async ({ size }: Payload, act: (into: string) => Promise<number>): Promise<number> =>
     size / 1000 / (await inFreshFolder(bench, act))
   try {
     for (let round = 0; round < rounds; round += 1) {
-      rates.wormhole.push(await rateOf((into) => wormhole.send(file, into)))
-      rates.plain.push(await rateOf((into) => directMs(bench, into, '--no-encrypt')))
-      rates.sealed.push(await rateOf((into) => directMs(bench, into, '--encrypt')))
+      rates.wormhole.push(await rateOf(plain, (into) => wormhole.send(plain.file, into)))
+      rates.plain.push(await rateOf(plain, (into) => directMs(node, plain.file, into, '--no-encrypt')))
+      rates.sealed.push(await rateOf(sealed, (into) => directMs(node, sealed.file, into, '--encrypt')))
     }
   } finally {
     await wormhole.end()
   }
-  const figure = `transfers: ${size / MiB} MiB directly over loopback, beside magic-wormhole`
+  const figure = `transfers: ${plain.size / MiB} MiB directly over loopback, beside magic-wormhole`
   yield row(figure, 'MB/s', { product: rates.plain, floor: rates.wormhole }, { atLeast: 1 })
   yield row(
-    'transfers: the same, sealed with age and opened',
+    `transfers: ${sealed.size / MiB} MiB directly, sealed with age and opened`,
     'MB/s',
     { product: rates.sealed, floor: rates.wormhole },
     'for comparison',
@@ -111,7 +122,7 @@ async function* fromMachineToMachine(bench: Bench): AsyncGenerator<Row | string>
 }
 
 /** From the start of the sender to the end of the recipient, who starts when it is offered. */
-async function directMs({ node, file }: Bench, into: string, ...more: string[]): Promise<number> {
+async function directMs(node: BenchNode, file: string, into: string, ...more: string[]): Promise<number> {
   const began = performance.now()
   const offered = Promise.withResolvers<string>()
   const onError = (text: string) => {
@@ -127,9 +138,8 @@ async function directMs({ node, file }: Bench, into: string, ...more: string[]):
 }
 
 /** Whether everybody else notices: memory of the server, and messages while eight files go up and down at once. */
-async function* eightAtOnce(bench: Bench, isQuick: boolean): AsyncGenerator<Row> {
-  const { node, folder } = bench
-  const file = filled(join(folder, 'eighth.bin'), (isQuick ? 32 : 128) * MiB)
+async function* eightAtOnce(bench: Bench, { file }: Payload, idleMs: number): AsyncGenerator<Row> {
+  const { node } = bench
   const [from, to] = [await node.bridge('cleo'), await node.bridge('dan')]
   const talk = await talking(from, to, 'dan')
   const p99 = { product: [] as number[], floor: [] as number[] }
@@ -138,7 +148,7 @@ async function* eightAtOnce(bench: Bench, isQuick: boolean): AsyncGenerator<Row>
   try {
     for (let round = 0; round < bench.rounds; round += 1) {
       talk.take()
-      await pause(isQuick ? 2500 : 10_000)
+      await pause(idleMs)
       const idle = talk.take()
       // As often as it takes for as many messages.
       do {
