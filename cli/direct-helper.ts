@@ -12,8 +12,9 @@ import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ServingHelper } from '../sdk/index.ts'
+import type { Manifest, ServingHelper } from '../sdk/index.ts'
 import type { CliContext } from './context.ts'
+import { type Probe, requireWayHere } from './direct-probe.ts'
 import { startTunnel, type Tunnel } from './direct-tunnel.ts'
 import { CommandFailure, type ExitName } from './exit-codes.ts'
 
@@ -23,6 +24,8 @@ export interface WayOptions {
   readonly tunnel?: string
   readonly tunnelCommand?: string
   readonly allowPlain?: true
+  /** False: what does not lead here from here is taken at the user's word. */
+  readonly probe?: boolean
 }
 
 /** Bytes and token travel in the clear. */
@@ -31,7 +34,9 @@ export const isPlain = ({ tunnel, tunnelCommand }: WayOptions): boolean =>
 
 /** @throws CommandFailure unless there is exactly one way, and it may be taken */
 export async function requireWay(way: WayOptions): Promise<void> {
-  const { tunnel, tunnelCommand, allowPlain } = way
+  const { tunnel, tunnelCommand, allowPlain, probe } = way
+  if (probe === false && tunnel === undefined && tunnelCommand === undefined)
+    throw new CommandFailure('usage', '--no-probe belongs to --tunnel or --tunnel-command')
   if (tunnel !== undefined && tunnelCommand !== undefined)
     throw new CommandFailure('usage', 'either --tunnel or --tunnel-command, not both')
   if (tunnel !== undefined) {
@@ -64,16 +69,18 @@ function partsOf(tunnel: string): { endpoint: string; port: string } {
 }
 
 interface Served {
+  readonly file: Manifest
+  /** Where it is written down for the helper. */
   readonly manifest: string
   readonly root: string
-  readonly size: number
 }
 
-/** @throws CommandFailure when the helper or its tunnel does not start */
+/** @throws CommandFailure when the helper or its tunnel does not start, or the tunnel leads elsewhere */
 export async function startServing(
   context: CliContext,
   served: Served,
-  { tunnel, tunnelCommand }: WayOptions,
+  { tunnel, tunnelCommand, probe }: WayOptions,
+  probing: Probe = {},
 ): Promise<ServingHelper> {
   const known = tunnel === undefined ? undefined : partsOf(tunnel)
   const token = context.random(32).toString('base64url')
@@ -82,15 +89,19 @@ export async function startServing(
   let started: Tunnel | undefined
   try {
     if (tunnelCommand !== undefined) started = await startTunnel(context, tunnelCommand, port)
+    const endpoint = started?.endpoint ?? known?.endpoint
+    const ended = Promise.race([whenEnded(helper), ...(started ? [started.ended] : [])])
+    if (endpoint !== undefined && probe !== false)
+      await requireWayHere(context, { endpoint, token, ended }, served.file, probing)
     return {
-      endpoint: started?.endpoint ?? known?.endpoint ?? `http://127.0.0.1:${port}`,
+      endpoint: endpoint ?? `http://127.0.0.1:${port}`,
       token,
       expiresAt,
-      ended: Promise.race([whenEnded(helper), ...(started ? [started.ended] : [])]),
+      ended,
       stop: () => Promise.all([end(helper), started?.stop()]),
     }
   } catch (error) {
-    await end(helper)
+    await Promise.all([end(helper), started?.stop()])
     throw error
   }
 }
@@ -129,7 +140,7 @@ type HelperProcess = ChildProcessByStdio<Writable, Readable, Readable>
 
 function startHelper(
   { environment }: CliContext,
-  { manifest, root, size }: Served,
+  { file: { size }, manifest, root }: Served,
   { token, port }: { readonly token: string; readonly port: string },
 ): HelperProcess {
   const [, program = ''] = process.argv

@@ -17,13 +17,19 @@ export const serving =
     const root = dirname(path)
     const manifest = join(dirname(root), 'manifest.json')
     const { id, filename, size, sha256, parts } = transfer
-    await writeDurably(
-      manifest,
-      manifestText({ version: '1', transfer_id: id, mode: 'download', filename, size, sha256, parts }),
-    )
+    const file = { version: '1', transfer_id: id, mode: 'download', filename, size, sha256, parts } as const
+    await writeDurably(manifest, manifestText(file))
     if (isPlain(way)) tellPlain(output)
-    return bridge.transfers.serve(id, () => startServing(context, { manifest, root, size }, way), {
-      signal,
-      onDeposited: () => output.note('serving it; this command ends when the peer has it'),
-    })
+    let wasGood = false
+    return bridge.transfers.serve(
+      id,
+      () => startServing(context, { file, manifest, root }, way, { wasGood }),
+      {
+        signal,
+        onDeposited() {
+          wasGood = true
+          output.note('serving it; this command ends when the peer has it')
+        },
+      },
+    )
   }

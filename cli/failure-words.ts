@@ -42,7 +42,10 @@ const refusals: Partial<Record<RefusalCode, (error: BridgeError) => string>> = {
     ms === undefined
       ? spoken(reason)
       : `too many requests; wait ${exactDuration(Math.max(1, Math.ceil(ms / 1000)))}`,
-  capacity_reached: ({ details }) => `the node has reached a limit${told(details.limit, ': ')}`,
+  capacity_reached: ({ details, reason }) =>
+    String(details.limit).endsWith('packages_bytes')
+      ? spoken(reason)
+      : `the node has reached a limit${told(details.limit, ': ')}`,
   not_found: ({ reason }) =>
     reason.startsWith('Unknown, or')
       ? 'there is nothing of that id, or it is not for this identity to see'

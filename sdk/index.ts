@@ -149,6 +149,7 @@ export {
 } from './transfers/home.ts'
 export { type DescribeOptions, describeFile, manifestDigest } from './transfers/manifest.ts'
 export type { MoveOptions } from './transfers/port.ts'
+export { type ProbeOptions, probeHelper } from './transfers/probe.ts'
 export type { ReceivedFile, ReceiveFileOptions } from './transfers/receive.ts'
 export type { ResumeOptions, SealOptions, SendFileOptions, Serve } from './transfers/send.ts'
 export type { AtWork } from './transfers/tidy.ts'

@@ -59,7 +59,8 @@ export class Line {
       throw await refusalOf(asked, message)
     } catch (error) {
       if (error instanceof HelperError) throw error
-      throw failureOf(error, asked, outgoing.signal?.aborted === true ? 'by-caller' : endedBy(error))
+      const ended = outgoing.signal?.aborted === true ? 'by-caller' : endedBy(error)
+      throw failureOf(error, asked, ended, this.#home.called)
     }
   }
 

@@ -26,6 +26,8 @@ export interface FileHome {
   readonly origin: string
   /** What stands before `/status`, `/file`, `/parts/{index}` and `/finalize`: `/v1` at a helper. */
   readonly prefix: string
+  /** What messages call it; the node when absent. */
+  readonly called?: string
   /** How many parts it hands out at a time; one when absent, as a helper does. */
   readonly partsAtOnce?: number
   /** The headers that prove the caller; asked again for each attempt. */
@@ -48,7 +50,12 @@ export function helperHome({ endpoint, token, allowPlainHttp }: HelperEndpoint):
   const { origin, prefix } = parseBaseUrl(endpoint, { allowPlainHttp })
   if (prefix !== '') throw new LocalError('invalid_url', 'the endpoint of a helper has no path')
   // A closure: whoever prints the home prints no token.
-  return { origin, prefix: '/v1', authorise: () => ({ authorization: `Bearer ${token}` }) }
+  return {
+    origin,
+    prefix: '/v1',
+    called: 'the helper',
+    authorise: () => ({ authorization: `Bearer ${token}` }),
+  }
 }
 
 /** A helper refused. Everything else is a BridgeError (the service) or a LocalError (nobody answered). */

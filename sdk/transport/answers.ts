@@ -64,11 +64,11 @@ const away: ReadonlySet<string> = new Set([
 /** Who ended an attempt, when it was not the network. */
 export type Ended = 'by-caller' | 'by-time' | undefined
 
-/** What a failed attempt means. What {@link readAnswer} threw passes through. */
-export function failureOf(error: unknown, asked: Asked, ended: Ended): Error {
+/** What a failed attempt means. What {@link readAnswer} threw passes through. `whom` is who was asked. */
+export function failureOf(error: unknown, asked: Asked, ended: Ended, whom = 'the node'): Error {
   if (error instanceof BridgeError || error instanceof LocalError) return error
   if (ended === 'by-caller') return local('aborted', asked, 'given up by the caller', error)
-  if (ended === 'by-time') return local('timeout', asked, 'the node did not answer in time', error)
+  if (ended === 'by-time') return local('timeout', asked, `${whom} did not answer in time`, error)
   const reason = platformCode(error)
   if (reason === undefined) return local('unreachable', asked, 'the connection failed', error)
   if (blocked.has(reason)) {
@@ -79,12 +79,12 @@ export function failureOf(error: unknown, asked: Asked, ended: Ended): Error {
   }
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_/.test(reason)) {
     const why = certificateFaults[reason] ?? 'is not trusted'
-    return local('certificate_refused', asked, `the node's certificate ${why} (${reason})`, error)
+    return local('certificate_refused', asked, `${whom}'s certificate ${why} (${reason})`, error)
   }
   if (reason.startsWith('HPE_')) {
     return local('bad_response', asked, 'what answered does not speak HTTP', error)
   }
-  return local('unreachable', asked, `no connection to the node (${reason})`, error)
+  return local('unreachable', asked, `no connection to ${whom} (${reason})`, error)
 }
 
 /** The first bytes of an answer were no TLS record. */

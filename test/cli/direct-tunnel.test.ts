@@ -170,9 +170,10 @@ describe('a helper', () => {
     const [root, manifest] = [join(place, 'root'), join(place, 'manifest.json')]
     await mkdir(root, { mode: 0o700 })
     await writeFile(join(root, 'a.bin'), held, { mode: 0o600 })
-    const file = { version: '1', transfer_id: 'x', mode: 'download', filename: 'a.bin' } as const
-    await writeFile(manifest, manifestText({ ...file, ...describeBytes(bytes) }), { mode: 0o600 })
-    return { manifest, root, size: bytes.length }
+    const named = { version: '1', transfer_id: 'x', mode: 'download', filename: 'a.bin' } as const
+    const file = { ...named, ...describeBytes(bytes) }
+    await writeFile(manifest, manifestText(file), { mode: 0o600 })
+    return { file, manifest, root }
   }
 
   function context(interruption = new AbortController()): CliContext {

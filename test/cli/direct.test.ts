@@ -127,7 +127,8 @@ test('plain http is taken and served only by who says so', async () => {
 
 test('the https address that a tunnel prints is deposited, and the sender ends with the transfer', async () => {
   const tunnel = 'echo "up at https://abc.example:$PORT now"; exec sleep 60'
-  const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct']
+  // Nothing is at that address: the sender is told not to look.
+  const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--no-probe']
   const sender = home.start([...words, '--tunnel-command', tunnel, '--profile', 'ned'])
   const id = /offered as ([0-9a-f-]{36})/.exec(await sender.said(/serving it/))?.[1] ?? ''
   await opal.lines('transfer', 'accept', id)
@@ -149,7 +150,7 @@ test('the https address that a tunnel prints is deposited, and the sender ends w
   for (const pid of all) expect(existsSync(`/proc/${pid}/cwd`)).toBe(false)
 }, 30_000)
 
-test('a tunnel that is there already leads to the port that is named for it, over TLS', async () => {
+test('a tunnel that is there already leads to the port that is named for it, over TLS that its sender trusts too', async () => {
   const trusted = certificateChain()
   // Of this process alone, which is the recipient's.
   setDefaultCACertificates([trusted.root.cert])
@@ -167,8 +168,19 @@ test('a tunnel that is there already leads to the port that is named for it, ove
   await new Promise<void>((resolve) => tunnel.listen(0, '127.0.0.1', resolve))
   const way = `HTTPS://LocalHost:${(tunnel.address() as AddressInfo).port}=${port}`
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--tunnel', way]
-  const sender = home.start([...words, '--profile', 'ned'])
-  const id = /offered as ([0-9a-f-]{36})/.exec(await sender.said(/serving it/))?.[1] ?? ''
+  const refused = await home.run([...words, '--profile', 'ned'])
+  expect(refused).toMatchObject({ code: 9, stdout: '', stderr: expect.stringContaining('to go on: ') })
+  expect(refused.stderr).toMatch(/the tunnel does not lead to this command: the helper's certificate .*\n/)
+  const [offered = ''] = /[0-9a-f-]{36}/.exec(refused.stderr) ?? []
+  const [shown] = await ned.lines<Transfer>('transfer', 'show', offered)
+  expect(shown).toMatchObject({ state: 'offered', offer: { endpoint_ready: false } })
+
+  const authority = join(folder, 'authority.pem')
+  await writeFile(authority, trusted.root.cert)
+  const environment = { NODE_EXTRA_CA_CERTS: authority }
+  const sender = home.start([...words, '--profile', 'ned'], { environment })
+  const [id = ''] = /[0-9a-f-]{36}/.exec(await sender.said(/serving it/)) ?? []
+  expect(id).toBe(offered)
   const into = await box()
   const received = await opal.bridge('transfer', 'receive', id, '--output', into)
   expect(received).toMatchObject({ code: 0, stderr: expect.not.stringContaining('PLAIN') })
@@ -180,6 +192,8 @@ test('a tunnel that is there already leads to the port that is named for it, ove
 test.each([
   [['--tunnel', 'https://a.example=1'], '--direct'],
   [['--direct', '--tunnel', 'http://203.0.113.7=1', '--allow-plain'], 'private addresses'],
+  [['--no-probe'], '--no-probe belongs to --direct'],
+  [['--direct', '--allow-plain', '--no-probe'], '--no-probe belongs to --tunnel'],
   [['--direct', '--tunnel', 'https://a.example'], 'local port'],
   [['--direct', '--tunnel', 'https://a.example/x=1'], 'local port'],
   [['--direct', '--tunnel', 'https://a.example=65536'], 'local port'],

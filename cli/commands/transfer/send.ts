@@ -39,6 +39,10 @@ export function transferSendCommand(context: CliContext, run = transferSend): Co
       '--tunnel-command <cmd>',
       'with --direct: starts a tunnel to $PORT; the first https address that it prints without a path is taken',
     )
+    .option(
+      '--no-probe',
+      'with --tunnel or --tunnel-command: do not try it from here, where only the peer reaches it',
+    )
     .option('--allow-plain', 'with --direct: serve plain http, where the network between is yours')
     .option('--resume <transfer_id>', 'go on with that one; the same command again does so by itself', id)
     .action((files: string[], options: TransferSendOptions) => run(context, files, options))
@@ -58,7 +62,7 @@ export async function transferSend(
   requireForSeveral(files, options)
   if (options.direct === true) await requireWay(options)
   else if (wayWords(options) !== '')
-    throw new CommandFailure('usage', '--tunnel, --tunnel-command and --allow-plain belong to --direct')
+    throw new CommandFailure('usage', `${wayWords(options).split(' ')[1]} belongs to --direct`)
   const agent = await context.agent()
   const progress = transferProgress(context, 'uploaded', files.length)
   const resumed = options.resume === undefined ? [] : [options.resume]
@@ -125,10 +129,11 @@ function requireForSeveral(files: readonly string[], options: TransferSendOption
 }
 
 /** The same way again. */
-const wayWords = ({ tunnel, tunnelCommand, allowPlain }: WayOptions): string =>
+const wayWords = ({ tunnel, tunnelCommand, allowPlain, probe }: WayOptions): string =>
   [
     tunnel === undefined ? '' : ` --tunnel ${plain(tunnel)}`,
     tunnelCommand === undefined ? '' : ` --tunnel-command ${plain(tunnelCommand)}`,
+    probe === false ? ' --no-probe' : '',
     allowPlain === true ? ' --allow-plain' : '',
   ].join('')
 

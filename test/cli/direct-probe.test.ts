@@ -1,0 +1,193 @@
+/**
+ * The way to a served file, tried by its sender before the peer is told: servers that lie, and what is said of each.
+ * Contract §9 "Direct mode", §12.
+ */
+import { once } from 'node:events'
+import type { RequestListener, ServerResponse } from 'node:http'
+import { createServer as createPlain } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { requireWayHere } from '../../cli/direct-probe.ts'
+import { type Manifest, manifestDigest } from '../../sdk/index.ts'
+import { certificateChain } from '../support/certificates.ts'
+import { describeBytes, fileOf } from '../support/files.ts'
+import { freePort } from '../support/process.ts'
+
+const manifest: Manifest = {
+  version: '1',
+  transfer_id: '01980000-0000-7000-8000-000000000003',
+  mode: 'download',
+  filename: 'a.bin',
+  ...describeBytes(fileOf(1000)),
+}
+const token = 'S'.repeat(43)
+const trusted = certificateChain()
+const before = getCACertificates('default')
+
+beforeAll(() => setDefaultCACertificates([trusted.root.cert]))
+afterAll(() => setDefaultCACertificates(before))
+
+interface Heard {
+  readonly endpoint: string
+  /** Of each request. */
+  readonly asked: { readonly path: string; readonly authorization: string | undefined }[]
+}
+
+async function serverOf(listener: RequestListener, certificate = trusted.server()): Promise<Heard> {
+  const asked: Heard['asked'] = []
+  const server = createServer(certificate, (request, response) => {
+    asked.push({ path: request.url ?? '', authorization: request.headers.authorization })
+    listener(request, response)
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  return { endpoint: `https://localhost:${(server.address() as AddressInfo).port}`, asked }
+}
+
+const statusOf = (fields: object = {}) => ({
+  transfer_id: manifest.transfer_id,
+  manifest_digest: manifestDigest(manifest),
+  ...fields,
+})
+const json = (response: ServerResponse, status: number, body: object) =>
+  void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+const page = (response: ServerResponse, status: number) =>
+  void response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>tunnel</h1>')
+
+interface Tried {
+  readonly withinMs?: number
+  readonly attemptMs?: number
+  readonly wasGood?: boolean
+  readonly ended?: Promise<unknown>
+  readonly interruption?: AbortController
+}
+
+/** What was noted meanwhile. */
+async function tried(endpoint: string, options: Tried = {}): Promise<string[]> {
+  const { ended = new Promise(() => {}), interruption = new AbortController(), ...probe } = options
+  const notes: string[] = []
+  const context = { signal: interruption.signal, output: { note: (text: string) => notes.push(text) } }
+  await requireWayHere(context as never, { endpoint, token, ended }, manifest, probe)
+  return notes
+}
+
+describe('a way that leads to the helper of this command is good', () => {
+  test('when it answers with the digest of the manifest, asked with the token', async () => {
+    const { endpoint, asked } = await serverOf((_, response) => json(response, 200, statusOf()))
+    expect(await tried(endpoint)).toEqual([])
+    expect(asked).toEqual([{ path: '/v1/status', authorization: `Bearer ${token}` }])
+  })
+
+  test('also when the tunnel comes up late, and shows errors and pages of its own before', async () => {
+    let count = 0
+    const { endpoint, asked } = await serverOf((request, response) => {
+      count += 1
+      if (count === 1) page(response, 404)
+      else if (count === 2) page(response, 502)
+      else if (count === 3) request.socket.destroy()
+      else json(response, 200, statusOf())
+    })
+    await tried(endpoint)
+    expect(asked).toHaveLength(4)
+  })
+})
+
+describe('a tunnel that leads elsewhere is named, at once, and nothing more is asked:', () => {
+  test.each<[string, number, RegExp, RequestListener]>([
+    ['a redirect', 9, /redirect/, (_, answer) => void answer.writeHead(302, { location: '/x' }).end()],
+    [
+      'another helper',
+      9,
+      /another helper answered: it does not know the token/,
+      (_, answer) => json(answer, 401, { error: 'invalid_token' }),
+    ],
+    [
+      'the helper of another transfer',
+      15,
+      /helper of another file/,
+      (_, answer) => json(answer, 200, statusOf({ transfer_id: 'other' })),
+    ],
+    [
+      'one that knows no manifest',
+      15,
+      /helper of another file/,
+      (_, answer) => json(answer, 200, statusOf({ manifest_digest: 'a'.repeat(64) })),
+    ],
+  ])('%s, exit %d', async (_, code, words, listener) => {
+    const { endpoint, asked } = await serverOf(listener)
+    for (const wasGood of [false, true]) await expectRefused(tried(endpoint, { wasGood }), code, words)
+    expect(asked).toHaveLength(2)
+  })
+
+  const expired = { from: new Date(0), until: new Date(1e9) }
+  test.each<[string, RegExp, () => { cert: string; key: string }]>([
+    ['is of nobody that is trusted', /helper's certificate/, () => certificateChain('nobody').server()],
+    ['is for another name', /another name/, () => trusted.server({ hosts: ['other.example'] })],
+    ['is over', /has expired/, () => trusted.server(expired)],
+  ])('a certificate that %s, before the token leaves', async (_, words, certificate) => {
+    const { endpoint, asked } = await serverOf((__, response) => response.end(), certificate())
+    await expectRefused(tried(endpoint), 9, words)
+    expect(asked).toEqual([])
+  })
+})
+
+describe('what never becomes our helper is named when the time is over:', () => {
+  const single = { withinMs: 0, attemptMs: 10_000 }
+
+  test.each<[string, RegExp, RequestListener, number?]>([
+    ['another server', /status 200.*is no helper|not of the protocol/, (_, answer) => page(answer, 200)],
+    ['a page that nothing is there', /status 404.* is no helper/, (_, answer) => page(answer, 404)],
+    ['a gateway without anything behind it', /proxy answered 502/, (_, answer) => page(answer, 502)],
+    ['one that answers nothing', /nothing answered in 0.1 s/, () => {}, 100],
+  ])('%s, exit 9', async (_, words, listener, attemptMs = 10_000) => {
+    const { endpoint } = await serverOf(listener)
+    const times = { ...single, attemptMs }
+    const { message } = await expectRefused(tried(endpoint, times), 9, words)
+    expect(await tried(endpoint, { ...times, wasGood: true })).toEqual([
+      expect.stringContaining(`${message}; it did before`),
+    ])
+  })
+
+  test('an address at which nobody listens, or that has no TLS', async () => {
+    const nobody = `https://localhost:${await freePort()}`
+    await expectRefused(tried(nobody, single), 9, /no connection to the helper/)
+    const plain = createPlain((_, response) => response.end()).listen(0, '127.0.0.1')
+    onTestFinished(() => {
+      plain.closeAllConnections()
+      plain.close()
+    })
+    await once(plain, 'listening')
+    const endpoint = `https://localhost:${(plain.address() as AddressInfo).port}`
+    await expectRefused(tried(endpoint, single), 9, /TLS/)
+  })
+})
+
+test('it is given up with its command, and with its helper, which another follows', async () => {
+  const begun = Promise.withResolvers<void>()
+  const { endpoint } = await serverOf(() => begun.resolve())
+  const interruption = new AbortController()
+  const given = tried(endpoint, { interruption })
+  await begun.promise
+  interruption.abort()
+  await expect(given).rejects.toMatchObject({ code: 'aborted' })
+  await tried(endpoint, { ended: begun.promise })
+})
+
+/** Without the token in any word. */
+async function expectRefused(given: Promise<unknown>, code: number, words: RegExp) {
+  const { exitCodes } = await import('../../cli/exit-codes.ts')
+  const failure = await given.then(
+    () => undefined,
+    (error: unknown) => error as { exit: keyof typeof exitCodes; message: string; hint: string },
+  )
+  expect(failure?.message).toMatch(words)
+  expect(failure?.message).toMatch(/^the tunnel does not lead to this command: /)
+  expect([failure && exitCodes[failure.exit], failure?.hint]).toEqual([code, expect.any(String)])
+  expect(`${failure?.message} ${failure?.hint}`).not.toContain(token)
+  return { message: failure?.message ?? '' }
+}
