@@ -14,6 +14,7 @@ import { openDatabase } from './database/open.ts'
 import { createReader, type Reader } from './database/reader.ts'
 import { scrub } from './database/scrub.ts'
 import { createWriter, type Writer, type WriterOptions } from './database/transaction.ts'
+import { openWalSync } from './database/wal-sync.ts'
 import { databasePath, NotInitialised, readServerId, requireNoRestore } from './store-files.ts'
 
 export interface Store {
@@ -64,6 +65,7 @@ export function openStore(options: StoreOptions): Store {
     const { onFatal, onEffectError, onCommit = () => {}, onGroup, onFull, isShort } = options
     const writer = createWriter({
       database,
+      walSync: openWalSync(database),
       clock,
       monotonicMs,
       ids,
@@ -75,7 +77,7 @@ export function openStore(options: StoreOptions): Store {
       onFull,
       isShort,
     })
-    const reader = createReader({ path, onFatal: options.onFatal })
+    const reader = createReader({ path, durable: writer.durable, onFatal })
     return {
       serverId,
       writer,

@@ -1,5 +1,5 @@
 /**
- * One group of requests in one transaction: all of it reaches the disk, or nothing does.
+ * One group of requests in one transaction: all of it reaches the log, or nothing does.
  *
  * - BEGIN IMMEDIATE: a deferred transaction that reads before it writes fails at once when another process wrote in
  *   between, whatever the busy timeout says.
@@ -60,7 +60,7 @@ export class Groups {
   readonly #release: Database.Statement
   readonly #commit: Database.Statement
   readonly #rollback: Database.Statement
-  #commitMs = 0
+  #commitBeganMs = 0
 
   constructor(options: GroupOptions) {
     const { database } = options
@@ -74,12 +74,12 @@ export class Groups {
     this.#rollback = database.prepare('ROLLBACK')
   }
 
-  /** How long the last COMMIT that succeeded took. */
-  get commitMs(): number {
-    return this.#commitMs
+  /** When the last COMMIT began. */
+  get commitBeganMs(): number {
+    return this.#commitBeganMs
   }
 
-  /** To be called from within a microtask. @throws GroupFailure, then nothing of the group is stored, or all is in doubt. */
+  /** To be called from within a microtask. Afterwards the log holds the group, the disk not yet. @throws GroupFailure, then nothing of the group is stored, or all is in doubt. */
   async run(requests: readonly Request[]): Promise<Outcome[]> {
     let committing = false
     try {
@@ -87,9 +87,8 @@ export class Groups {
       const outcomes: Outcome[] = []
       for (const request of requests) outcomes.push(await this.#perform(request))
       committing = true
-      const beganMs = this.#options.monotonicMs()
+      this.#commitBeganMs = this.#options.monotonicMs()
       this.#commit.run()
-      this.#commitMs = this.#options.monotonicMs() - beganMs
       return outcomes
     } catch (error) {
       const full = sqliteCode(error) === 'SQLITE_FULL'

@@ -5,6 +5,7 @@
  *   reading sees it.
  * - A read starts at once, on a microtask. Many in a row would starve everything else, so a turn of the event loop
  *   runs a bounded number.
+ * - What is committed and not yet on disk is in the snapshot as well: it is told once it is there.
  * - The rule for units holds here too: they await nothing but `db`.
  * - A page that is damaged is answered with 503 and ends the process: what else it holds is in doubt.
  */
@@ -20,6 +21,8 @@ import { UnitEnded } from './unit.ts'
 
 export interface ReaderOptions {
   readonly path: string
+  /** Of the writer of the same file: see there. */
+  readonly durable?: () => Promise<void> | undefined
   /** Most reads in one turn of the event loop. */
   readonly maxPerTurn?: number
   /** The file is damaged: nothing more may be answered from it. Called once. */
@@ -38,8 +41,8 @@ export interface Reader {
 type Waiting = () => Promise<void>
 
 /** The file must exist and be migrated. */
-export function createReader({ path, maxPerTurn = 128, onFatal = () => {} }: ReaderOptions): Reader {
-  const queue = new ReadQueue(path, maxPerTurn, onFatal)
+export function createReader(options: ReaderOptions): Reader {
+  const queue = new ReadQueue(options)
   return { read: (unit) => queue.read(unit), queueLength: () => queue.length, close: () => queue.close() }
 }
 
@@ -48,6 +51,7 @@ class ReadQueue {
   readonly #begin: Database.Statement
   readonly #end: Database.Statement
   readonly #maxPerTurn: number
+  readonly #durable: () => Promise<void> | undefined
   readonly #onFatal: (error: unknown) => void
   #damaged = false
   readonly #waiting: Waiting[] = []
@@ -56,7 +60,8 @@ class ReadQueue {
   #closed: Promise<void> | undefined
   #whenIdle = () => {}
 
-  constructor(path: string, maxPerTurn: number, onFatal: (error: unknown) => void) {
+  constructor({ path, durable = () => undefined, maxPerTurn = 128, onFatal = () => {} }: ReaderOptions) {
+    this.#durable = durable
     this.#onFatal = onFatal
     const database = openDatabase(path, { readonly: true })
     this.#statements = new Statements(database)
@@ -73,11 +78,23 @@ class ReadQueue {
   read<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
     if (this.#closed !== undefined) return Promise.reject(new Fault('unavailable'))
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push(() => this.#perform(unit).then(resolve, reject))
+      this.#waiting.push(() =>
+        this.#perform(unit).then(
+          (value) => this.#tell(() => resolve(value), reject),
+          (error: unknown) => this.#tell(() => reject(error), reject),
+        ),
+      )
       if (this.#running) return
       this.#running = true
       this.#continue()
     })
+  }
+
+  /** The commits that the snapshot shows came before this moment. */
+  #tell(told: () => void, reject: (error: Fault) => void): void {
+    const durable = this.#durable()
+    if (durable === undefined) told()
+    else durable.then(told, (cause: unknown) => reject(new Fault('unavailable', { cause })))
   }
 
   close(): Promise<void> {

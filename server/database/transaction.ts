@@ -7,21 +7,26 @@
  *   since its units run on microtasks alone and nothing else runs meanwhile.
  * - Per request: first the nonce, outside any savepoint; then a savepoint around the unit. A unit that throws is rolled
  *   back to it and hurts no neighbour; its nonce stays spent.
- * - Nobody hears anything, success or refusal, before the COMMIT that holds its nonce and effect. Effects run after it.
+ * - Nobody hears anything, success or refusal, before the COMMIT that holds its nonce and effect is on disk. Effects run
+ *   after it. COMMIT writes the log, the sync follows on another thread, and the next group begins meanwhile: what a
+ *   unit reads there may be lost with the machine, and then so is the unit, whose own commit lies behind it in the log.
+ *   Whoever reads elsewhere waits for `durable`.
  * - What leaves the group in doubt fails all of it with 503 and stores nothing. A full disk is such a case and passes
- *   when there is space again; a COMMIT that fails otherwise, or an I/O error, is the end: no write is taken any more
- *   and the process must stop, since what the disk holds is unknown.
+ *   when there is space again; a COMMIT that fails otherwise, a sync that fails, or an I/O error, is the end: no write
+ *   is taken any more and the process must stop, since what the disk holds is unknown.
  *
  * Contract §2 "Group commit".
  */
 import type Database from 'better-sqlite3'
 import { Fault } from '../fault.ts'
+import { Committed } from './committed.ts'
 import { sqliteCode } from './connection.ts'
 import { GroupFailure, type GroupOptions, Groups, type Outcome, type Request } from './group.ts'
 import type { Nonce } from './nonces.ts'
 import { foldLog, unusedBytes } from './room.ts'
 import { bytesInUse, scrub } from './scrub.ts'
 import type { Tx } from './unit.ts'
+import type { WalSync } from './wal-sync.ts'
 
 export type { Nonce } from './nonces.ts'
 export type { Tx } from './unit.ts'
@@ -33,6 +38,8 @@ export interface WriteOptions {
 
 /** The database is the writer's alone from now on; `close` closes it. */
 export interface WriterOptions extends GroupOptions {
+  /** Of the same database, and closed with it. */
+  readonly walSync: WalSync
   /** Most requests that one commit holds. */
   readonly maxGroup?: number
   /** The store is in doubt: turn readiness false and end the process. Called once. */
@@ -52,7 +59,7 @@ export interface GroupReport {
   readonly requests: number
   /** From BEGIN until everyone of the group was told. */
   readonly groupMs: number
-  /** COMMIT alone: the writing and the sync. Undefined when it did not come to that. */
+  /** From COMMIT until it was on disk. Undefined when it did not come to that. */
   readonly commitMs: number | undefined
   readonly failure: 'full' | 'refused' | 'broken' | undefined
 }
@@ -73,6 +80,8 @@ export interface Writer {
    *   nonce; `unavailable` and `storage_full` when its group failed; UnitOverrun when it awaited something else.
    */
   write<T>(unit: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
+  /** What is committed by now is on disk when it resolves; undefined where it is already. @throws when the disk fails. */
+  durable(): Promise<void> | undefined
   /** `full`: the last group found no space. `broken`: see `onFatal`. */
   state(): 'open' | 'full' | 'broken' | 'closed'
   stats(): WriterStats
@@ -100,15 +109,27 @@ const quietTurns = 3
 /** However slow the disk is, nobody waits longer for a group to begin. */
 const gatherAtMostMs = 5
 
+/** So few requests are not worth another thread's time. */
+const fewRequests = 2
+
 interface Waiting extends Request {
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
+}
+
+/** A group that was run, and what its requests are told. */
+interface Run {
+  readonly group: readonly Waiting[]
+  readonly outcomes: readonly Outcome[]
+  readonly beganMs: number
+  readonly commitBeganMs: number
 }
 
 export function createWriter(options: WriterOptions): Writer {
   const queue = new WriteQueue(options)
   return {
     write: (unit, options = {}) => queue.write(unit, options),
+    durable: () => queue.durable(),
     state: () => queue.state,
     stats: () => ({ ...queue.stats }),
     queueLength: () => queue.length,
@@ -123,6 +144,7 @@ class WriteQueue {
   readonly stats = { groups: 0, requests: 0, largestGroup: 0, failedGroups: 0 }
   readonly #options: WriterOptions
   readonly #groups: Groups
+  readonly #committed: Committed<Run>
   readonly #waiting: Waiting[] = []
   #state: 'open' | 'full' | 'broken' = 'open'
   #closed: Promise<void> | undefined
@@ -131,8 +153,19 @@ class WriteQueue {
   #whenIdle = () => {}
 
   constructor(options: WriterOptions) {
+    const { walSync, monotonicMs } = options
     this.#options = options
     this.#groups = new Groups(options)
+    this.#committed = new Committed({
+      walSync,
+      monotonicMs,
+      tell: (run) => this.#answer(run),
+      fail: (runs, error) =>
+        this.#breakOff(
+          runs.map(({ group }) => group),
+          new GroupFailure(error, true),
+        ),
+    })
   }
 
   get state(): ReturnType<Writer['state']> {
@@ -141,6 +174,10 @@ class WriteQueue {
 
   get length(): number {
     return this.#waiting.length
+  }
+
+  durable(): Promise<void> | undefined {
+    return this.#committed.durable()
   }
 
   write<T>(unit: (tx: Tx) => Promise<T>, { nonce }: WriteOptions): Promise<T> {
@@ -180,21 +217,27 @@ class WriteQueue {
   }
 
   async #close(): Promise<void> {
-    if (this.#scheduled) {
+    const { database, walSync } = this.#options
+    if (!this.#isIdle) {
       await new Promise<void>((resolve) => {
         this.#whenIdle = resolve
       })
     }
+    walSync.close()
     // After an I/O error the file is left as it is: the next start recovers it from what the disk really holds.
     if (this.#state === 'broken') return
     try {
-      this.#options.database.pragma('wal_checkpoint(TRUNCATE)')
+      database.pragma('wal_checkpoint(TRUNCATE)')
     } catch (error) {
       // The log is then as good as the file, and is folded in when there is room.
       if (sqliteCode(error) !== 'SQLITE_FULL') throw error
     } finally {
-      this.#options.database.close()
+      database.close()
     }
+  }
+
+  get #isIdle(): boolean {
+    return !this.#scheduled && this.#committed.isIdle
   }
 
   #schedule(): void {
@@ -224,29 +267,29 @@ class WriteQueue {
   }
 
   async #runNext(): Promise<void> {
-    const beganMs = this.#options.monotonicMs()
     const group = this.#waiting.splice(0, this.#maxGroup)
-    let failure: GroupReport['failure']
-    try {
-      const outcomes = await this.#groups.run(group)
-      this.#answer(group, outcomes)
-    } catch (error) {
-      failure = this.#failAll(group, error)
-    }
-    this.#lastGroupMs = this.#options.monotonicMs() - beganMs
-    this.#report(group, failure)
+    // An earlier group may have failed on the disk, and these with it.
+    if (group.length > 0) await this.#run(group)
     this.#scheduled = false
     if (this.#waiting.length > 0) this.#schedule()
-    else this.#whenIdle()
+    else if (this.#isIdle) this.#whenIdle()
   }
 
-  #report({ length }: readonly Waiting[], failure: GroupReport['failure']): void {
-    const commitMs = failure === undefined ? this.#groups.commitMs : undefined
-    this.#options.onGroup?.({ requests: length, groupMs: this.#lastGroupMs, commitMs, failure })
+  async #run(group: readonly Waiting[]): Promise<void> {
+    const beganMs = this.#options.monotonicMs()
+    try {
+      const outcomes = await this.#groups.run(group)
+      this.#state = 'open'
+      const isAlone = group.length <= fewRequests && this.#waiting.length === 0
+      this.#committed.add({ group, outcomes, beganMs, commitBeganMs: this.#groups.commitBeganMs }, isAlone)
+    } catch (error) {
+      this.#failAll(group, beganMs, error)
+    }
   }
 
-  #answer(group: readonly Waiting[], outcomes: readonly Outcome[]): void {
-    this.#state = 'open'
+  /** The group is on disk. */
+  #answer({ group, outcomes, beganMs, commitBeganMs }: Run): void {
+    const commitMs = this.#options.monotonicMs() - commitBeganMs
     this.stats.groups += 1
     this.stats.requests += group.length
     this.stats.largestGroup = Math.max(this.stats.largestGroup, group.length)
@@ -256,6 +299,17 @@ class WriteQueue {
       if (outcome.ok) group[index]?.resolve(outcome.value as never)
       else group[index]?.reject(outcome.error)
     }
+    this.#lastGroupMs = this.#options.monotonicMs() - beganMs
+    this.#report(group, commitMs, undefined)
+    if (this.#isIdle) this.#whenIdle()
+  }
+
+  #report(
+    { length }: readonly Waiting[],
+    commitMs: number | undefined,
+    failure: GroupReport['failure'],
+  ): void {
+    this.#options.onGroup?.({ requests: length, groupMs: this.#lastGroupMs, commitMs, failure })
   }
 
   #runEffects(effects: readonly (() => void)[]): void {
@@ -268,17 +322,30 @@ class WriteQueue {
     }
   }
 
-  #failAll(group: readonly Waiting[], error: unknown): GroupReport['failure'] {
+  /** The group is in none of the log. */
+  #failAll(group: readonly Waiting[], beganMs: number, error: unknown): void {
     const failure = error instanceof GroupFailure ? error : new GroupFailure(error, true)
+    this.#lastGroupMs = this.#options.monotonicMs() - beganMs
+    if (failure.fatal) {
+      this.#breakOff([group], failure)
+      return
+    }
     this.stats.failedGroups += 1
     if (failure.full) this.#options.onFull?.()
-    const refused = failure.fatal ? [...group, ...this.#waiting.splice(0)] : group
-    for (const { reject } of refused) reject(faultOf(failure))
+    for (const { reject } of group) reject(faultOf(failure))
     if (failure.full) this.#state = 'full'
-    if (!failure.fatal) return failure.full ? 'full' : 'refused'
+    this.#report(group, undefined, failure.full ? 'full' : 'refused')
+  }
+
+  /** What the disk holds of these, and of whatever would come, is unknown. */
+  #breakOff(groups: readonly (readonly Waiting[])[], failure: GroupFailure): void {
+    this.stats.failedGroups += groups.length
+    for (const { reject } of [...groups.flat(), ...this.#waiting.splice(0)]) reject(faultOf(failure))
+    for (const group of groups) this.#report(group, undefined, 'broken')
+    const isFirst = this.#state !== 'broken'
     this.#state = 'broken'
-    this.#options.onFatal(failure.cause)
-    return 'broken'
+    if (isFirst) this.#options.onFatal(failure.cause)
+    if (this.#isIdle) this.#whenIdle()
   }
 }
 

@@ -3,10 +3,12 @@
  *
  * - `answers-before-commit`: COMMIT says that it is done, and is done later. What is killed in between was answered and
  *   is lost.
- * - `no-sync`: the store asks for full synchronisation, gets none, and is told that it has it.
+ * - `no-sync`: the store asks for syncs, gets none, and is told that they were made.
  *
  * Used by `test/support/server-preload.mjs` only. It replaces methods of the driver before the server opens anything.
  */
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import Database from 'better-sqlite3'
 
 type Driver = Database.Database
@@ -22,10 +24,13 @@ export function breakStore(control: Control): void {
 function withoutSync(): void {
   const { pragma } = driver
   driver.pragma = function (this: Driver, source, options) {
-    if (source === 'synchronous = FULL') return pragma.call(this, 'synchronous = OFF', options)
+    if (source.startsWith('synchronous = ')) return pragma.call(this, 'synchronous = OFF', options)
     if (source === 'synchronous') return 2
     return pragma.call(this, source, options)
   }
+  const never = (_handle: number, done: fs.NoParamCallback) => void setImmediate(() => done(null))
+  Object.assign(fs, { fdatasync: never, fdatasyncSync() {} })
+  syncBuiltinESMExports()
 }
 
 const laterMs = 200

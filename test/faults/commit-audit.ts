@@ -1,14 +1,17 @@
 /**
- * Did every answer wait for the disk? Read from what the main thread told the system, in order.
+ * Did every answer wait for the disk? Read from what all threads of the server told the system, in order.
  *
- * - When an answer leaves, nothing of the write-ahead log is written and not yet synced.
- * - Between the arrival of a signed request and its answer the log was synced: it holds the nonce and the effect.
- * - The id of a message, as its answer tells it, stands in a page of the log that was synced before.
+ * - The nonce of a signed request stands in a page of the write-ahead log that was written before the sync began which
+ *   had ended when the answer left: so the effect that was committed with it is on disk.
+ * - So does the id of a message, as its answer tells it.
  *
- * SQLite syncs with fsync or fdatasync, as it was built.
+ * Syncs are made by SQLite or by the writer, with fsync or fdatasync, on any thread: one that is begun in one line of the
+ * trace may end in a later one, and what is written in between does not count as synced by it.
  *
  * Reliability §3.1 F4.
  */
+import { createHash } from 'node:crypto'
+
 export interface CommitAudit {
   /** Answers to signed requests. */
   readonly answers: number
@@ -18,34 +21,43 @@ export interface CommitAudit {
   readonly wrong: string[]
 }
 
-/** The system calls that the audit needs, as options of strace. */
-export const auditOptions = [
-  '-ff',
-  '-y',
-  '-s',
-  '8192',
-  '-e',
-  'trace=read,write,writev,pwrite64,fsync,fdatasync',
-]
+/** The system calls that the audit needs, as options of strace; `-f` puts all threads in one file. */
+export const auditOptions = ['-y', '-s', '8192', '-e', 'trace=read,write,writev,pwrite64,fsync,fdatasync']
 
-const call = /^(read|write|writev|pwrite64|fsync|fdatasync)\((\d+)<([^>]*)>(.*)$/
+const call = /^(\d+) +(read|write|writev|pwrite64|fsync|fdatasync)\((\d+)<([^>]*)>(.*)$/
+const resumed = /^(\d+) +<\.\.\. (\w+) resumed>(.*)$/
 const uuid = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
-const messageIds = new RegExp(`(${uuid})`, 'g')
-const answeredMessage = new RegExp(`\\{\\\\"message\\\\":\\{\\\\"id\\\\":\\\\"(${uuid})`)
+const answeredMessage = new RegExp(`\\{"message":\\{"id":"(${uuid})`)
 
 interface Request {
   readonly line: string
-  synced: boolean
+  /** How the nonce stands in the log. */
+  readonly nonce: string
+}
+
+interface Call {
+  readonly thread: string
+  readonly name: string
+  readonly fd: string
+  readonly path: string
 }
 
 export function auditCommits(trace: string): CommitAudit {
   const audit = new Audit()
+  const unfinished = new Map<string, Call & { readonly text: string }>()
   for (const line of trace.split('\n')) {
-    const [, name, fd = '', path = '', rest = ''] = call.exec(line) ?? []
-    if (name === 'pwrite64' && path.endsWith('-wal')) audit.logged(rest)
-    else if (name?.endsWith('sync') && path.endsWith('-wal')) audit.synced(rest)
-    else if (name === 'read' && path.startsWith('socket:')) audit.arrived(fd, rest)
-    else if (name?.startsWith('write') && rest.includes('"HTTP/1.1 ')) audit.answered(fd, rest)
+    const [, thread = '', name = '', fd = '', path = '', text = ''] = call.exec(line) ?? []
+    const [, sameThread = '', , rest = ''] = resumed.exec(line) ?? []
+    const begun = unfinished.get(sameThread)
+    if (begun !== undefined) {
+      unfinished.delete(sameThread)
+      audit.ended(begun, begun.text + rest)
+    } else if (name !== '') {
+      const called = { thread, name, fd, path }
+      audit.began(called, text)
+      if (text.endsWith('<unfinished ...>')) unfinished.set(thread, { ...called, text })
+      else audit.ended(called, text)
+    }
   }
   return audit
 }
@@ -56,37 +68,61 @@ class Audit implements CommitAudit {
   syncs = 0
   readonly wrong: string[] = []
   readonly #requests = new Map<string, Request>()
-  readonly #durable = new Set<string>()
-  #unsynced: string[] = []
+  /** Pages in the order of their writing; so many of them each thread's sync covers; so many are on disk. */
+  readonly #pages: string[] = []
+  readonly #covers = new Map<string, number>()
+  #durable = 0
 
-  logged(page: string): void {
-    this.#unsynced.push(...(page.match(messageIds) ?? []), '')
+  began({ name, path, fd, thread }: Call, text: string): void {
+    const isLog = path.endsWith('-wal')
+    if (name.endsWith('sync') && isLog) this.#covers.set(thread, this.#pages.length)
+    if (name.startsWith('write') && text.includes('"HTTP/1.1 ')) this.#answered(fd, unescaped(text))
   }
 
-  synced(result: string): void {
-    if (!result.endsWith('= 0')) return
+  ended({ name, path, fd, thread }: Call, text: string): void {
+    const isLog = path.endsWith('-wal')
+    if (name === 'pwrite64' && isLog) this.#pages.push(unescaped(text))
+    if (name.endsWith('sync') && isLog && text.endsWith('= 0')) this.#synced(thread)
+    if (name === 'read' && path.startsWith('socket:')) this.#arrived(fd, text)
+  }
+
+  #synced(thread: string): void {
     this.syncs += 1
-    for (const id of this.#unsynced) this.#durable.add(id)
-    this.#unsynced = []
-    for (const request of this.#requests.values()) request.synced = true
+    this.#durable = Math.max(this.#durable, this.#covers.get(thread) ?? 0)
   }
 
-  arrived(fd: string, bytes: string): void {
+  #arrived(fd: string, bytes: string): void {
     const [line] = /(?:GET|POST) \/api\/v1\/\S+/.exec(bytes) ?? []
-    if (line !== undefined) this.#requests.set(fd, { line, synced: false })
+    const [, nonce] = /x-bridge-nonce: ([A-Za-z0-9_-]+)/i.exec(bytes) ?? []
+    if (line === undefined || nonce === undefined) return
+    const digest = createHash('sha256').update(nonce).digest().subarray(0, 16)
+    this.#requests.set(fd, { line, nonce: digest.toString('latin1') })
   }
 
-  answered(fd: string, bytes: string): void {
+  #answered(fd: string, bytes: string): void {
     const request = this.#requests.get(fd)
     this.#requests.delete(fd)
     if (request === undefined) return
     this.answers += 1
-    if (this.#unsynced.length > 0)
-      this.wrong.push(`${request.line} was answered while the log was not synced`)
-    if (!request.synced) this.wrong.push(`${request.line} was answered with no sync since it arrived`)
+    if (!this.#isDurable(request.nonce))
+      this.wrong.push(`${request.line} was answered before its nonce was synced`)
     const [, id] = answeredMessage.exec(bytes) ?? []
     if (id === undefined) return
     this.messages += 1
-    if (!this.#durable.has(id)) this.wrong.push(`${id} was answered and in no page that was synced`)
+    if (!this.#isDurable(id)) this.wrong.push(`${id} was answered before it was synced`)
+  }
+
+  /** Looked for from the end, where it is. */
+  #isDurable(text: string): boolean {
+    for (let at = this.#durable - 1; at >= 0; at -= 1) if (this.#pages[at]?.includes(text)) return true
+    return false
   }
 }
+
+const named: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', v: '\v', f: '\f' }
+
+/** The bytes that strace quotes, a character each. */
+const unescaped = (quoted: string): string =>
+  quoted.replace(/\\([0-7]{1,3}|.)/g, (_all, code: string) =>
+    /^[0-7]/.test(code) ? String.fromCharCode(Number.parseInt(code, 8)) : (named[code] ?? code),
+  )

@@ -12,6 +12,7 @@ import { openNonces } from '../../../server/database/nonces.ts'
 import { openDatabase } from '../../../server/database/open.ts'
 import { createReader } from '../../../server/database/reader.ts'
 import { createWriter, type Tx } from '../../../server/database/transaction.ts'
+import { openWalSync, type WalSync } from '../../../server/database/wal-sync.ts'
 
 /** A Friday; tests move it by hand. */
 export const start = new Date('2026-01-02T03:04:05.678Z')
@@ -30,6 +31,7 @@ export interface StoreOptions {
   readonly noncesPerCredential?: number
   readonly onFull?: () => void
   readonly isShort?: () => boolean
+  readonly walSync?: WalSync
   /** Runs on the migrated database before the writer has it. */
   readonly before?: (database: Database.Database) => void
 }
@@ -51,6 +53,7 @@ export function openStore(options: StoreOptions = {}) {
   const effectErrors: unknown[] = []
   const writer = createWriter({
     database,
+    walSync: options.walSync ?? openWalSync(database),
     clock,
     monotonicMs: options.monotonicMs ?? (() => performance.now()),
     nonces,
@@ -61,7 +64,7 @@ export function openStore(options: StoreOptions = {}) {
     onFull: options.onFull,
     isShort: options.isShort,
   })
-  const reader = createReader({ path })
+  const reader = createReader({ path, durable: writer.durable })
   const bystander = new Database(path, { readonly: true })
   const close = async () => {
     bystander.close()

@@ -7,16 +7,19 @@ import { migrations } from '../../../../server/database/migrations/index.ts'
 import { openNonces } from '../../../../server/database/nonces.ts'
 import { openDatabase } from '../../../../server/database/open.ts'
 import { createWriter } from '../../../../server/database/transaction.ts'
+import { openWalSync } from '../../../../server/database/wal-sync.ts'
 
 export const say = (line: string) => writeSync(1, `${line}\n`)
 
-export function openStore(path: string, pragma?: string) {
+/** `no-sync`: the disk is said to have what it was never told to keep. */
+export function openStore(path: string, fault?: 'no-sync') {
   const clock = () => new Date()
   const database = openDatabase(path)
   migrate(database, migrations, clock)
-  if (pragma !== undefined) database.pragma(pragma)
+  const walSync = openWalSync(database)
   return createWriter({
     database,
+    walSync: fault === undefined ? walSync : { ...walSync, sync: async () => {}, syncNow() {} },
     clock,
     monotonicMs: () => performance.now(),
     nonces: openNonces({ database, clock, monotonicMs: () => performance.now() }),

@@ -1,9 +1,10 @@
-/** Writes one row after the other and says so after each: `write.ts PATH COUNT [PRAGMA]`. */
+/** Writes rows, so many at once, and says so after each: `write.ts PATH COUNT [AT-ONCE [no-sync]]`. */
 import { openStore, say } from './store.ts'
 
-const [path = '', count = '0', pragma] = process.argv.slice(2)
-const writer = openStore(path, pragma)
-for (let index = 0; index < Number(count); index += 1) {
+const [path = '', count = '0', atOnce = '1', fault] = process.argv.slice(2)
+const writer = openStore(path, fault === 'no-sync' ? fault : undefined)
+
+async function store(index: number): Promise<void> {
   const write = writer.write(async (tx) => {
     await tx.db
       .insertInto('audit')
@@ -23,5 +24,10 @@ for (let index = 0; index < Number(count); index += 1) {
       .execute()
   })
   say(await write.then(() => `stored ${index}`).catch((error: { code?: string }) => `refused ${error.code}`))
+}
+
+for (let index = 0; index < Number(count); index += Number(atOnce)) {
+  const rows = Array.from({ length: Number(atOnce) }, (_, after) => index + after)
+  await Promise.all(rows.map(store))
 }
 process.exit(0)
