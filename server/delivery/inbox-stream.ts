@@ -194,7 +194,8 @@ export class InboxStream implements Ticking {
     if (messages.length === 0) return nextDueAt
     const known = this.#nextDue
     if (known !== undefined && known > at) return known
-    return new Date(at.getTime() + (this.#looked ? limits.redeliverySeconds : 1) * 1000)
+    const nothingWasOffered = this.#looked && known === undefined
+    return new Date(at.getTime() + (nothingWasOffered ? limits.redeliverySeconds : 1) * 1000)
   }
 
   /** Resolves when the reader may be given more. */

@@ -84,6 +84,27 @@ describe.each(transports)('over the %s', (name, open) => {
     await own.close()
   })
 
+  test.skipIf(name === 'long-poll')(
+    'what an earlier wait was offered falls due, though new mail came meanwhile',
+    async () => {
+      const own = await startBridge()
+      const { sender, reader, conversation } = await pair(own)
+      await sender.send(conversation, reader.id, 'early')
+      expect(bodies((await reader.inbox()).messages)).toEqual(['early'])
+      own.clock.advance(50)
+      await sender.send(conversation, reader.id, 'fresh')
+      const stream = open(reader)
+      await stream.messages(1)
+      own.clock.advance(2)
+      await sender.send(conversation, reader.id, 'more')
+      await stream.messages(2)
+      own.clock.advance(9)
+      expect(bodies(await stream.messages(3))).toEqual(['fresh', 'more', 'early'])
+      stream.close()
+      await own.close()
+    },
+  )
+
   test('a new session is offered everything that is not acknowledged', async () => {
     const { project, sender, reader, conversation } = await pair()
     const first = await listen(bridge, reader, open)
