@@ -20,7 +20,7 @@ import { databasePath, NotInitialised, requireNoRestore } from '../store-files.t
 import { checkCopy, leaveOutDeleted } from './checking.ts'
 import { type CopyOptions, copySnapshot } from './copying.ts'
 import { NoSpace } from './faults.ts'
-import { makeNewFile } from './new-file.ts'
+import { makeNewFile, removeLeftovers } from './new-file.ts'
 
 export interface BackupOptions
   extends Pick<CopyOptions, 'signal' | 'onProgress' | 'maxLogBytes' | 'pagesPerStep'> {
@@ -38,6 +38,8 @@ export interface BackupReport {
   readonly server_id: string
   readonly migration: number
   readonly taken_at: string
+  /** What backups into this folder that were killed had left there, and is gone. */
+  readonly removed: readonly string[]
 }
 
 /**
@@ -53,12 +55,13 @@ export async function backUp(options: BackupOptions): Promise<BackupReport> {
   const file = fileFor(options.destination, taken)
   const made = makeNewFile(file, options.random)
   try {
+    const removed = removeLeftovers(dirname(file))
     await copy(path, made.partial, options)
     const checked = checkCopy(made.partial, `the copy of ${path}`)
     leaveOutDeleted(made.partial, `the copy of ${path}`)
     const sha256 = await sha256Of(made.partial, signal)
     made.publish()
-    return { file, bytes: statSync(file).size, sha256, ...checked, taken_at: taken.toISOString() }
+    return { file, bytes: statSync(file).size, sha256, ...checked, taken_at: taken.toISOString(), removed }
   } finally {
     made.discard()
   }

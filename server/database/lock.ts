@@ -1,8 +1,8 @@
 /**
- * One server per data folder.
+ * One server per data folder, and whatever else one process has to itself.
  *
- * `lock.db` is held in an open EXCLUSIVE transaction. Node has no flock; this lock dies with the process, so that
- * nothing stale is left after a kill. Nothing else may open `lock.db` in this process: closing a second handle drops
+ * The file of a lock is held in an open EXCLUSIVE transaction. Node has no flock; this lock dies with the process, so that
+ * nothing stale is left after a kill. Nothing but SQLite may open the file in this process: closing a second handle drops
  * the lock.
  */
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
@@ -11,7 +11,7 @@ import Database from 'better-sqlite3'
 import { makePrivateFolder } from '../private-folder.ts'
 import { sqliteCode } from './connection.ts'
 
-export interface DataFolderLock {
+export interface FileLock {
   release(): void
 }
 
@@ -24,14 +24,21 @@ export class DataFolderLocked extends Error {
 const held = new Set<Database.Database>()
 
 /** Makes the folder if needed, 0700. @throws DataFolderLocked */
-export function lockDataFolder(folder: string): DataFolderLock {
+export function lockDataFolder(folder: string): FileLock {
   makePrivateFolder(folder)
   chmodSync(folder, 0o700)
   const path = join(folder, 'lock.db')
   // What SQLite keeps beside it gets the same mode.
   if (existsSync(path)) chmodSync(path, 0o600)
   else closeSync(openSync(path, 'a', 0o600))
-  const database = new Database(path, { timeout: 0 })
+  const lock = lockFile(path)
+  if (lock !== undefined) return lock
+  throw new DataFolderLocked(`another server is using ${folder}; stop it first, or use another data folder`)
+}
+
+/** Holds a file that is there, empty, and for nothing else. Undefined when somebody else holds it. */
+export function lockFile(path: string): FileLock | undefined {
+  const database = new Database(path, { timeout: 0, fileMustExist: true })
   try {
     // Nothing is ever written, so that a full disk keeps no server from starting.
     database.pragma('journal_mode = MEMORY')
@@ -39,12 +46,7 @@ export function lockDataFolder(folder: string): DataFolderLock {
   } catch (error) {
     database.close()
     if (sqliteCode(error) !== 'SQLITE_BUSY') throw error
-    throw new DataFolderLocked(
-      `another server is using ${folder}; stop it first, or use another data folder`,
-      {
-        cause: error,
-      },
-    )
+    return undefined
   }
   held.add(database)
   return {

@@ -33,6 +33,8 @@ afterAll(async () => {
 test('a backup into a folder is named by the time alone, and is told as JSON', async () => {
   const folder = join(desk.folder, 'many')
   mkdirSync(folder)
+  // As one that was killed leaves it.
+  for (const end of ['', '-lock']) writeFileSync(join(folder, `.left.db.partial-0123456789ab${end}`), '')
   const made = JSON.parse((await server('backup', folder, '--data', bridge.data, '--json')).stdout)
   expect(made).toEqual({
     file: expect.stringMatching(/\/bridge-\d{8}T\d{6}Z\.db$/),
@@ -41,8 +43,15 @@ test('a backup into a folder is named by the time alone, and is told as JSON', a
     server_id: bridge.server.serverId,
     migration: expect.any(Number),
     taken_at: expect.stringMatching(/Z$/),
+    removed: ['.left.db.partial-0123456789ab'],
   })
   expect(readdirSync(folder)).toHaveLength(1)
+
+  writeFileSync(join(folder, '.left.db.partial-0123456789ab-lock'), '')
+  const { stderr } = await server('backup', join(folder, 'next.db'), '--data', bridge.data)
+  expect(stderr).toMatch(
+    /^removed \.left\.db\.partial-0123456789ab, which a backup that was killed had left\n/,
+  )
 })
 
 test('what a backup refuses', async () => {

@@ -97,8 +97,8 @@ interface Acting {
   readonly ended: Promise<string>
 }
 
-function act(what: string, tracing: readonly string[], places = { data, file }): Acting {
-  const command = [process.execPath, child, what, places.data, places.file]
+function act(what: string, tracing: readonly string[], places = { data, file }, names = 7): Acting {
+  const command = [process.execPath, child, what, places.data, places.file, String(names)]
   const [program = '', ...args] =
     tracing.length === 0 ? command : ['strace', '-f', '-o', '/dev/null', ...tracing, ...command]
   const started = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -149,14 +149,14 @@ test.skipIf(!isTried)(
     const kills = await atEach(
       'backup',
       calls,
-      () => [partial(), join(folder, 'made')],
+      () => [partial(), `${partial()}-lock`, join(folder, 'made')],
       async () => {
         if (existsSync(file)) expect(checkCopy(file, 'the backup')).toMatchObject({ server_id: ids.old })
         const others = readdirSync(join(folder, 'made')).filter((name) => name !== 'b.db')
         expect(others.filter((name) => !/^\.b\.db\.partial-/.test(name))).toEqual([])
-        for (const name of others) rmSync(join(folder, 'made', name))
         rmSync(file, { force: true })
-        expect(await act('backup', []).ended).toBe('done')
+        expect(await act('backup', [], { data, file }, 8).ended).toBe('done')
+        expect(readdirSync(join(folder, 'made'))).toEqual(['b.db'])
       },
     )
     expect(kills).toBeGreaterThanOrEqual(calls.length - 1)

@@ -1,27 +1,24 @@
 /**
  * Backup, restore or another envelope key in a process of its own, to be killed or to meet a disk that fails. Arguments:
- * what to do, the data folder, the backup file. Says `done` when it has ended by itself, else the error's name.
+ * what to do, the data folder, the backup file, and a number of which its names are made. Says `done` when it has ended by
+ * itself, else the error's name.
  */
 import { backUp } from '../../server/backups/backup.ts'
 import { readConfig } from '../../server/config.ts'
 import { restoreBackup, rotateKey } from '../../server/init.ts'
 
-const [what = '', data = '', file = ''] = process.argv.slice(2)
+const [what = '', data = '', file = '', names = '7'] = process.argv.slice(2)
 const config = readConfig({ data }, {})
 const clock = () => new Date()
 /** Names that the test knows beforehand. */
-const random = (bytes: number) => Buffer.alloc(bytes, 7)
+const random = (bytes: number) => Buffer.alloc(bytes, Number(names))
+
+const backup = (onProgress: () => void) =>
+  backUp({ data, destination: file, clock, random, signal: new AbortController().signal, onProgress })
 
 const acts: Readonly<Record<string, () => Promise<unknown>>> = {
-  backup: () =>
-    backUp({
-      data,
-      destination: file,
-      clock,
-      random,
-      signal: new AbortController().signal,
-      onProgress: () => {},
-    }),
+  backup: () => backup(() => {}),
+  'backup that is killed': () => backup(() => process.kill(process.pid, 'SIGKILL')),
   restore: () => restoreBackup({ config, file, replace: true, acceptCredentials: false, clock, random }),
   rotate: () => rotateKey(config, false),
 }

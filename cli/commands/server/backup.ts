@@ -32,6 +32,7 @@ export const backup = (context: CliContext, destination: string, options: Settin
       progress.done()
     }
     output.result(made, made.file)
+    for (const name of made.removed) output.note(`removed ${name}, which a backup that was killed had left`)
     output.note(`${bytesWords(made.bytes)}, sha256 ${made.sha256}`)
     output.note(
       'not in it: the envelope key and config.json, which lie on this host, and the bytes of packages',

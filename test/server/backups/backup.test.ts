@@ -1,11 +1,25 @@
 /** Backups of a node that serves: whole, consistent, private, and never in the place of another file. Contract §12. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type BackupOptions, backUp } from '../../../server/backups/backup.ts'
+import { makeNewFile } from '../../../server/backups/new-file.ts'
 import { readConfig } from '../../../server/config.ts'
 import { restoreBackup } from '../../../server/init.ts'
 import { databasePath } from '../../../server/store-files.ts'
@@ -40,6 +54,11 @@ const make = (options: Partial<BackupOptions> = {}) =>
 
 const left = () => readdirSync(folder)
 
+const ended = async (child: ChildProcess) => {
+  await once(child, 'exit')
+  return child
+}
+
 function look<T>(path: string, act: (database: Database.Database) => T): T {
   const database = new Database(path, { readonly: true, fileMustExist: true })
   try {
@@ -60,6 +79,7 @@ test('a backup is one private, sound file, named by the moment, with everything 
     taken_at: taken.toISOString(),
     bytes: statSync(made.file).size,
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    removed: [],
   })
   expect(left()).toEqual(['bridge-20261121T080501Z.db'])
   expect((statSync(made.file).mode & 0o777).toString(8)).toBe('600')
@@ -187,6 +207,32 @@ test('an interrupted backup leaves nothing', async () => {
   })
   await expect(making).rejects.toMatchObject({ name: 'AbortError' })
   expect(left()).toEqual([])
+})
+
+test('what a backup that was killed left is taken away by the next one into that folder, which says so', async () => {
+  const child = fileURLToPath(new URL('../../faults/upkeep-process.ts', import.meta.url))
+  const killed = ['backup that is killed', bridge.data, join(folder, 'killed.db')]
+  const { signalCode } = await ended(spawn(process.execPath, [child, ...killed], { stdio: 'inherit' }))
+  expect(signalCode).toBe('SIGKILL')
+  const partial = `.killed.db.partial-${'07'.repeat(6)}`
+  expect(left()).toEqual(expect.arrayContaining([partial, `${partial}-lock`]))
+  expect((await make()).removed).toEqual([partial])
+  expect(left()).toEqual(['bridge-20261121T080501Z.db'])
+})
+
+test('what is being made there stays, and so does what only looks like a leftover', async () => {
+  const living = makeNewFile(join(folder, 'living.db'), randomBytes)
+  const another = join(folder, `.other.db.partial-${'0'.repeat(12)}-lock`)
+  writeFileSync(another, 'something of mine')
+  symlinkSync(databasePath(bridge.data), join(folder, `.linked.db.partial-${'0'.repeat(12)}-lock`))
+  const before = left()
+  const { file, removed } = await make()
+  expect(removed).toEqual([])
+  expect(left().sort()).toEqual([...before, basename(file)].sort())
+  living.publish()
+  living.discard()
+  expect(left()).not.toContain(basename(living.partial))
+  expect(left()).toContain('living.db')
 })
 
 test('a damaged database is told, and no backup is made of it', async () => {
