@@ -1,0 +1,162 @@
+/**
+ * An upgrade that is killed at one write of the log after the other: whole steps stay, nothing of the one it died in, and
+ * the next start ends what is left, with every row as an undisturbed upgrade has it.
+ *
+ * Two moments by default; BRIDGE_POSITIONS=400 goes through that many writes, and the syncs, until the upgrade gets through.
+ * `test/server/database/migrate.test.ts` kills after every statement of three small steps. Reliability §3.1 F29.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { migrate, migrationStatus } from '../../server/database/migrate.ts'
+import { migrations } from '../../server/database/migrations/index.ts'
+import { openDatabase } from '../../server/database/open.ts'
+import { databasePath, insertServer } from '../../server/store-files.ts'
+import { type Stored, stored } from '../server/refusals/stored.ts'
+import { startBridge } from '../support/bridge.ts'
+import { canTrace } from './strace.ts'
+
+const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
+const isFull = positions > 0
+const child = fileURLToPath(new URL('./upgrade-process.ts', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'bridge-upgrade-'))
+/** An installation of the schema that it begins with, with rows; and what it is after an upgrade that nobody disturbs. */
+const early = join(folder, 'early')
+const data = join(folder, 'data')
+let whole: Stored
+/** The steps of its schema: what comes later rebuilds tables and indexes, and fills columns. */
+const first = 36
+
+beforeAll(async () => {
+  if (!canTrace) return
+  mkdirSync(early, { mode: 0o700 })
+  const database = openDatabase(databasePath(early))
+  migrate(database, migrations.slice(0, first), () => new Date())
+  insertServer(database, 'an-earlier-server', new Date())
+  await fillAs(database)
+  database.close()
+  renew()
+  expect(await upgraded([])).toBe('open')
+  whole = rows()
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** The rows of a node of today, in the columns that there were. */
+async function fillAs(database: Database.Database): Promise<void> {
+  const bridge = await startBridge()
+  try {
+    const { ada, ben } = bridge
+    const conversation = await ada.conversationWith(ben.id)
+    for (let count = 0; count < 60; count += 1) await ada.send(conversation, ben.id, `message ${count}`)
+    database.pragma('foreign_keys = OFF')
+    database.exec(`ATTACH '${databasePath(bridge.data)}' AS today`)
+    for (const table of [
+      'projects',
+      'agents',
+      'pairings',
+      'sessions',
+      'conversations',
+      'messages',
+      'audit',
+    ]) {
+      const columns = columnsOf(database, 'main', table)
+      const both = columnsOf(database, 'today', table).filter((name) => columns.includes(name))
+      database.exec(`INSERT INTO main.${table} (${both}) SELECT ${both} FROM today.${table}`)
+    }
+    database.exec('DETACH today')
+  } finally {
+    await bridge.close()
+  }
+}
+
+const columnsOf = (database: Database.Database, schema: string, table: string): string[] =>
+  database
+    .prepare<[string, string], string>('SELECT name FROM pragma_table_info(?, ?)')
+    .pluck()
+    .all(table, schema)
+
+function renew(): void {
+  rmSync(data, { recursive: true, force: true })
+  cpSync(early, data, { recursive: true })
+}
+
+/** Everything but when each step ran. */
+const rows = (): Stored => ({ ...stored(data), schema_migrations: [], schema: schemaOf() })
+
+const schemaOf = (): string[] =>
+  inData((database) =>
+    database
+      .prepare<[], string>('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name')
+      .pluck()
+      .all(),
+  )
+
+function inData<T>(act: (database: Database.Database) => T): T {
+  const database = new Database(databasePath(data), { fileMustExist: true })
+  try {
+    return act(database)
+  } finally {
+    database.close()
+  }
+}
+
+/** What the process said last: `open`, or nothing when it was killed before. */
+async function upgraded(tracing: readonly string[]): Promise<string> {
+  const command = [process.execPath, child, data]
+  const [program = '', ...args] =
+    tracing.length === 0 ? command : ['strace', '-f', '-o', '/dev/null', ...tracing, ...command]
+  const started = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let said = ''
+  started.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  await once(started, 'close')
+  return said.trim()
+}
+
+/** False: it got through before. */
+async function killedAt(call: string, nth: number): Promise<boolean> {
+  renew()
+  const log = `${databasePath(data)}-wal`
+  return (await upgraded(['-P', log, '-e', `inject=${call}:signal=SIGKILL:when=${nth}`])) !== 'open'
+}
+
+/** Whole steps, and a file that is sound. Answers how many. */
+const stepsLeft = (): number =>
+  inData((database) => {
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
+    const done = migrationStatus(database)
+    expect(done).toEqual(migrations.slice(0, done.length).map(({ number }) => number))
+    return done.length
+  })
+
+test.skipIf(!canTrace)(
+  'an upgrade that is killed leaves whole steps, and the next start ends it with every row',
+  { timeout: 60_000 + positions * 10_000 },
+  async () => {
+    const places = isFull
+      ? ['pwrite64', 'fsync,fdatasync'].map((call) => ({ call, from: 1, to: positions }))
+      : [
+          { call: 'pwrite64', from: 40, to: 40 },
+          { call: 'fsync,fdatasync', from: 3, to: 3 },
+        ]
+    const reached = new Set<number>()
+    let kills = 0
+    for (const { call, from, to } of places) {
+      for (let nth = from; nth <= to && (await killedAt(call, nth)); nth += 1) {
+        kills += 1
+        reached.add(stepsLeft())
+        expect(await upgraded([]), `${call} ${nth}`).toBe('open')
+        expect(rows(), `${call} ${nth}`).toEqual(whole)
+      }
+    }
+    process.stderr.write(`killed ${kills} times, at steps ${[...reached].join(', ')}\n`)
+    expect(kills).toBeGreaterThanOrEqual(isFull ? migrations.length - first : places.length)
+    expect(Math.min(...reached)).toBeGreaterThanOrEqual(first)
+  },
+)
