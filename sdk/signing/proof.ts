@@ -9,14 +9,11 @@
 import { type KeyObject, sign as signBytes, verify as verifyBytes } from 'node:crypto'
 import { headerRules } from '../contract/headers.ts'
 
-/**
- * How many verifications run at once on the calling thread. One alone is faster there (no hand-over); a queue is faster
- * on the thread pool, which uses the other cores.
- */
-const inlineAtMost = 2
-
 /** Verifications of this turn of the event loop and those on the thread pool. The pool is one for the process; so is this. */
 let pending = 0
+
+/** The most at once since there was last none. */
+let most = 0
 
 export const pendingVerifications = (): number => pending
 
@@ -37,13 +34,22 @@ export async function verify(publicKey: KeyObject, text: string, proof: string):
   const signature = decodeProof(proof)
   if (signature === undefined) return false
   const bytes = Buffer.from(text)
-  return pending < inlineAtMost
-    ? verifyHere(publicKey, bytes, signature)
-    : verifyOnPool(publicKey, bytes, signature)
+  return isAlone() ? verifyHere(publicKey, bytes, signature) : verifyOnPool(publicKey, bytes, signature)
+}
+
+/**
+ * One alone is faster on the calling thread (no hand-over); a queue is faster on the thread pool, which uses the other
+ * cores. Where several came together last time, the first of the next is not alone either.
+ */
+function isAlone(): boolean {
+  if (pending > 0) return false
+  const wereSeveral = most > 1
+  most = 0
+  return !wereSeveral
 }
 
 function verifyHere(publicKey: KeyObject, bytes: Buffer, signature: Buffer): boolean {
-  pending += 1
+  count()
   // Counted until the turn ends: requests that arrived together are a queue even though each one finishes at once.
   setImmediate(release)
   return verifyBytes(null, bytes, publicKey, signature)
@@ -56,8 +62,13 @@ function verifyOnPool(publicKey: KeyObject, bytes: Buffer, signature: Buffer): P
       if (error) reject(error)
       else resolve(valid)
     })
-    pending += 1
+    count()
   })
+}
+
+function count(): void {
+  pending += 1
+  most = Math.max(most, pending)
 }
 
 function release(): void {
