@@ -30,6 +30,7 @@ import { useFraming } from './http/framing.ts'
 import { letGo } from './http/let-go.ts'
 import { useOpenapi } from './http/openapi.ts'
 import { useRawBodies } from './http/raw-body.ts'
+import { requestIds } from './http/request-ids.ts'
 import { useResponseHeaders } from './http/responses.ts'
 import { useContractValidation } from './http/validation.ts'
 import { inboxRoutes } from './inbox/routes.ts'
@@ -76,7 +77,7 @@ export function createApp({ logLevel, logTo, random, certificate }: AppOptions):
     logger: loggerOptions(logLevel, logTo),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     childLoggerFactory: requestLogger,
-    genReqId: () => random(9).toString('base64url'),
+    genReqId: requestIds(random),
     requestIdHeader: false,
     bodyLimit: limits.jsonBodyBytes,
     exposeHeadRoutes: false,
@@ -119,10 +120,12 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   useAnswerDeadline(app)
   useFraming(app)
   useFaults(app)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     // Liveness and readiness are asked most when the server stops.
-    if (isHealthCheck(request.url) || !context.stopping.aborted) return
-    throw new Fault('unavailable', { retryAfterMs: 1000 })
+    if (context.stopping.aborted && !isHealthCheck(request.url)) {
+      throw new Fault('unavailable', { retryAfterMs: 1000 })
+    }
+    done()
   })
   useRawBodies(app)
   useContractValidation(app)

@@ -11,13 +11,14 @@ import type { FastifyInstance } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
 
 export function useAnswerDeadline(app: FastifyInstance, stallMs = limits.answerStallSeconds * 1000): void {
-  app.addHook('onSend', async (_request, { raw }) => {
+  app.addHook('onSend', (_request, { raw }, _payload, done) => {
     const { socket } = raw
-    // Node looks at what of a write has left, not only at whether all of it has.
-    raw.setTimeout(stallMs, () => raw.socket?.destroy())
-    raw.once('finish', () => {
+    // Node looks at what of a write has left, not only at whether all of it has, and cuts the connection.
+    raw.setTimeout(stallMs)
+    raw.on('finish', () => {
       // Unless Node gave the idle connection its own: what was asked for behind this answer may wait long.
       if (socket?.timeout === stallMs) socket.setTimeout(0)
     })
+    done()
   })
 }

@@ -27,7 +27,7 @@ export function clientAddresses({
 }: Pick<Exposure, 'tls' | 'trustedProxies'>): ClientAddress {
   const proxies = listOf(trustedProxies)
   const loopback = listOf(['127.0.0.0/8', '::1'])
-  const isProxy = (address: string) => contains(proxies, address)
+  const isProxy = (address: string) => trustedProxies.length > 0 && contains(proxies, address)
   const onlyProxies = tls === undefined && trustedProxies.length > 0
   return (raw) => {
     const peer = raw.socket.remoteAddress ?? ''
@@ -78,7 +78,8 @@ function notThroughProxy(): Fault {
 /** Before anything else is looked at. */
 export function useClientAddress(app: FastifyInstance, address: ClientAddress): void {
   app.decorateRequest('clientAddress', '')
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     request.clientAddress = address(request.raw)
+    done()
   })
 }

@@ -10,7 +10,7 @@ export type Ending = (request: FastifyRequest, reply: FastifyReply, isWhole: boo
 export function useEndings(app: FastifyInstance, endings: readonly Ending[]): void {
   app.addHook('onRequest', (request, reply, done) => {
     // Once for every response, after its last byte or in place of it.
-    reply.raw.once('close', () => {
+    reply.raw.on('close', () => {
       for (const told of endings) told(request, reply, reply.raw.writableFinished)
     })
     done()

@@ -63,8 +63,9 @@ export function useFaults(app: FastifyInstance): void {
     return sendFault(reply, fault, request.id)
   })
   // Before the body is read: what comes with a request to nowhere does not matter.
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     if (request.is404) throw nowhere(request, reply)
+    done()
   })
 }
 

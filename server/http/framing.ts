@@ -14,15 +14,21 @@ const maxHeaders = 64
 const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9_.~-]+)+$/
 const single = ['host', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'expect']
 
-export const countOf = (rawHeaders: readonly string[], name: string): number => {
-  let count = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === name) count += 1
-  return count
-}
+/** Node's object has one key for each name, in small letters; so every header stands once where there are as many. */
+const repeatsAny = ({ headers, rawHeaders }: IncomingMessage): boolean =>
+  Object.keys(headers).length < rawHeaders.length / 2
+
+/** Whether a header stands more than once, whatever its case. */
+export const repeats = (raw: IncomingMessage, name: string): boolean =>
+  repeatsAny(raw) &&
+  raw.rawHeaders.filter((each, index) => index % 2 === 0 && each.toLowerCase() === name).length > 1
 
 /** Before anything else, also for a path that nobody has. */
 export function useFraming(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request) => checkFraming(request.raw))
+  app.addHook('onRequest', (request, _reply, done) => {
+    checkFraming(request.raw)
+    done()
+  })
 }
 
 /** @throws not_found for a target that is not a plain path, invalid_request for the rest. */
@@ -32,9 +38,8 @@ export function checkFraming(raw: IncomingMessage): void {
   if (raw.httpVersion !== '1.1') throw badHeader('request line', 'HTTP/1.1 is required')
   if (raw.rawHeaders.length / 2 > maxHeaders)
     throw badHeader('headers', `at most ${maxHeaders} headers are accepted`)
-  for (const name of single) {
-    if (countOf(raw.rawHeaders, name) > 1) throw badHeader(`header ${name}`, 'must stand once')
-  }
+  const repeated = repeatsAny(raw) ? single.find((name) => repeats(raw, name)) : undefined
+  if (repeated !== undefined) throw badHeader(`header ${repeated}`, 'must stand once')
   if (raw.headers.host === undefined) throw badHeader('header host', 'is required')
   const { expect } = raw.headers
   if (expect !== undefined && expect.toLowerCase() !== '100-continue')
@@ -46,7 +51,7 @@ export function checkFraming(raw: IncomingMessage): void {
 
 /** Where no origin is asked for, a second one is a fault of form. @throws invalid_request */
 export function refuseSecondOrigin(raw: IncomingMessage): void {
-  if (countOf(raw.rawHeaders, 'origin') > 1) throw badHeader('header origin', 'must stand once')
+  if (repeats(raw, 'origin')) throw badHeader('header origin', 'must stand once')
 }
 
 /** Where the path is known to take a GET. @throws invalid_request */

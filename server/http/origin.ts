@@ -7,12 +7,12 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../fault.ts'
-import { countOf } from './framing.ts'
+import { repeats } from './framing.ts'
 
 /** @throws origin_mismatch */
 export function requireOrigin(raw: IncomingMessage, portalOrigin: string): void {
   const site = raw.headers['sec-fetch-site']
-  const exact = countOf(raw.rawHeaders, 'origin') === 1 && raw.headers.origin === portalOrigin
+  const exact = raw.headers.origin === portalOrigin && !repeats(raw, 'origin')
   if (!exact || (site !== undefined && site !== 'same-origin')) throw new Fault('origin_mismatch')
 }
 

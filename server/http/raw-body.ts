@@ -26,16 +26,21 @@ const isStreaming = ({ routeOptions }: FastifyRequest): boolean => routeOptions.
 
 export function useRawBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  // Any type; the usual one by its name, since Fastify remembers the parsers of names only.
+  app.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  )
   // Node would invite the body of `Expect: 100-continue` before anybody looked at the head.
   app.server.on('checkContinue', app.routing)
   // And would refuse any other expectation without a body; the framing check does.
   app.server.on('checkExpectation', app.routing)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     if (!isStreaming(request)) cutSlowBody(request)
+    done()
   })
-  app.addHook('preParsing', async (request, reply) => {
+  app.addHook('preParsing', (request, reply, _payload, done) => {
     if (request.headers.expect !== undefined && !isStreaming(request)) reply.raw.writeContinue()
+    done()
   })
 }
 
@@ -46,8 +51,8 @@ function cutSlowBody({ raw, headers }: FastifyRequest): void {
     if (!raw.complete) letGo(raw.socket, 408)
   }, bodyMs)
   timer.unref()
-  const over = () => clearTimeout(timer)
-  raw.once('end', over).once('close', over)
+  // Which comes after the end, and without one.
+  raw.on('close', () => clearTimeout(timer))
 }
 
 /**

@@ -2,8 +2,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 export function useResponseHeaders(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     setResponseHeaders(reply, request.id)
+    done()
   })
 }
 
