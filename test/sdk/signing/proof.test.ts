@@ -84,8 +84,8 @@ test('flipping any bit of the text or the proof makes it false', async () => {
   )
 })
 
-test('two verifications of a turn run at once and the rest on the thread pool, all with the right answer', async () => {
-  await turnOver()
+test('one verification of a turn is made at once and the rest on the thread pool, all with the right answer', async () => {
+  await aloneAgain()
   const proof = sign(rfc9421Key, 'a text')
   const settled: boolean[] = []
   const asked = ['a text', 'another', 'a text', 'another', 'a text'].map(async (text) => {
@@ -93,33 +93,55 @@ test('two verifications of a turn run at once and the rest on the thread pool, a
     settled.push(valid)
     return valid
   })
-  // Microtasks run before the event loop can take a result from the pool.
-  for (let tick = 0; tick < 20; tick += 1) await Promise.resolve()
-  expect(settled).toEqual([true, false])
+  await microtasks()
+  expect(settled).toEqual([true])
   expect(await Promise.all(asked)).toEqual([true, false, true, false, true])
+})
 
-  await turnOver()
-  const again = verify(rfcPublicKey, 'a text', proof).then((valid) => settled.push(valid))
-  for (let tick = 0; tick < 20; tick += 1) await Promise.resolve()
-  expect(settled).toHaveLength(6)
-  await again
+test('after several at once the next goes to the thread pool too, and the one after it does not', async () => {
+  await aloneAgain()
+  const proof = sign(rfc9421Key, 'a text')
+  const verifying = () => verify(rfcPublicKey, 'a text', proof)
+  expect(await Promise.all([verifying(), verifying()])).toEqual([true, true])
+  for (const isAtOnce of [false, true]) {
+    await turnOver()
+    expect(await settlesAtOnce(verifying())).toBe(isAtOnce)
+  }
 })
 
 test('a key that cannot verify is an error on either way, and takes no place in the queue', async () => {
-  await turnOver()
+  await aloneAgain()
   const { publicKey: exchangeKey } = generateKeyPairSync('x25519')
   const proof = sign(rfc9421Key, 'a text')
   const asked = Array.from({ length: 6 }, () => verify(exchangeKey, 'a text', proof))
   const outcomes = await Promise.allSettled(asked)
   expect(outcomes.map(({ status }) => status)).toEqual(Array(6).fill('rejected'))
 
-  await turnOver()
-  let settled = false
-  void verify(rfcPublicKey, 'a text', proof).then(() => {
-    settled = true
-  })
-  for (let tick = 0; tick < 20; tick += 1) await Promise.resolve()
-  expect(settled).toBe(true)
+  await aloneAgain()
+  expect(await settlesAtOnce(verify(rfcPublicKey, 'a text', proof))).toBe(true)
 })
 
 const turnOver = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Whatever was verified before came alone. */
+async function aloneAgain(): Promise<void> {
+  await turnOver()
+  await verify(rfcPublicKey, 'a text', sign(rfc9421Key, 'a text'))
+  await turnOver()
+}
+
+/** Microtasks run before the event loop can take a result from the pool. */
+async function microtasks(): Promise<void> {
+  for (let tick = 0; tick < 20; tick += 1) await Promise.resolve()
+}
+
+async function settlesAtOnce(verification: Promise<boolean>): Promise<boolean> {
+  let isSettled = false
+  const settled = verification.then(() => {
+    isSettled = true
+  })
+  await microtasks()
+  const wasAtOnce = isSettled
+  await settled
+  return wasAtOnce
+}
