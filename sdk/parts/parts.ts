@@ -14,6 +14,7 @@
  *
  * It serves the helper, the client that downloads, and the package store of the service. Spec §2, §3.
  */
+
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -25,6 +26,7 @@ import { type Folder, isSameFile } from './folder.ts'
 import { isPublished, isWhole, type PublishOptions, publish } from './publish.ts'
 import { type ReceiveOptions, receive } from './receive.ts'
 import { diskRefusal, Refusal } from './refusal.ts'
+import { syncTurns } from './turns.ts'
 
 /** A manifest and the SHA-256 of its bytes, by which parts of another manifest are told apart. */
 export type StagedManifest = Omit<Manifest, 'version' | 'mode'> & { readonly digest: string }
@@ -253,7 +255,7 @@ export class PartStore {
 
   async #commit(index: number, file: FileHandle): Promise<void> {
     try {
-      await file.datasync()
+      await syncTurns.take(() => file.datasync())
       await this.#commitments?.commit(index)
     } catch (error) {
       // It may have reached the disk all the same; a start hashes it before it counts.

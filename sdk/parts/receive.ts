@@ -10,6 +10,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { transferLimits } from '../contract/helper/limits.ts'
 import { diskRefusal, Refusal } from './refusal.ts'
+import { syncTurns } from './turns.ts'
 
 export interface Measured {
   readonly size: number
@@ -156,13 +157,15 @@ class Receiving {
   #syncAhead(file: FileHandle): void {
     if (this.#syncing !== undefined || this.#written - this.#synced < syncBytes) return
     this.#synced = this.#written
-    this.#syncing = file.datasync().then(
-      () => {
-        this.#syncing = undefined
-      },
-      // Told here once, and not again to the caller's sync.
-      (error: unknown) => this.#fail(error),
-    )
+    this.#syncing = syncTurns
+      .take(() => file.datasync())
+      .then(
+        () => {
+          this.#syncing = undefined
+        },
+        // Told here once, and not again to the caller's sync.
+        (error: unknown) => this.#fail(error),
+      )
   }
 
   async #finish(): Promise<void> {

@@ -106,6 +106,7 @@ export interface Writer {
 const defaultMaxGroup = 128
 /** After so many turns that brought nothing the group begins. */
 const quietTurns = 3
+const longTurnMs = 1
 /** However slow the disk is, nobody waits longer for a group to begin. */
 const gatherAtMostMs = 5
 
@@ -254,8 +255,10 @@ class WriteQueue {
     const turn = () => {
       quiet = this.#waiting.length > seen ? 0 : quiet + 1
       seen = this.#waiting.length
-      const isOver = quiet === quietTurns || seen >= this.#maxGroup
-      if (!isOver && this.#options.monotonicMs() - beganMs < longestMs) setImmediate(turn)
+      const elapsedMs = this.#options.monotonicMs() - beganMs
+      // A turn may be long, where the loop is busy with what is no write: then one that brought nothing is enough.
+      const isQuiet = quiet === quietTurns || (quiet > 0 && elapsedMs > longTurnMs)
+      if (!isQuiet && seen < this.#maxGroup && elapsedMs < longestMs) setImmediate(turn)
       // From a microtask, since `withinTurn` needs one.
       else queueMicrotask(() => void this.#runNext())
     }

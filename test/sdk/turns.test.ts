@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { Turns } from '../../sdk/parts/turns.ts'
+
+test('so many act at a time, the others in order; a failure passes its turn on', async () => {
+  const turns = new Turns(2)
+  const begun: number[] = []
+  const ends = Array.from({ length: 5 }, () => Promise.withResolvers<number>())
+  const acts = ends.map(({ promise }, index) =>
+    turns.take(() => {
+      begun.push(index)
+      return promise
+    }),
+  )
+  const settled = Promise.allSettled(acts)
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  await turn()
+  expect(begun).toEqual([0, 1])
+  ends[1]?.reject(new Error('the disk says no'))
+  await turn()
+  expect(begun).toEqual([0, 1, 2])
+  for (const [index, { resolve }] of ends.entries()) resolve(index)
+  expect(await settled).toMatchObject([
+    { value: 0 },
+    { status: 'rejected' },
+    { value: 2 },
+    { value: 3 },
+    { value: 4 },
+  ])
+  expect(begun).toEqual([0, 1, 2, 3, 4])
+  // All turns are back.
+  expect(await Promise.all([turns.take(async () => 'a'), turns.take(async () => 'b')])).toEqual(['a', 'b'])
+})
