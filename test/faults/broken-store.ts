@@ -33,6 +33,15 @@ function withoutSync(): void {
   syncBuiltinESMExports()
 }
 
+/** No fault, but a store whose log is short: what happens once in thousands of writes happens often. */
+export function foldEvery(pages: string): void {
+  const { pragma } = driver
+  driver.pragma = function (this: Driver, source, options) {
+    const isSetting = source.startsWith('wal_autocheckpoint = ')
+    return pragma.call(this, isSetting ? `wal_autocheckpoint = ${pages}` : source, options)
+  }
+}
+
 const laterMs = 200
 
 /** The writer's BEGIN joins the transaction that its last COMMIT only pretended to end. */

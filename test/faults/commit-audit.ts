@@ -11,6 +11,7 @@
  * Reliability §3.1 F4.
  */
 import { createHash } from 'node:crypto'
+import { moments, type SystemCall, unescaped } from './system-calls.ts'
 
 export interface CommitAudit {
   /** Answers to signed requests. */
@@ -21,11 +22,6 @@ export interface CommitAudit {
   readonly wrong: string[]
 }
 
-/** The system calls that the audit needs, as options of strace; `-f` puts all threads in one file. */
-export const auditOptions = ['-y', '-s', '8192', '-e', 'trace=read,write,writev,pwrite64,fsync,fdatasync']
-
-const call = /^(\d+) +(read|write|writev|pwrite64|fsync|fdatasync)\((\d+)<([^>]*)>(.*)$/
-const resumed = /^(\d+) +<\.\.\. (\w+) resumed>(.*)$/
 const uuid = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const answeredMessage = new RegExp(`\\{"message":\\{"id":"(${uuid})`)
 
@@ -35,29 +31,12 @@ interface Request {
   readonly nonce: string
 }
 
-interface Call {
-  readonly thread: string
-  readonly name: string
-  readonly fd: string
-  readonly path: string
-}
-
-export function auditCommits(trace: string): CommitAudit {
+/** @param lines what strace wrote: see `traced-load.ts` */
+export function auditCommits(lines: Iterable<string>): CommitAudit {
   const audit = new Audit()
-  const unfinished = new Map<string, Call & { readonly text: string }>()
-  for (const line of trace.split('\n')) {
-    const [, thread = '', name = '', fd = '', path = '', text = ''] = call.exec(line) ?? []
-    const [, sameThread = '', , rest = ''] = resumed.exec(line) ?? []
-    const begun = unfinished.get(sameThread)
-    if (begun !== undefined) {
-      unfinished.delete(sameThread)
-      audit.ended(begun, begun.text + rest)
-    } else if (name !== '') {
-      const called = { thread, name, fd, path }
-      audit.began(called, text)
-      if (text.endsWith('<unfinished ...>')) unfinished.set(thread, { ...called, text })
-      else audit.ended(called, text)
-    }
+  for (const { at, call, text } of moments(lines)) {
+    if (at === 'began') audit.began(call, text)
+    else audit.ended(call, text)
   }
   return audit
 }
@@ -73,13 +52,13 @@ class Audit implements CommitAudit {
   readonly #covers = new Map<string, number>()
   #durable = 0
 
-  began({ name, path, fd, thread }: Call, text: string): void {
+  began({ name, path, fd, thread }: SystemCall, text: string): void {
     const isLog = path.endsWith('-wal')
     if (name.endsWith('sync') && isLog) this.#covers.set(thread, this.#pages.length)
     if (name.startsWith('write') && text.includes('"HTTP/1.1 ')) this.#answered(fd, unescaped(text))
   }
 
-  ended({ name, path, fd, thread }: Call, text: string): void {
+  ended({ name, path, fd, thread }: SystemCall, text: string): void {
     const isLog = path.endsWith('-wal')
     if (name === 'pwrite64' && isLog) this.#pages.push(unescaped(text))
     if (name.endsWith('sync') && isLog && text.endsWith('= 0')) this.#synced(thread)
@@ -118,11 +97,3 @@ class Audit implements CommitAudit {
     return false
   }
 }
-
-const named: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', v: '\v', f: '\f' }
-
-/** The bytes that strace quotes, a character each. */
-const unescaped = (quoted: string): string =>
-  quoted.replace(/\\([0-7]{1,3}|.)/g, (_all, code: string) =>
-    /^[0-7]/.test(code) ? String.fromCharCode(Number.parseInt(code, 8)) : (named[code] ?? code),
-  )

@@ -22,6 +22,8 @@ export interface ProcessOptions {
   readonly settings?: Partial<Record<SettingName, string>>
   /** Break the store on purpose. */
   readonly control?: Control
+  /** Fold the log into the file once it has so many pages. */
+  readonly foldEvery?: number
   /** A file that takes standard error, by default in the folder of this server; `errors` then stays empty. */
   readonly errorsTo?: string | undefined
   /** What time the program believes that it starts at. */
@@ -139,13 +141,14 @@ class Supervised implements ServerProcess {
   }
 
   #environment(): NodeJS.ProcessEnv {
-    const { control, clockFrom } = this.#options
+    const { control, clockFrom, foldEvery } = this.#options
     return {
       ...process.env,
       // Compiled once a run: servers start in half the time, and some are killed twenty times.
       NODE_COMPILE_CACHE: compileCache,
       BRIDGE_TEST_FOLDER: this.folder,
       ...(control && { BRIDGE_TEST_CONTROL: control }),
+      ...(foldEvery && { BRIDGE_TEST_FOLD_EVERY: String(foldEvery) }),
       ...(clockFrom && { BRIDGE_TEST_CLOCK_FROM: String(clockFrom.getTime()) }),
     }
   }

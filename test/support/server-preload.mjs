@@ -5,6 +5,7 @@
  *   folder goes with it.
  * - BRIDGE_TEST_CLOCK_FROM is the time at which it believes to start.
  * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/faults/broken-store.ts`); the product has no such switch.
+ * - BRIDGE_TEST_FOLD_EVERY is how many pages the log has when it is folded into the file.
  *
  * Plain JavaScript: Node's reader of TypeScript would be measured with the program's memory, and started with each server.
  */
@@ -12,6 +13,7 @@ import { rmSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 
 const { BRIDGE_TEST_FOLDER: folder, BRIDGE_TEST_CONTROL: control, BRIDGE_TEST_CLOCK_FROM: from } = process.env
+const { BRIDGE_TEST_FOLD_EVERY: pages } = process.env
 
 const parent = process.stdin
 parent.once('end', () => {
@@ -23,6 +25,7 @@ parent.resume()
 parent.unref()
 
 if (from !== undefined) moveClock(Number(from) - Date.now())
+if (pages !== undefined) (await import('../faults/broken-store.ts')).foldEvery(pages)
 if (control !== undefined) (await import('../faults/broken-store.ts')).breakStore(control)
 
 // What was compiled is written down once the server is ready; one that is killed writes nothing any more.

@@ -1,0 +1,73 @@
+/**
+ * Where strace exists: for every answer the sync before it, and power cuts of which none loses what was answered. Both
+ * find what is wrong with a server, or a disk, that does without the syncs.
+ */
+import { expect, test } from 'vitest'
+import { auditCommits, type CommitAudit } from './commit-audit.ts'
+import { type CutOptions, type CutReport, cutPower } from './power-cuts.ts'
+import { canTrace } from './strace.ts'
+import { linesOf } from './system-calls.ts'
+import { type TracedLoad, tracedLoad } from './traced-load.ts'
+
+const cuts = Number(process.env.BRIDGE_POWER_CUTS ?? 4)
+const answers = Math.max(10 * Number(process.env.BRIDGE_KILLS ?? 20), 5 * cuts)
+const answersOfControl = 60
+const seed = 20261121
+
+const cutsOfControl = Math.max(3, cuts / 10)
+const say = (what: string) => process.stderr.write(`power cuts: ${what}\n`)
+
+if (!canTrace)
+  say('strace is absent or may not attach: nothing is cut, and no order of syncs and answers is checked')
+else if (process.env.BRIDGE_POWER_CUTS === undefined) say('a few; BRIDGE_POWER_CUTS=200 makes more')
+
+function lookAt(load: TracedLoad, more: Partial<CutOptions> = {}): { audit: CommitAudit; cut: CutReport } {
+  return { audit: auditCommits(linesOf(load.trace)), cut: cutPower({ ...load, cuts, seed, ...more }) }
+}
+
+test.skipIf(!canTrace)(
+  'the log is synced before every answer, and no power cut loses what was answered',
+  { timeout: 900_000 },
+  async () => {
+    await tracedLoad(answers, { foldEvery: 60 }, (load) => {
+      const { audit, cut } = lookAt(load)
+      expect(audit.wrong).toEqual([])
+      expect(audit.answers).toBeGreaterThanOrEqual(answers)
+      expect(audit.messages).toBeGreaterThan(answers / 5)
+      expect(audit.syncs).toBeGreaterThan(0)
+      expect(cut.wrong).toEqual([])
+      expect(cut.disks).toBeGreaterThan(cuts)
+      expect(cut.inFoldings).toBeGreaterThan(0)
+      expect(cut.effects).toBeGreaterThan(0)
+      say(
+        `${cut.disks} disks of ${cuts} cuts, ${cut.inFoldings} in foldings, after up to ${cut.told} answers`,
+      )
+      // The same load on disks that say they synced one of the files, and did not.
+      for (const unsyncedFile of ['', '-wal'] as const) {
+        const { wrong, disks } = cutPower({ ...load, cuts: cutsOfControl, seed, unsyncedFile })
+        say(`bridge.db${unsyncedFile} unsynced: ${wrong.length} of ${disks} disks are wrong`)
+        expect(wrong.length).toBeGreaterThan(disks / 10)
+      }
+    })
+  },
+)
+
+test.skipIf(!canTrace)('both find a server that never syncs', { timeout: 120_000 }, async () => {
+  const { audit, cut } = await tracedLoad(answersOfControl, { control: 'no-sync' }, (load) =>
+    lookAt(load, { cuts: cutsOfControl }),
+  )
+  expect(audit.wrong.length).toBeGreaterThan(audit.answers / 10)
+  expect(cut.wrong.length).toBeGreaterThan(cut.disks / 4)
+})
+
+test.skipIf(!canTrace)(
+  'the audit finds a server that answers before it commits',
+  { timeout: 120_000 },
+  async () => {
+    const audit = await tracedLoad(answersOfControl, { control: 'answers-before-commit' }, ({ trace }) =>
+      auditCommits(linesOf(trace)),
+    )
+    // The late commit is in time for whatever waits for a sync of another group just then.
+    expect(audit.wrong.length).toBeGreaterThan(audit.answers / 10)
+  },
+)

@@ -1,0 +1,214 @@
+/**
+ * Power cuts, at any moment of what strace saw of a server at work: the disk that is left is opened as the program opens
+ * it, is sound, and holds all that had been told.
+ *
+ * - An answer counts as told from the beginning of the call that sends it.
+ * - What it told: its nonce is spent; and where it answers a request with a key, the stored answer is the one that was
+ *   sent, so that the effect is there with it (`invariants.ts` says what belongs to an answer).
+ *
+ * Reliability §1 P1 and P2, §3.1 F3.
+ */
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '../../server/database/open.ts'
+import { databasePath } from '../../server/store-files.ts'
+import { type Chance, chanceFrom, pick } from './chance.ts'
+import { CutFile, type Kept } from './cut-disk.ts'
+import { checkStore } from './invariants.ts'
+import { linesOf, type Moment, moments, quotedBytes, resultOf, unescaped } from './system-calls.ts'
+
+export interface CutOptions {
+  /** The file that strace wrote. */
+  readonly trace: string
+  /** The store as it was when strace began: its folder. */
+  readonly base: string
+  readonly cuts: number
+  readonly seed: number
+  /** A disk that says it has synced these, and has not. */
+  readonly unsyncedFile?: '' | '-wal'
+}
+
+export interface CutReport {
+  /** Disks that were opened. */
+  readonly disks: number
+  /** Answers that had left by the last cut, and those of them that tell of an effect. */
+  readonly told: number
+  readonly effects: number
+  /** Cuts while the log was being folded into the file. */
+  readonly inFoldings: number
+  /** Disks that had lost something, or were unsound, each with what is wrong. */
+  readonly wrong: string[]
+}
+
+const ways: readonly Kept[] = ['none', 'writes', 'sectors', 'all']
+
+export function cutPower(options: CutOptions): CutReport {
+  const chance = chanceFrom(options.seed)
+  const planned = plan(options, chance)
+  const machine = new Machine(options)
+  const report = { disks: 0, told: 0, effects: 0, inFoldings: 0, wrong: [] as string[] }
+  let now = 0
+  for (const moment of moments(linesOf(options.trace))) {
+    for (; planned[0] === now; planned.shift()) {
+      if (machine.isFolding) report.inFoldings += 1
+      report.told = machine.told.length
+      report.effects = machine.told.filter(({ answer }) => answer !== undefined).length
+      for (const kept of ways) {
+        report.disks += 1
+        const found = machine.cut(kept, chance)
+        if (found.length > 0)
+          report.wrong.push(`cut ${now}, kept ${kept}: ${found.slice(0, 3).join('; ')} (${found.length})`)
+      }
+    }
+    machine.take(moment)
+    now += 1
+  }
+  return report
+}
+
+/** Moments to cut at: a third behind answers, a third while the file is written, a third anywhere. */
+function plan({ trace, base, cuts }: CutOptions, chance: Chance): number[] {
+  const file = databasePath(base)
+  const answers: number[] = []
+  const foldings: number[] = []
+  let count = 0
+  for (const { call, text } of moments(linesOf(trace))) {
+    count += 1
+    if (isAnswer(call.name, text)) answers.push(count)
+    if (call.path.endsWith(file.slice(base.length))) foldings.push(count)
+  }
+  const any = () => Math.floor(chance() * count)
+  const chosen = Array.from(
+    { length: cuts },
+    (_, index) => pick(chance, [answers, foldings, []][index % 3] ?? []) ?? any(),
+  )
+  return [...new Set(chosen)].sort((one, other) => one - other)
+}
+
+const isAnswer = (name: string, text: string): boolean =>
+  name.startsWith('write') && text.includes('"HTTP/1.1 ')
+
+const changes = new Set(['pwrite64', 'ftruncate'])
+
+interface Told {
+  readonly what: string
+  readonly nonce: string
+  /** Of a request with a key that was done. */
+  readonly answer: { readonly key: string; readonly body: string } | undefined
+}
+
+interface Asked extends Omit<Told, 'answer'> {
+  readonly key: string | undefined
+}
+
+/** The server's machine: its two files, and what had been told. */
+class Machine {
+  readonly told: Told[] = []
+  readonly #asked = new Map<string, Asked>()
+  readonly #files: Readonly<Record<string, CutFile>>
+  readonly #ignored: string | undefined
+  #writing: CutFile | undefined
+  /** How many operations the sync covers that each thread makes. */
+  readonly #covers = new Map<string, number>()
+
+  constructor({ base, unsyncedFile }: CutOptions) {
+    const path = databasePath(base)
+    this.#files = { '': new CutFile(readFileSync(path)), '-wal': new CutFile(readFileSync(`${path}-wal`)) }
+    this.#ignored = unsyncedFile
+  }
+
+  get isFolding(): boolean {
+    return (this.#files['']?.unsynced ?? 0) > 0
+  }
+
+  take({ at, call, text }: Moment): void {
+    const { thread, name, path, fd } = call
+    if (/^(?:unlink|rename)/.test(name) && /bridge\.db(?:-wal)?"/.test(text))
+      throw new Error(`the store's files are not to be replaced while it runs: ${name}${text}`)
+    const [, suffix] = /\/bridge\.db(|-wal)$/.exec(path) ?? []
+    const file = suffix === undefined ? undefined : this.#files[suffix]
+    if (file !== undefined && suffix !== this.#ignored && name.endsWith('sync'))
+      this.#sync(file, at, thread, text)
+    if (file !== undefined && changes.has(name)) this.#write(file, at, name, text)
+    if (name === 'read' && at === 'ended' && path.startsWith('socket:')) this.#arrived(fd, text)
+    if (isAnswer(name, text) && at === 'began') this.#answered(fd, unescaped(text))
+  }
+
+  /** What is still being written when a sync begins is not covered by it. One thread alone writes. */
+  #sync(file: CutFile, at: Moment['at'], thread: string, text: string): void {
+    if (at === 'began') this.#covers.set(thread, file.count - (file === this.#writing ? 1 : 0))
+    else if (resultOf(text) === 0) file.synced(this.#covers.get(thread) ?? 0)
+  }
+
+  #write(file: CutFile, at: Moment['at'], name: string, text: string): void {
+    this.#writing = at === 'began' ? file : undefined
+    const bytes = name === 'pwrite64' ? quotedBytes(text) : undefined
+    if (at === 'ended') {
+      if (resultOf(text) === (bytes?.length ?? 0)) return
+      throw new Error(`only writes that succeed are understood: ${name}${text.slice(-80)}`)
+    }
+    const [, number] = /, (\d+)(?:\)| <\w+ \.\.\.>)[^"]*$/.exec(text.slice(-200)) ?? []
+    if (bytes === undefined) file.truncate(Number(number))
+    else file.write(Number(number), bytes)
+  }
+
+  #arrived(fd: string, text: string): void {
+    const [what] = /(?:GET|POST) \/api\/v1\/\S+/.exec(text) ?? []
+    const [, nonce] = /x-bridge-nonce: ([A-Za-z0-9_-]+)/i.exec(text) ?? []
+    const [, key] = /idempotency-key: ([A-Za-z0-9_:.-]+)/i.exec(text) ?? []
+    if (what === undefined || nonce === undefined) return
+    const digest = createHash('sha256').update(nonce).digest('hex').slice(0, 32)
+    this.#asked.set(fd, { what, nonce: digest, key })
+  }
+
+  #answered(fd: string, text: string): void {
+    const asked = this.#asked.get(fd)
+    this.#asked.delete(fd)
+    if (asked === undefined) return
+    const { key, ...rest } = asked
+    const [, body] = /^[^"]*"HTTP\/1\.1 200 .*?\r\n\r\n(.*)"[^"]*$/s.exec(text) ?? []
+    const answer =
+      key === undefined || body === undefined
+        ? undefined
+        : { key, body: Buffer.from(body, 'latin1').toString('utf8') }
+    this.told.push({ ...rest, answer })
+  }
+
+  /** What is wrong on the disk that is left. */
+  cut(kept: Kept, chance: Chance): string[] {
+    const folder = mkdtempSync(join(tmpdir(), 'bridge-cut-'))
+    const path = databasePath(folder)
+    try {
+      for (const [suffix, file] of Object.entries(this.#files))
+        writeFileSync(path + suffix, file.cut(kept, chance), { mode: 0o600 })
+      return this.#lookAt(path)
+    } catch (error) {
+      return [`it cannot be opened: ${String(error)}`]
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+
+  #lookAt(path: string): string[] {
+    const database = openDatabase(path)
+    try {
+      const spent = new Set(
+        database.prepare<[], string>('SELECT lower(hex(nonce)) FROM nonces').pluck().all(),
+      )
+      const answers = new Set(
+        database.prepare<[], string>("SELECT key || ' ' || answer FROM idempotency").pluck().all(),
+      )
+      const lost = this.told.flatMap(({ what, nonce, answer }) => [
+        ...(spent.has(nonce) ? [] : [`the nonce of ${what} is lost`]),
+        ...(answer === undefined || answers.has(`${answer.key} ${answer.body}`)
+          ? []
+          : [`${what} ${answer.key} is lost`]),
+      ])
+      return [...lost, ...checkStore(database)]
+    } finally {
+      database.close()
+    }
+  }
+}

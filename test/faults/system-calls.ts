@@ -1,0 +1,83 @@
+/**
+ * What a process told the system, read from the file that `strace -f -y` writes: the beginning and the end of each call, in
+ * the order in which they happened, of all threads.
+ *
+ * A call that another thread's comes in between of stands in two lines, "unfinished" and "resumed". One that was under way
+ * when strace left has no end.
+ */
+import { closeSync, openSync, readSync } from 'node:fs'
+
+export interface SystemCall {
+  readonly thread: string
+  readonly name: string
+  readonly fd: string
+  readonly path: string
+}
+
+export interface Moment {
+  readonly at: 'began' | 'ended'
+  readonly call: SystemCall
+  /** Behind the file: the other arguments and, at the end, the result. */
+  readonly text: string
+}
+
+const callLine = /^(\d+) +(\w+)\((?:(\d+)<([^>]*)>)?(.*)$/s
+const resumedLine = /^(\d+) +<\.\.\. (\w+) resumed>(.*)$/s
+
+export function* moments(lines: Iterable<string>): Generator<Moment> {
+  const unfinished = new Map<string, Moment>()
+  for (const line of lines) {
+    const [, sameThread = '', , rest = ''] = resumedLine.exec(line) ?? []
+    const begun = unfinished.get(sameThread)
+    if (begun !== undefined) {
+      unfinished.delete(sameThread)
+      yield { at: 'ended', call: begun.call, text: begun.text.replace(' <unfinished ...>', '') + rest }
+      continue
+    }
+    const [, thread = '', name = '', fd = '', path = '', text = ''] = callLine.exec(line) ?? []
+    if (name === '') continue
+    const began: Moment = { at: 'began', call: { thread, name, fd, path }, text }
+    yield began
+    if (text.endsWith('<unfinished ...>')) unfinished.set(thread, began)
+    else if (!text.endsWith('<detached ...>')) yield { ...began, at: 'ended' }
+  }
+}
+
+/** Line by line, a character each byte: a trace is longer than a string can be. */
+export function* linesOf(path: string): Generator<string> {
+  const file = openSync(path, 'r')
+  const chunk = Buffer.alloc(1024 * 1024)
+  let rest = ''
+  try {
+    for (let read = readSync(file, chunk); read > 0; read = readSync(file, chunk)) {
+      const lines = (rest + chunk.toString('latin1', 0, read)).split('\n')
+      rest = lines.pop() ?? ''
+      yield* lines
+    }
+    if (rest !== '') yield rest
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** What a call gave back; undefined while it is under way. */
+export function resultOf(text: string): number | undefined {
+  const [, result] = /\) += (-?\d+)[^"]*$/.exec(text.slice(-200)) ?? []
+  return result === undefined ? undefined : Number(result)
+}
+
+/** The first thing that is quoted, as bytes. @throws where strace was told to keep less of it than there was */
+export function quotedBytes(text: string): Buffer {
+  const from = text.indexOf('"') + 1
+  const to = text.lastIndexOf('"')
+  if (text.startsWith('"...', to)) throw new Error(`strace kept too little of ${text.slice(to - 40)}`)
+  return Buffer.from(unescaped(text.slice(from, to)), 'latin1')
+}
+
+const named: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', v: '\v', f: '\f' }
+
+/** The bytes that strace quotes, a character each. */
+export const unescaped = (quoted: string): string =>
+  quoted.replace(/\\([0-7]{1,3}|.)/g, (_all, code: string) =>
+    /^[0-7]/.test(code) ? String.fromCharCode(Number.parseInt(code, 8)) : (named[code] ?? code),
+  )
