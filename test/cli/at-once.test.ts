@@ -1,16 +1,15 @@
 /** Several transfers at once: of one command, and of several commands of one profile. Contract §9, §12. */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Transfer } from '../../sdk/index.ts'
-import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { fileOf } from '../support/files.ts'
-import { Desk } from './desk.ts'
-import { type Enrolled, enrolled } from './people.ts'
-import { TestHome } from './program.ts'
+import type { Desk } from './desk.ts'
+import { FileScene } from './file-scene.ts'
+import type { Enrolled } from './people.ts'
+import type { TestHome } from './program.ts'
 
-let bridge: TestBridge
+let scene: FileScene
 let desk: Desk
 let home: TestHome
 let folder: string
@@ -20,28 +19,14 @@ const names = ['a.bin', 'b.bin', 'c.bin']
 const bytesOf = (name: string) => fileOf(50_000 + name.charCodeAt(0), name.charCodeAt(0))
 
 beforeAll(async () => {
-  bridge = await startBridge()
-  desk = await Desk.make()
-  home = TestHome.at(desk.folder)
-  folder = await mkdtemp(join(tmpdir(), 'bridge-at-once-'))
-  pia = await enrolled(bridge, desk, 'pia')
-  quy = await enrolled(bridge, desk, 'quy')
+  scene = await FileScene.open('pia', 'quy')
+  ;({ desk, home, folder, sender: pia, recipient: quy } = scene)
   for (const name of names) await writeFile(join(folder, name), bytesOf(name))
 }, 60_000)
 
-afterAll(async () => {
-  await home.remove()
-  await rm(folder, { recursive: true, force: true })
-  await bridge.close()
-})
+afterAll(() => scene.close())
 
-let boxes = 0
-async function box(): Promise<string> {
-  boxes += 1
-  const path = join(folder, `box-${boxes}`)
-  await mkdir(path)
-  return path
-}
+const box = () => scene.box()
 const paths = () => names.map((name) => join(folder, name))
 
 async function expectAll(into: string): Promise<void> {
@@ -89,12 +74,10 @@ test.each([
   [['--resume', unknown], '--resume is for one file alone'],
   [['--direct', '--tunnel', 'https://abc.example=9'], '--tunnel is for one file alone'],
 ])('several files with %j are refused, and none is offered', async (more, words) => {
-  const count = async () =>
-    (await pia.lines<{ transfers: unknown[] }>('transfer', 'list'))[0]?.transfers.length
-  const before = await count()
+  const before = await scene.count()
   const refused = await pia.bridge('transfer', 'send', ...paths(), '--to', 'quy', ...more)
   expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(words) })
-  expect(await count()).toBe(before)
+  expect(await scene.count()).toBe(before)
 })
 
 test('several files do not go into one file', async () => {

@@ -1,23 +1,24 @@
 /** A file from machine to machine over loopback: the sender a process of its own, the recipient in this one. Contract §9. */
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
 import { createServer as createTunnel } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openProfile, type Transfer } from '../../sdk/index.ts'
-import { startBridge, type TestBridge } from '../support/bridge.ts'
+import type { TestBridge } from '../support/bridge.ts'
 import { certificateChain } from '../support/certificates.ts'
 import { describeBytes, fileOf, sha256 } from '../support/files.ts'
 import { freePort } from '../support/process.ts'
-import { Desk } from './desk.ts'
-import { type Enrolled, enrolled } from './people.ts'
-import { type Started, TestHome } from './program.ts'
+import type { Desk } from './desk.ts'
+import { FileScene, visible } from './file-scene.ts'
+import type { Enrolled } from './people.ts'
+import type { Started, TestHome } from './program.ts'
 
+let scene: FileScene
 let bridge: TestBridge
 let desk: Desk
 let home: TestHome
@@ -28,12 +29,8 @@ const bytes = fileOf(20 * 1024 * 1024)
 let server: Server | undefined
 
 beforeAll(async () => {
-  bridge = await startBridge()
-  desk = await Desk.make()
-  home = TestHome.at(desk.folder)
-  folder = await mkdtemp(join(tmpdir(), 'bridge-direct-'))
-  ned = await enrolled(bridge, desk, 'ned')
-  opal = await enrolled(bridge, desk, 'opal')
+  scene = await FileScene.open('ned', 'opal')
+  ;({ bridge, desk, home, folder, sender: ned, recipient: opal } = scene)
   await writeFile(join(folder, 'report.pdf'), bytes)
 }, 60_000)
 
@@ -43,20 +40,9 @@ afterEach(() => {
   server = undefined
 })
 
-afterAll(async () => {
-  await home.remove()
-  await rm(folder, { recursive: true, force: true })
-  await bridge.close()
-})
+afterAll(() => scene.close())
 
-let boxes = 0
-async function box(): Promise<string> {
-  boxes += 1
-  const path = join(folder, `box-${boxes}`)
-  await mkdir(path)
-  return path
-}
-const visible = async (path: string) => (await readdir(path)).filter((name) => !name.startsWith('.'))
+const box = () => scene.box()
 
 async function serve(...more: string[]): Promise<{ sender: Started; id: string }> {
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--allow-plain']

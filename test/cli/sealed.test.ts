@@ -3,8 +3,7 @@
  * is installed. Contract §9, §12.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -16,11 +15,13 @@ import {
   sealFile,
   type Transfer,
 } from '../../sdk/index.ts'
-import { startBridge, type TestBridge } from '../support/bridge.ts'
+import type { TestBridge } from '../support/bridge.ts'
 import { fileOf } from '../support/files.ts'
-import { Desk } from './desk.ts'
+import type { Desk } from './desk.ts'
+import { FileScene, visible } from './file-scene.ts'
 import { type Enrolled, enrolled } from './people.ts'
 
+let scene: FileScene
 let bridge: TestBridge
 let desk: Desk
 let folder: string
@@ -29,31 +30,17 @@ let lou: Enrolled
 const bytes = fileOf(200_000)
 
 beforeAll(async () => {
-  bridge = await startBridge()
-  desk = await Desk.make()
-  folder = await mkdtemp(join(tmpdir(), 'bridge-sealed-'))
-  kim = await enrolled(bridge, desk, 'kim')
-  lou = await enrolled(bridge, desk, 'lou')
+  scene = await FileScene.open('kim', 'lou')
+  ;({ bridge, desk, folder, sender: kim, recipient: lou } = scene)
   await enrolled(bridge, desk, 'mia')
   await writeFile(join(folder, 'report.pdf'), bytes)
   await lou.lines('key', 'create')
 }, 60_000)
 
-afterAll(async () => {
-  await desk.remove()
-  await rm(folder, { recursive: true, force: true })
-  await bridge.close()
-})
+afterAll(() => scene.close())
 
 const source = () => join(folder, 'report.pdf')
-let boxes = 0
-async function box(): Promise<string> {
-  boxes += 1
-  const path = join(folder, `box-${boxes}`)
-  await mkdir(path)
-  return path
-}
-const visible = async (path: string) => (await readdir(path)).filter((name) => !name.startsWith('.'))
+const box = () => scene.box()
 /** What sendings keep, below the private folder of the profile. */
 const sealedCopies = async () => {
   const all = await readdir(desk.path('kim', 'transfers', 'sending'), { recursive: true }).catch(() => [])
@@ -124,14 +111,8 @@ test('--no-encrypt sends it as it is, and --encrypt refuses who has no key', asy
 })
 
 test('an upload that broke off sends the same sealed bytes, and keeps them no longer than that', async () => {
-  const interruption = new AbortController()
-  const onError = (text: string) => {
-    if (text.includes('offered as ')) interruption.abort()
-  }
-  const words = ['transfer', 'send', source(), '--to', 'lou', '--profile', 'kim']
-  const broken = await desk.run(words, { interruption, onError })
+  const { id, ...broken } = await scene.interrupted('report.pdf')
   expect(broken).toMatchObject({ code: 130, stderr: expect.stringContaining('sealed to the key') })
-  const id = /--resume (\S+)/.exec(broken.stderr)?.[1] ?? ''
   const [copy = '', ...more] = await sealedCopies()
   expect(more).toEqual([])
   const path = desk.path('kim', 'transfers', 'sending', copy)
@@ -144,12 +125,7 @@ test('an upload that broke off sends the same sealed bytes, and keeps them no lo
 })
 
 test('a cancelled upload leaves no sealed copy, and cannot be taken up', async () => {
-  const interruption = new AbortController()
-  const onError = (text: string) => {
-    if (text.includes('offered as ')) interruption.abort()
-  }
-  const words = ['transfer', 'send', source(), '--to', 'lou', '--profile', 'kim']
-  const id = /--resume (\S+)/.exec((await desk.run(words, { interruption, onError })).stderr)?.[1] ?? ''
+  const { id } = await scene.interrupted('report.pdf')
   await kim.lines('transfer', 'cancel', id)
   expect(await sealedCopies()).toEqual([])
   const late = await kim.bridge('transfer', 'send', source(), '--resume', id)

@@ -2,21 +2,22 @@
  * `bridge transfer` against a real node: two profiles of one machine. What ends by itself runs in this process; what is
  * interrupted by a signal, or draws on a terminal, is a process of its own. Contract §9, §12.
  */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { destinationOf } from '../../cli/commands/transfer/receive.ts'
 import { plain } from '../../cli/transfer-options.ts'
 import type { Transfer, TransferSummary } from '../../sdk/index.ts'
-import { startBridge, type TestBridge } from '../support/bridge.ts'
+import type { TestBridge } from '../support/bridge.ts'
 import { act, fileOf, look, offerBody, told } from '../support/files.ts'
 import { storeZeros } from '../support/sparse-package.ts'
-import { Desk } from './desk.ts'
+import type { Desk } from './desk.ts'
+import { FileScene, visible } from './file-scene.ts'
 import { type Enrolled, enrolled } from './people.ts'
-import { TestHome } from './program.ts'
+import type { TestHome } from './program.ts'
 import { inTerminal } from './terminal.ts'
 
+let scene: FileScene
 let bridge: TestBridge
 let desk: Desk
 let home: TestHome
@@ -27,29 +28,15 @@ const bytes = fileOf(70_000)
 const sent = (file = 'report.pdf') => join(folder, file)
 
 beforeAll(async () => {
-  bridge = await startBridge()
-  desk = await Desk.make()
-  home = TestHome.at(desk.folder)
-  folder = await mkdtemp(join(tmpdir(), 'bridge-transfer-'))
-  ines = await enrolled(bridge, desk, 'ines')
-  jon = await enrolled(bridge, desk, 'jon')
+  scene = await FileScene.open('ines', 'jon')
+  ;({ bridge, desk, home, folder, sender: ines, recipient: jon } = scene)
   await jon.bridge('peers')
   await writeFile(sent(), bytes)
 }, 60_000)
 
-afterAll(async () => {
-  await home.remove()
-  await rm(folder, { recursive: true, force: true })
-  await bridge.close()
-})
+afterAll(() => scene.close())
 
-let boxes = 0
-async function box(): Promise<string> {
-  boxes += 1
-  const path = join(folder, `box-${boxes}`)
-  await mkdir(path)
-  return path
-}
+const box = () => scene.box()
 
 async function upload(file = sent(), ...more: string[]): Promise<Transfer> {
   const [transfer] = await ines.lines<Transfer>('transfer', 'send', file, '--to', 'jon', ...more)
@@ -59,9 +46,6 @@ async function upload(file = sent(), ...more: string[]): Promise<Transfer> {
 
 const show = async (by: Enrolled, id: string): Promise<Transfer> =>
   (await by.lines<Transfer>('transfer', 'show', id))[0] as Transfer
-
-/** Names in a folder that somebody would take for a file. */
-const visible = async (path: string) => (await readdir(path)).filter((name) => !name.startsWith('.'))
 
 test('a file is sent, listed, received byte for byte, and both sides see its receipt', async () => {
   const said = await ines.bridge('transfer', 'send', sent(), '--to', 'jon')
@@ -142,16 +126,10 @@ test('a receive whose transfer is cancelled in the middle says so, ends with exi
 })
 
 test('what is interrupted while it uploads goes on by the command that it printed', async () => {
-  const interruption = new AbortController()
-  const onError = (text: string) => {
-    if (text.includes('offered as ')) interruption.abort()
-  }
   const name = "it's.pdf"
   await writeFile(sent(name), bytes)
-  const words = ['transfer', 'send', sent(name), '--name', 'its.pdf', '--to', 'jon', '--profile', 'ines']
-  const broken = await desk.run(words, { interruption, onError })
+  const { id, ...broken } = await scene.interrupted(name, '--name', 'its.pdf')
   expect([broken.code, broken.stdout]).toEqual([130, ''])
-  const id = /--resume (\S+)/.exec(broken.stderr)?.[1] ?? ''
   expect(broken.stderr).toContain(`to go on: bridge transfer send ${plain(sent(name))} --resume ${id}`)
   expect((await show(ines, id)).package?.stored_at).toBeNull()
 
@@ -176,15 +154,8 @@ test('control-C ends a receive with the command that goes on, which then has the
 }, 30_000)
 
 /** An offer whose upload was interrupted before its first byte. */
-async function offeredOnly(): Promise<TransferSummary> {
-  const interruption = new AbortController()
-  const onError = (text: string) => {
-    if (text.includes('offered as ')) interruption.abort()
-  }
-  const words = ['transfer', 'send', sent(), '--to', 'jon', '--profile', 'ines']
-  const { stderr } = await desk.run(words, { interruption, onError })
-  return show(ines, /--resume (\S+)/.exec(stderr)?.[1] ?? '')
-}
+const offeredOnly = async (): Promise<TransferSummary> =>
+  show(ines, (await scene.interrupted('report.pdf')).id)
 
 test('another file than the one that was offered is not uploaded in its place', async () => {
   const { id } = await offeredOnly()
@@ -243,13 +214,11 @@ test.each([
 ])(
   'transfer %j is refused with exit %d, and offers nothing',
   async ([word = '', file = '', ...rest], code, words) => {
-    const count = async () =>
-      (await ines.lines<{ transfers: unknown[] }>('transfer', 'list'))[0]?.transfers.length
-    const before = await count()
+    const before = await scene.count()
     const path = word === 'send' ? join(folder, file) : file
     const refused = await ines.bridge('transfer', word, path, ...rest)
     expect(refused).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(words) })
-    expect(await count()).toBe(before)
+    expect(await scene.count()).toBe(before)
   },
 )
 

@@ -31,6 +31,7 @@ test.skipIf(!isRun).each<[Omit<Death, 'call' | 'nth'>, readonly string[]]>([
   [{ mode: 'direct', sealed: false, victim: 'sender' }, [...files, ...syncs]],
   [{ mode: 'direct', sealed: false, victim: 'recipient' }, [...files, 'pwrite64', ...syncs]],
   [{ mode: 'package', sealed: false, victim: 'server' }, [...files, ...syncs]],
+  [{ mode: 'direct', sealed: false, victim: 'server' }, [...files, ...syncs]],
 ])(
   'at any call that changes its disk: %j loses, doubles and leaves nothing',
   { timeout: 3_600_000 },

@@ -1,0 +1,85 @@
+/**
+ * A node, two people whose profiles are on one machine, and folders to send from and to receive into: what the tests of
+ * `bridge transfer` begin with.
+ */
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from './desk.ts'
+import { type Enrolled, enrolled } from './people.ts'
+import { type Ended, TestHome } from './program.ts'
+
+export class FileScene {
+  readonly bridge: TestBridge
+  /** Commands in this process. */
+  readonly desk: Desk
+  /** The same profiles, in processes of their own. */
+  readonly home: TestHome
+  readonly folder: string
+  readonly sender: Enrolled
+  readonly recipient: Enrolled
+  #boxes = 0
+
+  private constructor(parts: Pick<FileScene, 'bridge' | 'desk' | 'folder' | 'sender' | 'recipient'>) {
+    this.bridge = parts.bridge
+    this.desk = parts.desk
+    this.home = TestHome.at(parts.desk.folder)
+    this.folder = parts.folder
+    this.sender = parts.sender
+    this.recipient = parts.recipient
+  }
+
+  static async open(sender: string, recipient: string): Promise<FileScene> {
+    const bridge = await startBridge()
+    const desk = await Desk.make()
+    return new FileScene({
+      bridge,
+      desk,
+      folder: await mkdtemp(join(tmpdir(), 'bridge-files-')),
+      sender: await enrolled(bridge, desk, sender),
+      recipient: await enrolled(bridge, desk, recipient),
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.home.remove()
+    await rm(this.folder, { recursive: true, force: true })
+    await this.bridge.close()
+  }
+
+  /** A file below its folder. */
+  path(name: string): string {
+    return join(this.folder, name)
+  }
+
+  /** A fresh empty folder. */
+  async box(): Promise<string> {
+    this.#boxes += 1
+    const path = this.path(`box-${this.#boxes}`)
+    await mkdir(path)
+    return path
+  }
+
+  /** How many transfers the sender has made or got. */
+  async count(): Promise<number | undefined> {
+    const [list] = await this.sender.lines<{ transfers: unknown[] }>('transfer', 'list')
+    return list?.transfers.length
+  }
+
+  /** A send that is interrupted before its first byte: how it ended, and what it had offered. */
+  async interrupted(name: string, ...more: string[]): Promise<Ended & { readonly id: string }> {
+    const interruption = new AbortController()
+    const onError = (text: string) => {
+      if (text.includes('offered as ')) interruption.abort()
+    }
+    const { sender, recipient, desk } = this
+    const words = ['transfer', 'send', this.path(name), '--to', recipient.name, '--profile', sender.name]
+    const ended = await desk.run([...words, ...more], { interruption, onError })
+    return { ...ended, id: /--resume (\S+)/.exec(ended.stderr)?.[1] ?? '' }
+  }
+}
+
+/** What a person sees there. */
+export const visible = async (path: string): Promise<string[]> =>
+  (await readdir(path)).filter((name) => !name.startsWith('.'))
