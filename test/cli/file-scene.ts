@@ -2,9 +2,10 @@
  * A node, two people whose profiles are on one machine, and folders to send from and to receive into: what the tests of
  * `bridge transfer` begin with.
  */
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { boxesIn } from '../support/boxes.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from './desk.ts'
 import { type Enrolled, enrolled } from './people.ts'
@@ -19,7 +20,8 @@ export class FileScene {
   readonly folder: string
   readonly sender: Enrolled
   readonly recipient: Enrolled
-  #boxes = 0
+  /** A fresh empty folder. */
+  readonly box = boxesIn(() => this.folder)
 
   private constructor(parts: Pick<FileScene, 'bridge' | 'desk' | 'folder' | 'sender' | 'recipient'>) {
     this.bridge = parts.bridge
@@ -53,14 +55,6 @@ export class FileScene {
     return join(this.folder, name)
   }
 
-  /** A fresh empty folder. */
-  async box(): Promise<string> {
-    this.#boxes += 1
-    const path = this.path(`box-${this.#boxes}`)
-    await mkdir(path)
-    return path
-  }
-
   /** How many transfers the sender has made or got. */
   async count(): Promise<number | undefined> {
     const [list] = await this.sender.lines<{ transfers: unknown[] }>('transfer', 'list')
@@ -79,7 +73,3 @@ export class FileScene {
     return { ...ended, id: /--resume (\S+)/.exec(ended.stderr)?.[1] ?? '' }
   }
 }
-
-/** What a person sees there. */
-export const visible = async (path: string): Promise<string[]> =>
-  (await readdir(path)).filter((name) => !name.startsWith('.'))

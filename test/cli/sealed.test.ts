@@ -15,10 +15,11 @@ import {
   sealFile,
   type Transfer,
 } from '../../sdk/index.ts'
+import { visible } from '../support/boxes.ts'
 import type { TestBridge } from '../support/bridge.ts'
 import { fileOf } from '../support/files.ts'
 import type { Desk } from './desk.ts'
-import { FileScene, visible } from './file-scene.ts'
+import { FileScene } from './file-scene.ts'
 import { type Enrolled, enrolled } from './people.ts'
 
 let scene: FileScene

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -105,17 +105,17 @@ describe('upload', () => {
     expect(await uploadFile(homeOf(helper), helper.manifest, source)).toMatchObject({ verified: true })
   })
 
-  test('waits while another file operation runs', async () => {
+  /** One that has begun, and keeps the helper busy. */
+  async function otherUpload(): Promise<Socket> {
     const other = connect(helper.port, '127.0.0.1')
-    other.write(
-      request({
-        method: 'PUT',
-        target: '/v1/parts/0',
-        token: helper.token,
-        headers: ['Content-Length: 1000000'],
-      }),
-    )
+    const asked = { method: 'PUT', target: '/v1/parts/0', token: helper.token }
+    other.write(request({ ...asked, headers: ['Content-Length: 1000000'] }))
     await once(other, 'connect')
+    return other
+  }
+
+  test('waits while another file operation runs', async () => {
+    const other = await otherUpload()
     const waits: number[] = []
     const sleep = async (ms: number) => {
       waits.push(ms)
@@ -131,16 +131,7 @@ describe('upload', () => {
   })
 
   test('gives up when the lifetime would end before the next attempt', async () => {
-    const other = connect(helper.port, '127.0.0.1')
-    other.write(
-      request({
-        method: 'PUT',
-        target: '/v1/parts/0',
-        token: helper.token,
-        headers: ['Content-Length: 1000000'],
-      }),
-    )
-    await once(other, 'connect')
+    const other = await otherUpload()
     const expiresAt = new Date(1000)
     const failed = uploadFile(homeOf(helper), helper.manifest, source, {
       ...quick,

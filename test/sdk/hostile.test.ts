@@ -24,6 +24,7 @@ import { setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Bridge, Transfer } from '../../sdk/index.ts'
 import { eachAttack } from '../support/attacks.ts'
+import { boxesIn, visible } from '../support/boxes.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
 import {
@@ -79,14 +80,7 @@ const deposit = (id: string, endpoint: string) =>
     helper_mode: 'download',
   })
 
-let boxes = 0
-async function box(): Promise<string> {
-  boxes += 1
-  const path = join(folder, `box-${boxes}`)
-  await mkdir(path)
-  return path
-}
-const visible = async (path: string) => (await readdir(path)).filter((name) => !name.startsWith('.'))
+const box = boxesIn(() => folder)
 
 const receipts = async (id: string): Promise<string[]> => {
   const { audit } = await node.owner.ok<{ audit: { kind: string }[] }>({

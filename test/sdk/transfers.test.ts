@@ -1,9 +1,10 @@
 /** A file from one Bridge to another through a real node. Contract §9. */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Bridge } from '../../sdk/index.ts'
+import { boxesIn } from '../support/boxes.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { describeBytes, fileOf, look, offer, putPart } from '../support/files.ts'
 import { bridgeOf } from './people.ts'
@@ -30,13 +31,7 @@ afterAll(async () => {
 })
 
 const source = () => join(folder, 'report.pdf')
-let boxes = 0
-async function box(): Promise<string> {
-  boxes += 1
-  const path = join(folder, `box-${boxes}`)
-  await mkdir(path)
-  return path
-}
+const box = boxesIn(() => folder)
 const packages = () => readdir(join(node.data, 'packages')).catch(() => [])
 
 /** Bytes go after the answer that ended the transfer. */
