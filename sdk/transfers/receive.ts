@@ -172,20 +172,15 @@ async function fetchInto(
 ): Promise<void> {
   const { signal, onProgress, onWaiting } = options
   const manifest = manifestOf(transfer, 'download', stagedName)
-  const clock = await port.nodeClock()
   try {
     if (transfer.mode === 'direct') {
       const waiting = () => onWaiting?.(transfer)
       const { allowPlainHttp, onPlainHttp } = options
+      const clock = await port.nodeClock()
       const more = { signal, onProgress, allowPlainHttp, onPlainHttp, clock, onWaiting: waiting }
       return await fetchDirect(port.transfers, transfer, manifest, staging, more)
     }
-    await downloadFile(await port.home(transfer.id), manifest, staging, {
-      signal,
-      onProgress,
-      clock,
-      expiresAt: new Date(transfer.expires_at),
-    })
+    await downloadFile(await port.home(transfer.id), manifest, staging, { signal, onProgress })
   } catch (error) {
     if (error instanceof LocalError && error.code === 'integrity') await tellMismatch(port, transfer)
     throw error

@@ -224,6 +224,26 @@ function on(agent: 'ada' | 'ben', secondsAhead: number): Bridge {
   return bridgeOf({ ...bridge, url: wire.url, clock }, bridge[agent])
 }
 
+test.skipIf(!isRun).each([2 * ttl, -2 * ttl])(
+  'a node whose clock is set by %i s in the middle of a part goes on with it, in both directions',
+  async (seconds) => {
+    const [sender, recipient] = [on('ada', 0), on('ben', 0)]
+    const struck = (step: string) =>
+      wire.arm({ step, moment: 'half', act: async () => bridge.clock.step(seconds) })
+    try {
+      void struck('PUT /api/v1/transfers/{id}/package/parts/0 #1')
+      const { id } = await sender.transfers.send(join(folder, 'report.pdf'), { to: 'ben', ttlSeconds: ttl })
+      void struck('GET /api/v1/transfers/{id}/package/parts/0 #1')
+      const { path } = await recipient.transfers.receive(id, join(folder, `set-${seconds}`))
+      expect((await readFile(path)).equals(bytes)).toBe(true)
+    } finally {
+      await sender.close()
+      await recipient.close()
+      bridge.clock.step(-2 * seconds)
+    }
+  },
+)
+
 const day = 86_400
 
 describe.skipIf(!isRun).each([

@@ -117,6 +117,15 @@ describe('a download is cut, and its bytes are gone, when', () => {
   })
 })
 
+test('an end that comes by itself is written down when it comes, and its bytes go', async () => {
+  const { id } = await accepted(bridge.ada, bridge.ben, { ttl_seconds: 60 })
+  bridge.clock.advance(59.5)
+  bridge = await bridge.restart()
+  // Nobody lists, and the quarter of a minute is not over.
+  await expect.poll(async () => (await look(bridge.ada, id)).cleanup.service_at, soon).not.toBeNull()
+  expect((await look(bridge.ben, id)).state).toBe('expired')
+})
+
 test('the end of one transfer cuts no download of another', async () => {
   const { ada, ben } = bridge
   const [one, other] = [await accepted(ada, ben), await accepted(ada, ben)]
