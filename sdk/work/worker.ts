@@ -52,6 +52,7 @@ export class Worker {
   readonly #options: WorkOptions
   #claimed = 0
   #away = 0
+  #crowded = 0
   #isHeard = false
   #idleSinceMs: number
 
@@ -106,8 +107,9 @@ export class Worker {
     } catch (error) {
       if (this.#isInterrupted) return []
       if (!(error instanceof BridgeError) || error.code !== 'wait_limit') return this.#whileAway(error)
-      // Others of this session wait in both places: look now and then.
-      await this.#pause(pauses.noPlaceMs)
+      // A wait that was given up is not over yet, or others of this session wait in both places: look now and then.
+      this.#crowded += 1
+      await this.#pause(Math.min(pauses.noPlaceMs, grown(this.#crowded)))
       const found = await this.#parts.direct.list(query).catch((failure: unknown) => this.#whileAway(failure))
       return 'tasks' in found ? found.tasks : found
     }
@@ -115,6 +117,7 @@ export class Worker {
 
   #heard(): void {
     this.#isHeard = true
+    this.#crowded = 0
     if (this.#away > 0) this.#tell({ type: 'away', error: null })
     this.#away = 0
   }

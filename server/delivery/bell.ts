@@ -15,7 +15,8 @@ export interface Bell {
 
 export function ringable(context: Context, agentId: string, request: FastifyRequest): Bell {
   let rung = false
-  let over = context.stopping.aborted
+  // A client that has gone already closes nothing any more, and would keep its place until the wait is over.
+  let over = context.stopping.aborted || request.raw.socket.destroyed
   let wake: (() => void) | undefined
   const ring = () => {
     rung = true

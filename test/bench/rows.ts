@@ -95,7 +95,7 @@ const targetWords = (target: Target): string => {
 }
 
 const columns = ['figure', 'product', 'floor', 'unit', 'ratio', 'target', '', 'spread: product, floor']
-const widths = [58, 10, 10, 6, 7, 15, 7, 0]
+const widths = [74, 8, 8, 5, 6, 13, 6, 0]
 
 const line = (cells: readonly string[]): string =>
   cells

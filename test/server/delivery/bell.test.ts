@@ -1,0 +1,26 @@
+/** When the wait of a request is over. */
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { expect, test } from 'vitest'
+import type { Context } from '../../../server/context.ts'
+import { ringable } from '../../../server/delivery/bell.ts'
+
+const context = {
+  stopping: new AbortController().signal,
+  wakeups: { subscribe: () => () => {} },
+  streams: { add: () => () => {} },
+} as unknown as Context
+
+const bellOf = (socket: Socket) => ringable(context, 'ada', { raw: { socket } } as unknown as FastifyRequest)
+
+test('a wait is over when its client goes, also when it has gone before the wait began', async () => {
+  const socket = new Socket()
+  const bell = bellOf(socket)
+  expect(bell.isOver()).toBe(false)
+  const closed = once(socket, 'close')
+  socket.destroy()
+  await closed
+  expect(bell.isOver()).toBe(true)
+  expect(bellOf(socket).isOver()).toBe(true)
+})
