@@ -1,4 +1,7 @@
-/** The host's commands: real processes on loopback, each over a data folder of its own. */
+/**
+ * The host's commands, each over a data folder of its own. Servers that run, and what is told of a start, are real processes
+ * on loopback; other commands run in this one, which they cannot tell.
+ */
 
 import { once } from 'node:events'
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -8,22 +11,34 @@ import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { settings } from '../../server/config.ts'
 import { freePort } from '../support/process.ts'
+import { Desk } from './desk.ts'
 import { type Started, TestHome } from './program.ts'
 
 let home: TestHome
+let desk: Desk
 let data: string
 
 beforeEach(async () => {
   home = await TestHome.make()
+  desk = await Desk.make()
   data = join(home.folder, 'data')
 })
 
-afterEach(() => home.remove())
+afterEach(async () => {
+  await home.remove()
+  await desk.remove()
+})
 
 const password = 'correct horse battery staple'
 
-const host = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+/** A process of its own. */
+const program = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
   home.run(['server', ...args], { environment: { BRIDGE_DATA: data, ...environment } })
+
+const host = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+  desk.run(['server', ...args], {
+    environment: { BRIDGE_DATA: data, BRIDGE_RESERVE_BYTES: '0', ...environment },
+  })
 
 interface Ready {
   readonly host: string
@@ -52,14 +67,14 @@ async function init(...flags: string[]): Promise<string> {
 }
 
 const setUp = (link: string, url: string) =>
-  home.run(['admin', 'setup', '--name', 'olu', '--url', url, '--password-stdin'], {
+  desk.run(['admin', 'setup', '--name', 'olu', '--url', url, '--password-stdin'], {
     stdin: `${link}\n${password}\n`,
   })
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
 test('init makes a private data folder and prints one link, which a second init does not touch', async () => {
-  const { code, stdout, stderr } = await host(['init'])
+  const { code, stdout, stderr } = await program(['init'])
   expect(code).toBe(0)
   expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8484\/setup#[A-Za-z0-9_-]{43}\n$/)
   expect(stderr).not.toContain(stdout.trim().split('#')[1])
@@ -89,7 +104,7 @@ test.runIf(process.platform === 'linux')('a folder that cannot be made is told',
   })
   const environment = { BRIDGE_HOME: '/proc/x' }
   const enroll = ['enroll', '--url', 'http://127.0.0.1:1']
-  expect(await home.run(enroll, { environment, stdin: `${'A'.repeat(24)}\n` })).toMatchObject({
+  expect(await desk.run(enroll, { environment, stdin: `${'A'.repeat(24)}\n` })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^bridge: cannot use \/proc\/x: it is not there \(ENOENT\)\n/),
   })
@@ -112,7 +127,7 @@ test('start says in one line that it is ready, and ends with 0 when it is told t
 })
 
 test('start without an installation is refused', async () => {
-  expect(await host(['start', '--port', '0'])).toMatchObject({
+  expect(await program(['start', '--port', '0'])).toMatchObject({
     code: 3,
     stdout: '',
     stderr: expect.stringMatching(/\nhint: bridge server init makes an installation\n$/),
@@ -122,7 +137,7 @@ test('start without an installation is refused', async () => {
 test('a second server over the same folder is refused, and the first goes on', async () => {
   await init()
   const { started } = await start()
-  expect(await host(['start', '--port', '0'])).toMatchObject({ code: 7, stdout: '' })
+  expect(await program(['start', '--port', '0'])).toMatchObject({ code: 7, stdout: '' })
   expect(await host(['status'])).toMatchObject({ code: 0 })
   await stop(started)
 })
@@ -132,7 +147,7 @@ test('a port that is taken is told', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const { port } = other.address() as { port: number }
-  expect(await host(['start', '--port', String(port)])).toMatchObject({
+  expect(await program(['start', '--port', String(port)])).toMatchObject({
     code: 7,
     stderr: expect.stringMatching(
       /\nhint: --port, or --metrics-port, names another port; 0 takes a free one\n$/,
@@ -151,7 +166,7 @@ test('status tells a ready node, one that is not, one that was killed and one th
   const ready = await host(['status'])
   expect(ready).toMatchObject({ code: 0, stdout: expect.stringMatching(/^stage +trial$/m) })
   expect(ready.stdout).toMatch(/^ready +yes$/m)
-  const asked = await home.run(['server', 'status', '--url', first.url, '--json'])
+  const asked = await desk.run(['server', 'status', '--url', first.url, '--json'])
   expect(JSON.parse(asked.stdout)).toMatchObject({
     health: { server_id: first.server_id },
     readiness: { ready: true },
@@ -243,7 +258,7 @@ test('an owner link signs in once, where there is an owner', async () => {
   })
   await setUp(link, url)
   const { stdout: ownerLink } = await host(['owner-link'])
-  const byLink = () => home.run(['admin', 'login', '--link'], { stdin: ownerLink })
+  const byLink = () => desk.run(['admin', 'login', '--link'], { stdin: ownerLink })
   expect(await byLink()).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('signed in as olu (owner)'),
@@ -253,7 +268,7 @@ test('an owner link signs in once, where there is an owner', async () => {
     stdout: '',
     stderr: expect.stringContaining('wrong'),
   })
-  expect(await home.run(['admin', 'login', '--link'], { stdin: 'no link at all\n' })).toMatchObject({
+  expect(await desk.run(['admin', 'login', '--link'], { stdin: 'no link at all\n' })).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^bridge: this is neither a one-time link nor its token\nhint: /),
   })

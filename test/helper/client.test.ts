@@ -143,10 +143,9 @@ describe('upload', () => {
   })
 
   test('of a file that changed is an integrity failure, and nothing is published', async () => {
-    writeFileSync(
-      source,
-      Buffer.concat([bytes.subarray(0, 1_500_000), Buffer.from('x'), bytes.subarray(1_500_001)]),
-    )
+    const changed = Buffer.from(bytes)
+    changed.writeUInt8(changed.readUInt8(1_500_000) ^ 1, 1_500_000)
+    writeFileSync(source, changed)
     await expect(uploadFile(homeOf(helper), helper.manifest, source, quick)).rejects.toMatchObject({
       code: 'integrity',
     })

@@ -43,6 +43,7 @@ const units = [
   '2026-01-01',
 ]
 const ends = ['', '!', ' ', '\n', '\u0000', '\ud800']
+/** Of the processor's time, which others on the machine do not take. */
 const budgetMs = 200
 
 test('there are patterns to ask', () => {
@@ -54,9 +55,9 @@ test.each(patterns)('%s is quick', (source) => {
   for (const unit of units) {
     const text = unit.repeat(limits.jsonBodyBytes / unit.length)
     for (const end of ends) {
-      const started = performance.now()
+      const started = process.cpuUsage()
       pattern.test(`${text}${end}`)
-      expect(performance.now() - started, JSON.stringify(unit + end)).toBeLessThan(budgetMs)
+      expect(process.cpuUsage(started).user / 1000, JSON.stringify(unit + end)).toBeLessThan(budgetMs)
     }
   }
 })
