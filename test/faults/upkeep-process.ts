@@ -13,11 +13,22 @@ const clock = () => new Date()
 /** Names that the test knows beforehand. */
 const random = (bytes: number) => Buffer.alloc(bytes, Number(names))
 
-const backup = (onProgress: () => void) =>
-  backUp({ data, destination: file, clock, random, signal: new AbortController().signal, onProgress })
+const backup = (onProgress: () => void, pagesPerStep?: number) =>
+  backUp({
+    data,
+    destination: file,
+    clock,
+    random,
+    signal: new AbortController().signal,
+    onProgress,
+    ...(pagesPerStep !== undefined && { pagesPerStep }),
+  })
+
+const sleepMs = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 const acts: Readonly<Record<string, () => Promise<unknown>>> = {
   backup: () => backup(() => {}),
+  'backup that is slow': () => backup(() => sleepMs(1000), 1),
   'backup that is killed': () => backup(() => process.kill(process.pid, 'SIGKILL')),
   restore: () => restoreBackup({ config, file, replace: true, acceptCredentials: false, clock, random }),
   rotate: () => rotateKey(config, false),

@@ -1,0 +1,106 @@
+/**
+ * Somebody reads the database for long: the log cannot be started over meanwhile and grows by what is written, nothing else
+ * stops, and when the reader is gone the log has its room again. A reader of the node's own, which is a backup, gives up
+ * before the log is too long.
+ *
+ * Some hundred sends by default. BRIDGE_HELD_MINUTES=10 holds the reader for so long, twenty sends a second, with a backup
+ * beside it that is too slow to end. Reliability §3.1 F27.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { databasePath } from '../../server/store-files.ts'
+import { startBridge } from '../support/bridge.ts'
+import { exchange } from '../support/http.ts'
+
+const minutes = Number(process.env.BRIDGE_HELD_MINUTES ?? 0)
+const isFull = minutes > 0
+const mib = 1024 * 1024
+/** The log is folded into the file from 4000 pages on: fewer sends would not show that it cannot be. */
+const fewSends = 250
+const backupBound = 256 * mib
+const folder = mkdtempSync(join(tmpdir(), 'bridge-held-'))
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A snapshot that another program holds until it is closed. */
+function holdSnapshot(path: string): Database.Database {
+  const reader = new Database(path, { readonly: true })
+  onTestFinished(() => void reader.close())
+  reader.exec('BEGIN')
+  reader.prepare('SELECT count(*) FROM messages').get()
+  return reader
+}
+
+/** A backup in a process of its own that takes a second for each page. Resolves with how it ended. */
+function slowBackup(data: string): { readonly ended: Promise<string>; isOver(): boolean } {
+  const script = fileURLToPath(new URL('./upkeep-process.ts', import.meta.url))
+  const args = [script, 'backup that is slow', data, join(folder, 'slow.db')]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  const ended = once(child, 'close').then(() => said.trim().split('\n').at(-1) ?? '')
+  return { ended, isOver: () => child.exitCode !== null }
+}
+
+test(`the log has its room again after a reader was held for ${isFull ? `${minutes} minutes` : `${fewSends} sends`}`, {
+  timeout: 120_000 + minutes * 90_000,
+}, async () => {
+  const bridge = await startBridge()
+  onTestFinished(() => bridge.close())
+  const path = databasePath(bridge.data)
+  const { id } = await bridge.owner.createProject('held', { policy: { message_budget: 1_000_000 } })
+  const [cy, dan] = [await bridge.agent('cy', id), await bridge.agent('dan', id)]
+  const conversation = await cy.conversationWith(dan.id)
+  const log = () => statSync(`${path}-wal`).size
+  const text = 'x'.repeat(8000)
+  const sends = async (count: number, times: number[] = []) => {
+    for (let sent = 0; sent < count; sent += 1) {
+      const began = performance.now()
+      await cy.send(conversation, dan.id, text)
+      times.push(performance.now() - began)
+    }
+  }
+
+  const reader = holdSnapshot(path)
+  const backup = isFull ? slowBackup(bridge.data) : undefined
+  const before = log()
+  const times: number[] = []
+  let logOfBackup = 0
+  const until = Date.now() + minutes * 60_000
+  do {
+    await sends(isFull ? 1 : fewSends, times)
+    if (backup?.isOver() === false) logOfBackup = log()
+    if (isFull) await delay(50)
+  } while (isFull && Date.now() < until)
+  const held = log()
+  // What the reader holds was not folded, and all the rest goes on.
+  expect(held - before).toBeGreaterThan(16 * mib)
+  const health = { method: 'GET', target: '/api/ready', headers: [] } as const
+  expect(await exchange(bridge.url, health)).toMatchObject({ status: 200, json: { ready: true } })
+  expect((await dan.inbox()).messages.length).toBeGreaterThan(0)
+  expect(reader.prepare('SELECT count(*) FROM messages').pluck().get()).toBe(0)
+  if (backup !== undefined) {
+    expect(logOfBackup).toBeLessThan(backupBound + 4 * mib)
+    if (held > backupBound) expect(await backup.ended).toBe('BackupCutOff')
+    if (held > backupBound) expect(readdirSync(folder)).toEqual([])
+  }
+
+  reader.close()
+  // As much again: it would be twice as long, if it were not started over.
+  await sends(fewSends)
+  expect(log()).toBeLessThan(held + 4 * mib)
+  times.sort((one, other) => one - other)
+  const figures = [times.length, held >> 20, logOfBackup >> 20, times[times.length >> 1], times.at(-1)]
+  process.stderr.write(
+    `sends, MiB of log, of these with the backup, median ms, longest ms: ${figures.map((each) => Math.round(Number(each))).join(', ')}\n`,
+  )
+})
