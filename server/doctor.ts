@@ -151,7 +151,7 @@ function database(path: string, now: Date): Examined[] {
     return [
       ok('database', 'whole, page by page'),
       ...schema(opened),
-      ...journal(opened),
+      ...journal(opened, path),
       ...clock(opened, now),
     ]
   } catch (error) {
@@ -193,11 +193,20 @@ function schema(database: Database.Database): Examined[] {
   ]
 }
 
-function journal(database: Database.Database): Examined[] {
+/** Where a backup gives up: no reader of the node's own lets the log grow further. */
+const longLogMib = 256
+
+function journal(database: Database.Database, path: string): Examined[] {
   const mode = database.pragma('journal_mode', { simple: true })
-  if (mode === 'wal') return [ok('journal', 'write-ahead, synced at every commit')]
-  const text = `the database is in ${mode} mode instead of WAL`
-  return [{ check: 'journal', state: 'warning', text, remedy: 'the next start sets it; use a local disk' }]
+  if (mode !== 'wal') {
+    const text = `the database is in ${mode} mode instead of WAL`
+    return [{ check: 'journal', state: 'warning', text, remedy: 'the next start sets it; use a local disk' }]
+  }
+  const logMib = Math.ceil((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) / mib)
+  if (logMib <= longLogMib) return [ok('journal', 'write-ahead, synced at every commit')]
+  const text = `the log of the database has grown to ${logMib} MiB: another program holds a transaction open`
+  const remedy = `end that program, which fuser ${path} names; the log is then folded by itself`
+  return [{ check: 'journal', state: 'warning', text, remedy }]
 }
 
 /** What is stored cannot be of the future. */

@@ -3,7 +3,7 @@
  * is not ready or away, what could not be sent, a full disk, a database of a newer program.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -198,6 +198,19 @@ describe('bridge server doctor', () => {
       code,
       expect.objectContaining({ state, text: expect.stringMatching(text), remedy: expect.any(String) }),
     ])
+  })
+
+  test('tells of a log that somebody keeps from being folded', async () => {
+    const data = await installation(() => {})
+    const log = join(data, 'bridge.db-wal')
+    writeFileSync(log, '')
+    truncateSync(log, 300 * 1024 * 1024)
+    const ended = await serverDoctor(data)
+    const text = expect.stringContaining('has grown to 300 MiB')
+    const remedy = expect.stringContaining('end that program')
+    expect([ended.code, ...found(ended, 'journal')]).toMatchObject([0, { state: 'warning', text, remedy }])
+    truncateSync(log, 200 * 1024 * 1024)
+    expect(found(await serverDoctor(data), 'journal')).toMatchObject([{ state: 'ok' }])
   })
 
   test('tells that the clock is behind what is stored', async () => {
