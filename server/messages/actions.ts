@@ -42,8 +42,8 @@ export function sendMessage(
       const thread = await threadOf(tx, input.conversation_id, input.in_reply_to)
       if (standing.peer) await guard(tx, agent, standing, thread.hops)
       requireWritable(standing)
-      const message = await store.insertMessage(tx, { ...draft(agent, standing, input), ...thread })
-      await deliver(context, tx, message)
+      const inserted = await store.insertMessage(tx, { ...draft(agent, standing, input), ...thread })
+      const message = deliver(context, tx, inserted)
       await recordAudit(tx, {
         kind: 'message.sent',
         actor: agentActor(agent),
@@ -142,11 +142,12 @@ export async function threadOf(tx: Tx, conversationId: string, inReplyTo: string
   return { root_id: parent.root_id, hops: parent.hops + 1 }
 }
 
-/** Count it into the inbox and wake the recipient once it is committed. @throws capacity_reached */
-export async function deliver(context: Context, tx: Tx, message: Message): Promise<void> {
-  if (message.recipient.kind !== 'agent') return
-  requireInboxRoom(await store.countIn(tx, message.recipient_agent_id))
-  tx.afterCommit(() => context.wakeups.notify(message.recipient_agent_id))
+/** The recipient is woken once it is committed. @throws capacity_reached */
+export function deliver(context: Context, tx: Tx, { row, waiting }: store.Inserted): Message {
+  requireInboxRoom(waiting)
+  const { inbox_agent_id } = row
+  if (inbox_agent_id !== null) tx.afterCommit(() => context.wakeups.notify(inbox_agent_id))
+  return store.toMessage(row)
 }
 
 /** "An agent's send answers { message, recipient: { connection } }, so that it learns at once that nobody is listening." */

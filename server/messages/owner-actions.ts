@@ -42,7 +42,7 @@ export function sendAsOwner(
       })
       const thread = await threadOf(tx, conversationId, input.in_reply_to)
       if (project.state === 'archived') throw new Fault('project_archived')
-      const message = await store.insertMessage(tx, {
+      const inserted = await store.insertMessage(tx, {
         project_id: project.id,
         conversation_id: conversationId,
         sender_kind: 'owner',
@@ -60,7 +60,7 @@ export function sendAsOwner(
         hops: 0,
       })
       await store.openBudget(tx, conversationId)
-      await deliver(context, tx, message)
+      const message = deliver(context, tx, inserted)
       await recordAudit(tx, {
         kind: 'message.sent',
         actor: ownerActor(caller),

@@ -1,5 +1,5 @@
 /** The SQL of messages. Hot queries are compiled once. */
-import type { Kysely } from 'kysely'
+import { type Kysely, type SqlBool, sql } from 'kysely'
 import type { Message } from '../../sdk/contract/agent/messages.ts'
 import { prepared } from '../database/prepared.ts'
 import type { MessageRow, Tables } from '../database/tables.ts'
@@ -33,54 +33,84 @@ export interface NewMessage
   readonly transfer_id?: string
 }
 
-const nextSequence = prepared<{ id: string }>()((db, p) =>
+/** Where a message goes: the last number of its conversation, and how many wait in its inbox. */
+const placeOf = prepared<{ conversation_id: string; agent_id: string }>()((db, p) =>
+  db
+    .selectFrom('conversations')
+    .leftJoin('inboxes', (join) => join.on('inboxes.agent_id', '=', p('agent_id')))
+    .select([sql<number>`conversations.rowid`.as('conversation'), 'last_sequence', 'waiting'])
+    .where('conversations.id', '=', p('conversation_id')),
+)
+
+const setNumber = prepared<{ conversation: number; sequence: number }>()((db, p) =>
   db
     .updateTable('conversations')
-    .set((eb) => ({ last_sequence: eb('last_sequence', '+', 1) }))
-    .where('id', '=', p('id'))
-    .returning('last_sequence'),
+    .set({ last_sequence: p('sequence') })
+    .where(sql<SqlBool>`rowid = ${p('conversation')}`),
 )
 
-const insert = prepared<MessageRow>()((db, p) =>
-  db.insertInto('messages').values({
-    id: p('id'),
-    project_id: p('project_id'),
-    conversation_id: p('conversation_id'),
-    sequence: p('sequence'),
-    sender_kind: p('sender_kind'),
-    sender_agent_id: p('sender_agent_id'),
-    sender_name: p('sender_name'),
-    recipient_kind: p('recipient_kind'),
-    recipient_agent_id: p('recipient_agent_id'),
-    inbox_agent_id: p('inbox_agent_id'),
-    type: p('type'),
-    body: p('body'),
-    encoding: p('encoding'),
-    in_reply_to: p('in_reply_to'),
-    root_id: p('root_id'),
-    hops: p('hops'),
-    task_id: p('task_id'),
-    transfer_id: p('transfer_id'),
-    expects_reply_by: p('expects_reply_by'),
-    created_at: p('created_at'),
-    offers: p('offers'),
-    offered_generation: p('offered_generation'),
-    first_offered_at: p('first_offered_at'),
-    last_offered_at: p('last_offered_at'),
-    acknowledged_at: p('acknowledged_at'),
-  }),
+const setWaiting = prepared<{ agent_id: string; waiting: number }>()((db, p) =>
+  db
+    .updateTable('inboxes')
+    .set({ waiting: p('waiting') })
+    .where('agent_id', '=', p('agent_id')),
 )
 
-/** The sequence comes from the conversation's own counter, never from max + 1: retention deletes rows and numbers must not repeat. */
-export async function insertMessage(tx: Tx, message: NewMessage): Promise<Message> {
-  const counted = await nextSequence.first(tx.db, { id: message.conversation_id })
-  if (counted === undefined) throw new Error('a message was written to a conversation that does not exist')
+const beginWaiting = prepared<{ agent_id: string }>()((db, p) =>
+  db.insertInto('inboxes').values({ agent_id: p('agent_id'), waiting: 1 }),
+)
+
+const always = [
+  ...['id', 'project_id', 'conversation_id', 'sequence', 'sender_kind', 'sender_name', 'recipient_kind'],
+  ...['recipient_agent_id', 'type', 'body', 'encoding', 'root_id', 'hops', 'created_at'],
+] as readonly (keyof MessageRow)[]
+
+const seldom = [
+  ...['sender_agent_id', 'inbox_agent_id', 'in_reply_to', 'task_id', 'transfer_id', 'expects_reply_by'],
+] as readonly (keyof MessageRow)[]
+
+const inserting = (columns: readonly (keyof MessageRow)[]) =>
+  prepared<MessageRow>()((db, p) =>
+    db.insertInto('messages').values({
+      ...(Object.fromEntries(columns.map((name) => [name, p(name)])) as unknown as MessageRow),
+      offers: 0,
+      offered_generation: 0,
+    }),
+  )
+
+/** By the columns that they set: to bind a null costs as much as to bind an id. */
+const inserts = new Map<string, ReturnType<typeof inserting>>()
+
+function insertOf(row: MessageRow): ReturnType<typeof inserting> {
+  const columns = seldom.filter((name) => row[name] !== null)
+  const key = columns.join()
+  const known = inserts.get(key) ?? inserting([...always, ...columns])
+  inserts.set(key, known)
+  return known
+}
+
+/** A message that was stored, and how many its inbox holds now that nobody acknowledged. */
+export interface Inserted {
+  readonly row: MessageRow
+  readonly waiting: number
+}
+
+/**
+ * Stores a message and counts it into its inbox. The sequence comes from the conversation's own counter, never from max + 1:
+ * retention deletes rows and numbers must not repeat. Nobody else writes meanwhile, so the counters are read together and
+ * set, which costs less than an update that tells its result.
+ */
+export async function insertMessage(tx: Tx, message: NewMessage): Promise<Inserted> {
+  const inbox = message.recipient_kind === 'agent' ? message.recipient_agent_id : null
+  const { conversation_id } = message
+  const place = await placeOf.first(tx.db, { conversation_id, agent_id: inbox ?? '' })
+  if (place === undefined) throw new Error('a message was written to a conversation that does not exist')
   const id = tx.id()
   const row: MessageRow = {
     ...message,
     id,
-    sequence: counted.last_sequence,
-    inbox_agent_id: message.recipient_kind === 'agent' ? message.recipient_agent_id : null,
+    sequence: place.last_sequence + 1,
+    inbox_agent_id: inbox,
     root_id: message.root_id ?? id,
     task_id: message.task_id ?? null,
     transfer_id: message.transfer_id ?? null,
@@ -91,23 +121,16 @@ export async function insertMessage(tx: Tx, message: NewMessage): Promise<Messag
     last_offered_at: null,
     acknowledged_at: null,
   }
-  await insert.run(tx.db, row)
-  return toMessage(row)
+  await setNumber.run(tx.db, { conversation: place.conversation, sequence: row.sequence })
+  await insertOf(row).run(tx.db, row)
+  return { row, waiting: inbox === null ? 0 : await countIn(tx, inbox, place.waiting) }
 }
 
-const addWaiting = prepared<{ agent_id: string }>()((db, p) =>
-  db
-    .insertInto('inboxes')
-    .values({ agent_id: p('agent_id'), waiting: 1 })
-    .onConflict((conflict) =>
-      conflict.column('agent_id').doUpdateSet((eb) => ({ waiting: eb('inboxes.waiting', '+', 1) })),
-    )
-    .returning('waiting'),
-)
-
-/** One more unacknowledged message in an inbox; answers how many it holds now. */
-export async function countIn(tx: Tx, agentId: string): Promise<number> {
-  return (await addWaiting.first(tx.db, { agent_id: agentId }))?.waiting ?? 0
+async function countIn(tx: Tx, agentId: string, before: number | null): Promise<number> {
+  const waiting = (before ?? 0) + 1
+  if (before === null) await beginWaiting.run(tx.db, { agent_id: agentId })
+  else await setWaiting.run(tx.db, { agent_id: agentId, waiting })
+  return waiting
 }
 
 /** When the message with this number was stored; the next one that is still there, where retention removed it. */

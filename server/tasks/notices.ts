@@ -12,7 +12,7 @@ import type { Context } from '../context.ts'
 import type { TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { requireInboxRoom } from '../messages/rules.ts'
-import { countIn, insertMessage } from '../messages/store.ts'
+import { insertMessage } from '../messages/store.ts'
 
 export type Side = 'creator' | 'assignee'
 
@@ -35,7 +35,7 @@ export async function notify(context: Telling, tx: Tx, task: TaskRow, notice: No
   const isCreator = notice.to === 'creator'
   const agentId = isCreator ? task.creator_agent_id : task.assignee_agent_id
   const counterpart = isCreator ? task.assignee_agent_id : task.creator_agent_id
-  await insertMessage(tx, {
+  const { waiting } = await insertMessage(tx, {
     project_id: task.project_id,
     conversation_id: task.conversation_id,
     sender_kind: 'system',
@@ -53,7 +53,6 @@ export async function notify(context: Telling, tx: Tx, task: TaskRow, notice: No
     task_id: task.id,
   })
   if (agentId === null) return
-  const waiting = await countIn(tx, agentId)
   if (notice.needsRoom === true) requireInboxRoom(waiting)
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }

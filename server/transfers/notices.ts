@@ -12,7 +12,7 @@ import type { Context } from '../context.ts'
 import type { TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { requireInboxRoom } from '../messages/rules.ts'
-import { countIn, insertMessage } from '../messages/store.ts'
+import { insertMessage } from '../messages/store.ts'
 
 export interface Notice {
   readonly to: 'sender' | 'recipient'
@@ -38,7 +38,7 @@ export async function notify(
     notice.to === 'sender'
       ? [transfer.sender_agent_id, transfer.recipient_agent_id]
       : [transfer.recipient_agent_id, transfer.sender_agent_id]
-  await insertMessage(tx, {
+  const { waiting } = await insertMessage(tx, {
     project_id: transfer.project_id,
     conversation_id: transfer.conversation_id,
     sender_kind: 'system',
@@ -55,7 +55,6 @@ export async function notify(
     hops: 0,
     transfer_id: transfer.id,
   })
-  const waiting = await countIn(tx, agentId)
   if (notice.needsRoom === true) requireInboxRoom(waiting)
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }
