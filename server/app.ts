@@ -114,6 +114,8 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   // Node drops headers beyond this count in silence; without it our own limit sees them all.
   app.server.maxHeadersCount = 0
   app.decorateRequest('caller', null)
+  app.decorateRequest('agentHead', null)
+  app.decorateRequest('keyed', null)
   useEndings(app, [logEnding(app.log), countEnding(context)])
   useResponseHeaders(app)
   useClientAddress(app, (raw) => context.clientAddress(raw))

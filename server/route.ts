@@ -34,6 +34,12 @@ export interface Call<E extends EndpointSpec> {
   readonly reply: FastifyReply
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    keyed: Keyed | null
+  }
+}
+
 type Result<E extends EndpointSpec> = Promise<ResponseOf<E> | Answer>
 
 export function route<E extends EndpointSpec>(
@@ -50,7 +56,7 @@ export function route<E extends EndpointSpec>(
         query: request.query as QueryOf<E>,
         body: request.body as BodyOf<E>,
         caller: request.caller as CallerOf<E['caller']>,
-        keyed: keyedBodies.get(request) ?? noKey,
+        keyed: request.keyed ?? noKey,
         request,
         reply,
       })
@@ -153,7 +159,6 @@ const hooks = (context: Context, entry: EndpointSpec) => ({
 })
 
 const noKey: Keyed = { method: '', route: '', key: '', fingerprint: Buffer.alloc(0) }
-const keyedBodies = new WeakMap<FastifyRequest, Keyed>()
 
 /** Before the body is read. */
 async function before(context: Context, entry: EndpointSpec, request: FastifyRequest): Promise<void> {
@@ -180,6 +185,6 @@ async function afterBody(entry: EndpointSpec, request: FastifyRequest): Promise<
     const user_agent = request.headers['user-agent'] ?? ''
     request.caller = { kind: 'public', address, user_agent, endpoint: entry, request_id }
   }
-  if (entry.idempotent) keyedBodies.set(request, keyedRequest(request, entry.path, bytes))
+  if (entry.idempotent) request.keyed = keyedRequest(request, entry.path, bytes)
   if (entry.body !== undefined) request.body = parseBody(request, bytes)
 }

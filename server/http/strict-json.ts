@@ -31,32 +31,45 @@ export function parseStrictJson(bytes: Buffer): unknown {
   return value
 }
 
-/** One string token, or one structural character; numbers and literals cannot hold either. */
-const token = /"(?:[^"\\]|\\.)*"|[{}[\],]/g
-
-/** Walks the tokens of a text that is known to be JSON. */
+/** Walks the strings and the structural characters of a text that is known to be JSON. */
 function scan(text: string): void {
   const open: (Set<string> | undefined)[] = []
   let expectsKey = false
-  for (const [part] of text.matchAll(token)) {
-    if (part === '{' || part === '[') {
-      open.push(part === '{' ? new Set() : undefined)
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at]
+    if (character === '"') {
+      const end = endOfString(text, at)
+      if (expectsKey) addKey(open.at(-1), text.slice(at, end))
+      expectsKey = false
+      at = end - 1
+    } else if (character === '{' || character === '[') {
+      open.push(character === '{' ? new Set() : undefined)
       if (open.length > limits.jsonDepth) throw refuse(`is nested deeper than ${limits.jsonDepth}`)
-      expectsKey = part === '{'
-    } else if (part === '}' || part === ']') {
+      expectsKey = character === '{'
+    } else if (character === '}' || character === ']') {
       open.pop()
       expectsKey = false
-    } else if (part === ',') {
+    } else if (character === ',') {
       expectsKey = open.at(-1) !== undefined
-    } else if (expectsKey) {
-      addKey(open.at(-1), part)
-      expectsKey = false
     }
   }
 }
 
+/** Behind the quote that closes it: the first that has not an odd number of backslashes before it. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1)
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end + 1
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let first = at
+  while (text[first - 1] === '\\') first -= 1
+  return (at - first) % 2 === 1
+}
+
 function addKey(keys: Set<string> | undefined, quoted: string): void {
-  const key = JSON.parse(quoted) as string
+  const key = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1)
   if (keys?.has(key)) throw refuse(`names the field ${JSON.stringify(key)} twice`)
   keys?.add(key)
 }

@@ -14,9 +14,21 @@ import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { rawBody } from '../http/raw-body.ts'
 import { readAs, spendNonce } from './admission.ts'
+import type { Identity } from './identities.ts'
 import { type Head, type Incoming, proveBody, proveHead, requireHeaders } from './proof.ts'
 
-const heads = new WeakMap<FastifyRequest, Head & { readonly context: Context }>()
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of an agent's request, once its head is judged. */
+    agentHead: AgentHead | null
+  }
+}
+
+interface AgentHead {
+  readonly context: Context
+  readonly call: Incoming
+  readonly head: Head
+}
 
 const incoming = (request: FastifyRequest): Incoming => ({
   method: request.method,
@@ -27,7 +39,8 @@ const incoming = (request: FastifyRequest): Incoming => ({
 })
 
 export async function proveRequestHead(context: Context, request: FastifyRequest): Promise<void> {
-  heads.set(request, { ...(await proveHead(context, incoming(request))), context })
+  const call = incoming(request)
+  request.agentHead = { context, call, head: await proveHead(context, call) }
 }
 
 /** Of a body that is not read: what its sender says that it signed. It leads to a refusal only, never to an effect. */
@@ -50,16 +63,19 @@ export async function proveRequestBody(
   endpoint: EndpointSpec,
   hashOf?: HashOf,
 ): Promise<void> {
-  const head = heads.get(request)
-  if (head === undefined) throw new Fault('unauthenticated')
-  const { agentId: agent_id, projectId: project_id } = head.identity
-  const known = await hashOf?.({ agent_id, project_id })
-  const sha256 = known ?? (hashOf && statedHash(request)) ?? sha256Hex(rawBody(request))
-  const body = { sha256, endpoint }
-  const caller = await proveBody(head.context, incoming(request), head, body)
+  if (request.agentHead === null) throw new Fault('unauthenticated')
+  const { context, call, head } = request.agentHead
+  const sha256 =
+    hashOf === undefined ? sha256Hex(rawBody(request)) : await unreadHash(request, head.identity, hashOf)
+  const caller = await proveBody(context, call, head, { sha256, endpoint })
   request.caller = caller
-  head.context.throttle.takeAgent(caller.agent_id)
+  context.throttle.takeAgent(caller.agent_id)
   requireHeaders(head.presented, endpoint)
+}
+
+async function unreadHash(request: FastifyRequest, identity: Identity, hashOf: HashOf): Promise<string> {
+  const known = await hashOf({ agent_id: identity.agentId, project_id: identity.projectId })
+  return known ?? statedHash(request) ?? sha256Hex(rawBody(request))
 }
 
 /**
@@ -67,9 +83,8 @@ export async function proveRequestBody(
  * session that is over outranks a schema fault.
  */
 export async function settleIdentity(request: FastifyRequest, fault: Fault): Promise<void> {
-  const head = heads.get(request)
-  const caller = request.caller
-  if (head === undefined || caller?.kind !== 'agent') return
-  if (fault.code === 'invalid_request') await readAs(head.context, caller, async () => undefined)
-  await spendNonce(head.context, caller)
+  const { agentHead, caller } = request
+  if (agentHead === null || caller?.kind !== 'agent') return
+  if (fault.code === 'invalid_request') await readAs(agentHead.context, caller, async () => undefined)
+  await spendNonce(agentHead.context, caller)
 }

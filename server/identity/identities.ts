@@ -18,7 +18,8 @@ export interface Identity extends StoredIdentity {
 }
 
 export interface Identities {
-  find(credentialId: string, now: Date): Promise<Identity | undefined>
+  /** At once, where it is kept. */
+  find(credentialId: string, now: Date): Identity | undefined | Promise<Identity | undefined>
   forget(credentialId: string): void
 }
 
@@ -26,6 +27,11 @@ export interface Identities {
 const kept = 20_000
 
 type Row = CredentialRow & { agent_name: string }
+
+interface Kept {
+  readonly row: Row
+  readonly identity: Identity
+}
 
 const stored = prepared<{ id: string }>()((db, p) =>
   db
@@ -39,7 +45,7 @@ const stored = prepared<{ id: string }>()((db, p) =>
 )
 
 export function createIdentities(read: Reader['read']): Identities {
-  const rows = new Map<string, { row: Row; identity: Identity }>()
+  const rows = new Map<string, Kept>()
 
   const load = async (credentialId: string) => {
     const row = await read((db) => stored.first(db, { id: credentialId }))
@@ -51,19 +57,19 @@ export function createIdentities(read: Reader['read']): Identities {
   }
 
   return {
-    async find(credentialId, now) {
-      const entry = rows.get(credentialId) ?? (await load(credentialId))
-      if (entry === undefined) return undefined
-      const { expires_at } = entry.row
-      const expired = expires_at !== null && expires_at <= now.toISOString()
-      return expired && entry.identity.state === 'active'
-        ? { ...entry.identity, state: 'expired' }
-        : entry.identity
+    find(credentialId, now) {
+      const entry = rows.get(credentialId)
+      return entry === undefined ? load(credentialId).then((each) => each && at(each, now)) : at(entry, now)
     },
     forget(credentialId) {
       rows.delete(credentialId)
     },
   }
+}
+
+function at({ row: { expires_at }, identity }: Kept, now: Date): Identity {
+  const expired = expires_at !== null && expires_at <= now.toISOString()
+  return expired && identity.state === 'active' ? { ...identity, state: 'expired' } : identity
 }
 
 const toIdentity = (row: Row): Identity => ({

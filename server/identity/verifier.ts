@@ -232,7 +232,7 @@ function sameDevice(header: string | undefined, enrolled: Device | undefined): b
   return device.machine === enrolled.machine && device.install === enrolled.install
 }
 
-async function proves(input: ProofInput): Promise<boolean> {
+function proves(input: ProofInput): false | Promise<boolean> {
   const text = signedText(input)
   const { publicKey } = input.identity
   if (text === undefined || publicKey === undefined) return false
