@@ -7,6 +7,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
 import type { TestAgent } from '../../support/agent.ts'
+import { eachAttack } from '../../support/attacks.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, look, told } from '../../support/files.ts'
 import { packageBytes, packageSha256, partBytes, storeZeros } from '../../support/sparse-package.ts'
@@ -68,7 +69,7 @@ const removed = (by: TestAgent, id: string) =>
 
 describe('a download is cut, and its bytes are gone, when', () => {
   const receipt = { size: packageBytes, sha256: packageSha256 }
-  test.each<[string, [number, string], (id: string) => Promise<unknown>]>([
+  const ends: [string, [number, string], (id: string) => Promise<unknown>][] = [
     ['the sender cancels', [409, 'state_conflict'], (id) => act(bridge.ada, id, 'cancel')],
     ['the recipient fails it', [409, 'state_conflict'], (id) => act(bridge.ben, id, 'fail')],
     [
@@ -94,16 +95,22 @@ describe('a download is cut, and its bytes are gone, when', () => {
         await bridge.ada.ok({ target: '/api/v1/transfers' })
       },
     ],
-  ])('%s', async (_, refusal, end) => {
-    const { ada, ben } = bridge
-    const { id } = await accepted(ada, ben, { ttl_seconds: 60 })
-    const downloads = [await begun(ben, id), await begun(ben, id)]
-    await end(id)
-    await removed(ada, id)
-    expect(openFiles(id)).toBe(0)
-    for (const { rest } of downloads) expect(await rest()).toBeLessThan(packageBytes / 2)
-    expect(told(await ben.call({ target: `/api/v1/transfers/${id}/package/parts/3` }))).toEqual(refusal)
-  })
+  ]
+  eachAttack<(typeof ends)[number]>(
+    2,
+    ends,
+    (what) => what,
+    async (_, refusal, end) => {
+      const { ada, ben } = bridge
+      const { id } = await accepted(ada, ben, { ttl_seconds: 60 })
+      const downloads = [await begun(ben, id), await begun(ben, id)]
+      await end(id)
+      await removed(ada, id)
+      expect(openFiles(id)).toBe(0)
+      for (const { rest } of downloads) expect(await rest()).toBeLessThan(packageBytes / 2)
+      expect(told(await ben.call({ target: `/api/v1/transfers/${id}/package/parts/3` }))).toEqual(refusal)
+    },
+  )
 
   test('its project is deleted', async () => {
     const { owner } = bridge
