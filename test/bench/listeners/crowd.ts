@@ -94,9 +94,22 @@ export function openCrowd(port: number, dialect: Dialect): Crowd {
   }
 }
 
-async function heard(socket: Socket, words: string): Promise<void> {
-  for (let text = ''; !text.includes(words); ) {
-    const [chunk] = await once(socket, 'data', { signal: AbortSignal.timeout(20_000) })
+/** On a machine that has other things to do as well. */
+const heardMs = 60_000
+
+/** @throws Error that tells what came instead */
+function heard(socket: Socket, words: string): Promise<void> {
+  const told = Promise.withResolvers<void>()
+  let text = ''
+  const listen = (chunk: string) => {
     text += chunk
+    if (text.includes(words)) told.resolve()
   }
+  const fail = () => told.reject(new Error(`a listener heard ${JSON.stringify(text)} in place of ${words}`))
+  const timer = setTimeout(fail, heardMs)
+  socket.on('data', listen).once('close', fail)
+  return told.promise.finally(() => {
+    clearTimeout(timer)
+    socket.off('data', listen).off('close', fail)
+  })
 }

@@ -20,7 +20,7 @@ export async function* messagesSection({ isQuick }: BenchOptions): AsyncGenerato
   try {
     const rounds = isQuick ? 2 : 5
     yield* sending(world, rounds, isQuick)
-    yield* receiving(world, rounds, isQuick ? 0.75 : 2)
+    yield* receiving(world, isQuick ? { rounds: 1, seconds: 1 } : { rounds, seconds: 2 })
     yield* cycling(world, rounds, isQuick ? 600 : 3000)
     yield* reading(world, rounds, isQuick ? 1500 : 6000)
   } finally {
@@ -118,7 +118,10 @@ async function* slowRows(world: World, isQuick: boolean): AsyncGenerator<Row> {
   yield row('messages: syncs 2 ms slower, 32 connections', '1/s', rates.many, 'for comparison')
 }
 
-async function* receiving({ product, floor, readers }: World, rounds: number, seconds: number) {
+async function* receiving(
+  { product, floor, readers }: World,
+  { rounds, seconds }: { readonly rounds: number; readonly seconds: number },
+) {
   for (const [name, listen] of transports) {
     const p50 = empty()
     const p99 = empty()

@@ -32,7 +32,7 @@ export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<R
   try {
     const product = { server, owner: await setUpOwner(server.url, server.setupLink) }
     const floorUrl = `http://127.0.0.1:${floor.port}`
-    const size = isQuick ? { rounds: 2, ms: 600, peersTasks: 500 } : { rounds: 5, ms: 2000, peersTasks: 2000 }
+    const size = isQuick ? { rounds: 2, ms: 500, peersTasks: 500 } : { rounds: 5, ms: 2000, peersTasks: 2000 }
     yield* peers.missing.map((word) => `tasks: ${word}`)
     // Many at once first: both programs are warm when each microsecond counts.
     for (const atOnce of [32, 1]) {
@@ -61,7 +61,7 @@ export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<R
       if (rates.bullmq.length > 0)
         yield row(`${figure}, beside BullMQ`, '1/s', { ...rates, floor: rates.bullmq }, 'for comparison')
     }
-    yield* latency(product, folder, isQuick ? 50 : 500)
+    yield* latency(product, folder, isQuick ? 40 : 500)
   } finally {
     await peers.end()
     await floor.end()
