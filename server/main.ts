@@ -24,4 +24,3 @@ export {
 } from './init.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { AlreadyInitialised, NotInitialised } from './store-files.ts'
-export { boundYoungGeneration } from './young-generation.ts'

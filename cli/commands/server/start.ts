@@ -17,8 +17,9 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
   onHost(async (server) => {
     const { output, signal } = context
     const config = configOf(server, context, options)
-    server.boundYoungGeneration()
     const running = await server.startServer(config)
+    const { boundYoungGeneration } = await import('./young-generation.ts')
+    boundYoungGeneration()
     const { host, port, url, serverId, setupLink, metricsUrl } = running
     if (setupLink !== undefined) {
       output.note(

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-const module = new URL('../../server/young-generation.ts', import.meta.url).href
+const module = new URL('../../cli/commands/server/young-generation.ts', import.meta.url).href
 
 /** How large the part for new objects is after much was made and some of it kept for a while, in MiB. */
 const program = (bound: string) => `
   const { getHeapSpaceStatistics } = await import('node:v8')
-  const { boundYoungGeneration } = await import('${module}')
+  const { boundYoungGeneration, holdYoungGeneration } = await import('${module}')
   ${bound}
   const kept = []
   for (let turn = 0; turn < 100; turn += 1) {
@@ -23,7 +23,15 @@ const sizeOf = async (bound: string) => {
 }
 
 test('a busy process keeps little memory for new objects once it is bounded', async () => {
-  const [unbounded, bounded] = await Promise.all([sizeOf(''), sizeOf('boundYoungGeneration()')])
+  const [unbounded, bounded, held, both] = await Promise.all([
+    sizeOf(''),
+    sizeOf('boundYoungGeneration()'),
+    sizeOf('holdYoungGeneration()'),
+    sizeOf('holdYoungGeneration(); boundYoungGeneration()'),
+  ])
   expect(unbounded).toBeGreaterThan(16)
   expect(bounded).toBeLessThanOrEqual(16)
+  expect(held).toBeLessThan(bounded)
+  // Held for the start alone.
+  expect(both).toBe(bounded)
 })
