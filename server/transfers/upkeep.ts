@@ -13,6 +13,8 @@ import * as store from './store.ts'
 import { timesOf } from './views.ts'
 
 const everyMs = 15_000
+/** Time for what ends together. */
+const soonestMs = 5
 const atOnce = 50
 
 /**
@@ -31,7 +33,7 @@ export function startTransferUpkeep(context: Context): () => void {
         await removePackage(context, id)
       const leftMs = await untilNextEnd(context)
       clearTimeout(next)
-      if (leftMs < everyMs) next = setTimeout(() => void look(), leftMs + 1).unref()
+      if (leftMs < everyMs) next = setTimeout(() => void look(), leftMs + soonestMs).unref()
     } catch (error) {
       if (!context.stopping.aborted) context.log.error({ err: error }, 'the upkeep of transfers did not run')
     } finally {

@@ -243,6 +243,9 @@ test('an error becomes its exit, its words, and at most one hint', async () => {
     message: 'the node has reached a limit: inbox',
     facts: { details: { limit: 'inbox' } },
   })
+  // Whose room it is, and how much, only the node can say.
+  const own = await failureEnding(refused('capacity_reached', { limit: 'sender_packages_bytes' }), context)
+  expect(own).toMatchObject({ exit: 'unreachable', message: 'words of the node' })
   expect(await failureEnding(refused('internal'), context)).toMatchObject({
     exit: 'unexpected',
     hint: "request r-7 finds it in the node's log",
