@@ -118,7 +118,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       onFull: storage.noteFull,
       isShort: () => storage.state === 'full',
       onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
-      scrubDeleted: true,
+      serves: true,
     })
     const passwords = createPasswords(random, chance.passwordCost)
     const { elapsedMs = () => performance.now() } = chance

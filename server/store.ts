@@ -2,7 +2,8 @@
  * The open store of one process: writer, reader, nonces, ids. The server has one; so has a command on the host.
  *
  * The server also holds the lock of the data folder; a command of the host works beside a running server, which
- * SQLite allows, and writes only links.
+ * SQLite allows, and writes little. Its commits are on disk when they are seen: the server cannot know of the sync that
+ * they would wait for, and would tell of them before.
  */
 import { existsSync } from 'node:fs'
 import type Database from 'better-sqlite3'
@@ -12,9 +13,10 @@ import { migrations } from './database/migrations/index.ts'
 import { type Nonces, openNonces } from './database/nonces.ts'
 import { openDatabase } from './database/open.ts'
 import { createReader, type Reader } from './database/reader.ts'
+import { foldLog } from './database/room.ts'
 import { scrub } from './database/scrub.ts'
 import { createWriter, type Writer, type WriterOptions } from './database/transaction.ts'
-import { openWalSync } from './database/wal-sync.ts'
+import { openWalSync, syncedByCommit } from './database/wal-sync.ts'
 import { databasePath, NotInitialised, readServerId, requireNoRestore } from './store-files.ts'
 
 export interface Store {
@@ -38,8 +40,8 @@ export interface StoreOptions {
   readonly onGroup?: WriterOptions['onGroup']
   readonly onFull?: WriterOptions['onFull']
   readonly isShort?: WriterOptions['isShort']
-  /** Write the file anew where a deletion is unfinished: for who serves, and has time before it does. */
-  readonly scrubDeleted?: boolean
+  /** The server's: what was left unfinished is put in order first, and the log is synced beside the event loop. */
+  readonly serves?: boolean
 }
 
 /** Brings the schema up to date and opens it. @throws NotInitialised, RestoreUnfinished, DatabaseNewer, UnsafeStore, … */
@@ -59,13 +61,15 @@ export function openStore(options: StoreOptions): Store {
         `${data} was not initialised completely; remove it and run: bridge server init`,
       )
     }
-    const scrubbed = options.scrubDeleted === true && hasDeleted(database) && scrub(database)
+    const serves = options.serves === true
+    const scrubbed = serves && putInOrder(database)
     const nonces = openNonces({ database, clock, monotonicMs })
     const ids = createIds(greatestId(database), random)
+    const walSync = serves ? openWalSync(database) : syncedByCommit
     const { onFatal, onEffectError, onCommit = () => {}, onGroup, onFull, isShort } = options
     const writer = createWriter({
       database,
-      walSync: openWalSync(database),
+      walSync,
       clock,
       monotonicMs,
       ids,
@@ -93,6 +97,17 @@ export function openStore(options: StoreOptions): Store {
     database.close()
     throw error
   }
+}
+
+/**
+ * Before anybody is served: what a process that died has left in the log may be in the system's memory alone, also where
+ * the disk had failed to take it, and a sync of the log would find nothing to do. In the file it is written once more.
+ * The file is written anew where a deletion is unfinished, and that is answered.
+ */
+function putInOrder(database: Database.Database): boolean {
+  if (hasDeleted(database) && scrub(database)) return true
+  foldLog(database)
+  return false
 }
 
 /** A deleted project whose row is still there: the removal of the rest, or of its last bytes, was not finished. */

@@ -80,7 +80,8 @@ export function openNonces(options: NoncesOptions): Nonces {
       const raised = removed.reduce((highest, { signed_at }) => Math.max(highest, signed_at), floor)
       await raiseFloor(tx, raised)
       tx.afterCommit(() => {
-        floor = raised
+        // Another purge may have been committed meanwhile, and read the floor from before this one.
+        floor = Math.max(floor, raised)
         for (const { credential_id } of removed) counts.remove(credential_id)
       })
       return { removed: removed.length, more: removed.length > 0 }

@@ -204,7 +204,8 @@ class WriteQueue {
     return new Promise((resolve, reject) => {
       setImmediate(() => {
         try {
-          resolve(this.#closed === undefined && act(this.#options.database))
+          const isOpen = this.#closed === undefined && this.#state !== 'broken'
+          resolve(isOpen && act(this.#options.database))
         } catch (error) {
           reject(error)
         }
@@ -296,7 +297,7 @@ class WriteQueue {
     this.stats.groups += 1
     this.stats.requests += group.length
     this.stats.largestGroup = Math.max(this.stats.largestGroup, group.length)
-    this.#options.onCommit?.()
+    this.#runEffects([() => this.#options.onCommit?.()])
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.ok) this.#runEffects(outcome.effects)
       if (outcome.ok) group[index]?.resolve(outcome.value as never)

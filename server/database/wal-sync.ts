@@ -9,7 +9,7 @@
  *
  * sqlite.org/wal.html, sqlite.org/pragma.html#pragma_synchronous; contract §2 "Group commit".
  */
-import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs'
+import { closeSync, fdatasync, fdatasyncSync, openSync, realpathSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 
 export interface WalSync {
@@ -22,9 +22,11 @@ export interface WalSync {
 
 /** The database is open in WAL mode and has been written to; its commits are not durable by themselves any more. */
 export function openWalSync(database: Database.Database): WalSync {
-  // Windows flushes only what may be written.
-  const handle = openSync(`${database.name}-wal`, 'r+')
+  // The log lies beside the file itself, not beside a link to it. Windows flushes only what may be written.
+  const handle = openSync(`${realpathSync(database.name)}-wal`, 'r+')
   database.pragma('synchronous = NORMAL')
+  // macOS alone: its plain sync leaves the order of the log and the file to the drive.
+  database.pragma('checkpoint_fullfsync = ON')
   return {
     sync: () =>
       new Promise((resolve, reject) => {
@@ -34,3 +36,6 @@ export function openWalSync(database: Database.Database): WalSync {
     close: () => closeSync(handle),
   }
 }
+
+/** Of a connection whose commits are on disk when they return: nothing is left to do. */
+export const syncedByCommit: WalSync = { sync: async () => {}, syncNow() {}, close() {} }

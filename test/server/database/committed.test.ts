@@ -1,48 +1,8 @@
 /** Between the commit and the disk: who is told when, and what a sync that fails means. The test makes the syncs. */
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { WalSync } from '../../../server/database/wal-sync.ts'
+import { committed, held, names, until } from './held-syncs.ts'
 import { add, openStore, outcomes } from './store.ts'
-
-/** Syncs that end when the test says so. */
-function held() {
-  const syncs: PromiseWithResolvers<void>[] = []
-  const walSync: WalSync = {
-    sync() {
-      const sync = Promise.withResolvers<void>()
-      syncs.push(sync)
-      return sync.promise
-    },
-    syncNow() {},
-    close() {},
-  }
-  return { walSync, syncs }
-}
-
-const names = ['ada', 'ben', 'cleo']
-const until = async (condition: () => boolean) => {
-  while (!condition()) await immediate()
-}
-
-/** A store whose first group is committed and waits for its sync, and what was told since. */
-async function committed() {
-  const { walSync, syncs } = held()
-  const store = openStore({ walSync })
-  const told: string[] = []
-  const write = (name: string) =>
-    store.writer
-      .write(async (tx) => {
-        await add(tx, name)
-        tx.afterCommit(() => told.push(`effect ${name}`))
-      })
-      .then(
-        () => told.push(name),
-        (error: { code?: string }) => told.push(`${name} ${error.code}`),
-      )
-  const first = Promise.all(names.map(write))
-  await until(() => syncs.length === 1)
-  return { ...store, syncs, told, write, first }
-}
 
 test('nobody is told, and nothing takes effect, before the sync; then all in order', async () => {
   const { syncs, told, names: onDisk, first } = await committed()

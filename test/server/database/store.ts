@@ -31,6 +31,7 @@ export interface StoreOptions {
   readonly noncesPerCredential?: number
   readonly onFull?: () => void
   readonly isShort?: () => boolean
+  readonly onCommit?: () => void
   readonly walSync?: WalSync
   /** Runs on the migrated database before the writer has it. */
   readonly before?: (database: Database.Database) => void
@@ -62,6 +63,7 @@ export function openStore(options: StoreOptions = {}) {
     onEffectError: (error) => effectErrors.push(error),
     ...(options.maxGroup !== undefined && { maxGroup: options.maxGroup }),
     onFull: options.onFull,
+    ...(options.onCommit && { onCommit: options.onCommit }),
     isShort: options.isShort,
   })
   const reader = createReader({ path, durable: writer.durable })

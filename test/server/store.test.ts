@@ -1,0 +1,175 @@
+/** The open store over a data folder: what the server's does with the log, a host command's does not, and how they meet. */
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { backUp } from '../../server/backups/backup.ts'
+import { readConfig } from '../../server/config.ts'
+import { initServer } from '../../server/init.ts'
+import { openStore, type Store } from '../../server/store.ts'
+import { databasePath } from '../../server/store-files.ts'
+
+const clock = () => new Date()
+const signedAt = Math.floor(Date.now() / 1000)
+
+async function installation(): Promise<string> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'bridge-store-')))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const data = join(folder, 'data')
+  await initServer(readConfig({ data }, {}))
+  return data
+}
+
+function open(data: string, serves: boolean): Store {
+  const fail = (error: unknown) => {
+    throw error
+  }
+  const store = openStore({
+    data,
+    serves,
+    clock,
+    monotonicMs: () => performance.now(),
+    random: randomBytes,
+    onFatal: fail,
+    onEffectError: fail,
+  })
+  onTestFinished(() => store.close())
+  return store
+}
+
+const logOf = (data: string) => `${databasePath(data)}-wal`
+const spend = (store: Store, name: string) =>
+  store.writer.write(async () => {}, { nonce: { credentialId: name, nonce: name.repeat(22), signedAt } })
+const read = (store: Store) => store.reader.read((db) => db.selectFrom('nonces').select('nonce').execute())
+const spent = (path: string) => {
+  const database = new Database(path, { readonly: true })
+  const names = database.prepare('SELECT credential_id FROM nonces ORDER BY 1').pluck().all()
+  database.close()
+  return names
+}
+
+test('the server syncs the log itself; a command of the host commits to the disk', async () => {
+  const data = await installation()
+  const pragma = vi.spyOn(Database.prototype as Database.Database, 'pragma')
+  onTestFinished(() => pragma.mockRestore())
+  const levels = () =>
+    pragma.mock.calls.map(([source]) => source).filter((source) => source.startsWith('synchronous ='))
+  await open(data, false).close()
+  expect(levels()).toEqual(['synchronous = FULL'])
+  pragma.mockClear()
+  await open(data, true).close()
+  expect(levels()).toEqual(['synchronous = FULL', 'synchronous = NORMAL'])
+})
+
+test('what a server that died left in the log alone is in the file before the next one serves', async () => {
+  const data = await installation()
+  await spend(open(data, true), 'a')
+  // As it is after a death: the original stays open.
+  const left = `${data}-left`
+  mkdirSync(left, { mode: 0o700 })
+  for (const path of [databasePath, logOf]) copyFileSync(path(data), path(left))
+  const length = statSync(logOf(left)).size
+  expect(length).toBeGreaterThan(0)
+  open(left, false)
+  expect(statSync(logOf(left)).size).toBeGreaterThanOrEqual(length)
+  open(left, true)
+  const file = `${left}.db`
+  copyFileSync(databasePath(left), file)
+  expect(spent(file)).toEqual(['a'])
+})
+
+const hasHandles = existsSync('/proc/self/fd')
+
+/** The inodes of all handles of this process on the log of a database. */
+function logHandles(path: string): number[] {
+  return readdirSync('/proc/self/fd').flatMap((name) => {
+    const handle = `/proc/self/fd/${name}`
+    try {
+      return readlinkSync(handle).startsWith(`${path}-wal`) ? [statSync(handle).ino] : []
+    } catch {
+      // The handle with which the folder was read.
+      return []
+    }
+  })
+}
+
+/** The writer's, the reader's, and the one that is synced by. */
+const alive = (path: string, handles: number): number[] => Array(handles).fill(statSync(`${path}-wal`).ino)
+
+test.skipIf(!hasHandles)(
+  'the log of a database that lies elsewhere, behind a link, is the one that is synced',
+  async () => {
+    const data = await installation()
+    const elsewhere = `${data}-disk.db`
+    renameSync(databasePath(data), elsewhere)
+    symlinkSync(elsewhere, databasePath(data))
+    const store = open(data, true)
+    await spend(store, 'a')
+    await read(store)
+    expect(existsSync(logOf(data))).toBe(false)
+    expect(logHandles(elsewhere)).toEqual(alive(elsewhere, 3))
+  },
+)
+
+const secondStore = fileURLToPath(new URL('../faults/second-store.ts', import.meta.url))
+
+/** Another process opens the store, writes, and closes it. */
+async function beside(data: string): Promise<void> {
+  const child = spawn(process.execPath, [secondStore, data], { stdio: ['pipe', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exit = once(child, 'exit')
+  const lines = createInterface(child.stdout)
+  await Promise.race([once(lines, 'line'), exit])
+  child.stdin.end(`${JSON.stringify([{ credentialId: 'z', nonce: 'z'.repeat(22), signedAt }])}\n`)
+  expect((await exit)[0]).toBe(0)
+}
+
+test.skipIf(!hasHandles)(
+  'the log that is synced stays the live one beside backups, scrubs, folding and commands of the host',
+  async () => {
+    const data = await installation()
+    const path = databasePath(data)
+    const store = open(data, true)
+    await read(store)
+    const steps: Record<string, () => Promise<unknown>> = {
+      writes: () => spend(store, 'a'),
+      'a backup': () =>
+        backUp({
+          data,
+          destination: join(data, '..', 'backup.db'),
+          clock,
+          random: randomBytes,
+          signal: new AbortController().signal,
+          onProgress: () => {},
+        }),
+      'a scrub': () => store.writer.scrub(Number.POSITIVE_INFINITY),
+      'a command of the host': () => beside(data),
+      'a fold': () => store.writer.fold(),
+      'writes again': () => spend(store, 'b'),
+    }
+    for (const [step, take] of Object.entries(steps)) {
+      await take()
+      expect(logHandles(path), step).toEqual(alive(path, 3))
+    }
+    expect(statSync(logOf(data)).size).toBeGreaterThan(0)
+    expect(spent(path)).toEqual(['a', 'b', 'z'])
+  },
+)
