@@ -28,15 +28,21 @@ export function openConversation(
   )
 }
 
-/** @throws not_found, project_paused, pairing_disabled, state_conflict */
-export async function openWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<Conversation> {
+async function openWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<Conversation> {
+  await conversationWithPeer(tx, agent, peerId)
+  const opened = await store.findPeerConversation(tx.db, agent.agent_id, peerId)
+  if (opened === undefined) throw missing()
+  return store.toConversation(opened)
+}
+
+/** Its id; it is created where there is none. @throws not_found, project_paused, pairing_disabled, state_conflict */
+export async function conversationWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<string> {
   const pairing = await findPairing(tx.db, agent.project_id, agent.agent_id, peerId)
   if (pairing === undefined) throw new Fault('not_found')
   requireProjectActive(agent.project_state)
   if (pairing.enabled === 0) throw new Fault('pairing_disabled')
   requirePeerEnabled(pairing.peer_state === 'enabled')
-  const existing = await store.findPeerConversation(tx.db, agent.agent_id, peerId)
-  if (existing) return store.toConversation(existing)
+  if (pairing.conversation_id !== null) return pairing.conversation_id
   const [agent_a, agent_b] = store.ordered(agent.agent_id, peerId)
   return create(tx, agent, { kind: 'peer', agent_a, agent_b })
 }
@@ -44,14 +50,15 @@ export async function openWithPeer(tx: Tx, agent: Admitted, peerId: string): Pro
 async function openWithOwner(tx: Tx, agent: Admitted): Promise<Conversation> {
   const existing = await store.findOwnerConversation(tx.db, agent.agent_id)
   if (existing) return store.toConversation(existing)
-  return create(tx, agent, { kind: 'owner', agent_a: agent.agent_id, agent_b: null })
+  const id = await create(tx, agent, { kind: 'owner', agent_a: agent.agent_id, agent_b: null })
+  return readBack(tx, agent.project_id, id)
 }
 
 async function create(
   tx: Tx,
   agent: Admitted,
   shape: { kind: 'peer' | 'owner'; agent_a: string; agent_b: string | null },
-): Promise<Conversation> {
+): Promise<string> {
   const id = await store.insertConversation(tx, { project_id: agent.project_id, ...shape })
   await recordAudit(tx, {
     kind: 'conversation.opened',
@@ -60,12 +67,14 @@ async function create(
     subject: { type: 'conversation', id },
     details: { kind: shape.kind },
   })
-  return readBack(tx, agent.project_id, id)
+  return id
 }
+
+const missing = () => new Error('a conversation that was just written is missing')
 
 async function readBack(tx: Tx, projectId: string, id: string): Promise<Conversation> {
   const row = await store.findInProject(tx.db, projectId, id)
-  if (row === undefined) throw new Error('a conversation that was just written is missing')
+  if (row === undefined) throw missing()
   return store.toConversation(row)
 }
 

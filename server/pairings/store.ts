@@ -1,5 +1,5 @@
 /** The SQL of pairings: one row a pair, the smaller agent id first. */
-import type { Kysely } from 'kysely'
+import { type Kysely, type SqlBool, sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { PairingResult } from '../../sdk/contract/owner/pairings.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
@@ -17,14 +17,20 @@ const between = prepared<{ agent_a: string; agent_b: string; peer_id: string; pr
     db
       .selectFrom('pairings')
       .innerJoin('agents as peer', (join) => join.on('peer.id', '=', p('peer_id')))
-      .selectAll('pairings')
-      .select('peer.state as peer_state')
+      .leftJoin('conversations', (join) =>
+        join
+          // Spelt out: a partial index is chosen for its own words.
+          .on(sql<SqlBool>`conversations.kind = 'peer'`)
+          .onRef('conversations.agent_a', '=', 'pairings.agent_a')
+          .onRef('conversations.agent_b', '=', 'pairings.agent_b'),
+      )
+      .select(['pairings.enabled', 'peer.state as peer_state', 'conversations.id as conversation_id'])
       .where('pairings.agent_a', '=', p('agent_a'))
       .where('pairings.agent_b', '=', p('agent_b'))
       .where('pairings.project_id', '=', p('project_id')),
 )
 
-/** The pairing of an agent with a peer of its project, and the peer's state. */
+/** The pairing of an agent with a peer of its project, the peer's state, and the conversation of the two, if there is one. */
 export const findPairing = (db: Db, projectId: string, agentId: string, peerId: string) =>
   between.first(db, { ...inOrder(agentId, peerId), peer_id: peerId, project_id: projectId })
 

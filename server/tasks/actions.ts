@@ -16,7 +16,7 @@ import type {
 import { limits } from '../../sdk/contract/limits.ts'
 import { agentActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import { openWithPeer } from '../conversations/actions.ts'
+import { conversationWithPeer } from '../conversations/actions.ts'
 import type { TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
@@ -40,11 +40,11 @@ export function createTask(
   return writeAs(context, caller, (tx, agent) =>
     once(tx, agentPrincipal(agent), keyed, async () => {
       // The caller itself is no peer of its own, so it is not found.
-      const conversation = await openWithPeer(tx, agent, input.assignee_agent_id)
+      const conversation_id = await conversationWithPeer(tx, agent, input.assignee_agent_id)
       const task = await store.insertTask(tx, {
         ...taskFields(input),
         project_id: agent.project_id,
-        conversation_id: conversation.id,
+        conversation_id,
         creator_kind: 'agent',
         creator_agent_id: agent.agent_id,
         creator_name: agent.agent_name,
