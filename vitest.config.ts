@@ -7,13 +7,26 @@ const report = 'coverage/tests.json'
 /** No test may fall back to the folders of the person who runs it: what is not set explicitly cannot be created. */
 const nowhere = '/dev/null/not-set-by-the-test'
 
+const inOneProcess = ['test/server/**/*.test.ts', 'test/sdk/**/*.test.ts', 'test/cli/**/*.test.ts']
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**'],
     globalSetup: 'test/support/build.ts',
-    // Tests start servers, kill processes and change the umask: each file has a process of its own.
     pool: 'forks',
+    projects: [
+      // A server in the test's own process is what most files start. Loading it costs more than most files do, so these share
+      // a process, one after the other; nothing may stay behind in it.
+      { extends: true, test: { name: 'shared', include: inOneProcess, isolate: false } },
+      // Tests that break the store, fill disks, mock modules and measure: each file has a process of its own.
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/bench/**', ...inOneProcess],
+        },
+      },
+    ],
     // Many tests wait for a process or a deadline: twice as many at a time as there are cores.
     maxWorkers: 2 * availableParallelism(),
     // Real processes on a busy machine. A test that waits for something that never comes still ends.

@@ -11,6 +11,8 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export default function build(): () => void {
+  // The first project of this run has built it.
+  if (process.env.BRIDGE_TEST_PROGRAM !== undefined) return () => {}
   const cache = join(root, 'node_modules/.cache')
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(join(cache, 'program-'))
