@@ -57,7 +57,8 @@ export function errorBody(fault: Fault, requestId: string): ErrorBody {
 export function useFaults(app: FastifyInstance): void {
   app.setErrorHandler(async (thrown: unknown, request, reply) => {
     const fault = await settle(toFault(thrown), request)
-    if (fault.code === 'internal') request.log.error({ err: thrown }, 'bug')
+    if (hasLeft(thrown, request)) request.log.debug('the client left in the middle of its body')
+    else if (fault.code === 'internal') request.log.error({ err: thrown }, 'bug')
     else if (fault.cause !== undefined) request.log.error({ err: fault.cause }, fault.code)
     dropBody(request, reply)
     return sendFault(reply, fault, request.id)
@@ -68,6 +69,10 @@ export function useFaults(app: FastifyInstance): void {
     done()
   })
 }
+
+/** Nobody's bug, and nobody hears the answer: the line of its ending says `cut`. */
+const hasLeft = (thrown: unknown, { raw }: FastifyRequest): boolean =>
+  raw.destroyed && !raw.complete && (thrown as FastifyError).code === 'ECONNRESET'
 
 /** Where the router finds no path at all, such as in `%zz`; no hook has run. */
 export function refuseTarget(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {

@@ -28,7 +28,7 @@ const sleepMs = (ms: number) => void Atomics.wait(new Int32Array(new SharedArray
 
 const acts: Readonly<Record<string, () => Promise<unknown>>> = {
   backup: () => backup(() => {}),
-  'backup that is slow': () => backup(() => sleepMs(1000), 1),
+  'backup that is slow': () => backup(() => sleepMs(5000), 1),
   'backup that is killed': () => backup(() => process.kill(process.pid, 'SIGKILL')),
   restore: () => restoreBackup({ config, file, replace: true, acceptCredentials: false, clock, random }),
   rotate: () => rotateKey(config, false),

@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { expect } from 'vitest'
 import type { TestAgent } from './agent.ts'
-import type { TestBridge } from './bridge.ts'
+import type { TestOwner } from './owner.ts'
 
 export interface OpenWait {
   /** The parsed answer, or undefined when the client left. */
@@ -53,7 +53,10 @@ export async function untilListening({ owner, project }: Where, agent: TestAgent
   await expect.poll(isListening, soon).toBe(true)
 }
 
-type Where = Pick<TestBridge, 'owner' | 'project'>
+interface Where {
+  readonly owner: TestOwner
+  readonly project: { readonly id: string }
+}
 
 /** For `expect.poll`, on a machine that has other things to do as well. */
 export const soon = { timeout: 15_000 } as const

@@ -1,0 +1,147 @@
+/**
+ * A server that is stopped for a while, whose clients reset their connections in the middle, and that may open no more
+ * files: it goes on, and nothing is stored by halves.
+ *
+ * BRIDGE_STOPPED_SECONDS=30 stops it for so long, BRIDGE_RESETS=5000 resets so many. Reliability §3.1 F9, F15, F26.
+ */
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type People, settlePeople } from '../support/people.ts'
+import { type ServerProcess, startServerProcess } from '../support/process.ts'
+import { openWait, soon, untilListening } from '../support/waits.ts'
+
+const stoppedMs = Number(process.env.BRIDGE_STOPPED_SECONDS ?? 1) * 1000
+const resets = Number(process.env.BRIDGE_RESETS ?? 60)
+const canLimit = spawnSync('prlimit', ['--version']).status === 0
+
+let server: ServerProcess
+let people: People
+let conversation: string
+
+beforeAll(async () => {
+  server = await startServerProcess()
+  people = await settlePeople(server, { message_budget: 1_000_000 })
+  conversation = await people.ada.conversationWith(people.ben.id)
+})
+afterAll(() => server?.close())
+
+const sending = (text: string, to = people.ben) => ({
+  target: '/api/v1/messages',
+  body: { conversation_id: conversation, recipient_agent_id: to.id, type: 'note', body: text },
+  key: `key-${text.replaceAll(' ', '-')}`,
+})
+
+async function bodies(): Promise<string[]> {
+  const all: string[] = []
+  for (let after = 0, more = true; more; ) {
+    const page = await people.ada.ok<{
+      messages: { body: string }[]
+      has_more: boolean
+      next_sequence: number
+    }>({
+      target: `/api/v1/conversations/${conversation}/messages?after_sequence=${after}&limit=100`,
+    })
+    all.push(...page.messages.map(({ body }) => body))
+    after = page.next_sequence
+    more = page.has_more
+  }
+  return all
+}
+
+/** The request's bytes on a connection of its own, less so many, which is then reset. */
+async function resetWithin(text: string, missing: number): Promise<void> {
+  const call = sending(text)
+  const bytes = JSON.stringify(call.body)
+  const lines = people.ada
+    .sign({ ...call, body: bytes }, bytes)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+  const head = `POST ${call.target} HTTP/1.1\r\nHost: x\r\n${lines.join('')}Content-Length: ${bytes.length}\r\n\r\n`
+  const socket = connect(server.port, '127.0.0.1')
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  const whole = head + bytes
+  await new Promise((resolve) => socket.write(whole.slice(0, whole.length - missing), resolve))
+  socket.resetAndDestroy()
+}
+
+test('connections that are reset in the middle store nothing by halves, and the key of one tells what became of it', async () => {
+  const pid = server.pid
+  for (let nth = 0; nth < resets; nth += 1) {
+    await resetWithin(`cut ${nth}`, 1 + (nth % 50))
+    await resetWithin(`whole ${nth}`, 0)
+  }
+  expect((await bodies()).filter((text) => text.startsWith('cut'))).toEqual([])
+  for (let nth = 0; nth < resets; nth += 1)
+    expect((await people.ada.call(sending(`whole ${nth}`))).status).toBe(200)
+  const expected = Array.from({ length: resets }, (_, nth) => `whole ${nth}`)
+  expect((await bodies()).sort()).toEqual(expected.sort())
+  expect([server.pid, server.errors]).toEqual([pid, ''])
+})
+
+test('a server that is stopped for a while answers what came meanwhile, and its sessions and waits go on', async () => {
+  const { ada, ben } = people
+  const wait = openWait(ada)
+  onTestFinished(() => wait.leave())
+  await untilListening(people, ada)
+  onTestFinished(() => void process.kill(server.pid, 'SIGCONT'))
+  process.kill(server.pid, 'SIGSTOP')
+  let isAnswered = false
+  const sent = ben.call(sending('while it was stopped', ada)).finally(() => {
+    isAnswered = true
+  })
+  await delay(stoppedMs)
+  expect(isAnswered).toBe(false)
+  process.kill(server.pid, 'SIGCONT')
+  expect((await sent).status).toBe(200)
+  expect(await wait.answer).toMatchObject({
+    status: 200,
+    body: { messages: [{ body: 'while it was stopped' }] },
+  })
+  expect((await ada.call({ target: '/api/v1/peers' })).status).toBe(200)
+  expect(server.errors).toBe('')
+})
+
+/** Of the server, in milliseconds. */
+function processorMs(): number {
+  const [, fields = ''] = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')
+  const [user = 0, system = 0] = fields.split(' ').slice(11, 13).map(Number)
+  return (user + system) * 10
+}
+
+test.runIf(canLimit)(
+  'a server that may open no more files does not spin, and goes on when it may',
+  async () => {
+    const open = readdirSync(`/proc/${server.pid}/fd`).length
+    const limit = (files: string) =>
+      expect(spawnSync('prlimit', ['--pid', String(server.pid), `--nofile=${files}`]).status).toBe(0)
+    limit(`${open + 10}:`)
+    const sockets: Socket[] = []
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy()
+      limit('4096:')
+    })
+    for (let count = 0; count < 60; count += 1) {
+      const socket = connect(server.port, '127.0.0.1')
+      socket.on('error', () => {})
+      sockets.push(socket)
+    }
+    await expect
+      .poll(() => readdirSync(`/proc/${server.pid}/fd`).length, soon)
+      .toBeGreaterThanOrEqual(open + 9)
+    const before = processorMs()
+    await delay(500)
+    expect(processorMs() - before).toBeLessThan(250)
+    for (const socket of sockets) socket.destroy()
+    const status = () =>
+      people.ada.call({ target: '/api/v1/peers' }).then(
+        (reply) => reply.status,
+        () => 0,
+      )
+    await expect.poll(status, soon).toBe(200)
+    expect(server.errors).toBe('')
+  },
+)
