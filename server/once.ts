@@ -33,14 +33,16 @@ export class Answer {
   }
 }
 
+/** By way of hex, which takes half as long as asking for the bytes. */
+const sha256 = (bytes: string | Buffer): Buffer => Buffer.from(hash('sha256', bytes), 'hex')
+
 export function keyedRequest(request: FastifyRequest, route: string, body: Buffer): Keyed {
   const key = request.headers['idempotency-key']
-  const target = hash('sha256', request.raw.url ?? '', 'buffer')
   return {
     method: request.method,
     route,
     key: typeof key === 'string' ? key : '',
-    fingerprint: hash('sha256', Buffer.concat([target, body]), 'buffer'),
+    fingerprint: sha256(Buffer.concat([sha256(request.raw.url ?? ''), body])),
   }
 }
 
