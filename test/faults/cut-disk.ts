@@ -37,6 +37,11 @@ export class CutFile {
     return this.#pending.length
   }
 
+  /** It was made shorter, and may have its old length again. */
+  get isCutOff(): boolean {
+    return this.#pending.some((operation) => 'length' in operation)
+  }
+
   write(at: number, bytes: Buffer): void {
     this.#pending.push({ at, bytes })
   }

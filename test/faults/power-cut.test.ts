@@ -29,7 +29,7 @@ test.skipIf(!canTrace)(
   'the log is synced before every answer, and no power cut loses what was answered',
   { timeout: 900_000 },
   async () => {
-    await tracedLoad(answers, { foldEvery: 60 }, (load) => {
+    await tracedLoad(answers, { foldEvery: 60, scrubs: true }, (load) => {
       const { audit, cut } = lookAt(load)
       expect(audit.wrong).toEqual([])
       expect(audit.answers).toBeGreaterThanOrEqual(answers)
@@ -38,9 +38,10 @@ test.skipIf(!canTrace)(
       expect(cut.wrong).toEqual([])
       expect(cut.disks).toBeGreaterThan(cuts)
       expect(cut.inFoldings).toBeGreaterThan(0)
+      expect(cut.atCutOffs).toBeGreaterThan(0)
       expect(cut.effects).toBeGreaterThan(0)
       say(
-        `${cut.disks} disks of ${cuts} cuts, ${cut.inFoldings} in foldings, after up to ${cut.told} answers`,
+        `${cut.disks} disks of ${cuts} cuts, ${cut.inFoldings} in foldings, ${cut.atCutOffs} while the log is cut off, after up to ${cut.told} answers`,
       )
       // The same load on disks that say they synced one of the files, and did not.
       for (const unsyncedFile of ['', '-wal'] as const) {

@@ -38,9 +38,14 @@ export interface CutReport {
   readonly effects: number
   /** Cuts while the log was being folded into the file. */
   readonly inFoldings: number
+  /** Cuts after which the log may have its old length again, or not. */
+  readonly atCutOffs: number
   /** Disks that had lost something, or were unsound, each with what is wrong. */
   readonly wrong: string[]
 }
+
+/** What SQLite does to its files. */
+const changes = new Set(['pwrite64', 'ftruncate'])
 
 const ways: readonly Kept[] = ['none', 'writes', 'sectors', 'all']
 
@@ -48,11 +53,12 @@ export function cutPower(options: CutOptions): CutReport {
   const chance = chanceFrom(options.seed)
   const planned = plan(options, chance)
   const machine = new Machine(options)
-  const report = { disks: 0, told: 0, effects: 0, inFoldings: 0, wrong: [] as string[] }
+  const report = { disks: 0, told: 0, effects: 0, inFoldings: 0, atCutOffs: 0, wrong: [] as string[] }
   let now = 0
   for (const moment of moments(linesOf(options.trace))) {
     for (; planned[0] === now; planned.shift()) {
       if (machine.isFolding) report.inFoldings += 1
+      if (machine.isCutOff) report.atCutOffs += 1
       report.told = machine.told.length
       report.effects = machine.told.filter(({ answer }) => answer !== undefined).length
       for (const kept of ways) {
@@ -68,29 +74,37 @@ export function cutPower(options: CutOptions): CutReport {
   return report
 }
 
-/** Moments to cut at: a third behind answers, a third while the file is written, a third anywhere. */
+/**
+ * Moments to cut at, as many of each kind: behind answers, while the file is written, while the log is cut off, each until
+ * the next sync; and anywhere.
+ */
 function plan({ trace, base, cuts }: CutOptions, chance: Chance): number[] {
-  const file = databasePath(base)
+  const file = databasePath(base).slice(base.length)
   const answers: number[] = []
   const foldings: number[] = []
+  const cutOffs: number[] = []
+  let isFolding = false
+  let isCutOff = false
   let count = 0
-  for (const { call, text } of moments(linesOf(trace))) {
+  for (const { at, call, text } of moments(linesOf(trace))) {
     count += 1
+    const isSynced = at === 'ended' && call.name.endsWith('sync')
+    if (call.path.endsWith(file)) isFolding = !isSynced && (isFolding || changes.has(call.name))
+    if (call.path.endsWith(`${file}-wal`)) isCutOff = !isSynced && (isCutOff || call.name === 'ftruncate')
+    if (isFolding) foldings.push(count)
+    if (isCutOff) cutOffs.push(count)
     if (isAnswer(call.name, text)) answers.push(count)
-    if (call.path.endsWith(file.slice(base.length))) foldings.push(count)
   }
   const any = () => Math.floor(chance() * count)
   const chosen = Array.from(
     { length: cuts },
-    (_, index) => pick(chance, [answers, foldings, []][index % 3] ?? []) ?? any(),
+    (_, index) => pick(chance, [answers, foldings, cutOffs, []][index % 4] ?? []) ?? any(),
   )
   return [...new Set(chosen)].sort((one, other) => one - other)
 }
 
 const isAnswer = (name: string, text: string): boolean =>
   name.startsWith('write') && text.includes('"HTTP/1.1 ')
-
-const changes = new Set(['pwrite64', 'ftruncate'])
 
 interface Told {
   readonly what: string
@@ -117,6 +131,10 @@ class Machine {
     const path = databasePath(base)
     this.#files = { '': new CutFile(readFileSync(path)), '-wal': new CutFile(readFileSync(`${path}-wal`)) }
     this.#ignored = unsyncedFile
+  }
+
+  get isCutOff(): boolean {
+    return this.#files['-wal']?.isCutOff === true
   }
 
   get isFolding(): boolean {

@@ -14,6 +14,11 @@ export interface TracedLoad {
   readonly base: string
 }
 
+export interface LoadOptions extends ProcessOptions {
+  /** Half-way the file is written anew and the log is cut off, beside everything else. */
+  readonly scrubs?: boolean
+}
+
 /** Everything that `moments` of the load are judged by. */
 const followed = [
   ...['read', 'write', 'writev', 'pwrite64', 'fsync', 'fdatasync'],
@@ -23,7 +28,7 @@ const followed = [
 /** The load's files are there while `look` looks. */
 export async function tracedLoad<T>(
   answers: number,
-  options: ProcessOptions,
+  { scrubs = false, ...options }: LoadOptions,
   look: (load: TracedLoad) => T,
 ): Promise<T> {
   const server = await startServerProcess()
@@ -33,6 +38,7 @@ export async function tracedLoad<T>(
   let crew: Crew | undefined
   try {
     const owner = await setUpOwner(server.url, server.setupLink)
+    const gone = await owner.createProject('gone')
     const specs = await enlist(owner, { count: 8, folder, seed: 1 })
     await server.kill('SIGTERM')
     await server.start(options)
@@ -42,7 +48,9 @@ export async function tracedLoad<T>(
     mkdirSync(base)
     for (const suffix of ['', '-wal']) copyFileSync(databasePath(data) + suffix, databasePath(base) + suffix)
     crew = new Crew(server.url, specs)
-    await crew.answers(answers)
+    await crew.answers(Math.ceil(answers / 2))
+    if (scrubs) await owner.deleteProject(gone.id, gone.name)
+    await crew.answers(Math.ceil(answers / 2))
     await tracer.detach()
     await crew.close()
     await server.kill()
