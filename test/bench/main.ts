@@ -37,7 +37,7 @@ async function main(words: readonly string[]): Promise<void> {
     return
   }
   const began = performance.now()
-  const built = buildProgram()
+  const built = await buildProgram()
   // Not before: what tests start is settled when it is loaded.
   const { Stores } = await import('./rows/stores.ts')
   const stores = new Stores()
@@ -62,10 +62,12 @@ async function main(words: readonly string[]): Promise<void> {
 }
 
 /** What is measured is the program as it is published. */
-function buildProgram(): string {
+async function buildProgram(): Promise<string> {
   const folder = mkdtempSync(join(root, 'node_modules', '.bench-'))
   execFileSync(process.execPath, ['esbuild.config.ts', folder, '--no-types'], { cwd: root, stdio: 'inherit' })
   process.env.BRIDGE_TEST_PROGRAM = folder
+  const { builtFolder } = await import('../support/program.ts')
+  if (builtFolder !== folder) throw new Error('the sources would be measured: they were loaded too early')
   return folder
 }
 
