@@ -1,8 +1,8 @@
 /**
  * So many at a time, the others in the order in which they came.
  *
- * Disks take what they are told to keep one after the other anyway. Where every part of every transfer asks at once, a
- * commit of the database waits behind all of them; and each that waits inside the system holds a thread of the pool.
+ * Disks do what takes them long one after the other anyway. Where every transfer asks at once, a commit of the database
+ * waits behind all of them; and each that waits inside the system holds one of the pool's four threads.
  */
 export class Turns {
   readonly #most: number

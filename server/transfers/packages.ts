@@ -21,6 +21,7 @@ import { Folder } from '../../sdk/parts/folder.ts'
 import { PartStore, type StagedManifest } from '../../sdk/parts/parts.ts'
 import { Refusal } from '../../sdk/parts/refusal.ts'
 import { StoredFile } from '../../sdk/parts/stored.ts'
+import { Turns } from '../../sdk/parts/turns.ts'
 import type { TransferRow } from '../database/tables.ts'
 import { createReadings } from './readings.ts'
 import { partsOf } from './views.ts'
@@ -178,7 +179,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       if (one.store.hasBegun) one.begun ??= begun++
       if (opened.get(transfer.id) !== opening) await shut(one)
       // Removed while it worked: nothing of it may stay.
-      if (one.isRemoved) await rm(pathOf(transfer.id), removing).catch(() => {})
+      if (one.isRemoved) await removeFolder(pathOf(transfer.id)).catch(() => {})
       over.resolve()
     }
   }
@@ -218,7 +219,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
         one.stop.abort(new Refusal('expired'))
         await one.idle
       } else if (one !== undefined) await shut(one)
-      await rm(pathOf(transferId), removing)
+      await removeFolder(pathOf(transferId))
     },
     stored: async () => (await readdir(root).catch(() => [])).filter((name) => isUuid.test(name)),
     async close() {
@@ -249,5 +250,9 @@ async function findFile(path: string): Promise<{ file: StoredFile; folder: Folde
 
 const idle = () => ({ isBusy: false, stop: new AbortController(), idle: Promise.resolve() })
 
-const removing = { recursive: true, force: true } as const
+/** A large file takes the disk tens of milliseconds: several at once would leave no thread for a commit's sync. */
+const removals = new Turns(1)
+
+const removeFolder = (path: string): Promise<void> =>
+  removals.take(() => rm(path, { recursive: true, force: true }))
 const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
