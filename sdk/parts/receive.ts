@@ -40,6 +40,8 @@ export interface ReceiveOptions {
 
 const stretchBytes = 512 * 1024
 const syncBytes = 2 * stretchBytes
+/** After so much of one body everybody else has a turn: a connection that is full gives two MiB in one. */
+const turnBytes = 256 * 1024
 
 /** @throws Refusal `length_mismatch`, `too_slow`, the signal's reason, or what the disk says. */
 export function receive(body: Readable, options: ReceiveOptions): Promise<Measured> {
@@ -55,6 +57,8 @@ class Receiving {
   readonly #pace: Pace
   #count = 0
   #countAtTick = 0
+  #sinceTurn = 0
+  #isYielding = false
   #gathered: Uint8Array[] = []
   #gatheredBytes = 0
   #written = 0
@@ -101,6 +105,25 @@ class Receiving {
     this.#options.onBytes?.(chunk.length)
     if (this.#options.into === undefined) release(chunk)
     else this.#gather(chunk)
+    this.#sinceTurn += chunk.length
+    if (this.#sinceTurn >= turnBytes) this.#yield()
+  }
+
+  #yield(): void {
+    this.#sinceTurn = 0
+    if (this.#isYielding) return
+    this.#isYielding = true
+    this.#body.pause()
+    setImmediate(() => {
+      this.#isYielding = false
+      if (!this.#isOver) this.#goOn()
+    })
+  }
+
+  /** Unless something is still waited for. */
+  #goOn(): void {
+    const isFull = this.#writing !== undefined && this.#gatheredBytes >= stretchBytes
+    if (!this.#isYielding && !isFull) this.#body.resume()
   }
 
   #gather(chunk: Uint8Array): void {
@@ -144,7 +167,7 @@ class Receiving {
         if (this.#isOver) return
         this.#syncAhead(into.file)
         if (this.#gatheredBytes >= stretchBytes) this.#write()
-        this.#body.resume()
+        this.#goOn()
       },
       (error: unknown) => this.#fail(error),
     )
