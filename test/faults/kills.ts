@@ -8,6 +8,7 @@
  * Reliability §3.1 F1, F16.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import type Database from 'better-sqlite3'
 import { setUpOwner, type TestOwner } from '../support/owner.ts'
 import { type ProcessOptions, type ServerProcess, startServerProcess } from '../support/process.ts'
 import { chanceFrom } from './chance.ts'
@@ -57,9 +58,11 @@ export async function killRepeatedly(options: KillOptions): Promise<KillReport> 
     crew = new Crew(server.url, specs)
     const wrong = await killRounds(server, crew, options)
     await crew.drain()
-    const run = await readRun(server, owner, crew)
+    const conversations = await readConversations(owner, crew)
     await server.kill('SIGTERM')
-    wrong.push(...withStoreCopy(server.data, checkStore), ...checkHistory(run))
+    const { found, ...stored } = withStoreCopy(server.data, readStore)
+    const run: Run = { operations: crew.operations(), conversations, ...stored }
+    wrong.push(...found, ...checkHistory(run))
     if (server.errors !== '') wrong.push(`the server wrote to its log: ${server.errors}`)
     return { wrong, operations: run.operations }
   } finally {
@@ -83,29 +86,30 @@ async function killRounds(server: ServerProcess, crew: Crew, { strikes }: KillOp
   return wrong
 }
 
-async function readRun(server: ServerProcess, owner: TestOwner, crew: Crew): Promise<Run> {
+async function readConversations(owner: TestOwner, crew: Crew): Promise<Map<string, StoredMessage[]>> {
   const projectId = crew.specs[0]?.enrolled.project.id ?? ''
   const conversations = new Map<string, StoredMessage[]>()
   for (const id of new Set(crew.specs.map(({ conversationId }) => conversationId))) {
     conversations.set(id, await readConversation(owner, projectId, id))
   }
-  const audit = withStoreCopy(server.data, (database) =>
-    database
-      .prepare<[], { kind: string; subject_id: string | null; at: string; details: string }>(
-        'SELECT kind, subject_id, at, details FROM audit ORDER BY id',
-      )
-      .all()
-      .map(({ details, ...record }): AuditRecord => ({ ...record, details: JSON.parse(details) })),
-  )
-  const tasks = withStoreCopy(server.data, (database) =>
-    database
-      .prepare<[], StoredTask>(
-        `SELECT id, title, state, conversation_id, claim_generation AS generation, outcome_result AS result,
-          claim_ttl_seconds, cancel_requested_at, stop_confirmed_at FROM tasks`,
-      )
-      .all(),
-  )
-  return { operations: crew.operations(), conversations, audit, tasks }
+  return conversations
+}
+
+/** Of one moment: a server that runs ends claims by itself, and a task would differ from its records. */
+function readStore(database: Database.Database) {
+  const audit = database
+    .prepare<[], { kind: string; subject_id: string | null; at: string; details: string }>(
+      'SELECT kind, subject_id, at, details FROM audit ORDER BY id',
+    )
+    .all()
+    .map(({ details, ...record }): AuditRecord => ({ ...record, details: JSON.parse(details) }))
+  const tasks = database
+    .prepare<[], StoredTask>(
+      `SELECT id, title, state, conversation_id, claim_generation AS generation, outcome_result AS result,
+        claim_ttl_seconds, cancel_requested_at, stop_confirmed_at FROM tasks`,
+    )
+    .all()
+  return { found: checkStore(database), audit, tasks }
 }
 
 interface HistoryPage {
