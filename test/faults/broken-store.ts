@@ -50,6 +50,8 @@ function commitLater(): void {
   let commit: (() => void) | undefined
   driver.prepare = function (this: Driver, source: string) {
     const statement = prepare.call(this, source) as { run(): unknown }
+    // A reader's COMMIT only ends its snapshot.
+    if (this.readonly) return statement
     const run = statement.run.bind(statement)
     if (source === 'BEGIN IMMEDIATE') statement.run = () => (commit === undefined ? run() : nothing)
     if (source === 'COMMIT') {
