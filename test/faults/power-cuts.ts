@@ -162,14 +162,15 @@ class Machine {
 
   #write(file: CutFile, at: Moment['at'], name: string, text: string): void {
     this.#writing = at === 'began' ? file : undefined
-    const bytes = name === 'pwrite64' ? quotedBytes(text) : undefined
+    const [, length = '0'] =
+      name === 'pwrite64' ? (/, (\d+), \d+(?:\)| <)[^"]*$/.exec(text.slice(-200)) ?? []) : []
     if (at === 'ended') {
-      if (resultOf(text) === (bytes?.length ?? 0)) return
+      if (resultOf(text) === Number(length)) return
       throw new Error(`only writes that succeed are understood: ${name}${text.slice(-80)}`)
     }
     const [, number] = /, (\d+)(?:\)| <\w+ \.\.\.>)[^"]*$/.exec(text.slice(-200)) ?? []
-    if (bytes === undefined) file.truncate(Number(number))
-    else file.write(Number(number), bytes)
+    if (name === 'ftruncate') file.truncate(Number(number))
+    else file.write(Number(number), quotedBytes(text))
   }
 
   #arrived(fd: string, text: string): void {
