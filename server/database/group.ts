@@ -79,7 +79,11 @@ export class Groups {
     return this.#commitBeganMs
   }
 
-  /** To be called from within a microtask. Afterwards the log holds the group, the disk not yet. @throws GroupFailure, then nothing of the group is stored, or all is in doubt. */
+  /**
+   * To be called from within a microtask. Afterwards the log holds the group, the disk not yet.
+   *
+   * @throws GroupFailure, then nothing of the group is stored, or all is in doubt.
+   */
   async run(requests: readonly Request[]): Promise<Outcome[]> {
     let committing = false
     try {

@@ -208,26 +208,32 @@ test('a runner that is killed takes its command along, and leaves its task to th
   )
 }, 60_000)
 
-test('the latest progress is reported a second after the one before, also when nothing more is printed', async () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
+/** What a command printed, what was reported of it, and its clock, which the test moves. */
+function watchedOutput() {
   const reported: object[] = []
-  let now = 0
+  const clock = { now: 0 }
   const output = new TaskOutput({
     show: () => {},
     report: async (progress) => {
       reported.push(progress)
     },
-    nowMs: () => now,
+    nowMs: () => clock.now,
   })
+  return { output, reported, clock }
+}
+
+test('the latest progress is reported a second after the one before, also when nothing more is printed', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const { output, reported, clock } = watchedOutput()
   const print = (text: string) => output.add(Buffer.from(text), text)
   print('progress: 10%\n')
-  now += 400
+  clock.now += 400
   print('progress: 20%\n')
   print('progress: 30%\n')
   await vi.advanceTimersByTimeAsync(599)
   expect(reported).toEqual([{ percent: 10 }])
-  now += 600
+  clock.now += 600
   await vi.advanceTimersByTimeAsync(1)
   expect(reported).toEqual([{ percent: 10 }, { percent: 30 }])
   await output.end('')
@@ -236,18 +242,10 @@ test('the latest progress is reported a second after the one before, also when n
 })
 
 test('a long output is kept to its end, and its hash is of all of it', async () => {
-  const reported: object[] = []
-  let now = 0
-  const output = new TaskOutput({
-    show: () => {},
-    report: async (progress) => {
-      reported.push(progress)
-    },
-    nowMs: () => now,
-  })
+  const { output, reported, clock } = watchedOutput()
   const all = `${'é'.repeat(50_000)}\nprogress: 10%\nprogress: 20% more\nlast\n`
   output.add(Buffer.from(all), all)
-  now += 1500
+  clock.now += 1500
   output.add(Buffer.from('progress: 120% over'), 'progress: 120% over')
   await output.end('')
   expect(output.result).toMatch(/^\[\d+ bytes before this were left out\]\né+\nlast$/)
