@@ -2,8 +2,10 @@
  * What a measurement says, in one format for every section: figure, floor, ratio, target, and MISSED where it is missed.
  *
  * A figure counts only beside its floor, taken in the same run, in turns with it: medians of the rounds are compared, and
- * the spread tells how far they can be trusted.
+ * the spread tells how far they can be trusted. Beside them stands the processor time that one request, MB or start costs
+ * product and floor: rates depend on the machine and its other work, that ratio does much less.
  */
+import type { Costs } from './processor.ts'
 import type { Stores } from './rows/stores.ts'
 
 /** One figure against its floor; both in the same unit. */
@@ -18,6 +20,15 @@ export interface Row {
   readonly ratio: number
   readonly target: Target
   readonly isMissed: boolean
+  /** Medians of the rounds: microseconds of processor time for one of what the figure counts. */
+  readonly cpuUs?: { readonly product: number; readonly floor: number | undefined } | undefined
+}
+
+/** What the rounds of a comparison gave, in the unit of the figure. */
+export interface Rounds {
+  readonly product: readonly number[]
+  readonly floor: readonly number[]
+  readonly costs?: Costs | undefined
 }
 
 /** `at-least`: the product reaches this share of its floor. `at-most`: it costs no more than this many times it. */
@@ -41,12 +52,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** Compare what the rounds of both gave. */
-export function row(
-  figure: string,
-  unit: string,
-  rounds: { readonly product: readonly number[]; readonly floor: readonly number[] },
-  target: Target,
-): Row {
+export function row(figure: string, unit: string, rounds: Rounds, target: Target): Row {
   const product = median(rounds.product)
   const floor = median(rounds.floor)
   const ratio = product / floor
@@ -59,11 +65,18 @@ export function row(
     ratio,
     target,
     isMissed: misses(ratio, target),
+    cpuUs: rounds.costs && costOf(rounds.costs),
   }
 }
 
 /** A figure with a bound of its own instead of a floor: `floor` is the bound. */
-export function bounded(figure: string, unit: string, values: readonly number[], bound: number): Row {
+export function bounded(
+  figure: string,
+  unit: string,
+  values: readonly number[],
+  bound: number,
+  costs?: Costs,
+): Row {
   const product = median(values)
   const ratio = product / bound
   const spread = spreadOf(values)
@@ -76,8 +89,14 @@ export function bounded(figure: string, unit: string, values: readonly number[],
     ratio,
     target: { atMost: 1 },
     isMissed: !(ratio <= 1),
+    cpuUs: costs && costOf(costs),
   }
 }
+
+const costOf = ({ product, floor }: Costs) => ({
+  product: median(product),
+  floor: floor.length === 0 ? undefined : median(floor),
+})
 
 function misses(ratio: number, target: Target): boolean {
   if (target === 'for comparison') return false
@@ -94,8 +113,26 @@ const targetWords = (target: Target): string => {
   return 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
 }
 
-const columns = ['figure', 'product', 'floor', 'unit', 'ratio', 'target', '', 'spread: product, floor']
-const widths = [74, 8, 8, 5, 6, 13, 6, 0]
+/** `product/floor = ratio`; the product alone where there is no floor. */
+const costWords = (cpuUs: Row['cpuUs']): string => {
+  if (cpuUs === undefined) return ''
+  const { product, floor } = cpuUs
+  if (floor === undefined) return product.toFixed(0)
+  return `${product.toFixed(0)}/${floor.toFixed(0)} = ${(product / floor).toFixed(2)}`
+}
+
+const columns = [
+  'figure',
+  'product',
+  'floor',
+  'unit',
+  'ratio',
+  'target',
+  '',
+  'cpu us for one',
+  'spread: product, floor',
+]
+const widths = [74, 8, 8, 5, 6, 13, 6, 22, 0]
 
 const line = (cells: readonly string[]): string =>
   cells
@@ -105,7 +142,17 @@ const line = (cells: readonly string[]): string =>
 
 export const header = (): string => line(columns)
 
-export const rowText = ({ figure, unit, product, floor, ratio, target, isMissed, spread }: Row): string =>
+export const rowText = ({
+  figure,
+  unit,
+  product,
+  floor,
+  ratio,
+  target,
+  isMissed,
+  spread,
+  cpuUs,
+}: Row): string =>
   line([
     figure,
     short(product),
@@ -114,5 +161,6 @@ export const rowText = ({ figure, unit, product, floor, ratio, target, isMissed,
     ratio.toFixed(2),
     targetWords(target),
     isMissed ? 'MISSED' : '',
+    costWords(cpuUs),
     spread,
   ])

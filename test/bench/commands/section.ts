@@ -12,6 +12,7 @@ import { enroll } from '../../support/agent.ts'
 import { setUpOwner } from '../../support/owner.ts'
 import { program } from '../../support/program.ts'
 import { type Measured, startMeasured, startNode } from '../measured.ts'
+import { childrenMs, noCosts } from '../processor.ts'
 import { type BenchOptions, median, type Row, row } from '../rows.ts'
 
 type Environment = Readonly<Record<string, string>>
@@ -44,15 +45,21 @@ function compare(
   product: readonly string[],
   environment: Environment = {},
 ) {
-  const found = { floor: [] as number[], product: [] as number[] }
+  const found = { floor: [] as number[], product: [] as number[], costs: noCosts() }
   for (let round = 0; round < rounds; round += 1) {
     const took = { floor: [] as number[], product: [] as number[] }
+    const usedMs = { floor: 0, product: 0 }
     for (let run = 0; run < runs; run += 1) {
-      took.floor.push(msOf(floor, environment))
-      took.product.push(msOf(product, environment))
+      for (const side of ['floor', 'product'] as const) {
+        const before = childrenMs()
+        took[side].push(msOf(side === 'floor' ? floor : product, environment))
+        usedMs[side] += childrenMs() - before
+      }
     }
-    found.floor.push(median(took.floor))
-    found.product.push(median(took.product))
+    for (const side of ['floor', 'product'] as const) {
+      found[side].push(median(took[side]))
+      found.costs[side].push((usedMs[side] * 1000) / runs)
+    }
   }
   return found
 }

@@ -12,6 +12,7 @@ import { manifestText, type TransferMode } from '../../../sdk/contract/helper/ma
 import { describeFile } from '../../../sdk/transfers/manifest.ts'
 import { program } from '../../support/program.ts'
 import { filled } from '../payload.ts'
+import { childrenMs, costing, noCosts, processMs } from '../processor.ts'
 import { type BenchOptions, bounded, median, type Row, row } from '../rows.ts'
 import { hasNginx, startNginx } from './nginx.ts'
 import { beside, emptyNodeMs, type Running, runClient, startProgram, watchMemory } from './programs.ts'
@@ -71,15 +72,22 @@ async function* readiness(bench: Bench): AsyncGenerator<Row> {
   writeFileSync(small, randomBytes(1000), { mode: 0o600 })
   const floors: number[] = []
   const products: number[] = []
+  const costs = noCosts()
   // Depends most on noise: the best of three medians counts.
   for (let group = 0; group < 3; group += 1) {
     const floor: number[] = []
     const product: number[] = []
     for (let round = 0; round < bench.rounds * 3; round += 1) {
-      floor.push(emptyNodeMs())
-      const helper = await startHelper(bench, 'download', root, small)
-      product.push(helper.readyMs)
-      await helper.end()
+      const empty = await costing(childrenMs, emptyNodeMs)
+      floor.push(empty.result)
+      costs.floor.push(empty.cpuMs * 1000)
+      const started = await costing(childrenMs, async () => {
+        const helper = await startHelper(bench, 'download', root, small)
+        await helper.end()
+        return helper.readyMs
+      })
+      product.push(started.result)
+      costs.product.push(started.cpuMs * 1000)
     }
     floors.push(median(floor))
     products.push(median(product))
@@ -88,7 +96,7 @@ async function* readiness(bench: Bench): AsyncGenerator<Row> {
   yield row(
     'helper: start to readiness line, against node -e 0',
     'ms',
-    { product: best(products), floor: best(floors) },
+    { product: best(products), floor: best(floors), costs },
     { atMost: 2 },
   )
 }
@@ -103,26 +111,34 @@ async function* download(bench: Bench): AsyncGenerator<Row | string> {
   const floor = await startProgram([beside('floor-download.mjs'), bench.file])
   const nginx = hasNginx() ? await startNginx(bench.folder, bench.file) : undefined
   const rates = { product: [] as number[], floor: [] as number[], nginx: [] as number[] }
-  const rateOf = async (port: number): Promise<number> => {
-    const { ms, received } = await runClient<Fetched>('fetch-file.mjs', port, helper.token)
-    if (received < bench.size) throw new Error(`only ${received} bytes came`)
-    return bench.size / 1000 / ms
+  const costs = { product: [] as number[], floor: [] as number[], nginx: [] as number[] }
+  const keep = async (side: keyof typeof rates, { port, pid }: Running): Promise<void> => {
+    const fetch = () => runClient<Fetched>('fetch-file.mjs', port, helper.token)
+    const { result, cpuMs } = await costing(() => processMs(pid), fetch)
+    if (result.received < bench.size) throw new Error(`only ${result.received} bytes came`)
+    rates[side].push(bench.size / 1000 / result.ms)
+    costs[side].push((cpuMs * 1e9) / bench.size)
   }
   const memory = watchMemory(helper.pid)
   for (let round = 0; round < bench.rounds; round += 1) {
-    rates.floor.push(await rateOf(floor.port))
-    rates.product.push(await rateOf(helper.port))
-    if (nginx !== undefined) rates.nginx.push(await rateOf(nginx.port))
+    await keep('floor', floor)
+    await keep('product', helper)
+    if (nginx !== undefined) await keep('nginx', nginx)
   }
   const growth = memory()
   await Promise.all([helper.end(), floor.end(), nginx?.end()])
-  yield row('helper: GET /v1/file, against a reused buffer of 1 MiB', 'MB/s', rates, { atLeast: 0.7 })
+  yield row(
+    'helper: GET /v1/file, against a reused buffer of 1 MiB',
+    'MB/s',
+    { ...rates, costs },
+    { atLeast: 0.7 },
+  )
   if (nginx === undefined) yield 'nginx is not installed: no comparison with sendfile'
   else
     yield row(
       'helper: the same beside nginx with sendfile',
       'MB/s',
-      { product: rates.product, floor: rates.nginx },
+      { product: rates.product, floor: rates.nginx, costs: { product: costs.product, floor: costs.nginx } },
       'for comparison',
     )
   yield bounded('helper: growth of memory while it serves, bound 32 MiB', 'MiB', [growth], 32)
@@ -133,13 +149,18 @@ interface Sent {
   readonly finalize: number
 }
 
+interface Upload extends Sent {
+  readonly cpuMs: number
+}
+
 async function* upload(bench: Bench): AsyncGenerator<Row> {
   const parts = { product: [] as number[], floor: [] as number[] }
-  const whole = { product: [] as number[], floor: [] as number[] }
+  const whole = { product: [] as number[], floor: [] as number[], costs: noCosts() }
   const growth: number[] = []
-  const keep = (kind: 'product' | 'floor', sent: Sent): void => {
+  const keep = (kind: 'product' | 'floor', sent: Upload): void => {
     parts[kind].push(bench.size / 1000 / sent.parts)
     whole[kind].push(bench.size / 1000 / (sent.parts + sent.finalize))
+    whole.costs[kind].push((sent.cpuMs * 1e9) / bench.size)
   }
   for (let round = 0; round < bench.rounds; round += 1) {
     keep('floor', await inFreshFolder(bench, async (root) => floorUpload(bench, root)))
@@ -152,20 +173,22 @@ async function* upload(bench: Bench): AsyncGenerator<Row> {
   yield bounded('helper: growth of memory while it receives, bound 32 MiB', 'MiB', growth, 32)
 }
 
-async function floorUpload({ file, size }: Bench, root: string): Promise<Sent> {
+async function floorUpload({ file, size }: Bench, root: string): Promise<Upload> {
   const floor = await startProgram([beside('floor-upload.mjs'), root, String(size), String(partSize)])
-  const sent = await runClient<Sent>('send-parts.mjs', floor.port, file, partSize, 'none')
+  const send = () => runClient<Sent>('send-parts.mjs', floor.port, file, partSize, 'none')
+  const { result, cpuMs } = await costing(() => processMs(floor.pid), send)
   await floor.end()
-  return sent
+  return { ...result, cpuMs }
 }
 
-async function productUpload(bench: Bench, root: string): Promise<Sent & { readonly growth: number }> {
+async function productUpload(bench: Bench, root: string): Promise<Upload & { readonly growth: number }> {
   const helper = await startHelper(bench, 'upload', root)
   const memory = watchMemory(helper.pid)
-  const sent = await runClient<Sent>('send-parts.mjs', helper.port, bench.file, partSize, helper.token)
+  const send = () => runClient<Sent>('send-parts.mjs', helper.port, bench.file, partSize, helper.token)
+  const { result, cpuMs } = await costing(() => processMs(helper.pid), send)
   const growth = memory()
   await helper.end()
-  return { ...sent, growth }
+  return { ...result, cpuMs, growth }
 }
 
 async function inFreshFolder<T>({ folder }: Bench, act: (root: string) => Promise<T>): Promise<T> {

@@ -12,7 +12,8 @@ import { readConfig } from '../../../server/config.ts'
 import { initServer } from '../../../server/init.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { asTestAgent, populate } from '../../support/population.ts'
-import { type Measured, startMeasured, startNode } from '../measured.ts'
+import { type Measured, startMeasured, startNode, type Usage } from '../measured.ts'
+import { noCosts } from '../processor.ts'
 import { type BenchOptions, type Row, row } from '../rows.ts'
 import { type Dialect, openCrowd, transports } from './crowd.ts'
 
@@ -27,13 +28,17 @@ export async function* listenersSection({ isQuick }: BenchOptions): AsyncGenerat
     const { agents, projectId } = populate(data, many, 1)
     const people = agents.map((each) => asTestAgent({ url: 'http://127.0.0.1', serverId }, projectId, each))
     for (const [name, dialect] of transports) {
-      const sizes = { product: [] as number[], floor: [] as number[] }
+      const sizes = { product: [] as number[], floor: [] as number[], costs: noCosts() }
+      const keep = (side: 'product' | 'floor', { kib, cpuUs }: OneListener): void => {
+        sizes[side].push(kib)
+        sizes.costs[side].push(cpuUs)
+      }
       for (let round = 0; round < (isQuick ? 1 : 5); round += 1) {
         const floor = await startMeasured([join(import.meta.dirname, 'floor.mjs')])
-        sizes.floor.push(await sizeOf(floor, people, dialect))
+        keep('floor', await sizeOf(floor, people, dialect))
         const copy = join(folder, `${name}-${round}`)
         cpSync(data, copy, { recursive: true })
-        sizes.product.push(await sizeOf(await startNode(copy), people, dialect))
+        keep('product', await sizeOf(await startNode(copy), people, dialect))
         rmSync(copy, { recursive: true })
       }
       yield row(`listeners: memory of an idle one, ${name}`, 'KiB', sizes, { atMost: 2 })
@@ -43,8 +48,18 @@ export async function* listenersSection({ isQuick }: BenchOptions): AsyncGenerat
   }
 }
 
-/** KiB of one. The server is ended. */
-async function sizeOf(server: Measured, people: readonly TestAgent[], dialect: Dialect): Promise<number> {
+/** What one listener costs: its memory while it waits, and the processor time of its opening. */
+interface OneListener {
+  readonly kib: number
+  readonly cpuUs: number
+}
+
+/** Ends the server afterwards. */
+async function sizeOf(
+  server: Measured,
+  people: readonly TestAgent[],
+  dialect: Dialect,
+): Promise<OneListener> {
   const crowd = openCrowd(server.port, dialect)
   try {
     await crowd.add(people.slice(0, few))
@@ -52,7 +67,11 @@ async function sizeOf(server: Measured, people: readonly TestAgent[], dialect: D
     await crowd.add(people.slice(few, many))
     const after = await settled(server)
     crowd.requireAll(many)
-    return (after - before) / (many - few)
+    const added = many - few
+    return {
+      kib: (after.residentKiB - before.residentKiB) / added,
+      cpuUs: ((after.busyMs - before.cpuMs) * 1000) / added,
+    }
   } finally {
     crowd.close()
     await server.end()
@@ -60,11 +79,11 @@ async function sizeOf(server: Measured, people: readonly TestAgent[], dialect: D
 }
 
 /** What it holds once it has nothing more to do: a long-poll does not say that it is held. */
-async function settled(server: Measured): Promise<number> {
+async function settled(server: Measured): Promise<Usage & { readonly busyMs: number }> {
   for (let before = await server.usage(); ; ) {
     await pause(200)
     const after = await server.usage()
-    if (after.cpuMs - before.cpuMs < 20) return (await server.collected()).residentKiB
+    if (after.cpuMs - before.cpuMs < 20) return { ...(await server.collected()), busyMs: after.cpuMs }
     before = after
   }
 }

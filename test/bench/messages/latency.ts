@@ -1,6 +1,7 @@
 /** From sending to receipt at a steady 200 messages a second: sender and listeners share one clock. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TestAgent } from '../../support/agent.ts'
+import type { Measured } from '../measured.ts'
 import { Connection, percentile, requestBytes } from './connection.ts'
 import type { Listen, Received } from './listening.ts'
 import { type Pair, sends } from './world.ts'
@@ -10,14 +11,17 @@ const perSecond = 200
 export interface Latency {
   readonly p50: number
   readonly p99: number
+  /** Processor time of the server for one message. */
+  readonly cpuUs: number
 }
 
 export async function latencies(
-  port: number,
+  server: Measured,
   pairs: readonly Pair[],
   listen: Listen,
   seconds: number,
 ): Promise<Latency> {
+  const { port } = server
   const requests = sends(pairs, Math.round(perSecond * seconds))
   const sentAt: number[] = []
   const took = new Map<number, number>()
@@ -41,6 +45,7 @@ export async function latencies(
   // The first polls are on their way.
   await pause(200)
   try {
+    const used = await server.usage()
     const began = performance.now()
     const answers = requests.map(async (request, number) => {
       const due = began + (number * 1000) / perSecond
@@ -51,8 +56,13 @@ export async function latencies(
     await Promise.all(answers)
     for (let left = 100; took.size < requests.length && left > 0; left -= 1) await pause(20)
     if (took.size < requests.length) throw new Error(`${requests.length - took.size} messages did not come`)
+    const cpuMs = (await server.usage()).cpuMs - used.cpuMs
     const all = [...took.values()]
-    return { p50: percentile(all, 0.5), p99: percentile(all, 0.99) }
+    return {
+      p50: percentile(all, 0.5),
+      p99: percentile(all, 0.99),
+      cpuUs: (cpuMs * 1000) / requests.length,
+    }
   } finally {
     for (const close of closing) close()
     // Nothing of this round may come again in another one.

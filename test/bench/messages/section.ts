@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Measured } from '../measured.ts'
+import { costing, noCosts, usedBy } from '../processor.ts'
 import { type BenchOptions, type Row, row, type Target } from '../rows.ts'
 import { slowDisk } from '../slow-disk.ts'
 import { type Driven, drive, requestBytes } from './connection.ts'
@@ -42,10 +43,8 @@ interface Cost extends Driven {
 }
 
 async function costOf(server: Measured, requests: readonly Buffer[], atOnce: number): Promise<Cost> {
-  const before = await server.usage()
-  const driven = await drive(server.port, requests, atOnce)
-  const after = await server.usage()
-  return { ...driven, cpuUs: ((after.cpuMs - before.cpuMs) * 1000) / requests.length }
+  const { result, cpuMs } = await costing(usedBy(server), () => drive(server.port, requests, atOnce))
+  return { ...result, cpuUs: (cpuMs * 1000) / requests.length }
 }
 
 /** In turns, the floor first. */
@@ -77,10 +76,9 @@ async function* sending(world: World, rounds: number, isQuick: boolean): AsyncGe
     const found = await compare(world, rounds, atOnce, () => sends(world.pairs, count))
     const many = `${atOnce} connection${atOnce === 1 ? '' : 's'}`
     const target: Target = atOnce === 32 ? { atLeast: 0.7 } : 'for comparison'
-    yield row(`messages: durable sends a second, ${many}`, '1/s', found.perSecond, target)
-    if (atOnce !== 32) continue
-    yield row('messages: the same, p99', 'ms', found.p99Ms, 'for comparison')
-    yield row("messages: the same, server's processor time for one", 'us', found.cpuUs, 'for comparison')
+    const rates = { ...found.perSecond, costs: found.cpuUs }
+    yield row(`messages: durable sends a second, ${many}`, '1/s', rates, target)
+    if (atOnce === 32) yield row('messages: the same, p99', 'ms', found.p99Ms, 'for comparison')
   }
 }
 
@@ -104,18 +102,20 @@ async function* slowRows(world: World, isQuick: boolean): AsyncGenerator<Row> {
   const [rounds, one, many] = isQuick ? [1, 150, 1500] : [5, 300, 4000]
   await compare(world, 1, 32, () => sends(world.pairs, many))
   const rates = { one: empty(), many: empty() }
+  const costs = noCosts()
   for (let round = 0; round < rounds; round += 1) {
     const alone = await compare(world, 1, 1, () => sends(world.pairs, one))
     const together = await compare(world, 1, 32, () => sends(world.pairs, many))
     for (const side of ['product', 'floor'] as const) {
       rates.one[side].push(...alone.perSecond[side])
       rates.many[side].push(...together.perSecond[side])
+      costs[side].push(...together.cpuUs[side])
     }
   }
   const ofSide = (side: keyof Rounds) => ({ product: rates.many[side], floor: rates.one[side] })
   yield row('messages: syncs 2 ms slower, 32 connections over 1', '1/s', ofSide('product'), { atLeast: 8 })
   yield row("messages: the same of the floor's", '1/s', ofSide('floor'), 'for comparison')
-  yield row('messages: syncs 2 ms slower, 32 connections', '1/s', rates.many, 'for comparison')
+  yield row('messages: syncs 2 ms slower, 32 connections', '1/s', { ...rates.many, costs }, 'for comparison')
 }
 
 async function* receiving(
@@ -125,27 +125,39 @@ async function* receiving(
   for (const [name, listen] of transports) {
     const p50 = empty()
     const p99 = empty()
+    const costs = noCosts()
     for (let round = 0; round < rounds; round += 1) {
       for (const side of ['floor', 'product'] as const) {
-        const { port } = side === 'floor' ? floor : product
-        const found = await latencies(port, readers.slice(0, 20), listen, seconds)
+        const server = side === 'floor' ? floor : product
+        const found = await latencies(server, readers.slice(0, 20), listen, seconds)
         p50[side].push(found.p50)
         p99[side].push(found.p99)
+        costs[side].push(found.cpuUs)
       }
     }
-    yield row(`messages: send to receipt, 200 a second, ${name}, p50`, 'ms', p50, { atMost: 1.6 })
+    yield row(
+      `messages: send to receipt, 200 a second, ${name}, p50`,
+      'ms',
+      { ...p50, costs },
+      { atMost: 1.6 },
+    )
     yield row(`messages: send to receipt, 200 a second, ${name}, p99`, 'ms', p99, { atMost: 2 })
   }
 }
 
 async function* cycling({ product, floor, readers }: World, rounds: number, count: number) {
-  const rates = empty()
+  const rates = { ...empty(), costs: noCosts() }
   const [, listen] = transports[0] as readonly [string, Listen]
   await cycles(floor.port, readers, listen, count)
   await cycles(product.port, readers, listen, count)
   for (let round = 0; round < rounds; round += 1) {
-    rates.floor.push(await cycles(floor.port, readers, listen, count))
-    rates.product.push(await cycles(product.port, readers, listen, count))
+    for (const side of ['floor', 'product'] as const) {
+      const server = side === 'floor' ? floor : product
+      const run = () => cycles(server.port, readers, listen, count)
+      const { result, cpuMs } = await costing(usedBy(server), run)
+      rates[side].push(result)
+      rates.costs[side].push((cpuMs * 1000) / count)
+    }
   }
   yield row('messages: sent, offered, acknowledged, 32 in flight', '1/s', rates, { atLeast: 0.65 })
 }
@@ -158,9 +170,9 @@ async function* reading(world: World, rounds: number, count: number): AsyncGener
     )
   await compare(world, 1, 32, reads('/api/v1/inbox'))
   const verified = await compare(world, rounds, 32, reads('/api/v1/inbox'))
-  yield row('messages: reads of an empty inbox, floor verifies only', '1/s', verified.perSecond, {
-    atLeast: 0.8,
-  })
+  const rates = { ...verified.perSecond, costs: verified.cpuUs }
+  yield row('messages: reads of an empty inbox, floor verifies only', '1/s', rates, { atLeast: 0.8 })
   const stored = await compare(world, rounds, 32, reads('/api/v1/inbox?limit=50'))
-  yield row('messages: the same, floor stores the nonce too', '1/s', stored.perSecond, 'for comparison')
+  const alike = { ...stored.perSecond, costs: stored.cpuUs }
+  yield row('messages: the same, floor stores the nonce too', '1/s', alike, 'for comparison')
 }

@@ -3,6 +3,7 @@
  * one of a million, in turns, over connections that stay open. Both answers hold as many rows.
  */
 import { Pool } from 'undici'
+import { noCosts, processMs } from '../processor.ts'
 import { type BenchOptions, type Row, row } from '../rows.ts'
 import { createTask, type Filled } from './filled.ts'
 
@@ -19,13 +20,15 @@ export async function* rowsSection({ isQuick, stores }: BenchOptions): AsyncGene
     try {
       yield `rows: ${few} and ${many} messages, tasks and audit records; filled in ${seconds(began)} s`
       for (const [name, target] of Object.entries(requests)) {
-        const rates = { product: [] as number[], floor: [] as number[] }
+        const rates = { product: [] as number[], floor: [] as number[], costs: noCosts() }
         for (let round = 0; round <= rounds; round += 1) {
           const found = await inTurns(floor, product, target, each)
           // The first round brings what it reads into memory, on either side.
           if (round === 0) continue
-          rates.floor.push(found.floor)
-          rates.product.push(found.product)
+          for (const side of ['floor', 'product'] as const) {
+            rates[side].push(found[side])
+            rates.costs[side].push(found.cpuUs[side])
+          }
         }
         yield row(`rows: ${name}, ${many} rows against ${few}`, 'ms', rates, { atMost: 1.25 })
       }
@@ -95,11 +98,19 @@ const requests: Readonly<Record<string, Request>> = {
  */
 async function inTurns(floor: Side, product: Side, request: Request, each: number) {
   const times = { floor: [] as number[], product: [] as number[] }
+  const used = () => ({ floor: processMs(floor.server.pid), product: processMs(product.server.pid) })
+  const before = used()
   for (let index = 0; index < each; index += 1) {
     times.floor.push(await timeOf(floor, request))
     times.product.push(await timeOf(product, request))
   }
-  return { floor: lowerQuartile(times.floor), product: lowerQuartile(times.product) }
+  const after = used()
+  const cpuUs = (side: 'floor' | 'product') => ((after[side] - before[side]) * 1000) / each
+  return {
+    floor: lowerQuartile(times.floor),
+    product: lowerQuartile(times.product),
+    cpuUs: { floor: cpuUs('floor'), product: cpuUs('product') },
+  }
 }
 
 const lowerQuartile = (values: readonly number[]): number =>

@@ -79,8 +79,8 @@ async function wholeTask(target: Target): Promise<void> {
   await post(target, worker, `${base}/${id}/complete`, { ...named, result: '90', evidence })
 }
 
-/** Whole tasks a second: created, claimed, completed, by so many at once. */
-export async function wholeTasks(target: Target, atOnce: number, ms: number): Promise<number> {
+/** Whole tasks, created, claimed and completed by so many at once: how many, and how many a second. */
+export async function wholeTasks(target: Target, atOnce: number, ms: number) {
   const began = performance.now()
   let done = 0
   const worker = async () => {
@@ -90,7 +90,7 @@ export async function wholeTasks(target: Target, atOnce: number, ms: number): Pr
     }
   }
   await Promise.all(Array.from({ length: atOnce }, worker))
-  return done / ((performance.now() - began) / 1000)
+  return { done, perSecond: done / ((performance.now() - began) / 1000) }
 }
 
 export const poolOf = (url: string): Pool => new Pool(url, { connections: 32, pipelining: 1 })

@@ -15,6 +15,7 @@ import { startProgram } from '../helper/programs.ts'
 import { percentile } from '../messages/connection.ts'
 import { startOperated } from '../operated.ts'
 import { startPeers } from '../peers/peers.ts'
+import { costing, noCosts, processMs } from '../processor.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 import { startRunner } from './begin.ts'
 import { type Caller, poolOf, type Target, wholeTasks } from './client.ts'
@@ -41,10 +42,15 @@ export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<R
         floor: [] as number[],
         graphile: [] as number[],
         bullmq: [] as number[],
+        costs: noCosts(),
+      }
+      const keep = (side: 'product' | 'floor', { perSecond, cpuUs }: Whole): void => {
+        rates[side].push(perSecond)
+        rates.costs[side].push(cpuUs)
       }
       for (let round = 0; round < size.rounds; round += 1) {
-        rates.floor.push(await measured(await floorTarget(floorUrl), atOnce, size.ms))
-        rates.product.push(await measured(await productTarget(product), atOnce, size.ms))
+        keep('floor', await measured(floor.pid, await floorTarget(floorUrl), atOnce, size.ms))
+        keep('product', await measured(server.pid, await productTarget(product), atOnce, size.ms))
         if (atOnce === 1) continue
         if (peers.graphile) rates.graphile.push(peers.graphile.rate(size.peersTasks))
         if (peers.bullmq) rates.bullmq.push(peers.bullmq.rate(size.peersTasks))
@@ -55,11 +61,16 @@ export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<R
         yield row(
           `${figure}, beside graphile-worker`,
           '1/s',
-          { ...rates, floor: rates.graphile },
+          { product: rates.product, floor: rates.graphile },
           { atLeast: 1.2 },
         )
       if (rates.bullmq.length > 0)
-        yield row(`${figure}, beside BullMQ`, '1/s', { ...rates, floor: rates.bullmq }, 'for comparison')
+        yield row(
+          `${figure}, beside BullMQ`,
+          '1/s',
+          { product: rates.product, floor: rates.bullmq },
+          'for comparison',
+        )
     }
     yield* latency(product, folder, isQuick ? 40 : 500)
   } finally {
@@ -70,10 +81,20 @@ export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<R
   }
 }
 
-async function measured(target: Target, atOnce: number, ms: number): Promise<number> {
+interface Whole {
+  readonly perSecond: number
+  /** Processor time of the server for one. */
+  readonly cpuUs: number
+}
+
+async function measured(pid: number, target: Target, atOnce: number, ms: number): Promise<Whole> {
   try {
     await wholeTasks(target, atOnce, 200)
-    return await wholeTasks(target, atOnce, ms)
+    const { result, cpuMs } = await costing(
+      () => processMs(pid),
+      () => wholeTasks(target, atOnce, ms),
+    )
+    return { perSecond: result.perSecond, cpuUs: (cpuMs * 1000) / result.done }
   } finally {
     await target.pool.close()
   }
@@ -132,10 +153,13 @@ async function* latency(product: Product, folder: string, count: number): AsyncG
   const [by, worker] = [callerOf(creator), callerOf(other)]
   const target: Target = { pool, base: '/api/v1/tasks', creator: by, worker, assignee: runner.agentId }
   const waitsMs: number[] = []
+  const costs = noCosts()
   try {
     // The first ones load what a runner loads once.
     for (let index = 0; index < 10; index += 1) await runner.begin(target)
+    const before = processMs(product.server.pid)
     for (let index = 0; index < count; index += 1) waitsMs.push(await runner.begin(target))
+    costs.product.push(((processMs(product.server.pid) - before) * 1000) / count)
   } finally {
     await runner.end()
     await pool.close()
@@ -145,6 +169,6 @@ async function* latency(product: Product, folder: string, count: number): AsyncG
     ['p99', 0.99],
   ] as const) {
     const figure = `tasks: creation to start of the command, ${name} of ${count}`
-    yield bounded(figure, 'ms', [percentile(waitsMs, share)], 20)
+    yield bounded(figure, 'ms', [percentile(waitsMs, share)], 20, costs)
   }
 }

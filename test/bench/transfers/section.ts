@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { watchResident } from '../helper/programs.ts'
 import { filled } from '../payload.ts'
+import { childrenMs, costing, noCosts, processMs } from '../processor.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 import { quantile, talking } from './latency.ts'
 import { BenchNode } from './node.ts'
@@ -54,14 +55,25 @@ export async function* transfersSection({ isQuick }: BenchOptions): AsyncGenerat
 /** Upload, verify, download, verify; each half a command of its own. */
 async function* throughTheStore(bench: Bench, { file, size }: Payload): AsyncGenerator<Row> {
   const { node, rounds } = bench
-  const rates = { product: [] as number[], floor: [] as number[] }
+  const rates = { product: [] as number[], floor: [] as number[], costs: noCosts() }
+  const keep = async (side: 'product' | 'floor', act: (into: string) => Promise<number>): Promise<void> => {
+    const { result, cpuMs } = await costing(usedMs(node), () => inFreshFolder(bench, act))
+    rates[side].push(size / 1000 / result)
+    rates.costs[side].push((cpuMs * 1e9) / size)
+  }
   for (let round = 0; round < rounds; round += 1) {
-    rates.floor.push(size / 1000 / (await inFreshFolder(bench, (into) => floorMs(file, into))))
-    rates.product.push(size / 1000 / (await inFreshFolder(bench, (into) => storeMs(node, file, into))))
+    await keep('floor', (into) => floorMs(file, into))
+    await keep('product', (into) => storeMs(node, file, into))
   }
   const figure = `transfers: ${size / MiB} MiB through the store, against two synced copies`
   yield row(figure, 'MB/s', rates, { atLeast: 0.4 })
 }
+
+/** Of the node, and of the programs that sent and received. */
+const usedMs =
+  ({ server }: BenchNode) =>
+  (): number =>
+    processMs(server.pid) + childrenMs()
 
 async function floorMs(file: string, into: string): Promise<number> {
   const began = performance.now()
@@ -101,23 +113,36 @@ async function* fromMachineToMachine(
   await node.run(['key', 'create', '--profile', 'bob'])
   const wormhole = await startWormhole(folder)
   const rates = { plain: [] as number[], sealed: [] as number[], wormhole: [] as number[] }
-  const rateOf = async ({ size }: Payload, act: (into: string) => Promise<number>): Promise<number> =>
-    size / 1000 / (await inFreshFolder(bench, act))
+  const costs = { plain: [] as number[], sealed: [] as number[], wormhole: [] as number[] }
+  const keep = async (
+    kind: keyof typeof rates,
+    { size }: Payload,
+    act: (into: string) => Promise<number>,
+  ): Promise<void> => {
+    const { result, cpuMs } = await costing(usedMs(node), () => inFreshFolder(bench, act))
+    rates[kind].push(size / 1000 / result)
+    costs[kind].push((cpuMs * 1e9) / size)
+  }
   try {
     for (let round = 0; round < rounds; round += 1) {
-      rates.wormhole.push(await rateOf(plain, (into) => wormhole.send(plain.file, into)))
-      rates.plain.push(await rateOf(plain, (into) => directMs(node, plain.file, into, '--no-encrypt')))
-      rates.sealed.push(await rateOf(sealed, (into) => directMs(node, sealed.file, into, '--encrypt')))
+      await keep('wormhole', plain, (into) => wormhole.send(plain.file, into))
+      await keep('plain', plain, (into) => directMs(node, plain.file, into, '--no-encrypt'))
+      await keep('sealed', sealed, (into) => directMs(node, sealed.file, into, '--encrypt'))
     }
   } finally {
     await wormhole.end()
   }
   const figure = `transfers: ${plain.size / MiB} MiB directly over loopback, beside magic-wormhole`
-  yield row(figure, 'MB/s', { product: rates.plain, floor: rates.wormhole }, { atLeast: 1 })
+  const beside = (kind: 'plain' | 'sealed') => ({
+    product: rates[kind],
+    floor: rates.wormhole,
+    costs: { product: costs[kind], floor: costs.wormhole },
+  })
+  yield row(figure, 'MB/s', beside('plain'), { atLeast: 1 })
   yield row(
     `transfers: ${sealed.size / MiB} MiB directly, sealed with age and opened`,
     'MB/s',
-    { product: rates.sealed, floor: rates.wormhole },
+    beside('sealed'),
     'for comparison',
   )
 }
