@@ -7,13 +7,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { apiPage } from './generate/api.ts'
+import { claimSection } from './generate/claim-example.ts'
 import { cliPage } from './generate/cli.ts'
-import { errorsPage } from './generate/errors.ts'
+import { codesSection, errorsPage } from './generate/errors.ts'
 import { fill } from './generate/markdown.ts'
 import { metricsSection } from './generate/metrics.ts'
 import { sdkPage } from './generate/sdk.ts'
 import { checksSection, settingsSection, signingSection } from './generate/sections.ts'
-import { statesPage } from './generate/states.ts'
+import { statesPage, taskTable, transferTable } from './generate/states.ts'
 
 /** Pages of which nothing is written by hand. */
 const generated: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -27,7 +28,14 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
 /** Written pages, and the sections of each that are generated. */
 const written: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'operations.md': { metrics: metricsSection, settings: settingsSection },
-  'protocol.md': { checks: checksSection, 'signing-example': signingSection },
+  'protocol.md': {
+    checks: checksSection,
+    'enrollment-example': claimSection,
+    'signing-example': signingSection,
+    codes: codesSection,
+    'task-states': taskTable,
+    'transfer-states': transferTable,
+  },
 }
 
 export const pageNames: readonly string[] = [...Object.keys(generated), ...Object.keys(written)]

@@ -68,6 +68,18 @@ const row = (name: ErrorCode): string[] => {
   return [`<a id="${name}"></a>${code(name)}`, meaning, retries[retry], placesOf(name)]
 }
 
+/** The catalogue without its places, for a page of its own subject. */
+export const codesSection = (): string =>
+  table(
+    ['status', 'code', 'meaning', 'retry'],
+    (Object.keys(errors) as ErrorCode[])
+      .sort((one, other) => errors[one].status - errors[other].status)
+      .map((name) => {
+        const { status, retry, meaning } = errors[name]
+        return [String(status), code(name), meaning, retries[retry]]
+      }),
+  )
+
 const groups: readonly (readonly [words: string, callers: readonly Caller[]])[] = [
   ['every endpoint', ['agent', 'agent-without-session', 'owner', 'owner-signing-in', 'telemetry', 'public']],
   ['every agent endpoint', ['agent', 'agent-without-session']],

@@ -24,6 +24,15 @@ const cell = (text: string): string =>
 
 export const code = (text: string): string => `\`${text}\``
 
+export const fenced = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``
+
+/** A text with the numbers of its lines in front. */
+export const numbered = (text: string): string =>
+  text
+    .split('\n')
+    .map((line, index) => `${String(index + 1).padStart(2)}  ${line}`)
+    .join('\n')
+
 export const codes = (texts: Iterable<string>): string => [...texts].map(code).join(', ')
 
 /** The anchor that GitHub gives a heading. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { settings } from '../../server/config.ts'
 import { headChecks, proofChecks } from '../../server/identity/verifier.ts'
-import { code, table } from './markdown.ts'
+import { code, fenced, numbered, table } from './markdown.ts'
 
 /** Every setting of the server, from the one table that parses them. */
 export const settingsSection = (): string =>
@@ -43,18 +43,14 @@ interface Vector {
 export function signingSection(): string {
   const vector = JSON.parse(readFileSync(new URL(exampleVector, vectorsFolder), 'utf8')) as Vector
   const [head = '', body = ''] = decoded(vector.request_raw_b64).split('\r\n\r\n')
-  const lines = decoded(vector.canonical_b64).split('\n')
-  const numbered = lines.map((line, index) => `${String(index + 1).padStart(2)}  ${line}`)
   return [
     `The vector \`${exampleVector}\`, with \`server_id\` \`${vector.server_id}\`. The body, ${Buffer.byteLength(body)} bytes of UTF-8 without a line end:`,
     fenced('json', body),
     'The text that is signed, here with the numbers of its lines:',
-    fenced('text', numbered.join('\n')),
+    fenced('text', numbered(decoded(vector.canonical_b64))),
     'The request, its lines ended by CR LF:',
     fenced('http', `${head.replaceAll('\r\n', '\n')}\n\n${body}`),
   ].join('\n\n')
 }
 
 const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8')
-
-const fenced = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``

@@ -211,7 +211,7 @@ function replacementWords(): string {
   return `${allowed} succeed, the next is ${answer(allowed)}.`
 }
 
-function transferTable(): string {
+export function transferTable(): string {
   const rows = transferEvents.map((event) => [
     code(event),
     ...transferStates.map((state) => transferCell(transferTransitions[state][event])),
@@ -226,7 +226,7 @@ function transferCell(cell: TransferCell): string {
   return 'same' in cell ? 'same' : 'noted'
 }
 
-function taskTable(): string {
+export function taskTable(): string {
   const states = Object.keys(transitions) as (keyof typeof transitions)[]
   const rows = taskEvents.map((event) => [
     code(event),
