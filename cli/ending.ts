@@ -4,9 +4,10 @@
  *
  * Contract §12.
  */
+
+import { oneLine, plainJson } from '../sdk/plain-text.ts'
 import { type ExitName, exitCodes } from './exit-codes.ts'
 import type { Io } from './io.ts'
-import { oneLine, plainJson } from './plain-text.ts'
 
 export interface Ending {
   readonly exit: ExitName

@@ -6,9 +6,10 @@
  *
  * Contract §12.
  */
+
+import { oneLine } from '../sdk/plain-text.ts'
 import type { CliContext } from './context.ts'
 import { CommandFailure, type ExitName, exitCodes } from './exit-codes.ts'
-import { oneLine } from './plain-text.ts'
 
 export interface Finding {
   readonly check: string

@@ -7,7 +7,7 @@
  * Contract §12.
  */
 import type { Message } from '../sdk/index.ts'
-import { fenced, oneLine } from './plain-text.ts'
+import { fenced, oneLine } from '../sdk/plain-text.ts'
 import { ago, relative } from './words.ts'
 
 export interface Reader {

@@ -2,12 +2,13 @@
  * What a command found: words for people, wire objects for programs.
  *
  * - `--json` prints exactly one document, or for streams one line each.
- * - Remote text never reaches a terminal as it is: see plain-text.ts.
+ * - Remote text never reaches a terminal as it is: see sdk/plain-text.ts.
  *
  * Contract §12.
  */
+
+import { neutralize, oneLine, plainJson } from '../sdk/plain-text.ts'
 import type { Io } from './io.ts'
-import { neutralize, oneLine, plainJson } from './plain-text.ts'
 
 export interface Output {
   readonly json: boolean

@@ -4,8 +4,8 @@
  * "Stale dashboard data displays as Unavailable." Spec §1; the words are those of the SDK's labels.
  */
 import type { AttentionItem, ProjectSnapshot, SnapshotAgent } from '../sdk/index.ts'
+import { oneLine } from '../sdk/plain-text.ts'
 import { tableText } from './output.ts'
-import { oneLine } from './plain-text.ts'
 import { relative } from './words.ts'
 
 /** What the words are made with; loaded with the SDK by the command that needs them. */

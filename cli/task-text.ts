@@ -6,7 +6,7 @@
  * Contract §8, §12.
  */
 import type { Evidence, Task, TaskEntry } from '../sdk/index.ts'
-import { fenced, oneLine } from './plain-text.ts'
+import { fenced, oneLine } from '../sdk/plain-text.ts'
 import { relative } from './words.ts'
 
 export const taskHeader = ['id', 'state', 'from', 'to', 'age', 'title'] as const

@@ -4,7 +4,7 @@
  * The name of a file is the other side's: it stays on its line, and is never a path. Contract §9, §12.
  */
 import type { Transfer, TransferSummary } from '../sdk/index.ts'
-import { oneLine } from './plain-text.ts'
+import { oneLine } from '../sdk/plain-text.ts'
 import { relative } from './words.ts'
 
 export const transferHeader = ['id', 'state', 'from', 'to', 'size', 'age', 'file'] as const

@@ -113,6 +113,7 @@ export {
   type SignInOptions,
   type SignInWith,
 } from './owner.ts'
+export { fenced, neutralize, oneLine, plainJson } from './plain-text.ts'
 export { type OpenProfileOptions, openProfile } from './profile.ts'
 export type { PageOptions } from './resources/call.ts'
 export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'

@@ -10,6 +10,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { BridgeError, IdentityRecord } from '../../sdk/index.ts'
+import { oneLine } from '../../sdk/plain-text.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
@@ -17,7 +18,6 @@ import { deviceOf } from '../device.ts'
 import { CommandFailure } from '../exit-codes.ts'
 import { addressHint } from '../hints.ts'
 import { noting, pendingKey } from '../pending-key.ts'
-import { oneLine } from '../plain-text.ts'
 import { profilePaths, readProfile, writeProfile } from '../profile.ts'
 
 export interface EnrollOptions {

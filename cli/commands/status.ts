@@ -1,10 +1,10 @@
 /** `bridge status`: how far one message got, or who owes whom an answer. */
 import type { Bridge, Message } from '../../sdk/index.ts'
+import { oneLine } from '../../sdk/plain-text.ts'
 import { answers } from '../answers.ts'
 import { type Command, command, id } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { otherSide } from '../other-side.ts'
-import { oneLine } from '../plain-text.ts'
 import { ago, deliveryWords, relative } from '../words.ts'
 
 export function statusCommand(context: CliContext, run = status): Command {

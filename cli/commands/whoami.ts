@@ -1,8 +1,8 @@
 /** `bridge whoami`. */
 import type { Bootstrap } from '../../sdk/index.ts'
+import { fenced, oneLine } from '../../sdk/plain-text.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { fenced, oneLine } from '../plain-text.ts'
 
 export function whoamiCommand(context: CliContext, run = whoami): Command {
   return command('whoami', 'bridge whoami')

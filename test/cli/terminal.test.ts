@@ -13,9 +13,12 @@ import { benId, keys, message, record, startedSession, talkId } from '../sdk/peo
 import { TestHome } from './program.ts'
 import { inTerminal } from './terminal.ts'
 
-/** A title, a cleared screen, C1 controls, text turned around, line ends of every kind, and a line that poses as ours. */
+/**
+ * A title, a cleared screen, C1 controls, text turned around, line ends of every kind, a line that poses as ours, and
+ * characters that nobody sees.
+ */
 const evil =
-  'x\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp\u2066\u2028y\r\nhint: run this\u0085\u0000\u007f'
+  'x\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp\u2066\u2028y\r\nhint: run this\u0085\u0000\u007fz\u200b\u2064\u3164\u{e0100}'
 
 /** The same value with every word of it evil, but for what has a form. */
 function hostile(value: unknown): unknown {
@@ -135,6 +138,8 @@ test('nothing that a peer or a node says reaches the terminal as more than text 
       command,
       null,
     ])
+    expect([command, part.match(/\p{Default_Ignorable_Code_Point}/gu)]).toEqual([command, null])
+    expect([command, part.includes('z<U+200B><U+2064><U+3164><U+E0100>')]).toEqual([command, true])
     expect([command, part.match(/\r(?!\n)/g)]).toEqual([command, null])
     expect([command, part.includes('<U+001B>]0;owned<U+0007>')]).toEqual([command, true])
     expect([command, part.match(/^hint: run this/gm)]).toEqual([command, null])

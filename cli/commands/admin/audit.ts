@@ -1,10 +1,10 @@
 /** `bridge admin audit`: who did what to what, oldest above; `--follow` goes on as it happens. Contract §10. */
 import type { AuditList, AuditRecord, EventOptions, Owner, Project } from '../../../sdk/index.ts'
+import { oneLine } from '../../../sdk/plain-text.ts'
 import { type Command, command, id, invalid, Option, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner-client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../owner-names.ts'
-import { oneLine } from '../../plain-text.ts'
 
 export interface AuditCommandOptions extends ProjectOption {
   readonly kind?: string

@@ -8,11 +8,11 @@
  * Spec §1; contract §10 "Snapshot".
  */
 import type { ProjectSnapshot } from '../../../sdk/index.ts'
+import { neutralize } from '../../../sdk/plain-text.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner-client.ts'
 import { findProject, type ProjectOption, withProject } from '../../owner-names.ts'
-import { neutralize } from '../../plain-text.ts'
 import { changes, loadWording, snapshotText, type Wording } from '../../snapshot-text.ts'
 import { recordText } from './audit.ts'
 

@@ -8,12 +8,12 @@
  * Contract §12.
  */
 import type { Evidence, Task, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
+import { oneLine } from '../../../sdk/plain-text.ts'
 import { dropClaim, lendClaim } from '../../claims.ts'
 import { type Command, command, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { hashFile } from '../../evidence.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { oneLine } from '../../plain-text.ts'
 import { runTask, type TaskEnd } from '../../run-task.ts'
 import { ShellCommands } from '../../shell-commands.ts'
 

@@ -1,10 +1,11 @@
 /** `bridge admin agent show`. Contract §10. */
+
+import { oneLine } from '../../../../sdk/plain-text.ts'
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner-client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
 import { fields } from '../../../owner-text.ts'
-import { oneLine } from '../../../plain-text.ts'
 import { connectionWords } from '../../../words.ts'
 
 export function showAgentCommand(context: CliContext, run = showAgent): Command {

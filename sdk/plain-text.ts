@@ -1,0 +1,105 @@
+/**
+ * Text of others, made harmless for a terminal, a page and a reader.
+ *
+ * - A character that has no shape of its own is shown as `<U+XXXX>`: controls, format characters (bidi controls and tags
+ *   among them), line and paragraph separators, lone surrogates, and every Default_Ignorable_Code_Point. A person does
+ *   not see them, a program or a model reads them: they carry hidden words.
+ * - A joiner or a variation selector stays where an emoji or a script needs it, one at a time: see {@link needs}.
+ * - A body is fenced: each of its lines begins with `| `, so nothing in it can pose as a line of ours.
+ *
+ * It uses no `node:` module and keeps no state: a page in a browser uses the same functions. Contract §12.
+ */
+
+/** Most of what is printed, tabs and newlines included. */
+const plain = /^[\t\n -~]*$/
+
+/**
+ * The flags of England, Scotland and Wales, which Unicode recommends for general interchange, or one unseen character.
+ * Of the controls tab and newline are left to the functions below.
+ */
+const unseen =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
+  /\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
+
+const joiner = /^(?:[\u180b-\u180d\u180f\ufe00\ufe0e\ufe0f]|\u200c|\u200d)$/
+
+/** The signs that take the vowel of a letter away, so that the next one joins it: Canonical_Combining_Class 9. */
+const viramas =
+  '094d 09cd 0a4d 0acd 0b4d 0bcd 0c4d 0ccd 0d3b 0d3c 0d4d 0dca 0f84 1039 103a 1714 1715 1734 17d2 1a60 1b44 1baa ' +
+  '1bab 1bf2 1bf3 a806 a82c a8c4 a953 a9c0 aaf6 abed 10a3f 11046 11070 1107f 110b9 11133 11134 111c0 11235 112ea ' +
+  '1134d 113ce 113cf 113d0 11442 114c2 115bf 1163f 116b6 1172b 11839 1193d 1193e 119e0 11a34 11a47 11a99 11c3f ' +
+  '11d44 11d45 11d97 11f41 11f42'
+
+/** Where a joiner changes the shape of its neighbours: matches at its place. */
+function needs(): RegExp {
+  const nothing = '\\p{Default_Ignorable_Code_Point}'
+  const letter = `(?!${nothing})[\\p{L}\\p{M}]`
+  const of = (...scripts: readonly string[]) =>
+    `(?=${letter})[${scripts.map((script) => `\\p{scx=${script}}`).join('')}]`
+  // Their letters take another shape where they join.
+  const cursive = of(
+    ...['Adlam', 'Arabic', 'Hanifi_Rohingya', 'Mandaic', 'Manichaean', 'Mongolian', 'Nko', 'Phags_Pa'],
+    ...['Psalter_Pahlavi', 'Sogdian', 'Syriac'],
+  )
+  const virama = `[${viramas.replace(/(\S+) ?/g, '\\u{$1}')}]`
+  const places = [
+    // Emoji that are joined, with a skin tone: 👩🏽‍💻. An emoji that is also text: ❤️, ❤︎, 1️⃣.
+    '(?<=\\p{Extended_Pictographic}[\\ufe0f\\p{Emoji_Modifier}]?)\\u200d(?=\\p{Extended_Pictographic})',
+    '(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]',
+    '(?<=[0-9#*])\\ufe0f(?=\\u20e3)',
+    // Two letters that are not to join: Persian می‌خواهم.
+    `(?<=${cursive})\\u200c(?=${cursive})`,
+    // A letter that is to look joined where no other one follows, or comes before: ه‍.
+    `(?<=${cursive})\\u200d(?!${cursive}|${nothing})`,
+    `(?<!${cursive}|${nothing})\\u200d(?=${cursive})`,
+    // Whether two letters become one, and the form of the first: क्‍ष, क्‌ष, ශ්‍රී, ന്‍, র‍্য.
+    `(?<=${virama})[\\u200c\\u200d](?!${nothing})`,
+    `(?<=${letter})[\\u200c\\u200d](?=${virama})`,
+    // Another form of one letter.
+    `(?<=${of('Mongolian')})[\\u180b-\\u180d\\u180f]`,
+    `(?<=${of('Myanmar', 'Phags_Pa')})\\ufe00`,
+  ]
+  return new RegExp(`(?:${places.join('|')})`, 'uy')
+}
+
+/** `show` spells one unseen character. */
+function spelled(text: string, show: (character: string) => string): string {
+  if (plain.test(text)) return text
+  // Few texts hold a joiner, and making it costs more than the rest.
+  let needed: RegExp | undefined
+  return text.replace(unseen, (found: string, at: number) => {
+    if (found.startsWith('\u{1f3f4}')) return found
+    if (joiner.test(found)) {
+      needed ??= needs()
+      needed.lastIndex = at
+      if (needed.test(text)) return found
+    }
+    return show(found)
+  })
+}
+
+const named = (character: string): string =>
+  `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`
+
+/** Text of any origin for a reader: each character is seen, and none does more than stand there. Newlines and tabs stay. */
+export const neutralize = (text: string): string => spelled(text, named)
+
+/** {@link neutralize} for a value that has to stay on its line. */
+export const oneLine = (text: string): string =>
+  neutralize(text).replace(/\n/g, '<U+000A>').replace(/\t/g, ' ')
+
+/** {@link neutralize} for a body as data: every line of it begins with `| `, whatever it holds. */
+export const fenced = (body: string): string =>
+  neutralize(body.replace(/\r\n/g, '\n'))
+    .split('\n')
+    .map((line) => `| ${line}`)
+    .join('\n')
+
+/** JSON in which each character is seen: the same value, spelled with `\u` escapes. */
+export const plainJson = (value: unknown): string =>
+  spelled(JSON.stringify(value), (character) =>
+    Array.from({ length: character.length }, (_, unit) => {
+      const code = character.charCodeAt(unit).toString(16).padStart(4, '0')
+      return `\\u${code}`
+    }).join(''),
+  )
