@@ -159,7 +159,7 @@ export async function claimEnrollment(
   } catch (error) {
     const fault = error instanceof Fault ? error : undefined
     if (fault?.status === 401 || fault?.code === 'enrollment_used')
-      context.throttle.countFailure(caller.address)
+      context.throttle.countFailure('enrollment', caller.address)
     throw error
   }
 }

@@ -53,7 +53,7 @@ const itsOwn: ReadonlySet<ErrorCode> = new Set([
 /** Everything else that fails may be an attempt at another's identity. */
 function counted(context: Context, incoming: Incoming, error: unknown): unknown {
   if (error instanceof Fault && error.status === 401 && !itsOwn.has(error.code)) {
-    context.throttle.countFailure(incoming.address)
+    context.throttle.countFailure('proof', incoming.address)
   }
   return error
 }

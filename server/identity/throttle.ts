@@ -1,23 +1,26 @@
 /**
- * Rates: a token bucket per agent, and a count of failed authentications per address; the addresses of an IPv6 network
- * are one.
+ * Rates: a token bucket per agent, and counts of failed authentications per address. The addresses of an IPv6 network
+ * count as one.
  *
- * Only failures are refused by the second, so that one agent with a wrong clock never locks out its neighbours
- * behind the same address. The exception is what costs much to check: it is refused unchecked from an address that is
- * far over its limit.
+ * - Each kind of identity has its own count, so an agent that fails in a loop never keeps the owner's password out.
+ * - A count refuses failures only, so an agent with a wrong key never locks out its neighbours behind the same address.
+ *   A password is the exception, because checking one is costly: an address far over its limit is refused unchecked.
  *
  * Contract §2.
  */
 import { Fault } from '../fault.ts'
 import { networkOf } from './network.ts'
 
+/** Kinds of identity that somebody can fail to prove. */
+export type Surface = 'proof' | 'enrollment' | 'password' | 'link' | 'telemetry'
+
 export interface Throttle {
   /** @throws rate_limited when the agent's bucket is empty. */
   takeAgent(agentId: string): void
   /** Count a failed authentication. @throws rate_limited past the limit of the last minute. */
-  countFailure(address: string): void
+  countFailure(surface: Surface, address: string): void
   /** Before costly work. @throws rate_limited when the address is over three times its limit of the last minute. */
-  refuseFlood(address: string): void
+  refuseFlood(surface: Surface, address: string): void
 }
 
 export interface ThrottleLimits {
@@ -26,7 +29,7 @@ export interface ThrottleLimits {
   readonly failedAuthPerMinute: number
 }
 
-/** Entries beyond this are forgotten, oldest first: memory stays bounded whatever strangers send. */
+/** Entries of a map beyond this are forgotten, oldest first: memory stays bounded whatever strangers send. */
 const remembered = 10_000
 /** How far over its limit an address must be before even its good passwords are not looked at. */
 const flood = 3
@@ -34,9 +37,16 @@ const windowMs = 60_000
 
 export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Throttle {
   const buckets = new Map<string, { tokens: number; at: number }>()
-  const failures = new Map<string, { count: number; since: number }>()
-  const current = (network: string) => {
-    const known = failures.get(network)
+  const counts = (): Map<string, { count: number; since: number }> => new Map()
+  const failures: Readonly<Record<Surface, ReturnType<typeof counts>>> = {
+    proof: counts(),
+    enrollment: counts(),
+    password: counts(),
+    link: counts(),
+    telemetry: counts(),
+  }
+  const current = (surface: Surface, network: string) => {
+    const known = failures[surface].get(network)
     return known !== undefined && nowMs() - known.since < windowMs ? known : undefined
   }
   const tooMany = (since: number) =>
@@ -60,15 +70,15 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
       }
       bucket.tokens -= 1
     },
-    countFailure(address) {
+    countFailure(surface, address) {
       const network = networkOf(address)
-      const entry = current(network) ?? { count: 0, since: nowMs() }
+      const entry = current(surface, network) ?? { count: 0, since: nowMs() }
       entry.count += 1
-      remember(failures, network, entry)
+      remember(failures[surface], network, entry)
       if (entry.count > rates.failedAuthPerMinute) throw tooMany(entry.since)
     },
-    refuseFlood(address) {
-      const entry = current(networkOf(address))
+    refuseFlood(surface, address) {
+      const entry = current(surface, networkOf(address))
       if (entry !== undefined && entry.count >= flood * rates.failedAuthPerMinute) throw tooMany(entry.since)
     },
   }

@@ -16,6 +16,7 @@ import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
+import type { Surface } from '../identity/throttle.ts'
 import { type Line, requireStrength } from './password.ts'
 import * as store from './store.ts'
 
@@ -35,7 +36,7 @@ export async function setUpOwner(
   if ((await context.read(store.findOwner)) !== undefined) throw new Fault('setup_done')
   requireStrength(input.password, 'password')
   const link = tokenDigest(input.token)
-  return counting(context, caller, async () => {
+  return counting(context, 'link', caller, async () => {
     // Before the work of a hash, which nobody without the link may cause; it is used up in the transaction.
     if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.clock())))) throw deadLink()
     const password = await context.passwords.hash(input.password)
@@ -60,9 +61,10 @@ const deadLink = () =>
   })
 
 export async function signIn(context: Context, caller: PublicCaller, input: SignInInput): Promise<SignedIn> {
-  return counting(context, caller, async () => {
+  const surface = 'link_token' in input ? 'link' : 'password'
+  return counting(context, surface, caller, async () => {
     if ('link_token' in input) return signInByLink(context, caller, input.link_token)
-    context.throttle.refuseFlood(caller.address)
+    context.throttle.refuseFlood('password', caller.address)
     const attempt = { key: `name ${input.name}`, name: input.name, line: 'strangers' } as const
     const checked = await checkPassword(context, attempt, input.password)
     return context.write(async (tx) => begin(context, tx, await unchanged(tx, checked), caller))
@@ -113,12 +115,17 @@ async function checkPassword(
 }
 
 /** A failure counts against the address, whatever the name was. */
-async function counting<T>(context: Context, caller: PublicCaller, act: () => Promise<T>): Promise<T> {
+async function counting<T>(
+  context: Context,
+  surface: Surface,
+  caller: PublicCaller,
+  act: () => Promise<T>,
+): Promise<T> {
   try {
     return await act()
   } catch (error) {
     if (error instanceof Fault && error.code === 'sign_in_failed')
-      context.throttle.countFailure(caller.address)
+      context.throttle.countFailure(surface, caller.address)
     throw error
   }
 }

@@ -38,7 +38,10 @@ export function makeTelemetryToken({ write, random }: Maker): Promise<string> {
 const bearer = /^Bearer ([A-Za-z0-9_-]{43})$/
 
 /** Looked up by its hash, so that comparing tells nothing. @throws unauthenticated, rate_limited */
-export async function proveTelemetry(context: Context, { raw, ip }: FastifyRequest): Promise<void> {
+export async function proveTelemetry(
+  context: Context,
+  { raw, clientAddress }: FastifyRequest,
+): Promise<void> {
   const given = raw.rawHeaders.filter(
     (_, index) => raw.rawHeaders[index - 1]?.toLowerCase() === 'authorization' && index % 2 === 1,
   )
@@ -53,6 +56,6 @@ export async function proveTelemetry(context: Context, { raw, ip }: FastifyReque
         .executeTakeFirst(),
     )) !== undefined
   if (known) return
-  context.throttle.countFailure(ip)
+  context.throttle.countFailure('telemetry', clientAddress)
   throw new Fault('unauthenticated', { message: 'Authorization must be "Bearer <telemetry token>".' })
 }

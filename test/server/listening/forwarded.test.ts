@@ -18,12 +18,21 @@ afterEach(() => bridge.close())
 const proxy = '127.0.0.2'
 const stranger = '127.0.0.1'
 
+interface Target {
+  readonly path: string
+  readonly method?: string
+}
+
 /** The status of a request without a credential. */
-const fail = (localAddress: string, forwarded: string): Promise<number> =>
+const fail = (
+  localAddress: string,
+  forwarded: string,
+  target: Target = { path: '/api/v1/peers' },
+): Promise<number> =>
   new Promise((resolve, reject) => {
     const headers = { 'x-forwarded-for': forwarded }
     const { port } = bridge.server
-    request({ host: '127.0.0.1', port, localAddress, path: '/api/v1/peers', headers }, (response) => {
+    request({ host: '127.0.0.1', port, localAddress, headers, ...target }, (response) => {
       response.resume()
       resolve(response.statusCode ?? 0)
     })
@@ -46,6 +55,13 @@ test('behind the proxy each client has its own count, whatever it put before the
   const one = ['203.0.113.1', '198.51.100.1, 203.0.113.1', '198.51.100.2, 203.0.113.1', '203.0.113.2']
   expect(await failures(proxy, one)).toEqual([401, 401, 429, 401])
   expect(await fail(stranger, '203.0.113.1')).toBe(401)
+})
+
+test('hosts that report their load are counted by the same address', async () => {
+  const report = { path: '/api/telemetry/host', method: 'POST' }
+  const statuses: number[] = []
+  for (const last of [1, 1, 1, 2]) statuses.push(await fail(proxy, `203.0.113.${last}`, report))
+  expect(statuses).toEqual([401, 401, 429, 401])
 })
 
 test('over a socket it is the same', async () => {
