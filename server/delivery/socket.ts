@@ -190,7 +190,6 @@ async function authenticate(
   const head = await proveHead(context, incoming)
   const caller = await proveBody(context, incoming, head, { sha256: emptySha256, endpoint })
   try {
-    context.throttle.takeAgent(caller.agent_id)
     requireHeaders(head.presented, endpoint)
     return await InboxStream.open(context, caller, {
       seconds: Number.POSITIVE_INFINITY,

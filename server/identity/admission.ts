@@ -111,17 +111,17 @@ async function noteContact(context: Context, tx: Tx, agent: Admitted): Promise<v
   await renewCredential.run(tx.db, { id: agent.credential_id, now: tx.nowIso })
 }
 
-/** Run one unit of work for an agent: nonce, admission and effect in one transaction. */
+/** Run one unit of work for an agent: nonce, rate, admission and effect in one transaction. */
 export async function writeAs<T>(
   context: Context,
   caller: AgentCaller,
   unit: (tx: Tx, agent: Admitted) => Promise<T>,
 ): Promise<T> {
-  return context.write(async (tx) => {
+  return transact(context, caller, async (tx) => {
     const agent = await admit(tx.db, caller, tx.now)
     await noteContact(context, tx, agent)
     return unit(tx, agent)
-  }, takeNonce(caller))
+  })
 }
 
 /**
@@ -140,15 +140,28 @@ export async function readAs<T>(
   })
 }
 
-/** Spend the nonce alone, if no transaction has. @throws request_replayed */
+/** Spend the nonce and charge the rate, if no transaction has. @throws request_replayed, rate_limited */
 export async function spendNonce(context: Context, caller: AgentCaller): Promise<void> {
-  if (caller.nonce !== undefined) await context.write(async () => undefined, takeNonce(caller))
+  if (caller.isNew) await transact(context, caller, async () => undefined)
 }
 
-/** The write's option that spends the caller's nonce; afterwards the caller has none. */
-function takeNonce(caller: AgentCaller) {
-  const { nonce } = caller
+/**
+ * A request's first transaction spends its nonce and then charges its agent's rate. A replay never reaches the charge,
+ * and counts as a failed authentication of the address that sent it. A request over the rate has spent its nonce.
+ */
+async function transact<T>(context: Context, caller: AgentCaller, unit: (tx: Tx) => Promise<T>): Promise<T> {
+  const { nonce, isNew } = caller
   caller.nonce = undefined
   caller.isNew = false
-  return nonce === undefined ? {} : { nonce }
+  const charged = (tx: Tx): Promise<T> => {
+    if (isNew) context.throttle.takeAgent(caller.agent_id)
+    return unit(tx)
+  }
+  try {
+    return await context.write(charged, { nonce })
+  } catch (error) {
+    const isReplay = error instanceof Fault && error.code === 'request_replayed'
+    if (isReplay) context.throttle.countFailure('proof', caller.address)
+    throw error
+  }
 }

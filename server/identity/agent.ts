@@ -67,9 +67,7 @@ export async function proveRequestBody(
   const { context, call, head } = request.agentHead
   const sha256 =
     hashOf === undefined ? sha256Hex(rawBody(request)) : await unreadHash(request, head.identity, hashOf)
-  const caller = await proveBody(context, call, head, { sha256, endpoint })
-  request.caller = caller
-  context.throttle.takeAgent(caller.agent_id)
+  request.caller = await proveBody(context, call, head, { sha256, endpoint })
   requireHeaders(head.presented, endpoint)
 }
 

@@ -14,6 +14,7 @@ export interface AgentCaller {
   readonly device: string | undefined
   readonly endpoint: EndpointSpec
   readonly request_id: string
+  readonly address: string
   /** The proof's nonce, until it is spent in a transaction; undefined for a legacy credential. */
   nonce: Nonce | undefined
   /** No transaction has judged this request yet. A wait reads again and again, and only its request was contact. */

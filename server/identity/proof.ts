@@ -74,7 +74,11 @@ const missing = (name: string, problem: string) =>
     details: { faults: [{ path: `header ${name}`, problem }] },
   })
 
-/** The proof over the hash of the body. The caller's nonce is not spent yet. @throws signature_invalid, rate_limited */
+/**
+ * The proof over the hash of the body. The caller's nonce is not spent and its rate is not charged yet.
+ *
+ * @throws signature_invalid, rate_limited for an address where many proofs failed
+ */
 export async function proveBody(
   context: Context,
   incoming: Incoming,
@@ -98,6 +102,7 @@ export async function proveBody(
     device: headers.device,
     endpoint: body.endpoint,
     request_id: incoming.requestId,
+    address: incoming.address,
     isNew: true,
     nonce:
       headers.nonce === undefined || identity.binding === 'legacy'

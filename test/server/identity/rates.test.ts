@@ -1,9 +1,10 @@
 /**
- * A failure to prove an identity is charged to the address that it came from.
+ * A rate is charged to the agent that signed, once for each proof, and a failure to the address that it came from.
  *
  * Contract §2 "Rate".
  */
 import { afterEach, expect, test } from 'vitest'
+import { legacyAgent, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { exchange, type Reply } from '../../support/http.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
@@ -13,6 +14,81 @@ afterEach(() => bridge.close())
 
 const told = ({ status, json }: Reply) => [status, (json as { error?: string }).error]
 const fresh = () => crypto.randomUUID().replaceAll('-', '')
+
+/** One request of the agent, as somebody on the way could send it again and again. */
+function captured(agent: TestAgent, target: string, body?: object): () => Promise<Reply> {
+  const bytes = body === undefined ? undefined : JSON.stringify(body)
+  const method = body === undefined ? 'GET' : 'POST'
+  const headers = agent.sign({ target, body, session: null, key: null }, bytes ?? '')
+  return () => exchange(bridge.url, { method, target, headers, body: bytes })
+}
+
+test('150 replays of a request cost its agent nothing and are counted at the address that sends them', async () => {
+  bridge = await startBridge({
+    settings: { rate_per_second: '1', rate_burst: '40', failed_auth_per_minute: '3' },
+  })
+  const send = captured(bridge.ada, '/api/v1/bootstrap')
+  expect((await send()).status).toBe(200)
+  const replays: Reply[] = []
+  for (let n = 0; n < 150; n += 1) replays.push(await send())
+  expect(replays.slice(0, 3).map(told)).toEqual(Array(3).fill([401, 'request_replayed']))
+  expect(new Set(replays.slice(3).map((reply) => told(reply).join(' ')))).toEqual(
+    new Set(['429 rate_limited']),
+  )
+  const wait = (replays.at(-1)?.json as { retry_after_ms?: number } | undefined)?.retry_after_ms
+  expect(wait).toBeGreaterThan(30_000)
+  expect(wait).toBeLessThanOrEqual(60_000)
+  for (let n = 0; n < 30; n += 1) await bridge.ada.ok({ target: '/api/v1/bootstrap', session: null })
+})
+
+test('replays of a request that a schema refuses cost its agent nothing either', async () => {
+  bridge = await startBridge({ settings: { rate_per_second: '1', rate_burst: '20' } })
+  const send = captured(bridge.ada, '/api/v1/sessions', { surplus: 1 })
+  expect(told(await send())).toEqual([422, 'invalid_request'])
+  for (let n = 0; n < 40; n += 1) expect(told(await send())).toEqual([401, 'request_replayed'])
+  for (let n = 0; n < 10; n += 1) await bridge.ada.ok({ target: '/api/v1/bootstrap', session: null })
+})
+
+const few = { rate_per_second: '1', rate_burst: '4' }
+
+/** The codes of forty at once, of which the rate lets through few. */
+async function codesOf(call: () => Promise<Reply>): Promise<string[]> {
+  const replies = await Promise.all(Array.from({ length: 40 }, call))
+  return [...new Set(replies.map((reply) => told(reply).join(' ')))].toSorted()
+}
+
+test('a request over the rate has spent its nonce', async () => {
+  bridge = await startBridge({ settings: few })
+  const sends = Array.from({ length: 40 }, () => captured(bridge.ada, '/api/v1/bootstrap'))
+  const replies = await Promise.all(sends.map((send) => send()))
+  const over = sends.filter((_, index) => replies[index]?.status === 429)
+  expect(over.length).toBeGreaterThan(10)
+  for (const send of over) expect(told(await send())).toEqual([401, 'request_replayed'])
+})
+
+test('the rate is told before the session and before the schema', async () => {
+  bridge = await startBridge({ settings: few })
+  const { ada } = bridge
+  const session = crypto.randomUUID()
+  const target = '/api/v1/acknowledgements'
+  expect(await codesOf(() => ada.call({ target: '/api/v1/peers', session }))).toEqual([
+    '409 session_unknown',
+    '429 rate_limited',
+  ])
+  expect(await codesOf(() => bridge.ben.call({ target, body: { surplus: 1 }, key: null }))).toEqual([
+    '422 invalid_request',
+    '429 rate_limited',
+  ])
+})
+
+test('a secret that signs nothing is charged as well', async () => {
+  bridge = await startBridge({ settings: few })
+  const { owner, project, ada, clock } = bridge
+  const { credential, secret } = await owner.issueLegacy(project.id, ada.id)
+  const agent = legacyAgent(bridge.url, { ...ada.enrolled, credential_id: credential.id }, secret, clock)
+  const call = { target: '/api/v1/bootstrap', session: null }
+  expect(await codesOf(() => agent.call(call))).toEqual(['200 ', '429 rate_limited'])
+})
 
 const json = ['Content-Type', 'application/json'] as const
 
