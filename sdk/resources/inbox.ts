@@ -18,6 +18,9 @@ export interface InboxOptions extends CallOptions {
 /** What an answer may take beside the wait. */
 const answerMs = 15_000
 
+const patienceMs = (waitSeconds: number | undefined, { timeoutMs }: CallOptions): number =>
+  timeoutMs ?? (waitSeconds ?? 0) * 1000 + answerMs
+
 export class Inbox {
   readonly #call: Call
 
@@ -28,16 +31,21 @@ export class Inbox {
   /** What is due to be offered to this session, waiting for it when there is nothing. @throws wait_limit */
   read({ waitSeconds, limit, ...options }: InboxOptions = {}): Promise<InboxPage> {
     const query = given({ wait_seconds: waitSeconds, limit })
-    const timeoutMs = options.timeoutMs ?? (waitSeconds ?? 0) * 1000 + answerMs
-    return this.#call(entries.read, { query }, { ...options, timeoutMs })
+    return this.#call(entries.read, { query }, { ...options, timeoutMs: patienceMs(waitSeconds, options) })
   }
 
   /**
-   * One page of everything unacknowledged, offered to this session or not, in the order in which it was stored. To list
-   * is not to be offered: what a listener of the session waits for reaches it all the same. See {@link all}.
+   * One page of everything unacknowledged, offered to this session or not, in the order in which it was stored. Listing
+   * offers nothing: a listener of the session still gets every message. See {@link all}.
+   *
+   * With `waitSeconds` a page that would be empty is answered once something changes for this agent, which need not be a
+   * message, or after that time.
+   *
+   * @throws wait_limit, capacity_reached: for a wait only.
    */
-  list({ after, limit, ...options }: PageOptions & CallOptions = {}): Promise<Unacknowledged> {
-    return this.#call(entries.list, { query: given({ after, limit }) }, options)
+  list({ after, limit, waitSeconds, ...options }: PageOptions & InboxOptions = {}): Promise<Unacknowledged> {
+    const query = given({ after, limit, wait_seconds: waitSeconds })
+    return this.#call(entries.list, { query }, { ...options, timeoutMs: patienceMs(waitSeconds, options) })
   }
 
   /** Everything unacknowledged, read page after page. */

@@ -29,15 +29,22 @@ export interface StoredContact {
   readonly contact_interval_seconds: number | null
 }
 
-/** What holds a wait open. `tasks` is a poll of the task list. */
-export type Transport = 'long_poll' | 'event_stream' | 'socket' | 'tasks'
+/** What holds a wait open. `tasks` is a poll of the task list, `inbox_list` one of the list of the inbox. */
+export type Transport = 'long_poll' | 'event_stream' | 'socket' | 'tasks' | 'inbox_list'
+
+/** By these nothing is offered. */
+const hearsNothing: ReadonlySet<Transport> = new Set<Transport>(['tasks', 'inbox_list'])
 
 export interface Presence {
   /** Authorized contact of an agent. Returns true when the stored time of its session should be renewed. */
   touch(agentId: string, sessionId: string, now: Date): boolean
   /** Observed activity of an agent whose right to it stands: a listener that answered. */
   seen(agentId: string, now: Date): void
-  /** Open a wait; the returned function ends it. One for tasks takes its place but listens to no messages. @throws wait_limit, capacity_reached */
+  /**
+   * Open a wait; the returned function ends it. One by which nothing is offered takes a place and listens to no messages.
+   *
+   * @throws wait_limit, capacity_reached
+   */
   openWait(agentId: string, sessionId: string, transport: Transport): () => void
   hasOpenWait(agentId: string): boolean
   /** The sessions that hold a wait. */
@@ -66,7 +73,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
   const agents = new Map<string, Observed>()
   const sessionWaits = new Map<string, { readonly agentId: string; held: number }>()
   let openWaits = 0
-  const waitsByTransport = { long_poll: 0, event_stream: 0, socket: 0, tasks: 0 }
+  const waitsByTransport = { long_poll: 0, event_stream: 0, socket: 0, tasks: 0, inbox_list: 0 }
   const people = new Map<string, Date>()
 
   const observe = (agentId: string): Observed => {
@@ -116,7 +123,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       }
       session.held += 1
       sessionWaits.set(sessionId, session)
-      const heard = transport === 'tasks' ? 0 : 1
+      const heard = hearsNothing.has(transport) ? 0 : 1
       waitsByTransport[transport] += 1
       const agent = observe(agentId)
       agent.waits += 1

@@ -114,18 +114,23 @@ function choose(
 const byId = (one: MessageRow, other: MessageRow): number => (one.id < other.id ? -1 : 1)
 
 /** What the agent has not acknowledged, read like a history: nothing is offered by it, nothing is held or postponed. */
-export function listInbox(context: Context, caller: AgentCaller, query: PageQuery): Promise<Unacknowledged> {
+export function listInbox(
+  context: Context,
+  caller: AgentCaller,
+  query: PageQuery,
+): Promise<{ readonly page: Unacknowledged; readonly agent: Admitted }> {
   const { after, limit = limits.pageDefault } = query
   return readAs(context, caller, async (db, agent) => {
     const view = { agentId: agent.agent_id, scopes: agent.scopes }
     const rows = await store.listUnacknowledged(db, view, { after: after ?? beforeAll, limit: limit + 1 })
     const shown = fitting(rows.slice(0, limit), limits.pageBytes)
-    return {
+    const page = {
       messages: shown.map(toMessage),
       has_more: rows.length > shown.length,
       next_after: shown.at(-1)?.id ?? after ?? null,
       waiting: await store.countWaiting(db, agent.agent_id),
     }
+    return { page, agent }
   })
 }
 

@@ -3,11 +3,11 @@ import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
 import { openEventStream } from '../delivery/event-stream.ts'
 import { longPoll } from '../delivery/long-poll.ts'
+import { waitingList } from '../delivery/waiting-list.ts'
 import { route, stream } from '../route.ts'
-import { listInbox } from './actions.ts'
 
 export function inboxRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, contract.inbox.read, (call) => longPoll(context, call))
-  route(app, context, contract.inbox.list, ({ caller, query }) => listInbox(context, caller, query))
+  route(app, context, contract.inbox.list, (call) => waitingList(context, call))
   stream(app, context, contract.streams.events, (call) => openEventStream(context, call))
 }

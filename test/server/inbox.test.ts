@@ -448,4 +448,56 @@ describe('listing', () => {
     })
     expect(await list(bridge.ben)).toMatchObject({ messages: [], waiting: 1 })
   })
+
+  describe('with a wait', () => {
+    const listing = (query = 'wait_seconds=20') => openWait(bridge.ben, query, '/api/v1/inbox/messages')
+    const project = () => `/api/admin/projects/${bridge.project.id}`
+    /** A read that would wait finds no place. */
+    const placesAreTaken = () => expect.poll(async () => (await thirdWait(bridge.ben)).status, soon).toBe(429)
+    const answers = (...waits: readonly { answer: Promise<unknown> }[]) =>
+      Promise.all(waits.map(({ answer }) => answer))
+
+    test('is answered at once with what is stored meanwhile, which is offered as if nobody had waited', async () => {
+      const [old = ''] = await write('old')
+      await read(bridge.ben)
+      const waits = [listing(`after=${old}&wait_seconds=20`), listing(`after=${old}&wait_seconds=20`)]
+      await placesAreTaken()
+      const target = `${project()}/agents/${bridge.ben.id}`
+      expect(await bridge.owner.ok({ target })).toMatchObject({
+        connection: { connected: true, listening_now: false },
+      })
+      const [id = ''] = await write('now')
+      const listed = { status: 200, body: { messages: [{ id, delivery: { offers: 0 } }], next_after: id } }
+      expect(await answers(...waits)).toMatchObject([listed, listed])
+      expect((await read(bridge.ben)).messages).toMatchObject([{ id, delivery: { attempt: 1 } }])
+    })
+
+    test('finds what is there without a wait, and waits its time for nothing', async () => {
+      const [id = ''] = await write('there')
+      const wait = listing()
+      expect(await wait.answer).toMatchObject({ status: 200, body: { messages: [{ id }] } })
+      const began = performance.now()
+      expect(await list(bridge.ada, '?wait_seconds=1')).toMatchObject({ messages: [], next_after: null })
+      expect(performance.now() - began).toBeGreaterThan(990)
+    })
+
+    test('ends with an empty page when its pair is disabled, and with the reason when its agent is', async () => {
+      const waits = [listing(), listing()]
+      await placesAreTaken()
+      await bridge.owner.ok({
+        target: `${project()}/pairings`,
+        body: { agent_ids: [bridge.ada.id, bridge.ben.id], enabled: false },
+      })
+      const empty = { status: 200, body: { messages: [] } }
+      expect(await answers(...waits)).toMatchObject([empty, empty])
+      const others = [listing(), listing()]
+      await placesAreTaken()
+      await bridge.owner.ok({
+        target: `${project()}/agents/${bridge.ben.id}/state`,
+        body: { state: 'disabled' },
+      })
+      const refused = { status: 403, body: { error: 'agent_disabled' } }
+      expect(await answers(...others)).toMatchObject([refused, refused])
+    })
+  })
 })

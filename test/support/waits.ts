@@ -17,9 +17,9 @@ export interface WaitBody {
   readonly waiting?: number
 }
 
-/** Sends the request; when it is open is told by {@link untilListening}. */
-export function openWait(agent: TestAgent, query = 'wait_seconds=20'): OpenWait {
-  const target = `/api/v1/inbox?${query}`
+/** Sends the request; when it is open is told by {@link untilListening}, of a read of the inbox. */
+export function openWait(agent: TestAgent, query = 'wait_seconds=20', path = '/api/v1/inbox'): OpenWait {
+  const target = `${path}?${query}`
   const { hostname, port } = new URL(agent.baseUrl)
   const headers = Object.fromEntries(agent.sign({ target }, ''))
   const call = request({ host: hostname, port, path: target, headers, agent: false })

@@ -128,6 +128,12 @@ export const InboxQuery = Strict({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.pageMax, default: limits.pageDefault })),
 })
 
+export const InboxListQuery = Strict({
+  ...PageQuery.properties,
+  wait_seconds: InboxQuery.properties.wait_seconds,
+})
+export type InboxListQuery = Static<typeof InboxListQuery>
+
 export const InboxPage = named(
   'InboxPage',
   Type.Object({
@@ -198,10 +204,11 @@ export const inbox = {
     method: 'GET',
     path: '/api/v1/inbox/messages',
     caller: 'agent',
-    summary: 'List the unacknowledged messages, offered or not; it is no offer, and postpones none.',
-    query: PageQuery,
+    summary:
+      'List the unacknowledged messages, offered or not, with `wait_seconds` once there are some; no offer, it postpones none.',
+    query: InboxListQuery,
     response: Unacknowledged,
-    errors: [],
+    errors: ['wait_limit', 'capacity_reached'],
   }),
 }
 

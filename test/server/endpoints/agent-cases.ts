@@ -324,8 +324,15 @@ export const agentCases: SomeCases<
     },
     also: {
       'with nothing in it': async (world) => ({ by: await world.agent() }),
+      'after a wait for nothing': async (world) => ({ by: await world.agent(), query: '?wait_seconds=1' }),
     },
-    refusals: {},
+    refusals: {
+      wait_limit: async (world) => firstOf(await world.agent(), 3, contract.inbox.list),
+      capacity_reached: async (world) => {
+        const { bridge } = await world.elsewhere({ settings: { max_waits: '1' } })
+        return firstOf(bridge.ada, 2, contract.inbox.list)
+      },
+    },
   },
 
   'acknowledgements.create': {
@@ -347,9 +354,11 @@ export const agentCases: SomeCases<
 }
 
 /** Of this many reads at once, the first that is answered: the others wait. */
-function firstOf(by: TestAgent, reads: number) {
-  const waits = Array.from({ length: reads }, () =>
-    send(contract.inbox.read, { by, query: '?wait_seconds=20' }),
-  )
+function firstOf(
+  by: TestAgent,
+  reads: number,
+  entry: typeof contract.inbox.read | typeof contract.inbox.list = contract.inbox.read,
+) {
+  const waits = Array.from({ length: reads }, () => send(entry, { by, query: '?wait_seconds=20' }))
   return Promise.race(waits)
 }
