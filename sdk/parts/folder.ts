@@ -147,7 +147,7 @@ export class Folder {
   }
 
   #pathOf(name: string): string {
-    if (!/^[A-Za-z0-9._-]{1,255}$/.test(name) || name === '.' || name === '..') {
+    if (!/^[ -~]{1,255}$/.test(name) || /[/\\:*?"<>|]/.test(name) || name === '.' || name === '..') {
       throw new TypeError('a name in the folder is one plain segment')
     }
     return join(this.#way, name)

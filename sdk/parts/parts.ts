@@ -76,9 +76,9 @@ export class PartStore {
     }
   }
 
-  /** The names that a transfer has in the folder beside its file's; no manifest can name them. */
+  /** The names that a transfer has in the folder beside its file's. Two dots in a row: no manifest can name them. */
   static namesOf(transferId: string): { readonly staged: string; readonly record: string } {
-    return { staged: `.bridge-${transferId}.staged`, record: `.bridge-${transferId}.parts` }
+    return { staged: `.bridge-${transferId}..staged`, record: `.bridge-${transferId}..parts` }
   }
 
   get committed(): readonly number[] {

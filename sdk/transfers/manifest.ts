@@ -8,6 +8,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { transferLimits } from '../contract/helper/limits.ts'
 import {
+  filenameRule,
   isFilename,
   isTransferId,
   type Manifest,
@@ -48,11 +49,8 @@ export const usualPartSize = (size: number): number =>
  */
 export async function describeFile(path: string, options: DescribeOptions): Promise<Manifest> {
   const { transferId, mode, filename } = options
-  if (!isFilename(filename)) {
-    throw refused(
-      'the name may hold A-Z, a-z, 0-9, ., _ and -, no reserved name, and does not begin with a dot',
-    )
-  }
+  if (!isFilename(filename))
+    throw refused(`the name must be 1 to ${transferLimits.filenameChars} characters: ${filenameRule}`)
   if (!isTransferId(transferId)) throw refused('the transfer id is 1 to 128 of A-Z, a-z, 0-9, _ and -')
   const file = await openFile(path)
   try {

@@ -18,7 +18,8 @@ import { parseObject } from '../transport/answers.ts'
 const stagingOf = (destination: string, transferId: string): string =>
   join(dirname(destination), stagingName(transferId))
 
-const stagingName = (transferId: string): string => `.bridge-receive-${transferId}`
+/** Two dots in a row: no file of a transfer has such a name. */
+const stagingName = (transferId: string): string => `.bridge-receive..${transferId}`
 
 const folderOf = (keep: string): string => join(keep, 'receiving')
 

@@ -75,7 +75,7 @@ test.skipIf(!canMount)(
     const call = request({ method: 'PUT', target: '/v1/parts/0', token: helper.token, body: bytes })
     socket.write(call.subarray(0, 300_000))
     await once(socket, 'connect')
-    await expect.poll(() => existsSync(place.inRoot(`.bridge-${manifest.transfer_id}.staged`))).toBe(true)
+    await expect.poll(() => existsSync(place.inRoot(`.bridge-${manifest.transfer_id}..staged`))).toBe(true)
     writeFileSync(join(disk, 'ballast'), randomBytes(free() - MiB))
     socket.write(call.subarray(300_000))
     const refused = await readAnswer(socket)

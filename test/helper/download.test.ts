@@ -41,6 +41,12 @@ test('the file is exact, with its length and hash', async () => {
   expect(body.equals(bytes)).toBe(true)
 })
 
+test.each(['My notes.txt', '.gitignore'])('a file called %j is served', async (filename) => {
+  const named = await startWith(bytes, { mode: 'download', filename, partSize: 2_000_000 })
+  expect((await named.ask({ target: '/v1/file' })).body.equals(bytes)).toBe(true)
+  await named.close()
+})
+
 test('each part is its exact range, with its length and hash', async () => {
   for (const { index, offset, size, sha256: hash } of helper.manifest.parts) {
     const { headers, body } = await helper.ask({ target: `/v1/parts/${index}` })

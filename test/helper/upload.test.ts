@@ -299,6 +299,18 @@ test('what is planted after the start is not written through', async () => {
   expect(existsSync(join(helper.place.folder, 'victim'))).toBe(false)
 })
 
+test.each(['My notes.txt', '.gitignore', '.bridge-one.staged'])(
+  'a file called %j gets its name',
+  async (filename) => {
+    const named = await startWith(bytes, { mode: 'upload', transferId: 'one', filename })
+    for (const { index } of named.manifest.parts) expect((await named.put(index)).status).toBe(200)
+    expect((await named.finalize()).status).toBe(200)
+    expect(readdirSync(named.place.root)).toEqual([filename])
+    expect(readFileSync(named.place.inRoot(filename))).toEqual(bytes)
+    await named.close()
+  },
+)
+
 test('an empty file is one empty part', async () => {
   const empty = await startWith(Buffer.alloc(0), { mode: 'upload' })
   expect((await empty.put(0)).status).toBe(200)

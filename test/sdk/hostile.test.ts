@@ -237,7 +237,7 @@ describe('a destination', () => {
     expect(await readFile(other, 'utf8')).toBe('theirs')
   })
 
-  const stagingIn = (into: string, id: string) => join(into, `.bridge-receive-${id}`)
+  const stagingIn = (into: string, id: string) => join(into, `.bridge-receive..${id}`)
 
   test('beside which somebody else made the folder to wait in is not used', async () => {
     const into = await box()

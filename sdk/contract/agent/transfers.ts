@@ -11,6 +11,7 @@
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { transferLimits } from '../helper/limits.ts'
+import { filenameRule } from '../helper/manifest.ts'
 import { limits } from '../limits.ts'
 import {
   Empty,
@@ -60,7 +61,12 @@ export type TransferPart = Static<typeof TransferPart>
 
 /** What both sides agree on: the manifest's file. */
 const file = {
-  filename: Type.String({ minLength: 1, maxLength: transferLimits.filenameChars, 'x-well-formed': true }),
+  filename: Type.String({
+    minLength: 1,
+    maxLength: transferLimits.filenameChars,
+    'x-well-formed': true,
+    description: filenameRule,
+  }),
   size: Bytes,
   sha256: Sha256,
 }

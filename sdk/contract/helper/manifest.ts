@@ -35,16 +35,30 @@ export const emptySha256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495
 /** "reserved Windows names": the stem before the first dot, in any case. */
 const reservedStem = /^(con|prn|aux|nul|clock\$|conin\$|conout\$|com[0-9]|lpt[0-9])$/i
 
+/** Whatever is not printable ASCII, and what a path or a file system of Windows gives a meaning. */
+const noNameCharacter = /[^ -~]|[/\\:*?"<>|]/
+
+/** Words for {@link isFilename}. */
+export const filenameRule =
+  'printable ASCII without / \\ : * ? " < > |, no space at either end, no dot at the end, no two dots in a row, ' +
+  'no reserved Windows name'
+
 /** "one ASCII filename; no directories, reserved Windows names, trailing dots, colons or repeated dots". */
 export function isFilename(name: unknown): name is string {
   return (
     typeof name === 'string' &&
-    /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,126}$/.test(name) &&
+    name.length >= 1 &&
+    name.length <= transferLimits.filenameChars &&
+    !noNameCharacter.test(name) &&
+    name.trim() === name &&
     !name.includes('..') &&
     !name.endsWith('.') &&
-    !reservedStem.test(name.split('.', 1)[0] ?? '')
+    !reservedStem.test(stemOf(name))
   )
 }
+
+/** Windows takes `con .txt` for `con` too. */
+const stemOf = (name: string): string => (name.split('.', 1)[0] ?? '').trimEnd()
 
 /** "only ASCII letters, digits, `_`, `-`"; the length is bounded so that names made of it fit a folder. */
 export const isTransferId = (id: unknown): id is string =>
@@ -71,7 +85,8 @@ export function manifestFault(value: unknown): string | undefined {
   if (version !== '1') return 'version must be the string 1'
   if (!isTransferId(transfer_id)) return 'transfer_id must be 1 to 128 of A-Z, a-z, 0-9, _ and -'
   if (mode !== 'download' && mode !== 'upload') return 'mode must be download or upload'
-  if (!isFilename(filename)) return 'filename must be one plain file name of A-Z, a-z, 0-9, ., _ and -'
+  if (!isFilename(filename))
+    return `filename must be 1 to ${transferLimits.filenameChars} characters: ${filenameRule}`
   if (!isSize(size)) return 'size must be a whole number of bytes'
   if (!isSha256(sha256)) return 'sha256 must be 64 lower-case hex digits'
   if (!Array.isArray(parts)) return 'parts must be a list'

@@ -12,6 +12,7 @@ import type { Transfer, TransferState } from '../../../sdk/contract/agent/transf
 import type { TestAgent } from '../../support/agent.ts'
 import { eachAttack } from '../../support/attacks.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { badNames, goodNames } from '../../support/file-names.ts'
 import {
   act,
   fileOf,
@@ -27,7 +28,6 @@ import {
 } from '../../support/files.ts'
 import type { Reply } from '../../support/http.ts'
 import { soon } from '../../support/waits.ts'
-import { badNames } from './bad-names.ts'
 
 let bridge: TestBridge
 let ada: TestAgent
@@ -122,6 +122,11 @@ describe('an offer is refused, and nothing is stored, when', () => {
       expect([await count(), await folders()]).toEqual([before, []])
     },
   )
+})
+
+test.each(goodNames.map((name) => [name]))('the name %j is offered as it is', async (filename) => {
+  const transfer = await offered({ filename, mode: 'direct' })
+  expect((await look(ben, transfer.id)).filename).toBe(filename)
 })
 
 describe('room', () => {
