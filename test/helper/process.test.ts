@@ -15,7 +15,7 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RunningHelper, readOptions, startErrorOf, startHelper } from '../../helper/main.ts'
-import { manifestText } from '../../sdk/contract/helper/manifest.ts'
+import { emptySha256, manifestText } from '../../sdk/contract/helper/manifest.ts'
 import { PartStore } from '../../sdk/parts/parts.ts'
 import { badNames, goodNames } from '../support/file-names.ts'
 import { freshToken, manifestOf, Place, partOf } from './files.ts'
@@ -245,6 +245,20 @@ describe('a manifest', () => {
     [
       'an empty part of a file that is not empty',
       changed({ size: 0, parts: [{ ...manifest.parts[0], size: 0 }] }),
+    ],
+    [
+      'an empty file of two empty parts',
+      changed({
+        size: 0,
+        sha256: emptySha256,
+        parts: [0, 1].map((index) => ({ index, offset: 0, size: 0, sha256: emptySha256 })),
+      }),
+    ],
+    [
+      'an empty part behind the last',
+      changed({
+        parts: [...manifest.parts, { index: 3, offset: 2500, size: 0, sha256: emptySha256 }],
+      }),
     ],
     ['an unknown field in a part', parts({ name: 'x' })],
     ['a sum that is not the size', changed({ size: 2501 })],

@@ -97,6 +97,7 @@ function partsFault(parts: readonly unknown[], size: number, sha256: string): st
   if (parts.length < 1 || parts.length > transferLimits.parts) {
     return `parts must be 1 to ${transferLimits.parts}`
   }
+  if (size === 0 && parts.length > 1) return 'parts must be one where the file is empty'
   let offset = 0
   for (const [index, part] of parts.entries()) {
     const fault = partFault(part, index, offset, size)

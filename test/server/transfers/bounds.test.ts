@@ -9,6 +9,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Transfer, TransferState } from '../../../sdk/contract/agent/transfers.ts'
+import { emptySha256 } from '../../../sdk/contract/helper/manifest.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { eachAttack } from '../../support/attacks.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
@@ -99,6 +100,14 @@ describe('an offer is refused, and nothing is stored, when', () => {
       ['a part stands twice', { parts: [one, one] }],
       ['parts stand in another order', { parts: [two, one] }],
       ['a part is empty', { parts: [one, two, { index: 2, offset: 900, size: 0, sha256: sha256(bytes) }] }],
+      [
+        'an empty file has two empty parts',
+        {
+          size: 0,
+          sha256: emptySha256,
+          parts: [0, 1].map((index) => ({ index, offset: 0, size: 0, sha256: emptySha256 })),
+        },
+      ],
       ['a part has a sign', { parts: [one, { ...two, size: -500 }] }],
       ['a part is longer than any may be', { size: 2 ** 27, parts: [{ ...whole, index: 0, size: 2 ** 27 }] }],
       ['there is no part', { parts: [] }],
