@@ -220,7 +220,7 @@ async function nextEndpoint(
   }
 }
 
-/** Undefined while there is none, or one that is over. @throws LocalError `not_sendable` when the transfer is over */
+/** Undefined while there is none, or one that is over. @throws LocalError `transfer_expired` when the transfer is over */
 async function deposited(
   transfers: Transfers,
   id: string,
@@ -234,6 +234,6 @@ async function deposited(
     if (!isMissing) throw error
     const transfer = await transfers.get(id, { signal })
     if (!isOver(transfer)) return undefined
-    throw new LocalError('not_sendable', `the transfer is ${transfer.state}`)
+    throw new LocalError('transfer_expired', `the transfer is ${transfer.state}: its file does not come`)
   }
 }

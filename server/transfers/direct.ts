@@ -18,7 +18,7 @@ import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { ownTransfer, requireMovable, requirePair } from './actions.ts'
 import { recordTransfer } from './records.ts'
-import { requireState } from './rules.ts'
+import { isFinal, requireState } from './rules.ts'
 import { depositSecret, destroyIfOver, findSecret, openSecret } from './secrets.ts'
 import { type Times, timesOf, toTransfer } from './views.ts'
 
@@ -34,6 +34,7 @@ export function depositEndpoint(
     requireRunner(transfer, agent, secret)
     await requireMovable(tx, agent, transfer)
     const isSender = transfer.sender_agent_id === agent.agent_id
+    requireNotOver(transfer)
     requireState(transfer.state, isSender ? ['offered', 'accepted'] : ['accepted'], 'a deposit')
     requireEndpoint(secret.endpoint)
     const times = timesOf(context, tx.now)
@@ -50,6 +51,7 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
     const transfer = await ownTransfer(context, tx, agent, id)
     requireDirect(transfer)
     await requirePair(tx, transfer)
+    requireNotOver(transfer)
     requireState(transfer.state, ['accepted'], 'reading the endpoint')
     const row = await findSecret(tx.db, transfer.id)
     if (row === undefined)
@@ -75,6 +77,15 @@ const expired = (): Fault =>
   new Fault('offer_expired', {
     message: 'The endpoint is over; the other side can deposit a fresh one for the same file.',
   })
+
+/** "Destroyed at … any final state (then 410 `offer_expired`)." @throws offer_expired */
+function requireNotOver({ state }: TransferRow): void {
+  if (!isFinal(state)) return
+  throw new Fault('offer_expired', {
+    message: `The transfer is ${state}; it has no endpoint, and takes none.`,
+    details: { state },
+  })
+}
 
 function requireDirect({ mode, state }: TransferRow): void {
   if (mode === 'direct') return

@@ -261,6 +261,13 @@ test('a sender that cannot serve again says so, and one whose helpers end at onc
   expect((await ada.transfers.get(transfer.id)).state).toBe('offered')
 }, 20_000)
 
+test('a recipient that waits for an endpoint ends with the transfer', async () => {
+  const { transfer } = await offered()
+  const onWaiting = () => void ada.transfers.cancel(transfer.id)
+  const received = ben.transfers.receive(transfer.id, join(folder, 'never.pdf'), { onWaiting })
+  await expect(received).rejects.toMatchObject({ code: 'transfer_expired' })
+})
+
 test.each([-250, 1, 25, 2 * 86_400])(
   'a helper on a machine that is %d seconds ahead deposits an end that the node takes',
   async (seconds) => {

@@ -325,7 +325,7 @@ export const transferCases: SomeCases<
         const { pair, params } = await accepted(world, direct)
         return { by: pair.ben, params, body: secretIn(world) }
       },
-      state_conflict: async (world) => deposit(await ended(world, direct)),
+      state_conflict: async (world) => deposit(await accepted(world)),
       offer_expired: async (world) => deposit(await expired(world, direct)),
       project_paused: async (world) => deposit(await paused(await accepted(world, direct))),
       pairing_disabled: async (world) => deposit(await unpaired(await accepted(world, direct))),

@@ -383,10 +383,9 @@ describe('the owner', () => {
       for (const { text } of [before, cancelled, list])
         expect([text.includes('seen-by-nobody'), text.includes(token)]).toEqual([false, false])
       if (mode === 'package') await gone(id)
-      expect(told(await ben.call({ target: `/api/v1/transfers/${id}/secret` }))).toEqual([
-        409,
-        'state_conflict',
-      ])
+      expect(told(await ben.call({ target: `/api/v1/transfers/${id}/secret` }))).toEqual(
+        mode === 'direct' ? [410, 'offer_expired'] : [409, 'state_conflict'],
+      )
       expect(told(await ben.call({ target: `/api/v1/transfers/${id}/package/file` }))).toEqual([
         409,
         'state_conflict',

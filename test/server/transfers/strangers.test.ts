@@ -297,12 +297,13 @@ const matrix: Record<TransferState, Record<'ada' | 'ben', readonly Answer[]>> = 
   expired: over('offer_expired'),
 }
 
-/** Who may not hears that in any state; the other hears of the state. */
+/** Who may not hears that in any state; the other hears of the state. The endpoint is destroyed in any final state. */
 function over(code: ErrorCode, bytesGone: ErrorCode = code): Record<'ada' | 'ben', readonly Answer[]> {
   const no = 'not_permitted' as const
+  const gone = 'offer_expired' as const
   return {
-    ada: [bytesGone, no, no, code, code, code, code],
-    ben: [bytesGone, bytesGone, bytesGone, no, no, no, code],
+    ada: [bytesGone, no, no, code, code, gone, gone],
+    ben: [bytesGone, bytesGone, bytesGone, no, no, no, gone],
   }
 }
 
