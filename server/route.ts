@@ -12,7 +12,7 @@ import type { BodyOf, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../sdk
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import type { Context } from './context.ts'
 import { Fault } from './fault.ts'
-import { refuseGetBody, refuseSecondOrigin } from './http/framing.ts'
+import { refuseGetBody, refuseRanges, refuseSecondOrigin } from './http/framing.ts'
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
 import { parseBody, rawBody, streamingBody } from './http/raw-body.ts'
@@ -168,6 +168,7 @@ async function before(context: Context, entry: EndpointSpec, request: FastifyReq
   else refuseSecondOrigin(raw)
   if (isOwners) refuseCrossSite(raw)
   refuseGetBody(raw)
+  if (entry.bytes !== undefined) refuseRanges(raw)
   if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
     return proveRequestHead(context, request)
   if (entry.idempotent) requireIdempotencyKey(raw.rawHeaders)

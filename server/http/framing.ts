@@ -61,5 +61,12 @@ export function refuseGetBody(raw: IncomingMessage): void {
     throw badHeader('body', 'a GET takes no body')
 }
 
+/** Where bytes move: "Rejected requests: arbitrary Range headers". Parts are the ranges there are. @throws invalid_request */
+export function refuseRanges({ headers }: IncomingMessage): void {
+  const range = ['range', 'content-range'].find((name) => headers[name] !== undefined)
+  if (range !== undefined)
+    throw badHeader(`header ${range}`, 'is refused; the parts are the ranges there are')
+}
+
 const badHeader = (path: string, problem: string) =>
   new Fault('invalid_request', { message: `${path}: ${problem}`, details: { faults: [{ path, problem }] } })

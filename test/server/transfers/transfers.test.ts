@@ -133,6 +133,28 @@ describe('a receipt', () => {
   })
 })
 
+describe('the bytes of a package move in parts: refused is', () => {
+  const ranges = ['Range: bytes=0-1', 'range: bytes=-1', 'Range: lines=0-1', 'Content-Range: bytes 0-1/2']
+  test.each(ranges)('%s', async (line) => {
+    const transfer = await offer(given())
+    await upload(ada, transfer, bytes)
+    await act(ben, transfer.id, 'accept')
+    const [name = '', value = ''] = line.split(': ', 2)
+    const under = `/api/v1/transfers/${transfer.id}/package/`
+    const put = { method: 'PUT', body: bytes, key: null } as const
+    const replies = [
+      await ben.call({ target: `${under}file`, override: { [name]: value } }),
+      await ben.call({ target: `${under}parts/0`, override: { [name]: value } }),
+      await ada.call({ ...put, target: `${under}parts/0`, override: { [name]: value } }),
+    ]
+    for (const reply of replies) {
+      expect(told(reply)).toEqual([422, 'invalid_request'])
+      expect(reply.json).toMatchObject({ details: { faults: [{ path: `header ${name.toLowerCase()}` }] } })
+    }
+    await act(ada, transfer.id, 'cancel')
+  })
+})
+
 async function kindsOf(id: string): Promise<string[]> {
   const { audit } = await bridge.owner.ok<{ audit: { kind: string }[] }>({
     target: `/api/admin/projects/${bridge.project.id}/audit?subject_id=${id}&limit=100`,
