@@ -7,11 +7,11 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import { createServer as createPlain } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { requireWayHere } from '../../cli/direct-probe.ts'
 import { type Manifest, manifestDigest } from '../../sdk/index.ts'
-import { certificateChain } from '../support/certificates.ts'
+import { trustOnly } from '../support/authorities.ts'
+import { type Chain, certificateChain } from '../support/certificates.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
 import { freePort } from '../support/process.ts'
 
@@ -23,11 +23,8 @@ const manifest: Manifest = {
   ...describeBytes(fileOf(1000)),
 }
 const token = 'S'.repeat(43)
-const trusted = certificateChain()
-const before = getCACertificates('default')
-
-beforeAll(() => setDefaultCACertificates([trusted.root.cert]))
-afterAll(() => setDefaultCACertificates(before))
+const trusted = await certificateChain()
+trustOnly(trusted.root.cert)
 
 interface Heard {
   readonly endpoint: string
@@ -37,7 +34,7 @@ interface Heard {
 
 async function serverOf(listener: RequestListener, certificate = trusted.server()): Promise<Heard> {
   const asked: Heard['asked'] = []
-  const server = createServer(certificate, (request, response) => {
+  const server = createServer(await certificate, (request, response) => {
     asked.push({ path: request.url ?? '', authorization: request.headers.authorization })
     listener(request, response)
   }).listen(0, '127.0.0.1')
@@ -125,8 +122,12 @@ describe('a tunnel that leads elsewhere is named, at once, and nothing more is a
   })
 
   const expired = { from: new Date(0), until: new Date(1e9) }
-  test.each<[string, RegExp, () => { cert: string; key: string }]>([
-    ['is of nobody that is trusted', /helper's certificate/, () => certificateChain('nobody').server()],
+  test.each<[string, RegExp, () => ReturnType<Chain['server']>]>([
+    [
+      'is of nobody that is trusted',
+      /helper's certificate/,
+      async () => (await certificateChain('nobody')).server(),
+    ],
     ['is for another name', /another name/, () => trusted.server({ hosts: ['other.example'] })],
     ['is over', /has expired/, () => trusted.server(expired)],
   ])('a certificate that %s, before the token leaves', async (_, words, certificate) => {

@@ -6,9 +6,9 @@ import { createServer, type IncomingMessage, type RequestListener, request, type
 import { createServer as createTunnel } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openProfile, type Transfer } from '../../sdk/index.ts'
+import { trustOnly } from '../support/authorities.ts'
 import { visible } from '../support/boxes.ts'
 import type { TestBridge } from '../support/bridge.ts'
 import { certificateChain } from '../support/certificates.ts'
@@ -28,6 +28,10 @@ let ned: Enrolled
 let opal: Enrolled
 const bytes = fileOf(20 * 1024 * 1024)
 let server: Server | undefined
+
+// Of this process alone, which is the recipient's.
+const trusted = await certificateChain()
+trustOnly(trusted.root.cert)
 
 beforeAll(async () => {
   scene = await FileScene.open('ned', 'opal')
@@ -138,11 +142,8 @@ test('the https address that a tunnel prints is deposited, and the sender ends w
 }, 30_000)
 
 test('a tunnel that is there already leads to the port that is named for it, over TLS that its sender trusts too', async () => {
-  const trusted = certificateChain()
-  // Of this process alone, which is the recipient's.
-  setDefaultCACertificates([trusted.root.cert])
   const port = await freePort()
-  const tunnel = createTunnel(trusted.server(), (incoming, response) => {
+  const tunnel = createTunnel(await trusted.server(), (incoming, response) => {
     const { method, url: path, headers } = incoming
     const asked = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 0, answer.headers)

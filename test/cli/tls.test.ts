@@ -17,7 +17,7 @@ const dayMs = 86_400_000
 const password = 'correct horse battery staple'
 
 test('an owner and an agent use it, a client without the authority refuses it, and SIGHUP renews it', async () => {
-  const chain = certificateChain()
+  const chain = await certificateChain()
   const [cert, key, root] = ['cert.pem', 'key.pem', 'root.pem'].map((name) => join(home.folder, name)) as [
     string,
     string,
@@ -27,7 +27,7 @@ test('an owner and an agent use it, a client without the authority refuses it, a
     writeFileSync(cert, served.cert)
     writeFileSync(key, served.key, { mode: 0o600 })
   }
-  write(chain.server({ name: 'first' }))
+  write(await chain.server({ name: 'first' }))
   writeFileSync(root, chain.root.cert)
   const environment = { BRIDGE_DATA: join(home.folder, 'data'), NODE_EXTRA_CA_CERTS: root }
   const ok = async (args: readonly string[], stdin = ''): Promise<Ended> => {
@@ -73,7 +73,7 @@ test('an owner and an agent use it, a client without the authority refuses it, a
   let renewals = 0
   const renew = async (name: string, days: number) => {
     renewals += 1
-    write(chain.server({ name, until: new Date(Date.now() + (days + 0.5) * dayMs) }))
+    write(await chain.server({ name, until: new Date(Date.now() + (days + 0.5) * dayMs) }))
     started.child.kill('SIGHUP')
     await started.said(new RegExp(`(?:the certificate was read again[^]*){${renewals}}`))
     if (days > 0) expect(await served()).toBe(name)

@@ -1,10 +1,10 @@
 /** A node behind each reverse proxy as examples/deploy configures it. Skipped where the program is missing. */
 import { request } from 'node:https'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bridgeOf, Ear } from '../sdk/delivery/listening.ts'
 import { framingCases } from '../server/refusals/framing-cases.ts'
 import { TestAgent } from '../support/agent.ts'
+import { trustAlso } from '../support/authorities.ts'
 import { type BridgeOptions, startBridge, type TestBridge } from '../support/bridge.ts'
 import { act, offer, upload } from '../support/files.ts'
 import { exchange } from '../support/http.ts'
@@ -13,7 +13,6 @@ import { freePort } from '../support/process.ts'
 import { answersTo } from './answers.ts'
 import { proxies, type ReverseProxy } from './proxies.ts'
 
-const usualAuthorities = getCACertificates('default')
 let bridge: TestBridge
 let proxy: ReverseProxy
 
@@ -28,12 +27,11 @@ for (const { name, isInstalled, start } of proxies)
       settings.failed_auth_per_minute = '2'
       bridge = await first.restart()
       proxy = await start(bridge.server.port, port)
-      setDefaultCACertificates([...usualAuthorities, proxy.authority])
     })
+    trustAlso(() => proxy.authority)
     afterAll(async () => {
       await proxy?.close()
       await bridge?.close()
-      setDefaultCACertificates(usualAuthorities)
     })
 
     // In this order: an event stream that ended at its client and not at the node would be offered the next one's message.

@@ -97,8 +97,8 @@ function kind(name: string, version: string, place: Placing): ProxyKind {
 
 async function start(place: Placing, nodePort: number, port: number): Promise<ReverseProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-proxy-'))
-  const chain = certificateChain()
-  const { cert, key } = chain.server()
+  const chain = await certificateChain()
+  const { cert, key } = await chain.server()
   writeFileSync(join(folder, 'cert.pem'), cert)
   writeFileSync(join(folder, 'key.pem'), key, { mode: 0o600 })
   const plainPort = await freePort()

@@ -8,7 +8,7 @@ import { certificateChain } from '../support/certificates.ts'
 import { manifestOf, Place } from './files.ts'
 
 test('a certificate that nobody vouches for is refused before the token leaves', async () => {
-  const { cert, key } = certificateChain().server()
+  const { cert, key } = await (await certificateChain()).server()
   let asked = 0
   const server = createServer({ cert, key }, (_request, response) => {
     asked += 1

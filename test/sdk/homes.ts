@@ -11,7 +11,7 @@ import { fileOf } from '../support/files.ts'
 
 export const bytes = fileOf(30_000)
 export const partSize = 10_000
-export const trusted = certificateChain('trusted')
+export const trusted = await certificateChain('trusted')
 
 const doors: (Server | TcpServer)[] = []
 export function closeDoors(): void {
@@ -38,18 +38,19 @@ export interface Door {
   readonly endpoint: string
 }
 
-/** A home with this certificate, or without one. */
+/** A home with this certificate, by default one that is trusted, or without one. */
 export async function door(
   listener: RequestListener,
-  tls: { readonly cert: string; readonly key: string } | null = trusted.server(),
+  tls?: { readonly cert: string; readonly key: string } | null,
 ): Promise<Door> {
   const asked: Asked[] = []
   const noting: RequestListener = (request, response) => {
     asked.push({ path: request.url ?? '', authorization: request.headers.authorization })
     listener(request, response)
   }
-  const port = await listening(tls ? createHttps(tls, noting) : createHttp(noting))
-  return { asked, endpoint: `${tls ? 'https' : 'http'}://localhost:${port}` }
+  const secure = tls === undefined ? await trusted.server() : tls
+  const port = await listening(secure ? createHttps(secure, noting) : createHttp(noting))
+  return { asked, endpoint: `${secure ? 'https' : 'http'}://localhost:${port}` }
 }
 
 /** Whoever connects gets these bytes. */
@@ -82,7 +83,7 @@ export const home =
     else response.setHeader('content-length', partSize).end(partOf(url))
   }
 
-const untrusted = certificateChain('untrusted')
+const untrusted = await certificateChain('untrusted')
 const dayMs = 86_400_000
 export const part1 = '/v1/parts/1'
 
@@ -95,27 +96,27 @@ export const hostileHomes: readonly HostileHome[] = [
   [
     'has a certificate of nobody that is trusted',
     'certificate_refused',
-    () => door(home(), untrusted.server()),
+    async () => door(home(), await untrusted.server()),
   ],
   [
     'has a certificate that it signed itself',
     'certificate_refused',
-    () => door(home(), issue({ name: 'localhost', hosts: ['localhost'] })),
+    async () => door(home(), await issue({ name: 'localhost', hosts: ['localhost'] })),
   ],
   [
     'has a certificate for another name',
     'certificate_refused',
-    () => door(home(), trusted.server({ hosts: ['other.test'] })),
+    async () => door(home(), await trusted.server({ hosts: ['other.test'] })),
   ],
   [
     'has a certificate that has expired',
     'certificate_refused',
-    () => door(home(), trusted.server({ until: new Date(Date.now() - dayMs) })),
+    async () => door(home(), await trusted.server({ until: new Date(Date.now() - dayMs) })),
   ],
   [
     'has a certificate that is not valid yet',
     'certificate_refused',
-    () => door(home(), trusted.server({ from: new Date(Date.now() + dayMs) })),
+    async () => door(home(), await trusted.server({ from: new Date(Date.now() + dayMs) })),
   ],
   [
     'speaks no TLS',

@@ -20,10 +20,10 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Bridge, Transfer } from '../../sdk/index.ts'
 import { eachAttack } from '../support/attacks.ts'
+import { trustOnly } from '../support/authorities.ts'
 import { boxesIn, visible } from '../support/boxes.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
@@ -47,9 +47,9 @@ let ben: Bridge
 let folder: string
 const token = 'T'.repeat(43)
 
+// Of this process alone, which is the recipient's.
+trustOnly(trusted.root.cert)
 beforeAll(async () => {
-  // Of this process alone, which is the recipient's.
-  setDefaultCACertificates([trusted.root.cert])
   node = await startBridge()
   ada = bridgeOf(node, node.ada)
   ben = bridgeOf(node, node.ben)

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect, getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { connect } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { LocalError } from '../../../sdk/index.ts'
 import { nodeStatus } from '../../../sdk/index.ts'
@@ -13,32 +13,31 @@ import { ConfigError } from '../../../server/config-error.ts'
 import { readCertificate } from '../../../server/listening/certificate.ts'
 import { Desk } from '../../cli/desk.ts'
 import { bridgeOf, Ear } from '../../sdk/delivery/listening.ts'
+import { trustAlso } from '../../support/authorities.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { certificateChain, issue } from '../../support/certificates.ts'
+import { certificateChain, impostorOf, issue } from '../../support/certificates.ts'
 import { exchange } from '../../support/http.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
 
-const chain = certificateChain()
+const chain = await certificateChain()
 const folder = mkdtempSync(join(tmpdir(), 'bridge-tls-'))
 const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
 const write = ({ cert, key }: { cert: string; key: string }) => {
   writeFileSync(files.cert, cert)
   writeFileSync(files.key, key, { mode: 0o600 })
 }
-const usual = chain.server()
-const usualAuthorities = getCACertificates('default')
+const usual = await chain.server()
 let bridge: TestBridge
 let url: string
 
+trustAlso(() => chain.root.cert)
 beforeAll(async () => {
   write(usual)
-  setDefaultCACertificates([...usualAuthorities, chain.root.cert])
   bridge = await startBridge({ settings: { tls_cert: files.cert, tls_key: files.key } })
   url = `https://localhost:${bridge.server.port}`
 })
 afterAll(async () => {
   await bridge.close()
-  setDefaultCACertificates(usualAuthorities)
   rmSync(folder, { recursive: true })
 })
 
@@ -85,36 +84,39 @@ test('what speaks plain HTTP to it is closed, and the node goes on', async () =>
 
 describe('a client refuses', () => {
   const past = { from: new Date('2020-01-01'), until: new Date('2020-02-01') }
-  const alone = issue({ name: 'alone', hosts: ['localhost', '127.0.0.1'] })
-  const stranger = certificateChain('other').server()
-  const leafOnly = chain.server()
-  const cases: [string, { cert: string; key: string }, RegExp, RegExp][] = [
-    ['an expired one', chain.server(past), /has expired \(CERT_HAS_EXPIRED\)/, /clock right\?/],
-    [
-      'one that is not valid yet',
-      chain.server({ from: new Date('2096-01-01'), until: new Date('2097-01-01') }),
-      /not valid yet/,
-      /clock right\?/,
-    ],
+  const future = { from: new Date('2096-01-01'), until: new Date('2097-01-01') }
+  const cases: [string, () => ReturnType<typeof chain.server>, RegExp, RegExp][] = [
+    ['an expired one', () => chain.server(past), /has expired \(CERT_HAS_EXPIRED\)/, /clock right\?/],
+    ['one that is not valid yet', () => chain.server(future), /not valid yet/, /clock right\?/],
     [
       'one of another name',
-      chain.server({ hosts: ['elsewhere.test'] }),
+      () => chain.server({ hosts: ['elsewhere.test'] }),
       /is for another name than that of the address/,
       /use the name/,
     ],
-    ['one that signed itself', alone, /signed by itself/, /NODE_EXTRA_CA_CERTS names/],
+    [
+      'one that signed itself',
+      () => issue({ name: 'alone', hosts: ['localhost', '127.0.0.1'] }),
+      /signed by itself/,
+      /NODE_EXTRA_CA_CERTS names/,
+    ],
     [
       'one whose authority only has the name',
-      certificateChain().server(),
+      async () => (await impostorOf(chain)).server(),
       /not signed by the authority that it names/,
       /NODE_EXTRA_CA_CERTS names/,
     ],
-    ['one of an unknown authority', stranger, /this machine does not trust/, /NODE_EXTRA_CA_CERTS names/],
+    [
+      'one of an unknown authority',
+      async () => (await certificateChain('other')).server(),
+      /this machine does not trust/,
+      /NODE_EXTRA_CA_CERTS names/,
+    ],
     [
       'one without its intermediate',
-      {
-        ...leafOnly,
-        cert: leafOnly.cert.split(/(?<=END CERTIFICATE-----\n)/)[0] ?? '',
+      async () => {
+        const { cert, key } = await chain.server()
+        return { cert: cert.split(/(?<=END CERTIFICATE-----\n)/)[0] ?? '', key }
       },
       /came without its intermediate/,
       /NODE_EXTRA_CA_CERTS names/,
@@ -131,7 +133,7 @@ describe('a client refuses', () => {
   })
 
   test.each(cases)('%s, and says so', async (_name, certificate, message, hint) => {
-    write(certificate)
+    write(await certificate())
     bridge.server.reloadCertificate()
     const failed = await nodeStatus({ baseUrl: url }).then(
       () => undefined,
@@ -156,13 +158,13 @@ describe('a renewal', () => {
 
   test('is served to who connects after it, and what cannot be used changes nothing', async () => {
     const before = await served()
-    write(chain.server())
+    write(await chain.server())
     expect(await served()).toBe(before)
     bridge.server.reloadCertificate()
     const renewed = await served()
     expect(renewed).not.toBe(before)
 
-    writeFileSync(files.key, chain.server().key)
+    writeFileSync(files.key, (await chain.server()).key)
     bridge.server.reloadCertificate()
     rmSync(files.cert)
     bridge.server.reloadCertificate()
@@ -173,8 +175,9 @@ describe('a renewal', () => {
   })
 })
 
+const other = await chain.server()
+
 describe('certificate and key that cannot be used stop the start', () => {
-  const other = chain.server()
   const cases: [string, () => void, RegExp][] = [
     [
       'where there is no certificate',

@@ -1,0 +1,21 @@
+/** The authorities that this process trusts. Files share a process, so whoever sets them here restores them. */
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { afterAll, beforeAll } from 'vitest'
+
+/** Trusts this authority alone, from here to the end of the enclosing `describe` or file. */
+export const trustOnly = (authority: string): void => trust(() => [authority])
+
+/** Trusts this authority besides the usual ones, from here to the end of the enclosing `describe` or file. */
+export const trustAlso = (authority: () => string): void => trust((usual) => [...usual, authority()])
+
+function trust(choose: (usual: readonly string[]) => readonly string[]): void {
+  let usual: readonly string[] | undefined
+  beforeAll(() => {
+    const before = getCACertificates('default')
+    setDefaultCACertificates(choose(before))
+    usual = before
+  })
+  afterAll(() => {
+    if (usual) setDefaultCACertificates(usual)
+  })
+}
