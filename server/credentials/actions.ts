@@ -55,7 +55,11 @@ export function revokeCredential(
   })
 }
 
-/** A legacy credential: for clients that cannot sign. The secret is shown once; its hash is stored. */
+/**
+ * A legacy credential: for clients that cannot sign. The secret is shown once; its hash is stored.
+ *
+ * `expires_at` is a date that the owner chose, so the wall clock judges it, here and at each use.
+ */
 export function issueLegacy(
   context: Context,
   caller: OwnerCaller,
@@ -64,6 +68,7 @@ export function issueLegacy(
 ): Promise<CredentialIssued> {
   const secret = context.random(32).toString('base64url')
   return writeAsOwner(context, caller, async (tx) => {
+    if (input.expires_at !== undefined && input.expires_at <= tx.nowIso) throw expiryHasPassed()
     const project = await getProject(tx.db, caller, ids.id)
     if (project.state === 'archived') throw new Fault('project_archived')
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
@@ -92,6 +97,14 @@ export function issueLegacy(
     const row = await store.findCredential(tx.db, project.id, id)
     if (row === undefined) throw new Error('a credential that was just written is missing')
     return { credential: store.toCredential(row), secret }
+  })
+}
+
+const expiryHasPassed = (): Fault => {
+  const problem = 'must be in the future'
+  return new Fault('invalid_request', {
+    message: `body/expires_at ${problem}.`,
+    details: { faults: [{ path: 'body/expires_at', problem }] },
   })
 }
 

@@ -187,6 +187,20 @@ test('expires, and with it its open wait', async () => {
   await own.close()
 })
 
+test('is not issued with an expiry that has passed, and replaces nothing then', async () => {
+  const { agent, issued, agentId } = await legacy()
+  const now = bridge.clock().getTime()
+  for (const expires_at of [new Date(now).toISOString(), '2020-01-01T00:00:00.000Z']) {
+    const reply = await bridge.owner.call({
+      target: `/api/admin/projects/${bridge.project.id}/agents/${agentId}/credentials`,
+      body: { kind: 'legacy', expires_at, replaces: issued.credential.id },
+    })
+    expect([reply.status, codeOf(reply)]).toEqual([422, 'invalid_request'])
+    expect(reply.json).toMatchObject({ details: { faults: [{ path: 'body/expires_at' }] } })
+  }
+  expect((await agent.call(bootstrap)).status).toBe(200)
+})
+
 test('replaces another credential of its agent at once, and no other', async () => {
   const { agent, issued, agentId } = await legacy()
   await agent.startSession()
