@@ -8,7 +8,7 @@ import { version } from '../sdk/version.ts'
 import type { CliContext } from './context.ts'
 import { CommandFailure, localExits, refusalExits } from './exit-codes.ts'
 import { failureWords } from './failure-words.ts'
-import { loadOwnerProfile } from './owner-profile.ts'
+import { loadOwnerProfile, saveOwnerProfile } from './owner-profile.ts'
 import { openSecrets } from './owner-secrets.ts'
 
 /** Run with the stored sign-in. @throws CommandFailure when nobody is signed in. */
@@ -21,7 +21,8 @@ export async function asOwner<T>(context: CliContext, act: (owner: Owner) => Pro
   }
   return withOwnerHints(async () => {
     const { Owner } = await import('../sdk/index.ts')
-    await using owner = Owner.resume(profile, await clientOptions(context))
+    const reload = () => loadOwnerProfile(context)
+    await using owner = Owner.resume(profile, { ...(await clientOptions(context)), reload })
     return await act(owner)
   })
 }
@@ -56,8 +57,15 @@ export async function confirmed<T>(
     if (!(await isRefusal(error, 'reauth_required')) || !isAskable) throw error
   }
   const password = await openSecrets(context.io, passwordStdin).next('password')
-  await owner.signIn.confirm(password, { signal: context.signal })
+  await confirm(context, owner, password)
   return act()
+}
+
+/** Confirm the password, and keep the cookie that comes with the answer. */
+export async function confirm(context: CliContext, owner: Owner, password: string): Promise<void> {
+  const { user } = await owner.signIn.confirm(password, { signal: context.signal })
+  const kept = owner.keep()
+  if (kept !== undefined) await saveOwnerProfile(context, { ...kept, name: user.name })
 }
 
 /** Whether the node refused with this code. */

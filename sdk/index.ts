@@ -109,6 +109,7 @@ export {
   type KeptSignIn,
   Owner,
   type OwnerOptions,
+  type OwnerResumeOptions,
   type SetupWith,
   type SignInOptions,
   type SignInWith,

@@ -43,6 +43,12 @@ export interface OwnerOptions {
   readonly random?: ((bytes: number) => Buffer) | undefined
 }
 
+/** How {@link Owner.resume} goes on. */
+export interface OwnerResumeOptions extends OwnerOptions {
+  /** Reads again what was kept. Asked when the cookie is refused: another process may have confirmed the password. */
+  readonly reload?: (() => Promise<KeptSignIn | undefined>) | undefined
+}
+
 /** Where to sign in. */
 export interface SignInOptions extends OwnerOptions, CallOptions {
   readonly baseUrl: string
@@ -59,7 +65,10 @@ export interface SetupWith {
   readonly password: string
 }
 
-/** What a program keeps between its runs to go on with a session. The cookie is a secret: a file of it is 0600. */
+/**
+ * What a program keeps between its runs to go on with a session. The cookie is a secret: a file of it is 0600. A
+ * confirmation changes it, so it is kept anew after each.
+ */
 export interface KeptSignIn {
   readonly base_url: string
   readonly portal_origin: string
@@ -143,8 +152,12 @@ export class Owner {
    *
    * @throws LocalError `identity_unreadable` when what was kept is not usable.
    */
-  static resume(kept: KeptSignIn, options: OwnerOptions = {}): Owner {
-    const cookie = new OwnerCookie(kept.portal_origin, kept.cookie)
+  static resume(kept: KeptSignIn, options: OwnerResumeOptions = {}): Owner {
+    const cookie = new OwnerCookie(kept.portal_origin, kept.cookie, async () => {
+      const stored = await options.reload?.()
+      const isSame = stored?.base_url === kept.base_url && stored.portal_origin === kept.portal_origin
+      return isSame ? stored.cookie : undefined
+    })
     return new Owner(connect(parseBaseUrl(kept.base_url), cookie, options))
   }
 

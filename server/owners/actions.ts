@@ -182,22 +182,26 @@ export function endSession(context: Context, caller: OwnerCaller, id: string): P
   })
 }
 
+/** The session gets a new token: a copy of the old one that somebody took is refused from now on. */
 export async function confirm(
   context: Context,
   caller: OwnerCaller,
   input: PasswordInput,
-): Promise<OwnerSession> {
+): Promise<SignedIn> {
   const attempt = { key: `session ${caller.session_id}`, name: caller.name, line: 'signed in' } as const
   await checkPassword(context, attempt, input.password)
+  const token = context.random(32).toString('base64url')
   return writeAsOwner(context, caller, async (tx) => {
-    await store.makeFresh(tx, caller.session_id, later(tx.now, limits.ownerFreshSeconds))
+    const fresh_until = later(tx.now, limits.ownerFreshSeconds)
+    await store.renewSession(tx, caller.session_id, { token_sha256: tokenDigest(token), fresh_until })
     await recordAudit(tx, {
       kind: 'owner.confirmed',
       actor: ownerActor(caller),
       project_id: null,
       subject: { type: 'owner_session', id: caller.session_id },
     })
-    return store.toOwnerSession(await store.getSession(tx.db, caller.session_id), caller.session_id)
+    const session = await store.getSession(tx.db, caller.session_id)
+    return { session: store.toOwnerSession(session, caller.session_id), token }
   })
 }
 

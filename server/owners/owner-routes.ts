@@ -26,7 +26,9 @@ export function ownerRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, signIn.close, async ({ caller, reply }) =>
     withoutCookie(reply, await actions.endSession(context, caller, caller.session_id)),
   )
-  route(app, context, signIn.confirm, ({ caller, body }) => actions.confirm(context, caller, body))
+  route(app, context, signIn.confirm, async ({ caller, body, reply }) =>
+    withCookie(reply, await actions.confirm(context, caller, body)),
+  )
   route(app, context, signIn.password, async ({ caller, body, reply }) =>
     withoutCookie(reply, await actions.changePassword(context, caller, body)),
   )

@@ -148,8 +148,13 @@ export async function endAllSessions(tx: Tx, userId: string): Promise<void> {
     .execute()
 }
 
-export async function makeFresh(tx: Tx, id: string, until: string): Promise<void> {
-  await tx.db.updateTable('owner_sessions').set({ fresh_until: until }).where('id', '=', id).execute()
+/** After a confirmation. */
+export async function renewSession(
+  tx: Tx,
+  id: string,
+  renewed: Pick<OwnerSessionRow, 'token_sha256' | 'fresh_until'>,
+): Promise<void> {
+  await tx.db.updateTable('owner_sessions').set(renewed).where('id', '=', id).execute()
 }
 
 const views = (db: Db) =>

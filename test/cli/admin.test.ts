@@ -287,6 +287,36 @@ test('what is dangerous asks for the password again once the sign-in is ten minu
   shared = undefined
 })
 
+test('a confirmation is kept for the next command, and a watch beside it goes on', async () => {
+  await signedInAnew()
+  const { cookie } = JSON.parse(await readFile(desk.path('default', 'owner.json'), 'utf8')) as {
+    cookie: string
+  }
+  bridge.clock.advance(11 * 60)
+  const interruption = new AbortController()
+  const shown = Promise.withResolvers<void>()
+  const again = Promise.withResolvers<void>()
+  const watching = desk.run(['admin', 'watch', '--json'], {
+    interruption,
+    onOutput: (text) => (text.includes('kept here') ? again.resolve() : shown.resolve()),
+  })
+  await shown.promise
+  const confirmed = await desk.run(
+    ['admin', 'enrollment', 'create', 'ben', '--keep-existing', '--password-stdin'],
+    {
+      stdin: `${ownerPassword}\n`,
+    },
+  )
+  expect(confirmed.code).toBe(0)
+  const after = JSON.parse(await readFile(desk.path('default', 'owner.json'), 'utf8')) as object
+  expect(after).toEqual({ ...after, cookie: expect.not.stringMatching(cookie), name: ownerName })
+  expect((await admin('agent', 'create', 'kept here')).code).toBe(0)
+  await again.promise
+  interruption.abort()
+  expect((await watching).stderr).not.toContain('session')
+  shared = undefined
+})
+
 test('credentials are listed without secrets and revoked for good', async () => {
   await signedIn()
   await admin('agent', 'create', 'hal')

@@ -132,6 +132,61 @@ test('another Origin than the pinned one is refused', async () => {
   })
 })
 
+test('a confirmation changes the cookie, and a wrong password does not', async () => {
+  const { sent, fetch } = recording()
+  const owner = await signIn(fetch)
+  const before = kept(owner)
+  expect(await refusal(owner.signIn.confirm('wrong password, really'))).toMatchObject({
+    code: 'sign_in_failed',
+  })
+  expect(kept(owner).cookie).toBe(before.cookie)
+  await owner.signIn.confirm(ownerPassword)
+  const { cookie } = kept(owner)
+  expect(cookie).not.toBe(before.cookie)
+  expect((await owner.signIn.current()).user.name).toBe(ownerName)
+  expect(sent.at(-1)?.init.headers.cookie).toBe(cookie)
+  expect(await refusal(resume(before).signIn.current())).toMatchObject({ code: 'owner_session_expired' })
+})
+
+test('a call that crossed a confirmation is sent once more with the new cookie', async () => {
+  const pool = pooledFetch()
+  onTestFinished(() => pool.close())
+  const late = Promise.withResolvers<void>()
+  const owner = await signIn(async (url, init) => {
+    if (url.endsWith('/api/admin')) await late.promise
+    return pool.fetch(url, init)
+  })
+  const crossing = owner.projects.list()
+  await owner.signIn.confirm(ownerPassword)
+  late.resolve()
+  expect((await crossing).projects.map(({ id }) => id)).toContain(bridge.project.id)
+})
+
+test('after a confirmation elsewhere the kept sign-in is read again, once a call, and only one of the same node', async () => {
+  const owner = await signIn()
+  const before = kept(owner)
+  let stored: KeptSignIn | undefined = before
+  let reads = 0
+  const reload = async () => {
+    reads += 1
+    return stored
+  }
+  const beside = Owner.resume(before, { reload })
+  onTestFinished(() => beside.close())
+  await beside.signIn.current()
+  expect(reads).toBe(0)
+  await owner.signIn.confirm(ownerPassword)
+  const late = await refusal(beside.signIn.current())
+  expect([late, reads]).toMatchObject([{ code: 'owner_session_expired' }, 1])
+  for (const other of [{ base_url: 'https://other.example' }, { portal_origin: 'https://other.example' }]) {
+    stored = { ...kept(owner), ...other }
+    expect(await refusal(beside.signIn.current())).toMatchObject({ code: 'owner_session_expired' })
+  }
+  stored = kept(owner)
+  expect((await beside.signIn.current()).user.name).toBe(ownerName)
+  expect([kept(beside).cookie, reads]).toEqual([kept(owner).cookie, 4])
+})
+
 test('nothing of the session is shown by inspecting, serializing or failing', async () => {
   const owner = await signIn()
   const token = kept(owner).cookie.split('=')[1] ?? ''

@@ -156,6 +156,26 @@ describe('a sign-in', () => {
     expect((await owner.call(dangerous)).status).toBe(200)
   })
 
+  test('that is confirmed gets another token, and the one before is good no more', async () => {
+    const by = await world.signedIn()
+    const before = await by.ok<{ id: string }>(session)
+    const old = new TestOwner(world.bridge.url, by.cookie)
+    const confirm = (password: string) =>
+      by.call({ target: '/api/admin/session/confirm', body: { password } })
+    const refused = await confirm('a wrong password')
+    expectRefusal(refused, 'sign_in_failed')
+    expect([whole(refused), (await old.call(session)).status]).toEqual([[], 200])
+    const reply = await confirm(ownerPassword)
+    expect(whole(reply)).toEqual([
+      expect.stringMatching(/^bridge_owner_dev=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Strict$/),
+    ])
+    expect(cookieOf(reply)).not.toBe(old.cookie)
+    expectRefusal(await old.call(session), 'owner_session_expired')
+    expect(await by.ok(session)).toMatchObject({ id: before.id })
+    // The answer was lost: the person signs in again.
+    expect((await signIn(world, mine)).status).toBe(200)
+  })
+
   test('by a link that is older than five minutes, or was followed, does not begin', async () => {
     const other = await world.elsewhere()
     const used = await other.linkToken()

@@ -20,7 +20,7 @@ export class TestOwner {
     this.cookie = cookie
   }
 
-  call(call: OwnerCall): Promise<Reply> {
+  async call(call: OwnerCall): Promise<Reply> {
     const method = call.method ?? (call.body === undefined ? 'GET' : 'POST')
     const body =
       call.body === undefined || typeof call.body === 'string' || Buffer.isBuffer(call.body)
@@ -37,12 +37,16 @@ export class TestOwner {
     const replaced = changed.flatMap(([name, value]): [string, string][] =>
       value === null ? [] : [[name, value]],
     )
-    return exchange(this.baseUrl, {
+    const reply = await exchange(this.baseUrl, {
       method,
       target: call.target,
       headers: [...kept, ...replaced, ...(call.extra ?? [])],
       body: body as string | Buffer | undefined,
     })
+    // As a browser does. A cookie that was cleared is sent on, so that a test sees it refused.
+    const given = cookieOf(reply)
+    if (reply.status === 200 && !/^$|=$/.test(given)) this.cookie = given
+    return reply
   }
 
   async ok<T>(call: OwnerCall): Promise<T> {

@@ -1,7 +1,7 @@
 /** `bridge admin password`: change the owner's own password; every session ends. Contract §10 "Sign-in". */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { asOwner, isRefusal, type PasswordOption } from '../../owner-client.ts'
+import { asOwner, confirm, isRefusal, type PasswordOption } from '../../owner-client.ts'
 import { forgetOwnerProfile } from '../../owner-profile.ts'
 import { openSecrets } from '../../owner-secrets.ts'
 
@@ -23,7 +23,7 @@ export async function changePassword(context: CliContext, options: PasswordOptio
     const change = () => owner.signIn.changePassword(chosen, { signal })
     return change().catch(async (error: unknown) => {
       if (!(await isRefusal(error, 'reauth_required')) || !(await secrets.hasMore())) throw error
-      await owner.signIn.confirm(await secrets.next('present password'), { signal })
+      await confirm(context, owner, await secrets.next('present password'))
       return change()
     })
   })

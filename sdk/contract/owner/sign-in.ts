@@ -109,7 +109,8 @@ export const signIn = {
     method: 'POST',
     path: '/api/admin/session/confirm',
     caller: 'owner',
-    summary: 'Confirm the password; dangerous actions are allowed for ten minutes.',
+    summary:
+      'Confirm the password; dangerous actions are allowed for ten minutes. The answer sets a new cookie.',
     body: PasswordInput,
     response: OwnerSession,
     errors: ['sign_in_failed', 'rate_limited'],

@@ -23,7 +23,7 @@ export class OwnerSignIn {
   }
 
   /**
-   * Confirm the password; dangerous actions are allowed for ten minutes.
+   * Confirm the password; dangerous actions are allowed for ten minutes. The session's cookie changes: keep it anew.
    *
    * @throws sign_in_failed for a wrong password, rate_limited after several.
    */
