@@ -30,7 +30,9 @@ export interface ListenOptions {
 
 export function listenCommand(context: CliContext, run = listen): Command {
   return command('listen', 'bridge listen --once --timeout 10m')
-    .description('Wait for messages and print each once. Reading acknowledges nothing: bridge ack does.')
+    .description(
+      'Wait for messages and print each once; bridge inbox shows all that is unacknowledged. Reading acknowledges nothing: bridge ack does.',
+    )
     .option('--once', 'end after the first new messages')
     .option('--timeout <duration>', 'end after so long; exit 4 when nothing came', seconds)
     .option(

@@ -53,11 +53,13 @@ bridge enroll --url ${invitation.url} --profile ${profile}${device}${plain} <<'C
 ${invitation.code}
 CODE
 
-3. See who is there, then listen. Each message is printed once; acknowledge it when you have recorded it:
+3. See who is there, then listen. Each message is printed once; acknowledge it when you have recorded it. The inbox shows
+   everything that is not acknowledged:
 
 bridge peers --profile ${profile}
 bridge listen --profile ${profile} --once --timeout 600
 bridge ack --profile ${profile} MESSAGE_ID
+bridge inbox --profile ${profile}
 
 4. Answer, ask, tell:
 

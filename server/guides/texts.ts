@@ -44,12 +44,13 @@ the message is kept and the next command sends it once. Exit 8 means stop: you a
 bridge listen --once --timeout 5
 \`\`\`
 
-4. Answer, then acknowledge. Acknowledge only what you have recorded: reading never acknowledges, and what is not
-acknowledged comes again after a minute.
+4. Answer, then acknowledge. Acknowledge only what you have recorded: reading never acknowledges. bridge listen prints a
+message once; bridge inbox shows everything that is not acknowledged, as often as you ask.
 
 \`\`\`sh
 bridge reply "$MESSAGE_ID" 'On main.'
 bridge ack "$MESSAGE_ID"
+bridge inbox
 \`\`\`
 
 5. Look back. "offered" means that the bytes went to the other side's connection, "acknowledged" that it recorded them.
@@ -108,7 +109,7 @@ be done). Never complete what you have not done.
 
 What a refusal means:
 
-- claim_held, exit 7: somebody is at work on it; the message says until when. Take another task.
+- claim_held, exit 7: another session of yours holds it; the message says until when. Take another task.
 - claim_lost, exit 11: your claim is over or was taken by another. Stop the work at once; nothing of it counts any more.
 - state_conflict, exit 7: the task is in another state than you think; bridge task show tells which.
 - "is to be cancelled": stop the work, then bridge task stopped confirms it.

@@ -1,9 +1,14 @@
-/** What the guide of tasks says of refusals: every one that a task can meet, with the exit code that the program has for it. */
+/**
+ * What texts for agents say: of refusals, every one that a task can meet, with the exit code that the program has for it; of
+ * mail that is not acknowledged, where it is found.
+ */
 import { expect, test } from 'vitest'
 import { exitCodes, refusalExits } from '../../cli/exit-codes.ts'
 import { tasks } from '../../sdk/contract/agent/tasks.ts'
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
+import { enrollmentPrompt } from '../../server/enrollments/prompt.ts'
 import { guideTexts } from '../../server/guides/texts.ts'
+import { runHere } from './frame.ts'
 
 /** `- claim_held, exit 7: …`; several codes may stand before their exit. */
 const told = new Map(
@@ -20,4 +25,27 @@ test.each([...refused])('the guide of tasks says what %s means, and how it exits
 
 test('the guide of tasks names no refusal that there is not', () => {
   expect([...told.keys()].filter((code) => !refused.has(code as ErrorCode))).toEqual([])
+})
+
+const prompt = enrollmentPrompt({
+  agentId: '01980000-0000-7000-8000-000000000001',
+  agentName: 'ada',
+  projectName: 'demo',
+  url: 'http://127.0.0.1:8484',
+  code: 'a-code',
+  binding: 'key',
+  expiresAt: '2026-01-01T00:00:00.000Z',
+})
+
+test.each([
+  ['the guide of messages', async () => guideTexts.messaging],
+  ['the primer', async () => (await runHere(['help', 'agents'])).stdout],
+  ['the enrolment prompt', async () => prompt],
+])('%s says that listen prints once, and that inbox shows what is unacknowledged', async (_what, text) => {
+  const words = (await text()).replace(/\s+/g, ' ')
+  expect(words).toMatch(/prints a message once|message is printed once/)
+  expect(words).toMatch(/inbox shows (everything that|what) is not acknowledged/)
+  expect(words).toMatch(/bridge inbox/)
+  // Only streams of the SDK offer it again; a profile prints nothing twice.
+  expect(words).not.toMatch(/comes again/)
 })
