@@ -72,7 +72,7 @@ const refusals: Partial<Record<RefusalCode, string>> = {
   not_found: 'bridge peers, conversations and inbox list what this agent may see',
   idempotency_conflict: 'the key was used for something else; leave --key out to get a fresh one',
   project_paused: 'the owner paused the project; reading and acknowledging still work',
-  claim_held: 'somebody is at work on it; wait until the claim is over, or take another task',
+  claim_held: 'another session of this agent holds it; wait until its claim is over, or take another task',
   claim_lost: 'stop the work: the claim is over. bridge task show tells what became of the task',
   pairing_disabled: 'the owner disabled this pair',
   enrollment_used: 'the code was used by another key; the owner has been told and can issue a new one',

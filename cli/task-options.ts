@@ -69,9 +69,13 @@ export async function peerNames(context: CliContext): Promise<(agentId: string) 
 export function tellTask({ output }: CliContext, task: Task, what: string): void {
   const claim = task.claim === null ? '' : `; claim ${task.claim.generation} until ${task.claim.expires_at}`
   output.result(task, `${what} ${task.id}: ${task.state}${claim}`)
-  if (task.state === 'cancel_requested') {
-    output.note(`the task is to be cancelled: stop the work, then bridge task stopped ${task.id}`)
-  }
+  tellIfCancelled(output, task)
+}
+
+/** Its holder has to stop. */
+export function tellIfCancelled(output: CliContext['output'], { id, state }: Task): void {
+  if (state !== 'cancel_requested') return
+  output.note(`the task is to be cancelled: stop the work, then bridge task stopped ${id}`)
 }
 
 /** All of it. */

@@ -151,7 +151,10 @@ export class Bridge {
     this.acknowledgements = new Acknowledgements(call, (ids) => this.#acknowledged.add(ids))
     this.recipientKeys = new RecipientKeys(call)
     this.guides = new Guides(call)
-    this.tasks = new Tasks(call, (handler, workOptions) => this.#work(handler, workOptions))
+    this.tasks = new Tasks(call, {
+      work: (handler, workOptions) => this.#work(handler, workOptions),
+      sessionId: () => keeper.sessionId,
+    })
     this.transfers = new Transfers(call, {
       home: async (id) => (await import('./transfers/package-home.ts')).packageHome(address, authority, id),
       address: (to, callOptions) => this.directory.address(to, callOptions),

@@ -40,16 +40,21 @@ export interface TaskListOptions extends PageOptions, CallOptions {
   readonly waitSeconds?: number | undefined
 }
 
-/** Runs a worker; handed in, so that a list of tasks does not load it. */
-export type Work = (handler: TaskHandler, options: WorkOptions) => Promise<Worked>
+/** Tasks of a Bridge, beside their calls. */
+export interface TasksOfBridge {
+  /** Runs a worker; handed in, so that a list of tasks does not load it. */
+  readonly work: (handler: TaskHandler, options: WorkOptions) => Promise<Worked>
+  /** The session of the latest call. */
+  readonly sessionId: () => string | undefined
+}
 
 export class Tasks {
   readonly #call: Call
-  readonly #work: Work | undefined
+  readonly #bridge: TasksOfBridge | undefined
 
-  constructor(call: Call, work?: Work) {
+  constructor(call: Call, bridge?: TasksOfBridge) {
     this.#call = call
-    this.#work = work
+    this.#bridge = bridge
   }
 
   /**
@@ -71,8 +76,7 @@ export class Tasks {
    * @throws what only a person can mend: a revoked credential, a fenced session, a disabled agent, an archived project.
    */
   async work(handler: TaskHandler, options: WorkOptions = {}): Promise<Worked> {
-    if (this.#work === undefined) throw new TypeError('these tasks belong to no Bridge')
-    return this.#work(handler, options)
+    return this.#ofBridge.work(handler, options)
   }
 
   /** One page, oldest first. See {@link all}. @throws wait_limit */
@@ -113,11 +117,20 @@ export class Tasks {
   /**
    * Take an open task. The claim is over at `claim.expires_at` unless it is renewed.
    *
+   * A claim that this session holds already is refused too, so that two workers of one session never do a task twice.
+   * See {@link held} for a program that wants its claim back.
+   *
    * @throws claim_held, whose details tell the holder and until when; state_conflict; not_permitted for everybody but
    *   the assignee; project_paused; pairing_disabled.
    */
   claim(id: string, options: KeyedOptions = {}): Promise<Task> {
     return this.#call(entries.claim, { params: { id }, body: {} }, options)
+  }
+
+  /** The task with the claim that this session holds of it; undefined where it holds none. @throws not_found */
+  async held(id: string, options: CallOptions = {}): Promise<Task | undefined> {
+    const task = await this.get(id, options)
+    return task.claim !== null && task.claim.session_id === this.#ofBridge.sessionId() ? task : undefined
   }
 
   /** Keep the claim. A state of `cancel_requested` in the answer means: stop, then {@link stopped}. @throws claim_lost */
@@ -189,6 +202,11 @@ export class Tasks {
   /** Confirm that the work of a cancelled task has stopped. @throws claim_lost, state_conflict */
   stopped(held: HeldTask, options: KeyedOptions = {}): Promise<Task> {
     return this.#call(entries.stopped, { params: { id: held.id }, body: holderOf(held) }, options)
+  }
+
+  get #ofBridge(): TasksOfBridge {
+    if (this.#bridge === undefined) throw new TypeError('these tasks belong to no Bridge')
+    return this.#bridge
   }
 }
 

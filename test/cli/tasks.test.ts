@@ -1,5 +1,5 @@
 /** A task from creation to evidence with the program, and what each refusal exits with. */
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Task, TaskEntry } from '../../sdk/index.ts'
@@ -109,13 +109,46 @@ test('a profile speaks for the claim that it took, and for no other', async () =
     stderr: expect.stringContaining('this profile holds no claim of the task'),
   })
   await dan('task', 'claim', id)
-  const held = await dan('task', 'claim', id)
-  expect(held).toMatchObject({ code: 7, stderr: expect.stringMatching(/the task is claimed until 20\S+Z/) })
   bridge.clock.advance(31)
   const lost = await dan('task', 'complete', id, 'x', '--evidence', 'text:x')
   expect(lost).toMatchObject({
     code: 11,
     stderr: expect.stringMatching(/the claim is over[\s\S]*hint: stop the work/),
+  })
+})
+
+test('a holder that claims again is shown its claim; another session hears until when it is held', async () => {
+  const id = await created()
+  const [first, again] = [await dan('task', 'claim', id, '--json'), await dan('task', 'claim', id, '--json')]
+  expect([again.code, JSON.parse(again.stdout)]).toEqual([0, JSON.parse(first.stdout)])
+  const { claim } = JSON.parse(first.stdout) as Task
+  const shown = await dan('task', 'claim', id)
+  expect(shown).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^claim: generation 1, since .*, over in \d/m),
+    stderr: `this profile holds it already, until ${claim?.expires_at}\n`,
+  })
+  // A claim whose answer was lost is spoken for by the next command.
+  await rm(desk.path('dan', 'claims'), { recursive: true })
+  expect((await dan('task', 'claim', id)).code).toBe(0)
+  expect((await dan('task', 'renew', id)).code).toBe(0)
+  expect(await cleo('task', 'claim', id)).toMatchObject({ code: 5 })
+
+  expect((await cleo('task', 'cancel', id)).code).toBe(0)
+  expect(await dan('task', 'claim', id)).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`stop the work, then bridge task stopped ${id}\n`),
+  })
+
+  const other = await created()
+  await dan('task', 'claim', other)
+  await dan('session', 'close')
+  expect(await dan('task', 'claim', other)).toMatchObject({
+    code: 7,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^bridge: the task is claimed until 20\S+Z\nhint: another session of this agent holds it; wait/,
+    ),
   })
 })
 

@@ -1,19 +1,34 @@
 /** `bridge task claim`. */
+import type { Task } from '../../../sdk/index.ts'
 import { keepClaim } from '../../claims.ts'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTask, type KeyOption, showTask, withKey } from '../../task-options.ts'
+import { isRefusal } from '../../owner-client.ts'
+import { exampleTask, type KeyOption, showTask, tellIfCancelled, withKey } from '../../task-options.ts'
 
 export function taskClaimCommand(context: CliContext, run = taskClaim): Command {
   const build = command('claim', `bridge task claim ${exampleTask}`)
-    .description('Take an open task. The claim is over after a while unless bridge task renew keeps it.')
+    .description(
+      'Take an open task, or show the claim that this profile holds. It is over after a while unless bridge task renew keeps it.',
+    )
     .argument('<task_id>', 'the task', id)
   return withKey(build).action((taskId: string, options: KeyOption) => run(context, taskId, options))
 }
 
 export async function taskClaim(context: CliContext, taskId: string, { key }: KeyOption): Promise<void> {
   const { bridge, paths } = await context.agent()
-  const task = await bridge.tasks.claim(taskId, { idempotencyKey: key, signal: context.signal })
+  const { signal, output } = context
+  let held: Task | undefined
+  const task = await bridge.tasks
+    .claim(taskId, { idempotencyKey: key, signal })
+    .catch(async (error: unknown) => {
+      if (!(await isRefusal(error, 'claim_held')) && !(await isRefusal(error, 'state_conflict'))) throw error
+      held = await bridge.tasks.held(taskId, { signal })
+      if (held === undefined) throw error
+      return held
+    })
   await keepClaim(paths.claims, task)
+  if (held?.claim) output.note(`this profile holds it already, until ${held.claim.expires_at}`)
   await showTask(context, task)
+  tellIfCancelled(output, task)
 }
