@@ -39,7 +39,9 @@ export class Listener {
   readonly #sockets = new Set<Socket>()
   /** Sockets on which an answer is under way. */
   readonly #answering = new Map<Socket, Exchange>()
-  /** Sockets whose bytes were no request; nothing else is answered on them. */
+  /** Sockets whose bytes were no request. */
+  readonly #unreadable = new WeakSet<Socket>()
+  /** Of these, the ones on which the refusal of the bytes takes the place of every answer. */
   readonly #refused = new WeakSet<Socket>()
   readonly #ending = new AbortController()
   /** The file operation that runs. */
@@ -173,18 +175,19 @@ export class Listener {
   /**
    * Bytes that the parser refused, or headers that never ended.
    *
-   * They may be the body of a request that is being refused anyway, or follow one whose answer is still under way: that
-   * answer leaves first, and nothing after it.
+   * If they follow a whole request whose answer is under way, that answer leaves and the connection ends behind it. If
+   * they are the body of a request, their refusal is the answer.
    */
   #refuseBytes(error: Error, socket: Socket): void {
-    if (this.#refused.has(socket)) return
-    this.#refused.add(socket)
-    const current = this.#answering.get(socket)
-    if (current?.request.complete) {
-      current.response.once('finish', () => socket.destroySoon())
+    if (this.#unreadable.has(socket)) return
+    this.#unreadable.add(socket)
+    const { request, response } = this.#answering.get(socket) ?? {}
+    if (request?.complete && !response?.writableFinished) {
+      response?.once('finish', () => socket.destroySoon())
       return
     }
-    if (current?.response.headersSent) {
+    this.#refused.add(socket)
+    if (response?.headersSent) {
       socket.destroySoon()
       return
     }
