@@ -8,6 +8,7 @@
  * - published: the file is there, whole. `finalize` checks it again; parts are only measured.
  *
  * - Opening finds the state that a crash left, and hashes every part before it counts as committed.
+ * - Bytes of a part that is refused, or breaks off, are overwritten before the caller hears of it.
  * - A part is committed by a synced record after its bytes are synced; whoever was answered finds it after a crash.
  * - Different parts may come at the same time; everything else is alone. The caller sees to it, and that no second process
  *   has the transfer.
@@ -20,11 +21,12 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { FileVerified, PartReceived } from '../contract/helper/endpoints.ts'
 import type { Manifest, ManifestPart } from '../contract/helper/manifest.ts'
-import { eachBlock } from './blocks.ts'
+import { eachBlock, type Range } from './blocks.ts'
 import { Commitments } from './commitments.ts'
+import { erase } from './erase.ts'
 import { type Folder, isSameFile } from './folder.ts'
 import { isPublished, isWhole, type PublishOptions, publish } from './publish.ts'
-import { type ReceiveOptions, receive } from './receive.ts'
+import { type Measured, type ReceiveOptions, receive } from './receive.ts'
 import { diskRefusal, Refusal } from './refusal.ts'
 import { syncTurns } from './turns.ts'
 
@@ -113,11 +115,40 @@ export class PartStore {
     this.#requireSound()
     const duplicate = this.#isPublished || this.#committed.has(index)
     const file = duplicate ? undefined : await this.#staging()
-    const into = file && { file, offset: part.offset }
-    const measured = await receive(body, { ...options, size: part.size, into })
-    if (measured.sha256 !== part.sha256) throw new Refusal(duplicate ? 'part_conflict' : 'hash_mismatch')
-    if (file !== undefined) await this.#commit(index, file)
+    const measured =
+      file === undefined
+        ? await receive(body, { ...options, size: part.size })
+        : await this.#fill(file, part, body, options)
+    if (measured.sha256 !== part.sha256) throw new Refusal('part_conflict')
     return { index, ...measured, duplicate }
+  }
+
+  /** The part is committed, or nothing of what came is left. */
+  async #fill(file: FileHandle, part: ManifestPart, body: Readable, options: PartOptions): Promise<Measured> {
+    const { offset, size, index } = part
+    let came = 0
+    const onBytes = (count: number) => {
+      came += count
+      options.onBytes?.(count)
+    }
+    try {
+      const measured = await receive(body, { ...options, size, into: { file, offset }, onBytes })
+      if (measured.sha256 !== part.sha256) throw new Refusal('hash_mismatch')
+      await this.#commit(index, file)
+      return measured
+    } catch (error) {
+      // The end of the whole transfer refuses no part: its folder goes, or waits for the next helper.
+      if (!(error instanceof Refusal && error.code === 'expired'))
+        await this.#erase(file, { offset, size: came })
+      throw error
+    }
+  }
+
+  /** @throws Refusal when it could not be done: then nobody may be told that nothing was kept. */
+  async #erase(file: FileHandle, range: Range): Promise<void> {
+    await erase(file, range).catch((error: unknown) => {
+      throw diskRefusal(error)
+    })
   }
 
   /**

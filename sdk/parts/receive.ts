@@ -32,7 +32,7 @@ export interface ReceiveOptions {
   readonly size: number
   /** Where they are written; absent: they are only measured. */
   readonly into?: { readonly file: FileHandle; readonly offset: number } | undefined
-  /** Its reason, a Refusal, ends the receiving. */
+  /** Its reason ends the receiving, and is thrown as it is. */
   readonly signal?: AbortSignal | undefined
   readonly pace?: Pace | undefined
   readonly onBytes?: ((count: number) => void) | undefined
@@ -84,7 +84,7 @@ class Receiving {
   begin(): void {
     const { signal } = this.#options
     if (signal?.aborted) {
-      this.#fail(signal.reason)
+      this.#stop(signal.reason)
       return
     }
     signal?.addEventListener('abort', this.#onAbort, { once: true })
@@ -143,7 +143,7 @@ class Receiving {
     if (!this.#body.readableEnded) this.#fail(new Refusal('length_mismatch'))
   }
 
-  readonly #onAbort = (): void => this.#fail(this.#options.signal?.reason)
+  readonly #onAbort = (): void => this.#stop(this.#options.signal?.reason)
 
   /** "at least 64 KiB in 10 s". What waits for our own disk is not slow. */
   #tick(): void {
@@ -201,11 +201,15 @@ class Receiving {
   }
 
   #fail(error: unknown): void {
+    this.#stop(diskRefusal(error))
+  }
+
+  #stop(error: unknown): void {
     const underWay = [this.#writing, this.#syncing]
     this.#end(() => {
       this.#body.pause()
       // No write may still be under way when the caller goes on with the file.
-      void Promise.all(underWay).then(() => this.#reject(diskRefusal(error)))
+      void Promise.all(underWay).then(() => this.#reject(error))
     })
   }
 

@@ -16,11 +16,13 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startHelper } from '../../helper/main.ts'
 import { PartStore } from '../../sdk/parts/parts.ts'
 import { freshToken, manifestOf, Place, partOf, sha256 } from './files.ts'
+import { readAnswer, request } from './raw-client.ts'
 import { start, startWith, type TestHelper } from './test-helper.ts'
 
 const bytes = randomBytes(3500)
@@ -102,6 +104,65 @@ test('other bytes are refused; a conflicting retry leaves the good part', async 
   await putAll(1, 2, 3)
   expect((await helper.finalize()).status).toBe(200)
   expect(readFileSync(destination())).toEqual(bytes)
+})
+
+describe('nothing of a part that was refused is in the folder, and its neighbours stay, when', () => {
+  const isIn = (place: Place, some: Buffer): boolean =>
+    readdirSync(place.root).some((name) => readFileSync(place.inRoot(name)).includes(some.subarray(0, 64)))
+
+  test('it has other bytes', async () => {
+    await putAll(0, 2)
+    const wrong = randomBytes(1000)
+    expect(refusal(await helper.put(1, wrong))).toEqual([422, 'hash_mismatch'])
+    expect(isIn(helper.place, wrong)).toBe(false)
+    expect(isIn(helper.place, bytes.subarray(2000, 3000))).toBe(true)
+    await putAll(1, 3)
+    expect((await helper.finalize()).status).toBe(200)
+    expect(readFileSync(destination())).toEqual(bytes)
+  })
+
+  const size = 3 * 2 ** 20
+  const large = randomBytes(size)
+  const pace = { progressBytes: size, progressMs: 500 }
+  const startLarge = (tuning: object = {}) =>
+    startWith(Buffer.concat([large, large]), { mode: 'upload', partSize: size, ...tuning })
+
+  /** Sends two of three megabytes, and waits until some lie in the folder. */
+  async function mostOf({ port, token, place }: TestHelper, body: Buffer) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    const call = request({ method: 'PUT', target: '/v1/parts/0', token, body })
+    socket.write(call.subarray(0, -(2 ** 20)))
+    await expect.poll(() => isIn(place, body)).toBe(true)
+    return socket
+  }
+
+  test('it has other bytes and several megabytes', async () => {
+    const receiving = await startLarge()
+    expect((await receiving.put(1)).status).toBe(200)
+    expect(refusal(await receiving.put(0, randomBytes(size)))).toEqual([422, 'hash_mismatch'])
+    const { staged } = PartStore.namesOf(receiving.manifest.transfer_id)
+    const whole = readFileSync(receiving.place.inRoot(staged))
+    expect(whole.equals(Buffer.concat([Buffer.alloc(size), large]))).toBe(true)
+    await receiving.close()
+  })
+
+  test('it came too slowly', async () => {
+    const receiving = await startLarge({ pace })
+    const answer = await readAnswer(await mostOf(receiving, large))
+    expect(refusal(answer)).toEqual([408, 'too_slow'])
+    expect(isIn(receiving.place, large)).toBe(false)
+    await receiving.close()
+  })
+
+  test('its connection broke', async () => {
+    const receiving = await startLarge()
+    const socket = await mostOf(receiving, large)
+    socket.destroy()
+    await expect.poll(() => isIn(receiving.place, large)).toBe(false)
+    expect((await receiving.put(0)).status).toBe(200)
+    await receiving.close()
+  })
 })
 
 test('an existing file of the name is never overwritten, at whichever step it comes', async () => {

@@ -4,7 +4,8 @@
  *
  * Spec §2; contract §9.
  */
-import { existsSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -52,6 +53,11 @@ const count = async () =>
   (await ada.ok<{ transfers: unknown[] }>({ target: '/api/v1/transfers?limit=100' })).transfers.length
 const folderOf = (id: string) => join(bridge.data, 'packages', id)
 const folders = () => readdir(join(bridge.data, 'packages')).catch(() => [])
+/** Whether the first bytes lie in any file of the package. */
+async function isStored(id: string, some: Buffer): Promise<boolean> {
+  const names = await readdir(folderOf(id))
+  return names.some((name) => readFileSync(join(folderOf(id), name)).includes(some.subarray(0, 64)))
+}
 const gone = (id: string) => vi.waitFor(() => expect(existsSync(folderOf(id))).toBe(false), soon)
 
 /** Room for the next test. */
@@ -221,6 +227,16 @@ describe('a part', () => {
     expect(unsaid.status).toBeGreaterThanOrEqual(400)
     expect((await look(ada, transfer.id)).package).toMatchObject({ stored_parts: 0 })
     expect(told(await finalize(ada, transfer.id))).toEqual([409, 'state_conflict'])
+  })
+
+  test('that is refused has left nothing in the folder when its answer comes', async () => {
+    const transfer = await offered()
+    const other = randomBytes(400)
+    expect((await putPart(ada, transfer.id, 1, part(1))).status).toBe(200)
+    expect(told(await putOther(ada, transfer.id, 0, part(0), other))).toEqual([422, 'part_mismatch'])
+    expect(await isStored(transfer.id, other)).toBe(false)
+    for (const index of [0, 2]) expect((await putPart(ada, transfer.id, index, part(index))).status).toBe(200)
+    expect((await finalize(ada, transfer.id)).status).toBe(200)
   })
 
   test('that is sent twice at once is stored once', async () => {
