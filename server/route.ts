@@ -16,7 +16,7 @@ import { refuseGetBody, refuseRanges, refuseSecondOrigin } from './http/framing.
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
 import { parseBody, rawBody, streamingBody } from './http/raw-body.ts'
-import { proveRequestBody, proveRequestHead } from './identity/agent.ts'
+import { proveRequestBody, proveRequestHead, statedHash } from './identity/agent.ts'
 import type { AgentCaller, CallerOf } from './identity/callers.ts'
 import { proveOwner } from './identity/owner.ts'
 import { requireIdempotencyKey } from './identity/raw-headers.ts'
@@ -86,12 +86,14 @@ export function stream<E extends EndpointSpec>(
 /** A body of bytes that nobody has read yet. */
 export interface Bytes {
   readonly length: number | undefined
+  /** What its sender signed, where it says so. */
+  readonly stated: string | undefined
   /** Invites a client that waits to be invited. */
   stream(): Readable
 }
 
 interface Receiver<E extends EndpointSpec> {
-  /** What the bytes must hash to, by which the proof is checked before any of them is read; undefined where nothing is. */
+  /** What the bytes must hash to, where their sender does not state it: the proof is checked before any of them is read. */
   hashOf(
     caller: Pick<AgentCaller, 'agent_id' | 'project_id'>,
     params: ParamsOf<E>,
@@ -138,10 +140,12 @@ function requirePartSize({ headers }: FastifyRequest): void {
   })
 }
 
-function bytesOf({ raw, headers }: FastifyRequest, reply: FastifyReply): Bytes {
-  const { 'content-length': length, expect } = headers
+function bytesOf(request: FastifyRequest, reply: FastifyReply): Bytes {
+  const { raw } = request
+  const { 'content-length': length, expect } = request.headers
   return {
     length: length === undefined ? undefined : Number(length),
+    stated: statedHash(request),
     stream() {
       if (expect !== undefined) reply.raw.writeContinue()
       return raw
@@ -169,6 +173,7 @@ async function before(context: Context, entry: EndpointSpec, request: FastifyReq
   if (isOwners) refuseCrossSite(raw)
   refuseGetBody(raw)
   if (entry.bytes !== undefined) refuseRanges(raw)
+  if (entry.bytes === 'request') statedHash(request)
   if (entry.caller === 'agent' || entry.caller === 'agent-without-session')
     return proveRequestHead(context, request)
   if (entry.idempotent) requireIdempotencyKey(raw.rawHeaders)

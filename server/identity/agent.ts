@@ -43,10 +43,21 @@ export async function proveRequestHead(context: Context, request: FastifyRequest
   request.agentHead = { context, call, head: await proveHead(context, call) }
 }
 
-/** Of a body that is not read: what its sender says that it signed. It leads to a refusal only, never to an effect. */
-function statedHash({ headers }: FastifyRequest): string | undefined {
+/**
+ * Of a body that nobody has read: what its sender says that it signed. It leads to no effect by itself: bytes are taken
+ * only where it is the hash of the offer.
+ *
+ * @throws invalid_request for what is no hash
+ */
+export function statedHash({ headers }: FastifyRequest): string | undefined {
   const stated = headers[contentHashHeader.toLowerCase()]
-  return typeof stated === 'string' && /^[0-9a-f]{64}$/.test(stated) ? stated : undefined
+  if (stated === undefined) return undefined
+  if (typeof stated === 'string' && /^[0-9a-f]{64}$/.test(stated)) return stated
+  const problem = 'must be a SHA-256 in lower-case hex'
+  throw new Fault('invalid_request', {
+    message: `${contentHashHeader} ${problem}.`,
+    details: { faults: [{ path: `header ${contentHashHeader}`, problem }] },
+  })
 }
 
 type HashOf = (identity: {
@@ -55,8 +66,8 @@ type HashOf = (identity: {
 }) => Promise<string | undefined>
 
 /**
- * Afterwards `request.caller` is set. `hashOf` tells what a body that nobody has read must hash to; where nothing tells,
- * the hash that the sender states is the one that it signed, so that its refusal is about what is wrong.
+ * Afterwards `request.caller` is set. The proof for a body that nobody has read is over the hash that its sender states,
+ * so that its refusal is about what is wrong; where it states none, over what `hashOf` says that it must hash to.
  */
 export async function proveRequestBody(
   request: FastifyRequest,
@@ -72,8 +83,8 @@ export async function proveRequestBody(
 }
 
 async function unreadHash(request: FastifyRequest, identity: Identity, hashOf: HashOf): Promise<string> {
-  const known = await hashOf({ agent_id: identity.agentId, project_id: identity.projectId })
-  return known ?? statedHash(request) ?? sha256Hex(rawBody(request))
+  const known = () => hashOf({ agent_id: identity.agentId, project_id: identity.projectId })
+  return statedHash(request) ?? (await known()) ?? sha256Hex(rawBody(request))
 }
 
 /**

@@ -73,12 +73,20 @@ function requirePackage({ mode, state }: TransferRow): void {
   })
 }
 
+/** A body that nobody has read yet. */
+export interface UnreadPart {
+  readonly stream: () => Readable
+  readonly length: number | undefined
+  /** The hash that its sender signed, where it says so. */
+  readonly stated: string | undefined
+}
+
 /** The body is not read before it may be. @throws part_mismatch and what {@link uploadable} does */
 export async function uploadPart(
   context: Context,
   caller: AgentCaller,
   { id, index }: { readonly id: string; readonly index: number },
-  body: { readonly stream: () => Readable; readonly length: number | undefined },
+  body: UnreadPart,
 ): Promise<PackagePart> {
   const transfer = await writeAs(context, caller, (tx, agent) => {
     tx.requireRoom()
@@ -86,6 +94,13 @@ export async function uploadPart(
   })
   const part = partsOf(transfer)[index]
   if (part === undefined) throw new Fault('not_found')
+  // "For PUT of a package part line 6 is the manifest's hash of that part." Contract §3.
+  if (body.stated !== undefined && body.stated !== part.sha256) {
+    throw new Fault('part_mismatch', {
+      message: `Part ${index} has another hash in the offer than X-Content-SHA256 says.`,
+      details: { sha256: part.sha256 },
+    })
+  }
   if (body.length !== part.size) {
     throw new Fault('part_mismatch', {
       message: `Part ${index} has ${part.size} bytes; Content-Length must say so.`,

@@ -239,6 +239,64 @@ describe('the bytes and the endpoint of a transfer are refused', () => {
   })
 })
 
+describe('a part is refused for what it is, before a byte of it is taken, when its proof is over bytes of its sender’s choice', () => {
+  const own = Buffer.alloc(400, 7)
+  let place: Moving
+  let cleo: TestAgent
+  beforeAll(async () => {
+    place = await moving()
+    cleo = await world.agent(place.project.id)
+  })
+
+  const put = (by: TestAgent, id: string, index = '0', stated?: string) => {
+    const operation = { method: 'PUT', on: 'package', path: `package/parts/${index}`, side: 'ada' } as const
+    const asked = { operation, target: `/api/v1/transfers/${id}/${operation.path}`, body: own }
+    const headers = signed(by, asked).filter(([name]) => stated === undefined || name !== 'X-Content-SHA256')
+    return knock(asked, stated === undefined ? headers : [...headers, ['X-Content-SHA256', stated]])
+  }
+  const refusal = (code: ErrorCode) => ({ ...refused(code), invited: false })
+
+  test('the sender signs other bytes than it offered', async () => {
+    expect(await put(place.ada, place.package)).toEqual(refusal('part_mismatch'))
+  })
+
+  test('the recipient uploads', async () => {
+    expect(await put(place.ben, place.package)).toEqual(refusal('not_permitted'))
+  })
+
+  test('a third agent uploads', async () => {
+    expect(await put(cleo, place.package)).toEqual(refusal('not_found'))
+    expect(await put(cleo, place.direct)).toEqual(refusal('not_found'))
+  })
+
+  test('the offer has no such part', async () => {
+    expect(await put(place.ada, place.package, '2')).toEqual(refusal('not_found'))
+  })
+
+  test('the transfer is direct', async () => {
+    expect(await put(place.ada, place.direct)).toEqual(refusal('state_conflict'))
+  })
+
+  test('the transfer is over', async () => {
+    const over = await uploaded(place)
+    await act(place.ada, over.id, 'cancel')
+    expect(await put(place.ada, over.id)).toEqual(refusal('state_conflict'))
+  })
+
+  test('the stated hash is not the one that was signed', async () => {
+    const manifest = sha256(first)
+    expect(await put(place.ada, place.package, '0', manifest)).toEqual(refusal('signature_invalid'))
+    expect(await put(cleo, place.package, '0', manifest)).toEqual(refusal('signature_invalid'))
+  })
+
+  test.each(['', 'x', sha256(own).toUpperCase(), `${sha256(own)}0`])(
+    'the stated hash is %j, which is none',
+    async (stated) => {
+      expect(await put(place.ada, place.package, '0', stated)).toEqual(refusal('invalid_request'))
+    },
+  )
+})
+
 eachAttack<[ErrorCode, (place: Moving, by: TestAgent) => Promise<unknown>]>(
   3,
   [
