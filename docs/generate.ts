@@ -6,7 +6,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { apiPage } from './generate/api.ts'
+import { answerHeadersSection, apiPage } from './generate/api.ts'
 import { claimSection } from './generate/claim-example.ts'
 import { cliPage } from './generate/cli.ts'
 import { codesSection, errorsPage } from './generate/errors.ts'
@@ -29,6 +29,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
 const written: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'operations.md': { metrics: metricsSection, settings: settingsSection },
   'protocol.md': {
+    'answer-headers': answerHeadersSection,
     checks: checksSection,
     'enrollment-example': claimSection,
     'signing-example': signingSection,

@@ -1,4 +1,5 @@
 /** docs/api.md: every endpoint and every named schema, read from the contract. */
+import { answerHeaders } from '../../sdk/contract/answer-headers.ts'
 import { type Caller, callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
@@ -38,7 +39,7 @@ export function apiPage(): string {
       ' [protocol.md](protocol.md); what each code means is in [errors.md](errors.md). The server publishes the' +
       ' same description as OpenAPI 3.1 at `GET /api/openapi`.',
     'A *uuid* is lower case. A *timestamp* is ISO 8601 in UTC with milliseconds and `Z`. Requests refuse fields' +
-      ' that are not listed; clients ignore fields of answers that they do not know. Every success is `200`.',
+      ' that are not listed; clients ignore fields of answers that they do not know. Every success is `200`, except for the upgrade of a socket.',
     '## Endpoints',
     table(
       ['endpoint', 'caller', ''],
@@ -53,6 +54,8 @@ export function apiPage(): string {
     table(['at', 'codes'], commonCodes()),
     '## Headers',
     table(['header', 'form', ''], headerRows()),
+    'Of answers:',
+    answerHeadersSection(),
     '## Limits',
     'Settings and policies that move one are named.',
     limitsTable(),
@@ -110,6 +113,15 @@ const headerRows = (): string[][] =>
     return [code(headers[field]), code(rule.source), headerNotes[field]]
   })
 
+export const answerHeadersSection = (): string =>
+  table(
+    ['header of an answer', 'on', 'value'],
+    [
+      ...answerHeaders.map(({ name, on, description }) => [code(name), on, description]),
+      [`${code('Cache-Control: no-store')}, ${code('X-Content-Type-Options: nosniff')}`, 'every answer', ''],
+    ],
+  )
+
 /** `owner.signIn.start` belongs to `Owner: sign in`. */
 function groupOf({ id, path }: EndpointSpec): string {
   const noun = spaced(id.split('.').at(-2) ?? '')
@@ -123,7 +135,7 @@ function sections(): string[] {
 }
 
 function section(entry: EndpointSpec): string[] {
-  const { params, query, body, response } = entry
+  const { params, query, body } = entry
   const own = ownErrors(entry)
   return [
     `### ${headingOf(entry)}`,
@@ -132,11 +144,20 @@ function section(entry: EndpointSpec): string[] {
     ...(params ? ['Path:', describe(params)] : []),
     ...(query ? ['Query:', describe(query)] : []),
     ...(body ? [`Body: ${nameOf(body)}.`] : []),
-    `Answer: ${nameOf(response)}.`,
+    ...(entry.bytes === 'request' ? ['Body: the bytes of the part.'] : []),
+    `Answer: ${answerWords(entry)}.`,
     own.length === 0
       ? 'Codes: only the common ones.'
       : `Codes, beside the common ones: ${own.map(codeLink).join(', ')}.`,
   ]
+}
+
+function answerWords({ stream, bytes, frame = {}, response }: EndpointSpec): string {
+  const pushed = '[protocol.md](protocol.md#10-delivery)'
+  if (stream === 'events') return `\`text/event-stream\`, each event a ${nameOf(response)}; see ${pushed}`
+  if (stream === 'socket')
+    return `\`101\`, then frames: of the client ${nameOf(frame)}, of the server ${nameOf(response)}; see ${pushed}`
+  return bytes === 'response' ? 'the bytes, `application/octet-stream`' : nameOf(response)
 }
 
 function factsOf(entry: EndpointSpec): string[][] {

@@ -36,10 +36,14 @@ export interface EndpointSpec {
   readonly idempotent?: true
   /** The owner's session must be signed in or confirmed within the last ten minutes. */
   readonly fresh?: true
-  /** Not a JSON answer: an event stream, or an upgrade to a socket. */
-  readonly stream?: true
+  /** Not a JSON answer: server-sent events, or an upgrade to a socket. `response` is one event, or one frame of the server. */
+  readonly stream?: 'events' | 'socket'
+  /** One frame of the client of a socket. */
+  readonly frame?: TSchema
   /** A body of bytes that streams to disk, or an answer of bytes. */
   readonly bytes?: 'request' | 'response'
+  /** A success sets or clears the cookie of an owner's session. */
+  readonly cookie?: true
   /** Only the owner, not a project administrator. */
   readonly ownerOnly?: true
   readonly summary: string

@@ -1,11 +1,11 @@
 /**
- * What streams carry: the names of SSE events, the frames of the socket, and its close codes.
+ * What streams carry: the events of the event stream, the frames of the socket, and its close codes.
  *
- * Both tell the same things with the same payloads; the inbox is the same delivery as a long-poll.
+ * Both carry the same payloads; the inbox is the same delivery as a long-poll.
  *
  * Spec §6; contract §6.
  */
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { OfferedMessage } from './agent/messages.ts'
 import { ErrorBody } from './error-body.ts'
 import { named, ref, Strict, Timestamp, Uuid } from './primitives.ts'
@@ -30,6 +30,21 @@ export type HeartbeatEvent = Static<typeof HeartbeatEvent>
 export const SessionEvent = named('SessionEvent', Type.Object({ code: ErrorBody.properties.error }))
 export type SessionEvent = Static<typeof SessionEvent>
 
+const event = <const N extends string, T extends TSchema>(name: N, data: T) =>
+  Type.Object({ event: Type.Literal(name), data: ref(data) })
+
+/** One event of the event stream: its `event` line, and the JSON of its `data` line. */
+export const StreamEvent = named(
+  'StreamEvent',
+  Type.Union([
+    event('messages', MessagesEvent),
+    event('receipts', ReceiptsEvent),
+    event('heartbeat', HeartbeatEvent),
+    event('session', SessionEvent),
+  ]),
+)
+export type StreamEvent = Static<typeof StreamEvent>
+
 /** The first frame of a socket: the signed headers of `GET /api/v1/events`, names in lower case. */
 export const AuthenticateFrame = named(
   'AuthenticateFrame',
@@ -39,17 +54,30 @@ export type AuthenticateFrame = Static<typeof AuthenticateFrame>
 
 export const PingFrame = named('PingFrame', Strict({ type: Type.Literal('ping') }))
 
-/** What the server sends on a socket. */
-export type ServerFrame =
-  | { readonly type: 'ready'; readonly session_id: string; readonly server_time: string }
-  | ({ readonly type: 'messages' } & MessagesEvent)
-  | ({ readonly type: 'receipts' } & ReceiptsEvent)
-  | ({ readonly type: 'heartbeat' } & HeartbeatEvent)
-  | ({ readonly type: 'pong' } & HeartbeatEvent)
-  | { readonly type: 'error'; readonly error: ErrorBody }
+/** What a client sends on a socket: `authenticate` first, then `ping`. */
+export const ClientFrame = named('ClientFrame', Type.Union([ref(AuthenticateFrame), ref(PingFrame)]))
+export type ClientFrame = Static<typeof ClientFrame>
 
+const frame = <const N extends string, P extends Record<string, TSchema>>(type: N, fields: P) =>
+  Type.Object({ type: Type.Literal(type), ...fields })
+
+/** What the server sends on a socket. */
+export const ServerFrame = named(
+  'ServerFrame',
+  Type.Union([
+    frame('ready', { session_id: Uuid, server_time: Timestamp }),
+    frame('messages', MessagesEvent.properties),
+    frame('receipts', ReceiptsEvent.properties),
+    frame('heartbeat', HeartbeatEvent.properties),
+    frame('pong', HeartbeatEvent.properties),
+    frame('error', { error: ref(ErrorBody) }),
+  ]),
+)
+export type ServerFrame = Static<typeof ServerFrame>
+
+/** Why the server closes a socket. */
 export const closeCodes = {
-  /** The client sent something other than the frames it may send. */
+  /** The client sent a frame that it may not send. */
   policy: 1008,
   restart: 1012,
   capacity: 1013,

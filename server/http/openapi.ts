@@ -6,14 +6,13 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import { type Caller, callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
-import { ErrorBody } from '../../sdk/contract/error-body.ts'
-import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
+import type { Caller, EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { headers } from '../../sdk/contract/headers.ts'
 import { contentHashHeader } from '../../sdk/contract/helper/endpoints.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import { namedSchemas, ref, Strict } from '../../sdk/contract/primitives.ts'
+import { namedSchemas, Strict } from '../../sdk/contract/primitives.ts'
+import { byName, completeAnswers, octets, responsesOf } from './openapi-answers.ts'
 
 export const apiTitle = 'An agent bridge API'
 export const apiVersion = '1.2.0'
@@ -26,7 +25,9 @@ export async function useOpenapi(app: FastifyInstance): Promise<void> {
       info: {
         title: apiTitle,
         version: apiVersion,
-        description: 'Agents talk, hand over tasks and files; their owner sees and steers it all.',
+        description:
+          'Agents talk, hand over tasks and files; their owner sees and steers it all. ' +
+          'Every answer says `Cache-Control: no-store` and `X-Content-Type-Options: nosniff`.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/' }],
@@ -45,6 +46,8 @@ export async function useOpenapi(app: FastifyInstance): Promise<void> {
     },
     // A body that is not parsed has no schema to validate it; the document says what it is.
     transform: ({ schema, url }) => ({ schema: withBytes(schema), url }),
+    transformObject: (described) =>
+      completeAnswers('openapiObject' in described ? described.openapiObject : described.swaggerObject),
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => `${json.$id ?? `schema${i}`}` },
   })
 }
@@ -65,12 +68,10 @@ function reachable(): TSchema[] {
     found.add(name)
     walk(namedSchemas.get(name))
   }
-  for (const { params, query, body, response } of endpoints) walk({ params, query, body, response })
+  for (const { params, query, body, response, frame } of endpoints)
+    walk({ params, query, body, response, frame })
   return [...found].flatMap((name) => namedSchemas.get(name) ?? [])
 }
-
-/** A named schema by reference, any other as it stands. */
-const byName = (schema: TSchema): TSchema => ('$id' in schema && schema.$id ? ref(schema) : schema)
 
 /** An endpoint without parameters refuses one that somebody believes in. */
 const noQuery = Strict({})
@@ -112,6 +113,10 @@ function headersOf(entry: EndpointSpec): TSchema | undefined {
     )
   }
   if (entry.caller === 'agent') properties[headers.session] = Type.String({ format: 'uuid' })
+  if (entry.bytes === 'request') {
+    const description = 'SHA-256 of the bytes, lower-case hex: what the proof signs in place of the body.'
+    properties[contentHashHeader] = Type.Optional(Type.String({ description, pattern: '^[0-9a-f]{64}$' }))
+  }
   if (entry.idempotent) {
     const pattern = '^[A-Za-z0-9_.:-]+$'
     properties[headers.idempotencyKey] = Type.String({ minLength: 8, maxLength: 128, pattern })
@@ -125,14 +130,6 @@ function headersOf(entry: EndpointSpec): TSchema | undefined {
 const fieldsOf = (schema: TSchema | undefined): object =>
   schema !== undefined && 'properties' in schema ? (schema.properties as object) : {}
 
-const octets = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
-
-const bytesAnswer = (entry: EndpointSpec) => ({
-  description: entry.summary,
-  headers: { [contentHashHeader]: { type: 'string', description: 'SHA-256 of the bytes.' } },
-  content: octets,
-})
-
 const receiving = new Set(
   endpoints.filter(({ bytes }) => bytes === 'request').map(({ id }) => id.replaceAll('.', '_')),
 )
@@ -141,23 +138,3 @@ const withBytes = (schema: FastifySchema): FastifySchema =>
   receiving.has((schema as { operationId?: string }).operationId ?? '')
     ? { ...schema, body: { content: octets } }
     : schema
-
-function responsesOf(entry: EndpointSpec): Record<number, object> {
-  const json = (description: string, schema: TSchema) => ({
-    description,
-    content: { 'application/json': { schema } },
-  })
-  const byStatus = new Map<number, ErrorCode[]>()
-  for (const code of new Set([...callerErrors[entry.caller], ...entry.errors])) {
-    const { status } = errors[code]
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
-  }
-  if (entry.body !== undefined) byStatus.set(413, ['body_too_large'])
-  const refusals = [...byStatus].map(
-    ([status, codes]) => [status, json(codes.join(', '), ref(ErrorBody))] as const,
-  )
-  const ok = entry.id === 'health.ready' ? [[503, json('not ready', byName(entry.response))] as const] : []
-  const success =
-    entry.bytes === 'response' ? bytesAnswer(entry) : json(entry.summary, byName(entry.response))
-  return Object.fromEntries([[200, success], ...refusals, ...ok])
-}

@@ -6,7 +6,9 @@
  */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { answerHeaders } from '../../sdk/contract/answer-headers.ts'
 import { errors } from '../../sdk/contract/errors.ts'
+import { closeCodes } from '../../sdk/contract/events.ts'
 import { headerRules, headers } from '../../sdk/contract/headers.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
@@ -14,7 +16,7 @@ import { apiVersion } from '../../server/http/openapi.ts'
 
 /** The fingerprint of each published version of the description. */
 const fingerprints: Record<string, string> = {
-  '1.2.0': '7af23b43d276863cba9cf30eab59b79b693e69cdc71482999d89c0d1018141ab',
+  '1.2.0': '1e11309911a7a248160015faabdd550c28166a1c38f40a7d844fdd7d07a728cc',
 }
 
 const prose = ['summary', 'description', 'meaning']
@@ -42,8 +44,10 @@ const wire = {
   ),
   schemas: Object.fromEntries(namedSchemas),
   errors,
+  closeCodes,
   headers,
   headerRules,
+  answerHeaders,
 }
 
 const hashOf = (value: unknown) =>

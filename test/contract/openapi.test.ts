@@ -16,11 +16,19 @@ import { generate } from 'openapi-typescript-codegen'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callerErrors } from '../../sdk/contract/endpoint.ts'
 import { errors } from '../../sdk/contract/errors.ts'
-import { type EndpointId, endpoints } from '../../sdk/contract/index.ts'
+import { contract, type EndpointId, endpoints } from '../../sdk/contract/index.ts'
+import { limits } from '../../sdk/contract/limits.ts'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
 import { claimBody } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
-import { nameOf, type OpenapiDocument, type Operation, schemaOf, servedDocument } from './served-document.ts'
+import {
+  answerOf,
+  nameOf,
+  type OpenapiDocument,
+  type Operation,
+  schemaOf,
+  servedDocument,
+} from './served-document.ts'
 
 let document: OpenapiDocument
 
@@ -83,9 +91,13 @@ describe('the description', () => {
       const described = { body: nameOf(schemaOf(requestBody)), response: nameOf(schemaOf(responses[200])) }
       expect({ id, ...described }).toMatchObject({ id, ...names })
     }
-    for (const { responses } of endpoints.map(operation)) {
-      const refusals = Object.entries(responses).filter(([status]) => !['200', '503'].includes(status))
-      for (const [, refusal] of refusals) expect(nameOf(schemaOf(refusal))).toBe('Error')
+    for (const entry of endpoints) {
+      const refused = Object.keys(operation(entry).responses).filter((status) => Number(status) >= 400)
+      expect(refused.length).toBeGreaterThan(3)
+      for (const status of refused) {
+        if (entry.id === 'health.ready' && status === '503') continue
+        expect(nameOf(schemaOf(answerOf(document, entry, Number(status))))).toBe('Error')
+      }
     }
   })
 
@@ -97,13 +109,10 @@ describe('the description', () => {
 
   test('tells the status of every code that an endpoint may answer', () => {
     for (const entry of endpoints) {
-      const { responses } = operation(entry)
       for (const code of [...callerErrors[entry.caller], ...entry.errors]) {
         if (entry.id === 'health.ready' && errors[code].status === 503) continue
-        expect([entry.id, responses[errors[code].status]?.description.split(', ')]).toEqual([
-          entry.id,
-          expect.arrayContaining([code]),
-        ])
+        const described = answerOf(document, entry, errors[code].status)?.description
+        expect([entry.id, described?.split(', ')]).toEqual([entry.id, expect.arrayContaining([code])])
       }
     }
   })
@@ -134,12 +143,63 @@ describe('the description', () => {
             pattern: '^[A-Za-z0-9_.:-]+$',
           },
         }),
+        ...(entry.bytes === 'request' && { 'X-Content-SHA256': { required: false } }),
         ...(entry.caller.startsWith('owner') &&
           entry.method === 'POST' && { Origin: { required: true, format: 'uri' } }),
       }
       expect([entry.id, Object.keys(described).sort()]).toEqual([entry.id, Object.keys(expected).sort()])
       expect(described).toMatchObject(expected)
     }
+  })
+
+  test('gives the media type of each success, and the schemas of what is pushed', () => {
+    const octets = ['packages.getPart', 'packages.file']
+    for (const entry of endpoints.filter(({ stream }) => stream === undefined)) {
+      const types = Object.keys(answerOf(document, entry, 200)?.content ?? {})
+      const expected = octets.includes(entry.id) ? 'application/octet-stream' : 'application/json'
+      expect([entry.id, types]).toEqual([entry.id, [expected]])
+    }
+    const events = answerOf(document, contract.streams.events, 200)?.content
+    expect(events).toEqual({ 'text/event-stream': { schema: { $ref: '#/components/schemas/StreamEvent' } } })
+
+    const socket = operation(contract.streams.socket)
+    expect(Object.keys(socket.responses).filter((status) => Number(status) < 400)).toEqual(['101'])
+    const frames = schemaOf(answerOf(document, contract.streams.socket, 101))?.anyOf?.map(nameOf)
+    expect(frames).toEqual(['ServerFrame', 'ClientFrame'])
+
+    const { requestBody } = operation(contract.packages.putPart)
+    expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/octet-stream'])
+  })
+
+  test('gives the headers of each answer', () => {
+    for (const entry of endpoints) {
+      for (const status of Object.keys(operation(entry).responses)) {
+        const expected = [
+          'X-Request-Id',
+          ...(entry.idempotent && status === '200' ? ['Idempotency-Replayed'] : []),
+          ...(['429', '503'].includes(status) ? ['Retry-After'] : []),
+          ...(status === '405' ? ['Allow'] : []),
+          ...(entry.bytes === 'response' && status === '200' ? ['X-Content-SHA256'] : []),
+          ...(entry.cookie && status === '200' ? ['Set-Cookie'] : []),
+        ]
+        const described = Object.keys(answerOf(document, entry, Number(status))?.headers ?? {})
+        expect([entry.id, status, described]).toEqual([entry.id, status, expected])
+      }
+    }
+    expect(Object.keys(document.components.headers).sort()).toEqual(
+      [
+        'Allow',
+        'Idempotency-Replayed',
+        'Retry-After',
+        'Set-Cookie',
+        'X-Content-SHA256',
+        'X-Request-Id',
+      ].sort(),
+    )
+  })
+
+  test('is no longer than what a connection may hold unread', () => {
+    expect(JSON.stringify(document).length).toBeLessThan(limits.streamBufferBytes / 2)
   })
 
   test('says who may call', () => {
@@ -165,14 +225,16 @@ describe('a public linter', () => {
       })
     ).map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`)
 
-  test('finds nothing', async () => {
-    expect(await lint(document)).toEqual([])
+  test('finds nothing, but that an upgrade has no answer of the 200s', async () => {
+    expect(await lint(document)).toEqual([
+      expect.stringMatching(/^operation-2xx-response: .* #\/paths\/~1api~1v1~1socket\/get\/responses$/),
+    ])
   })
 
   test('finds what is wrong where something is', async () => {
     const { Error: _gone, ...schemas } = document.components.schemas
     const findings = await lint({ ...document, components: { ...document.components, schemas } })
-    expect(findings[0]).toMatch(/^no-unresolved-refs: /)
+    expect(findings).toContainEqual(expect.stringMatching(/^no-unresolved-refs: /))
   })
 })
 

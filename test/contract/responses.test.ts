@@ -6,15 +6,18 @@
  */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
-import { type EndpointId, endpoints } from '../../sdk/contract/index.ts'
+import { contract, type EndpointId, endpoints } from '../../sdk/contract/index.ts'
+import { limits } from '../../sdk/contract/limits.ts'
 import { closed } from '../server/endpoints/answers.ts'
 import type { CaseOf } from '../server/endpoints/case.ts'
 import { cases } from '../server/endpoints/cases.ts'
 import { send } from '../server/endpoints/send.ts'
 import { startWorld, type World } from '../server/endpoints/world.ts'
-import type { OpenapiDocument } from './served-document.ts'
+import type { Reply } from '../support/http.ts'
+import { authenticate, openEvents, openSocket, type StreamEvent } from '../support/streams.ts'
+import { answerOf, type OpenapiDocument } from './served-document.ts'
 
 let world: World
 let ajv: Ajv2020
@@ -33,20 +36,34 @@ const pointer = (...parts: readonly string[]) =>
   parts.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
 
 /** What is wrong with a value by the schema at a place of the document. */
-function faultsAt(place: readonly string[], value: unknown): string[] {
-  const validate = ajv.compile({
-    $ref: `document#/${pointer(...place, 'content', 'application/json', 'schema')}`,
-  })
+function faultsAt(place: readonly string[], value: unknown, type = 'application/json'): string[] {
+  const validate = ajv.compile({ $ref: `document#/${pointer(...place, 'content', type, 'schema')}` })
   validate(value)
   return (validate.errors ?? []).map(({ instancePath, message, params }) =>
     [instancePath, message, JSON.stringify(params)].join(' '),
   )
 }
 
+const answerPlace = (entry: EndpointSpec, status: number): readonly string[] =>
+  answerOf(document, entry, status)?.place ?? []
+
 /** The one type of content that an answer of bytes is declared to have. */
-function bytesAt({ path, method }: EndpointSpec): string | undefined {
-  const declared = document.paths[path]?.[method.toLowerCase()]?.responses['200']?.content ?? {}
-  return Object.keys(declared).join()
+const bytesAt = (entry: EndpointSpec): string =>
+  Object.keys(answerOf(document, entry, 200)?.content ?? {}).join()
+
+/** The headers that an answer is declared to have; one of a stored answer, or of none, may be absent. */
+function expectHeaders(entry: EndpointSpec, { status, headers }: Reply): void {
+  const declared = Object.keys(answerOf(document, entry, status)?.headers ?? {})
+  for (const name of declared.filter((each) => each !== 'Idempotency-Replayed')) {
+    const value = headers[name.toLowerCase()]
+    const { schema } = document.components.headers[name] ?? { schema: {} }
+    const typed = schema.type === 'integer' ? Number(value) : [value].flat()[0]
+    expect([entry.id, name, ajv.validate(schema as object, typed)]).toEqual([entry.id, name, true])
+  }
+  const known = Object.keys(document.components.headers).map((name) => name.toLowerCase())
+  const sent = Object.keys(headers).filter((name) => known.includes(name))
+  const promised = declared.map((name) => name.toLowerCase())
+  expect([entry.id, sent.filter((name) => !promised.includes(name))]).toEqual([entry.id, []])
 }
 
 describe.each(endpoints.filter(({ stream }) => !stream).map((entry) => ({ id: entry.id, entry })))(
@@ -60,12 +77,14 @@ describe.each(endpoints.filter(({ stream }) => !stream).map((entry) => ({ id: en
 
       const refused = await send(entry, { ...ready, query: '?surplus=1' })
       expect(refused.status, refused.text).toBe(422)
-      expect(faultsAt([...place, 'responses', '422'], refused.json)).toEqual([])
+      expect(faultsAt(answerPlace(entry, 422), refused.json)).toEqual([])
+      expectHeaders(entry, refused)
 
       const answered = await send(entry, ready)
       expect(answered.status, answered.text).toBe(200)
+      expectHeaders(entry, answered)
       if (entry.bytes === 'response') expect(answered.headers['content-type']).toBe(bytesAt(entry))
-      else expect(faultsAt([...place, 'responses', '200'], answered.json)).toEqual([])
+      else expect(faultsAt(answerPlace(entry, 200), answered.json)).toEqual([])
     })
   },
 )
@@ -76,4 +95,52 @@ test('a field too many, or one too few, is seen', () => {
   expect(faultsAt(place, { ready: true, checks })).toEqual([])
   expect(faultsAt(place, { ready: true, checks: { ...checks, secret: 1 } })).toHaveLength(1)
   expect(faultsAt(place, { checks })).toHaveLength(1)
+})
+
+describe('streams', () => {
+  const eventFaults = ({ type, data }: StreamEvent) =>
+    faultsAt(answerPlace(contract.streams.events, 200), { event: type, data }, 'text/event-stream')
+  const frameFaults = (frame: object) => faultsAt(answerPlace(contract.streams.socket, 101), frame)
+
+  test('carry the events and frames that are described, and each kind of them', async () => {
+    const { ada, ben, conversation } = await world.pair()
+    const stream = openEvents(ada)
+    const socket = openSocket(ada)
+    await Promise.all([stream.opened, socket.opened])
+    const toBen = await ada.send(conversation, ben.id, 'hello')
+    await ben.send(conversation, ada.id, 'hello too')
+    await ben.acknowledge(toBen.id)
+    socket.send('{"type":"ping"}')
+    // Each message goes to one of the two waits; the rest goes to both.
+    await Promise.all([stream.take('receipts'), socket.take('receipts'), socket.take('pong')])
+    await vi.waitUntil(() => [...stream.events, ...socket.events].some(({ type }) => type === 'messages'))
+    world.bridge.clock.advance(limits.heartbeatSeconds)
+    await Promise.all([stream.take('heartbeat'), socket.take('heartbeat')])
+    await ada.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+    expect(await Promise.all([stream.reason(), socket.reason()])).toEqual([
+      'session_closed',
+      'session_closed',
+    ])
+
+    expect(stream.events.flatMap(eventFaults)).toEqual([])
+    expect(socket.events.flatMap(({ type, data }) => frameFaults({ type, ...data }))).toEqual([])
+    const kinds = [...stream.events, ...socket.events].map(({ type }) => type)
+    expect([...new Set(kinds)].sort()).toEqual([
+      ...['error', 'heartbeat', 'messages', 'pong', 'ready', 'receipts', 'session'],
+    ])
+    expect(answerOf(document, contract.streams.socket, 101)?.description).toContain(
+      String(await socket.ended),
+    )
+    expect(frameFaults(authenticate(ben))).toEqual([])
+  })
+
+  test('carry nothing that is not described', () => {
+    const server_time = '2026-01-01T00:00:00.000Z'
+    const heartbeat = { type: 'heartbeat', data: { server_time }, atMs: 0 }
+    expect(eventFaults(heartbeat)).toEqual([])
+    expect(eventFaults({ ...heartbeat, data: { server_time, secret: 1 } })).not.toEqual([])
+    expect(eventFaults({ ...heartbeat, type: 'pong' })).not.toEqual([])
+    expect(frameFaults({ type: 'pong', server_time })).toEqual([])
+    expect(frameFaults({ type: 'shout', server_time })).not.toEqual([])
+  })
 })

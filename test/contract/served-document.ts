@@ -8,10 +8,20 @@ export interface SchemaNode {
   readonly minLength?: number
   readonly maxLength?: number
   readonly format?: string
+  readonly enum?: readonly string[]
+  readonly anyOf?: readonly SchemaNode[]
 }
 
 interface Content {
-  readonly content: { readonly 'application/json': { readonly schema: SchemaNode } }
+  /** By media type. */
+  readonly content?: Readonly<Record<string, { readonly schema: SchemaNode }>>
+}
+
+/** An answer, with its headers by name; each refers to a component. */
+export interface Described extends Content {
+  readonly $ref?: string
+  readonly description: string
+  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>
 }
 
 export interface Parameter {
@@ -26,7 +36,7 @@ export interface Operation {
   readonly security: readonly Record<string, readonly string[]>[]
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: Content & { readonly required: boolean }
-  readonly responses: Readonly<Record<string, Content & { readonly description: string }>>
+  readonly responses: Readonly<Record<string, Described>>
 }
 
 export interface OpenapiDocument {
@@ -35,6 +45,8 @@ export interface OpenapiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
     readonly schemas: Readonly<Record<string, object>>
+    readonly responses: Readonly<Record<string, Described>>
+    readonly headers: Readonly<Record<string, { readonly schema: SchemaNode }>>
     readonly securitySchemes: Readonly<Record<string, object>>
   }
 }
@@ -49,8 +61,24 @@ export async function servedDocument(): Promise<OpenapiDocument> {
   }
 }
 
+/** What an operation says of the answers of a status; `place` is where it says so. */
+export function answerOf(
+  document: OpenapiDocument,
+  { path, method }: { readonly path: string; readonly method: string },
+  status: number,
+): (Described & { readonly place: readonly string[] }) | undefined {
+  const found = document.paths[path]?.[method.toLowerCase()]?.responses[status]
+  const name = found?.$ref?.replace('#/components/responses/', '')
+  const described = name === undefined ? found : document.components.responses[name]
+  const place =
+    name === undefined
+      ? ['paths', path, method.toLowerCase(), 'responses', String(status)]
+      : ['components', 'responses', name]
+  return described && { ...described, place }
+}
+
 export const schemaOf = (part: Content | undefined): SchemaNode | undefined =>
-  part?.content['application/json'].schema
+  part?.content?.['application/json']?.schema
 
 /** `#/components/schemas/Message` → `Message`. */
 export const nameOf = (schema: SchemaNode | undefined): string | undefined => schema?.$ref?.split('/').at(-1)

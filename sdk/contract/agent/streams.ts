@@ -1,6 +1,6 @@
 /** The event stream and the socket: the inbox pushed. Spec §6; contract §6. */
-import { Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
+import { ClientFrame, ServerFrame, StreamEvent } from '../events.ts'
 
 export const streams = {
   events: endpoint({
@@ -8,9 +8,9 @@ export const streams = {
     method: 'GET',
     path: '/api/v1/events',
     caller: 'agent',
-    stream: true,
+    stream: 'events',
     summary: 'Server-sent events of up to 20 seconds: messages, receipts, heartbeat, session.',
-    response: Type.String(),
+    response: StreamEvent,
     errors: ['wait_limit', 'capacity_reached'],
   }),
   socket: endpoint({
@@ -18,10 +18,11 @@ export const streams = {
     method: 'GET',
     path: '/api/v1/socket',
     caller: 'public',
-    stream: true,
+    stream: 'socket',
     summary:
       'WebSocket upgrade; the first frame authenticates with the signed headers of GET /api/v1/events.',
-    response: Type.String(),
+    frame: ClientFrame,
+    response: ServerFrame,
     errors: ['origin_mismatch', 'capacity_reached'],
   }),
 }

@@ -67,6 +67,7 @@ export type OwnerSessionEnded = Static<typeof OwnerSessionEnded>
 export const signIn = {
   setup: endpoint({
     id: 'owner.signIn.setup',
+    cookie: true,
     method: 'POST',
     path: '/api/admin/setup',
     caller: 'owner-signing-in',
@@ -77,6 +78,7 @@ export const signIn = {
   }),
   start: endpoint({
     id: 'owner.signIn.start',
+    cookie: true,
     method: 'POST',
     path: '/api/admin/session',
     caller: 'owner-signing-in',
@@ -96,6 +98,7 @@ export const signIn = {
   }),
   close: endpoint({
     id: 'owner.signIn.close',
+    cookie: true,
     method: 'POST',
     path: '/api/admin/session/close',
     caller: 'owner',
@@ -106,6 +109,7 @@ export const signIn = {
   }),
   confirm: endpoint({
     id: 'owner.signIn.confirm',
+    cookie: true,
     method: 'POST',
     path: '/api/admin/session/confirm',
     caller: 'owner',
@@ -117,6 +121,7 @@ export const signIn = {
   }),
   password: endpoint({
     id: 'owner.signIn.password',
+    cookie: true,
     method: 'POST',
     path: '/api/admin/session/password',
     caller: 'owner',

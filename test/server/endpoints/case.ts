@@ -19,7 +19,7 @@ export interface CaseOf<Code extends string> {
 /** What a stream sends when it is accepted is the tests' of delivery; only its refusals are answers. */
 export type StreamCaseOf<Code extends string> = Pick<CaseOf<Code>, 'refusals'>
 
-type CaseFor<E extends EndpointSpec> = E extends { readonly stream: true }
+type CaseFor<E extends EndpointSpec> = E extends { readonly stream: string }
   ? StreamCaseOf<E['errors'][number]>
   : CaseOf<E['errors'][number]>
 
