@@ -27,11 +27,23 @@ interface Shape {
   readonly 'x-max-bytes'?: number
 }
 
-/** Patterns that have a name are told in words. */
-const words = new Map<string | undefined, readonly [type: string, rule: string]>([
-  [(Uuid as Shape).pattern, ['uuid', '']],
-  [(Timestamp as Shape).pattern, ['timestamp', '']],
-  [(Name as Shape).pattern, ['text', 'one line of 1 to 80 characters, no space at either end']],
+interface Words {
+  readonly type: string
+  rule(shape: Shape): string
+}
+
+/** Patterns that have a name, in words. A line and a name share a pattern and differ in length. */
+const words = new Map<string | undefined, Words>([
+  [(Uuid as Shape).pattern, { type: 'uuid', rule: () => '' }],
+  [(Timestamp as Shape).pattern, { type: 'timestamp', rule: () => '' }],
+  [
+    (Name as Shape).pattern,
+    {
+      type: 'text',
+      rule: ({ minLength, maxLength }) =>
+        `one line of ${range(minLength, maxLength, ' characters')}, no space at either end`,
+    },
+  ],
 ])
 
 /** The fields of an object as a table; of anything else, a sentence. `file` is where the named schemas stand. */
@@ -72,7 +84,7 @@ function typeOf(shape: Shape, file: string): string {
   if (shape.anyOf !== undefined) return alternatives(shape.anyOf.flatMap(flat), file)
   if (shape.type === 'array') return `array of ${shape.items ? typeOf(shape.items, file) : 'anything'}`
   if (shape.type === 'object') return mapOf(shape, file)
-  if (shape.type === 'string') return words.get(shape.pattern)?.[0] ?? 'text'
+  if (shape.type === 'string') return words.get(shape.pattern)?.type ?? 'text'
   if (shape.type === 'null') return 'null'
   return shape.type ?? 'anything'
 }
@@ -96,7 +108,7 @@ function ruleOf(shape: Shape): string {
   const known = words.get(shape.pattern)
   const inner = shape.anyOf?.map(ruleOf).filter((rule) => rule !== '') ?? []
   const parts = [
-    known ? known[1] : ownRules(shape),
+    known ? known.rule(shape) : ownRules(shape),
     ...inner,
     shape.default === undefined ? '' : `default ${String(shape.default)}`,
     (shape.description ?? '').replace(/\.$/, ''),
