@@ -8,7 +8,6 @@
  * Contract §10 "Sign-in".
  */
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
-import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
 
 const saltBytes = 16
@@ -83,15 +82,3 @@ function run(password: string, salt: Buffer, logN: number): Promise<Buffer> {
 const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
 const phc = (logN: number, salt: Buffer, key: Buffer) =>
   `$scrypt$ln=${logN},r=8,p=1$${unpadded(salt)}$${unpadded(key)}`
-
-/** @throws invalid_request naming the rule */
-export function requireStrength(password: string, field: string): void {
-  const length = [...password].length
-  const { min, max } = limits.password
-  if (length >= min && length <= max) return
-  const problem = `must have ${min} to ${max} characters`
-  throw new Fault('invalid_request', {
-    message: `body/${field} ${problem}.`,
-    details: { faults: [{ path: `body/${field}`, problem }] },
-  })
-}

@@ -17,9 +17,16 @@ import {
 } from '../primitives.ts'
 
 const Token = Type.String({ minLength: 16, maxLength: 128, pattern: '^[A-Za-z0-9_-]+$' })
+/** Any that may have been chosen. */
 const Password = Text(4 * limits.password.max, 1)
+/** Lengths count code points, as JSON Schema does. */
+const NewPassword = Type.String({
+  minLength: limits.password.min,
+  maxLength: limits.password.max,
+  'x-well-formed': true,
+})
 
-export const SetupInput = named('SetupInput', Strict({ token: Token, name: Name, password: Password }))
+export const SetupInput = named('SetupInput', Strict({ token: Token, name: Name, password: NewPassword }))
 export type SetupInput = Static<typeof SetupInput>
 
 /** Name and password, or the token of a one-time link from `bridge server owner-link`. */
@@ -32,7 +39,7 @@ export type SignInInput = Static<typeof SignInInput>
 export const PasswordInput = named('PasswordInput', Strict({ password: Password }))
 export type PasswordInput = Static<typeof PasswordInput>
 
-export const PasswordChangeInput = named('PasswordChangeInput', Strict({ new_password: Password }))
+export const PasswordChangeInput = named('PasswordChangeInput', Strict({ new_password: NewPassword }))
 export type PasswordChangeInput = Static<typeof PasswordChangeInput>
 
 export const OwnerUser = named(
