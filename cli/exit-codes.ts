@@ -61,6 +61,7 @@ export const refusalExits: Readonly<Record<RefusalCode, ExitName>> = {
   request_replayed: 'authentication',
   device_mismatch: 'authentication',
   challenge_invalid: 'authentication',
+  grant_invalid: 'authentication',
   sign_in_failed: 'authentication',
   owner_session_expired: 'authentication',
   origin_mismatch: 'authentication',

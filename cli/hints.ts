@@ -69,6 +69,7 @@ const refusals: Partial<Record<RefusalCode, string>> = {
     "another instance took over: another machine, or a script that does not use this profile's session; stop here and do not register again",
   session_closed: 'bridge session start begins a new session',
   takeover_pending: 'a session starts only with the grant: bridge session start --takeover-grant-stdin',
+  grant_invalid: 'ask the owner for a new grant, which voids the last: bridge admin takeover',
   not_found: 'bridge peers, conversations and inbox list what this agent may see',
   idempotency_conflict: 'the key was used for something else; leave --key out to get a fresh one',
   project_paused: 'the owner paused the project; reading and acknowledging still work',

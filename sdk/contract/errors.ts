@@ -53,6 +53,11 @@ export const errors = {
     retry: 'never',
     meaning: 'The session challenge is unknown, used, expired or of another identity.',
   },
+  grant_invalid: {
+    status: 401,
+    retry: 'never',
+    meaning: 'The takeover grant is unknown, used, voided or expired.',
+  },
   sign_in_failed: { status: 401, retry: 'never', meaning: 'The name, password or link is wrong.' },
   owner_session_expired: {
     status: 401,

@@ -32,10 +32,12 @@ export class Sessions {
   }
 
   /**
-   * Start a session, or resume the active one of this instance; after a takeover with its grant.
+   * Start a session, or resume the active one of this instance; after a takeover with its grant. After a lost answer
+   * the same grant gets this instance its session back.
    *
-   * @throws session_active while another instance is alive; takeover_pending while a grant is open and this is not it;
-   *   challenge_invalid, device_mismatch on another machine than the enrolled one.
+   * @throws session_active while another instance is alive; takeover_pending without a grant while one is open;
+   *   grant_invalid for a grant that is unknown, used, voided or expired; challenge_invalid, device_mismatch on another
+   *   machine than the enrolled one.
    */
   start(options: StartOptions = {}): Promise<Session> {
     return this.#keeper.start(options)

@@ -139,6 +139,8 @@ export interface SessionRow {
   last_contact_at: string
   ended_at: string | null
   replaced_session_id: string | null
+  /** Of the takeover grant that started it. */
+  grant_sha256: Buffer | null
   contact_mode: 'short_poll' | 'checkpoint' | null
   contact_interval_seconds: number | null
 }
@@ -154,6 +156,8 @@ export interface TakeoverRow {
   agent_id: string
   grant_sha256: Buffer
   expires_at: string
+  /** Null where no session was active. */
+  fenced_session_id: string | null
 }
 
 export interface ConversationRow {

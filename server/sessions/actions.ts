@@ -14,23 +14,23 @@ import { requireChallenge } from './challenges.ts'
 import { fence } from './fencing.ts'
 import { decideStart, type Liveness, ReplacementRefused, requireReplacementRoom } from './rules.ts'
 import * as store from './store.ts'
-import { redeemTakeover } from './takeovers.ts'
+import { type Redeemed, redeemTakeover } from './takeovers.ts'
 
 export function startSession(context: Context, caller: AgentCaller, input: SessionInput): Promise<Session> {
   const started = writeAs(context, caller, async (tx, agent) => {
     await requireChallenge(tx, caller, agent, input.challenge)
-    await redeemTakeover(tx, agent.agent_id, input.takeover_grant)
     const active = await store.findActive(tx.db, agent.agent_id)
-    const newcomer = {
-      credential_id: agent.credential_id,
-      instance_id: input.instance_id,
-      binding: agent.binding,
-    }
-    const start = decideStart(active, newcomer, await livenessOf(context, tx, agent, active), tx.now)
+    const { agent_id, credential_id, binding } = agent
+    const newcomer = { credential_id, instance_id: input.instance_id, binding }
+    const redeemed = await redeemTakeover(tx, { ...newcomer, agent_id, active }, input.takeover_grant)
+    const start =
+      redeemed === 'repeated'
+        ? 'resume'
+        : decideStart(active, newcomer, await livenessOf(context, tx, agent, active), tx.now)
     const session =
       start === 'resume' && active !== undefined
         ? await resume(tx, agent, active)
-        : await begin(context, tx, agent, input, active)
+        : await begin(context, tx, agent, input, { active, redeemed })
     context.presence.touch(agent.agent_id, session.id, tx.now)
     await pairWithProject(tx, agent)
     return {
@@ -102,8 +102,10 @@ async function begin(
   tx: Tx,
   agent: Admitted,
   input: SessionInput,
-  active: SessionRow | undefined,
+  { active, redeemed }: { readonly active: SessionRow | undefined; readonly redeemed: Redeemed },
 ): Promise<SessionRow> {
+  const takeover = typeof redeemed === 'object' ? redeemed : undefined
+  const replaced = active?.id ?? takeover?.fenced_session_id ?? null
   if (active !== undefined) {
     requireReplacementRoom(await store.countReplacements(tx, agent.agent_id, replacementsSince(tx.now)))
     await fence(
@@ -125,7 +127,8 @@ async function begin(
     generation: await store.nextGeneration(tx, agent.agent_id),
     client_name: input.client.name,
     client_version: input.client.version,
-    replaced_session_id: active?.id ?? null,
+    replaced_session_id: replaced,
+    grant_sha256: takeover?.grant_sha256 ?? null,
   })
   await recordAudit(tx, {
     kind: 'session.started',
@@ -135,7 +138,7 @@ async function begin(
     details: {
       generation: session.generation,
       client: input.client,
-      replaced_session_id: active?.id ?? null,
+      replaced_session_id: replaced,
     },
   })
   return session

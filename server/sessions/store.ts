@@ -58,6 +58,7 @@ export async function insertSession(
     | 'client_name'
     | 'client_version'
     | 'replaced_session_id'
+    | 'grant_sha256'
   >,
 ): Promise<SessionRow> {
   return tx.db
@@ -92,13 +93,14 @@ export async function endSessions(
   return ended.where('id', '=', which.id).execute()
 }
 
-/** How often an agent's session was replaced by another one since a time. */
+/** How often an agent's session was replaced by another one since a time; takeovers are the owner's and do not count. */
 export async function countReplacements(tx: Tx, agentId: string, since: string): Promise<number> {
   const row = await tx.db
     .selectFrom('sessions')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('agent_id', '=', agentId)
     .where('replaced_session_id', 'is not', null)
+    .where('grant_sha256', 'is', null)
     .where('started_at', '>', since)
     .executeTakeFirstOrThrow()
   return row.count

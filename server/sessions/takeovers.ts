@@ -1,8 +1,9 @@
 /**
- * Takeover: the owner ends an agent's session now, and only who holds the grant starts the next one.
+ * Takeover: the owner ends an agent's session now, and only the holder of the grant starts the next one.
  *
- * The grant is 256 bits, bound to the agent, stored as a hash, and used up in the transaction of the new session. A new
- * takeover voids the last; an expired one is as if it had never been.
+ * The grant is 256 bits, bound to the agent, stored as a hash, and used up in the transaction of the new session. The
+ * session keeps the hash, so the same instance gets it back by the same grant after a lost answer. A new takeover voids
+ * the last grant. An expired grant opens nothing and keeps nobody out.
  *
  * Spec §3 "old session fenced; a single-use replacement grant is issued"; contract §5.
  */
@@ -12,6 +13,7 @@ import type { TakeoverInput, TakeoverIssued } from '../../sdk/contract/owner/cre
 import { getAgent } from '../agents/store.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
+import type { SessionRow, TakeoverRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
@@ -39,7 +41,8 @@ export function issueTakeover(
     await fence(context, tx, { agentId: agent.id }, { ...why, reason: 'takeover' })
     const ttl = input.ttl_seconds ?? limits.takeoverTtlSeconds.default
     const expires_at = new Date(tx.now.getTime() + ttl * 1000).toISOString()
-    await replaceGrant(tx, agent.id, digest(grant), expires_at)
+    const fenced = active?.id ?? (await findOpen(tx, agent.id))?.fenced_session_id ?? null
+    await replaceGrant(tx, agent.id, { grant_sha256: digest(grant), expires_at, fenced_session_id: fenced })
     await recordAudit(tx, {
       kind: 'takeover.issued',
       ...why,
@@ -55,8 +58,15 @@ export function issueTakeover(
   })
 }
 
-async function replaceGrant(tx: Tx, agentId: string, grantSha256: Buffer, expiresAt: string): Promise<void> {
-  const row = { grant_sha256: grantSha256, expires_at: expiresAt }
+const findOpen = (tx: Tx, agentId: string): Promise<TakeoverRow | undefined> =>
+  tx.db
+    .selectFrom('takeovers')
+    .selectAll()
+    .where('agent_id', '=', agentId)
+    .where('expires_at', '>', tx.nowIso)
+    .executeTakeFirst()
+
+async function replaceGrant(tx: Tx, agentId: string, row: Omit<TakeoverRow, 'agent_id'>): Promise<void> {
   await tx.db
     .insertInto('takeovers')
     .values({ agent_id: agentId, ...row })
@@ -64,25 +74,44 @@ async function replaceGrant(tx: Tx, agentId: string, grantSha256: Buffer, expire
     .execute()
 }
 
+/** Of a start: its identity, its instance and the session that is active now. */
+export interface Claimant {
+  readonly agent_id: string
+  readonly credential_id: string
+  readonly instance_id: string
+  readonly active: SessionRow | undefined
+}
+
+/** `none`: no takeover is open. `repeated`: the active session is this instance's and began with this grant. */
+export type Redeemed = 'none' | 'repeated' | Pick<TakeoverRow, 'grant_sha256' | 'fenced_session_id'>
+
 /**
- * While a grant is open only its holder starts a session. Answers whether the start is the takeover's.
+ * While a grant is open only its holder starts a session.
  *
- * @throws takeover_pending without the grant or with another, also when no grant is open any more
+ * @throws takeover_pending without a grant; grant_invalid with one that is unknown, used, voided or expired
  */
-export async function redeemTakeover(tx: Tx, agentId: string, grant: string | undefined): Promise<boolean> {
-  const open = await tx.db
-    .selectFrom('takeovers')
-    .selectAll()
-    .where('agent_id', '=', agentId)
-    .where('expires_at', '>', tx.nowIso)
-    .executeTakeFirst()
-  if (open === undefined) {
-    if (grant === undefined) return false
-    throw new Fault('takeover_pending', { message: 'This takeover grant is unknown, used or expired.' })
-  }
-  if (grant === undefined || !timingSafeEqual(digest(grant), open.grant_sha256)) {
+export async function redeemTakeover(
+  tx: Tx,
+  claimant: Claimant,
+  grant: string | undefined,
+): Promise<Redeemed> {
+  const open = await findOpen(tx, claimant.agent_id)
+  if (grant === undefined) {
+    if (open === undefined) return 'none'
     throw new Fault('takeover_pending', { details: { expires_at: open.expires_at } })
   }
-  await tx.db.deleteFrom('takeovers').where('agent_id', '=', agentId).execute()
-  return true
+  const given = digest(grant)
+  if (open !== undefined && timingSafeEqual(given, open.grant_sha256)) {
+    await tx.db.deleteFrom('takeovers').where('agent_id', '=', claimant.agent_id).execute()
+    return open
+  }
+  if (!beganWith(given, claimant)) throw new Fault('grant_invalid')
+  return 'repeated'
 }
+
+const beganWith = (given: Buffer, { active, credential_id, instance_id }: Claimant): boolean =>
+  active !== undefined &&
+  active.grant_sha256 !== null &&
+  timingSafeEqual(given, active.grant_sha256) &&
+  active.credential_id === credential_id &&
+  active.instance_id === instance_id

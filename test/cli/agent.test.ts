@@ -5,7 +5,8 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Message, MessagePage, MessageSent, Unacknowledged } from '../../sdk/index.ts'
+import { exitCodes } from '../../cli/exit-codes.ts'
+import type { Message, MessagePage, MessageSent, Session, Unacknowledged } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { untilGone } from '../support/process-groups.ts'
 import { Desk } from './desk.ts'
@@ -436,3 +437,19 @@ test.each([
     await dan.bridge('ack', id)
   },
 )
+
+test('after a takeover the grant starts the session, gives it back once more, and a wrong grant says so', async () => {
+  const eve = await enrolled(bridge, desk, 'eve')
+  const [first] = await eve.lines<Session>('session', 'start')
+  const { grant } = await bridge.owner.takeover(bridge.project.id, eve.id)
+  expect(await eve.bridge('session', 'start')).toMatchObject({ code: exitCodes.session })
+  const start = (stdin: string) =>
+    desk.run(['session', 'start', '--takeover-grant-stdin', '--json', '--profile', 'eve'], { stdin })
+  const wrong = await start('A'.repeat(43))
+  expect(wrong.code).toBe(exitCodes.authentication)
+  expect(wrong.stderr).toContain('takeover grant is unknown, used, voided or expired')
+  expect(wrong.stderr).toContain('bridge admin takeover')
+  const started = JSON.parse((await start(grant)).stdout) as Session
+  expect(started).toMatchObject({ resumed: false, replaced_session_id: first?.id })
+  expect(JSON.parse((await start(grant)).stdout)).toEqual({ ...started, resumed: true })
+})

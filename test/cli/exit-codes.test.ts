@@ -63,6 +63,7 @@ test('each refusal of the node has its exit code', () => {
       'request_replayed',
       'device_mismatch',
       'challenge_invalid',
+      'grant_invalid',
       'sign_in_failed',
       'owner_session_expired',
       'origin_mismatch',

@@ -143,6 +143,12 @@ describe('takeovers', () => {
     expect(started).toMatchObject({ value: { generation: (agent.session?.generation ?? 0) + 1 } })
     expect(shared).toMatchObject({ value: { generation: (agent.session?.generation ?? 0) + 1 } })
     expect((await second.inbox.read()).messages).toEqual([])
+    const again = await second.sessions.start({ takeoverGrant: grant })
+    expect(again).toMatchObject({ resumed: true, replaced_session_id: fenced_session_id })
+    await expect(first.sessions.start({ takeoverGrant: grant })).rejects.toMatchObject({
+      code: 'grant_invalid',
+      status: 401,
+    })
   })
 })
 

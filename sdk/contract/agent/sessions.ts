@@ -64,7 +64,7 @@ export const sessions = {
     summary: 'Start a session, or resume the active one of the same instance.',
     body: SessionInput,
     response: Session,
-    errors: ['session_active', 'challenge_invalid', 'takeover_pending'],
+    errors: ['session_active', 'challenge_invalid', 'takeover_pending', 'grant_invalid'],
   }),
   close: endpoint({
     id: 'sessions.close',

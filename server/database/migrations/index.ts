@@ -48,6 +48,7 @@ import { sql as m041 } from './041_task_releases.ts'
 import { sql as m042 } from './042_reserved_by_sender.ts'
 import { sql as m043 } from './043_transfer_leases.ts'
 import { sql as m044 } from './044_indexes_by_rowid.ts'
+import { sql as m045 } from './045_takeover_lineage.ts'
 
 export interface Migration {
   readonly number: number
@@ -100,6 +101,7 @@ export const migrations: readonly Migration[] = [
   { number: 42, name: 'reserved_by_sender', sql: m042 },
   { number: 43, name: 'transfer_leases', sql: m043 },
   { number: 44, name: 'indexes_by_rowid', sql: m044 },
+  { number: 45, name: 'takeover_lineage', sql: m045 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -252,8 +252,8 @@ describe('where nobody knows what happened since', () => {
     ])
     const takeover_grant = people.grant
     expect(told(await of(people.taken).requestSession(undefined, { takeover_grant }))).toEqual([
-      409,
-      'takeover_pending',
+      401,
+      'grant_invalid',
     ])
     expect((await of(people.taken).requestSession()).status).toBe(200)
     const { challenge } = people

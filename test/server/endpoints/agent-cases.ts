@@ -96,6 +96,10 @@ export const agentCases: SomeCases<
         await world.owner.takeover(by.enrolled.project.id, by.id)
         return { by, body: { instance_id: by.instanceId, client } }
       },
+      grant_invalid: async (world) => {
+        const by = await world.agent()
+        return { by, body: { instance_id: by.instanceId, client, takeover_grant: 'A'.repeat(43) } }
+      },
     },
   },
 

@@ -1,11 +1,12 @@
 /**
- * Takeover grants: the owner ends a session, and who holds the grant starts the next.
+ * Takeover grants: the owner ends a session, and the holder of the grant starts the next.
  *
  * Threats T8, T10; contract §5.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { enroll, legacyAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 
 let bridge: TestBridge
@@ -22,6 +23,8 @@ const fresh = () => {
   return bridge.agent(`agent ${names}`)
 }
 const pending = [409, 'takeover_pending']
+const invalid = [401, 'grant_invalid']
+const wrong = 'A'.repeat(43)
 
 test('fences at once, and the next session begins with the grant only', async () => {
   const agent = await fresh()
@@ -29,15 +32,71 @@ test('fences at once, and the next session begins with the grant only', async ()
   const issued = await bridge.owner.takeover(bridge.project.id, agent.id, { reason: 'stuck' })
   expect(issued).toMatchObject({ fenced_session_id: old?.id, generation: old?.generation })
   expect(codeOf(await agent.call({ target: '/api/v1/inbox' }))).toBe('session_fenced')
-  for (const fields of [{}, { takeover_grant: 'A'.repeat(43) }]) {
-    const reply = await agent.requestSession(undefined, fields)
-    expect([reply.status, codeOf(reply)]).toEqual(pending)
-  }
+  const without = await agent.requestSession()
+  expect([without.status, codeOf(without)]).toEqual(pending)
+  expect((without.json as { details: object }).details).toEqual({ expires_at: issued.expires_at })
   const started = await agent.startSession(crypto.randomUUID(), { takeover_grant: issued.grant })
-  expect(started).toMatchObject({ generation: (old?.generation ?? 0) + 1, resumed: false })
+  expect(started).toMatchObject({
+    generation: (old?.generation ?? 0) + 1,
+    resumed: false,
+    replaced_session_id: old?.id,
+  })
   for (const file of ['bridge.db', 'bridge.db-wal']) {
     expect(readFileSync(join(bridge.data, file)).includes(issued.grant)).toBe(false)
   }
+})
+
+test('a wrong grant is refused as such, whether or not a takeover is open, and uses up nothing', async () => {
+  const agent = await fresh()
+  const before = await agent.requestSession(undefined, { takeover_grant: wrong })
+  expect([before.status, codeOf(before)]).toEqual(invalid)
+  expect((await agent.call({ target: '/api/v1/inbox' })).status).toBe(200)
+  const { grant } = await bridge.owner.takeover(bridge.project.id, agent.id)
+  const open = await agent.requestSession(undefined, { takeover_grant: wrong })
+  expect([open.status, codeOf(open)]).toEqual(invalid)
+  expect((await agent.requestSession(undefined, { takeover_grant: grant })).status).toBe(200)
+})
+
+test('gives the same instance its session back after a lost answer, and serves nobody else', async () => {
+  const agent = await fresh()
+  const { grant } = await bridge.owner.takeover(bridge.project.id, agent.id)
+  const started = await agent.startSession(undefined, { takeover_grant: grant })
+  const again = await agent.requestSession(undefined, { takeover_grant: grant })
+  expect(again.json).toEqual({ ...started, resumed: true })
+  const other = await agent.requestSession(crypto.randomUUID(), { takeover_grant: grant })
+  expect([other.status, codeOf(other)]).toEqual(invalid)
+  expect((await agent.call({ target: '/api/v1/inbox' })).status).toBe(200)
+  await agent.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+  const closed = await agent.requestSession(undefined, { takeover_grant: grant })
+  expect([closed.status, codeOf(closed)]).toEqual(invalid)
+  expect((await agent.requestSession()).status).toBe(200)
+})
+
+test('gives an instance with a secret its session back too, which would otherwise be replaced', async () => {
+  const enrolled = await fresh()
+  const { owner, project, url, clock } = bridge
+  const { credential, secret } = await owner.issueLegacy(project.id, enrolled.id)
+  const agent = legacyAgent(url, { ...enrolled.enrolled, credential_id: credential.id }, secret, clock)
+  const { grant } = await owner.takeover(project.id, agent.id)
+  const started = await agent.startSession(undefined, { takeover_grant: grant })
+  const again = await agent.requestSession(undefined, { takeover_grant: grant })
+  expect(again.json).toEqual({ ...started, resumed: true })
+  const byKey = await enrolled.requestSession(agent.instanceId, { takeover_grant: grant })
+  expect([byKey.status, codeOf(byKey)]).toEqual(invalid)
+})
+
+test('gives a device-bound instance its session back with a fresh challenge', async () => {
+  const device = JSON.stringify({ os: 'linux', machine: 'ab'.repeat(32), install: crypto.randomUUID() })
+  const { id } = await bridge.owner.createAgent(bridge.project.id, 'bound')
+  const code = await bridge.owner.enrollmentCode(bridge.project.id, id, { binding: 'device' })
+  const agent = await enroll(bridge.url, code, bridge.clock, device)
+  const { grant } = await bridge.owner.takeover(bridge.project.id, id)
+  const started = await agent.startSession(undefined, { takeover_grant: grant })
+  expect(started.replaced_session_id).toBeNull()
+  expect(await agent.startSession(undefined, { takeover_grant: grant })).toEqual({
+    ...started,
+    resumed: true,
+  })
 })
 
 test('of twenty requests on their way none succeeds after the owner was answered', async () => {
@@ -68,31 +127,47 @@ test('is redeemed by one of fifty that come at once', async () => {
   )
   expect(replies.filter(({ status }) => status === 200)).toHaveLength(1)
   expect(new Set(replies.filter(({ status }) => status !== 200).map(codeOf))).toEqual(
-    new Set(['takeover_pending']),
+    new Set(['grant_invalid']),
   )
   const again = await agent.requestSession(undefined, { takeover_grant: grant })
-  expect([again.status, codeOf(again)]).toEqual(pending)
+  expect([again.status, codeOf(again)]).toEqual(invalid)
 })
 
 test('does not serve another agent, whether or not that one waits for a grant of its own', async () => {
   const [one, two] = [await fresh(), await fresh()]
   const { grant } = await bridge.owner.takeover(bridge.project.id, one.id)
-  expect(codeOf(await two.requestSession(undefined, { takeover_grant: grant }))).toBe('takeover_pending')
+  expect(codeOf(await two.requestSession(undefined, { takeover_grant: grant }))).toBe('grant_invalid')
   const own = await bridge.owner.takeover(bridge.project.id, two.id)
-  expect(codeOf(await two.requestSession(undefined, { takeover_grant: grant }))).toBe('takeover_pending')
+  expect(codeOf(await two.requestSession(undefined, { takeover_grant: grant }))).toBe('grant_invalid')
   expect((await two.requestSession(undefined, { takeover_grant: own.grant })).status).toBe(200)
   expect((await one.requestSession(undefined, { takeover_grant: grant })).status).toBe(200)
 })
 
-test('is void once there is a newer one', async () => {
+test('is void once there is a newer one, whose session names the session that the first fenced', async () => {
   const agent = await fresh()
+  const old = agent.session
   const first = await bridge.owner.takeover(bridge.project.id, agent.id)
   const second = await bridge.owner.takeover(bridge.project.id, agent.id)
   expect(second.fenced_session_id).toBeNull()
-  expect(codeOf(await agent.requestSession(undefined, { takeover_grant: first.grant }))).toBe(
-    'takeover_pending',
+  expect(codeOf(await agent.requestSession(undefined, { takeover_grant: first.grant }))).toBe('grant_invalid')
+  const started = await agent.startSession(undefined, { takeover_grant: second.grant })
+  expect(started.replaced_session_id).toBe(old?.id)
+  await bridge.owner.takeover(bridge.project.id, agent.id)
+  expect(codeOf(await agent.requestSession(undefined, { takeover_grant: second.grant }))).toBe(
+    'grant_invalid',
   )
-  expect((await agent.requestSession(undefined, { takeover_grant: second.grant })).status).toBe(200)
+})
+
+test('is no replacement by another instance, however often the owner takes over', async () => {
+  const own = await startBridge()
+  const { ada, owner, project, clock } = own
+  for (let n = 0; n < 4; n += 1) {
+    const { grant } = await owner.takeover(project.id, ada.id)
+    await ada.startSession(crypto.randomUUID(), { takeover_grant: grant })
+  }
+  clock.advance(91)
+  expect((await ada.requestSession(crypto.randomUUID())).status).toBe(200)
+  await own.close()
 })
 
 test('expires, and then anybody with a credential of the agent may start', async () => {
@@ -102,8 +177,8 @@ test('expires, and then anybody with a credential of the agent may start', async
   own.clock.advance(58)
   expect(codeOf(await own.ada.requestSession())).toBe('takeover_pending')
   own.clock.advance(3)
-  expect(codeOf(await own.ada.requestSession(undefined, { takeover_grant: grant }))).toBe('takeover_pending')
-  expect((await own.ada.requestSession()).status).toBe(200)
+  expect(codeOf(await own.ada.requestSession(undefined, { takeover_grant: grant }))).toBe('grant_invalid')
+  expect(await own.ada.startSession()).toMatchObject({ replaced_session_id: null })
   await own.close()
 })
 
