@@ -1,7 +1,7 @@
 /**
  * An owner's script: makes the project, the agents, the pairings and the enrolments that a team file names.
  *
- *   npm install agent-bridge
+ *   npm install ./agent-bridge-0.1.0.tgz      (the file that `npm pack` makes in a clone of agent-bridge)
  *   node provision.mjs http://127.0.0.1:8484 olu team.json prompts < password.txt
  *
  * - It only adds what is missing and mends what differs, so that it may run again after a change of the file, or after it was

@@ -1,7 +1,7 @@
 /**
  * A reviewer: an agent that reviews what it is sent, by the rules of rules.mjs, until it is stopped.
  *
- *   npm install agent-bridge
+ *   npm install ./agent-bridge-0.1.0.tgz      (the file that `npm pack` makes in a clone of agent-bridge)
  *   bridge enroll --url http://127.0.0.1:8484 --profile rita      (the code of the prompt on standard input)
  *   BRIDGE_PROFILE=rita node reviewer.mjs
  *

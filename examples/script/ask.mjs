@@ -1,7 +1,7 @@
 /**
  * A script asks a peer one question, waits for the answer and prints it.
  *
- *   npm install agent-bridge
+ *   npm install ./agent-bridge-0.1.0.tgz      (the file that `npm pack` makes in a clone of agent-bridge)
  *   bridge enroll --url http://127.0.0.1:8484 --profile ada      (the code of the prompt on standard input)
  *   BRIDGE_PROFILE=ada node ask.mjs ben 'Which branch is the release?' [seconds]
  *

@@ -1,5 +1,5 @@
 /** package.json, its lock file and what is written about them agree. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
@@ -60,5 +60,29 @@ describe('the lock file', () => {
     const repair =
       'add "gypfile": false to node_modules/better-sqlite3 in package-lock.json; npm install drops it'
     expect(locked['node_modules/better-sqlite3']?.gypfile, repair).toBe(false)
+  })
+})
+
+describe('no text takes the package from a registry', () => {
+  // The name there may be another's: a clone, or the file that `npm pack` makes in one, is what can be promised.
+  const promise =
+    /\bnpm (?:install|i|add|pack|exec)\b[^\n`]*?\sagent-bridge(?![-./\w])|\bnpx (?:--?\S+ )*agent-bridge\b/
+  const texts = globSync(['README.md', '{.github,cli,docs,examples,sdk,server}/**/*'], {
+    cwd: root,
+  })
+
+  test('in the documents, the examples and the sources', () => {
+    const files = texts.filter((path) => statSync(join(root, path)).isFile())
+    expect(files.length).toBeGreaterThan(300)
+    expect(files.filter((path) => promise.test(read(path)))).toEqual([])
+    const named = files.flatMap((path) => read(path).match(/agent-bridge-\d[\w.]*\.tgz/g) ?? [])
+    expect([...new Set(named)]).toEqual([`agent-bridge-${manifest.version}.tgz`])
+  })
+
+  test('one that does is seen', () => {
+    expect(' *   npm install agent-bridge').toMatch(promise)
+    expect('#   npm install --global agent-bridge').toMatch(promise)
+    expect('npx --yes agent-bridge up').toMatch(promise)
+    expect('npm install ./agent-bridge-0.1.0.tgz').not.toMatch(promise)
   })
 })

@@ -1,4 +1,4 @@
-/** The SDK as `npm install agent-bridge` would put it into a folder, from what was built for this run. */
+/** The SDK as installing the package file would put it into a folder, from what was built for this run. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { program } from './program.ts'
