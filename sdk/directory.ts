@@ -33,7 +33,7 @@ export interface DirectoryStore {
   save(known: KnownPeers): Promise<void>
 }
 
-/** A directory that remembers nobody yet. */
+/** A directory without entries. */
 export const nobodyKnown: KnownPeers = { peers: [], owner_conversation_id: null, read_at: null }
 
 /** For a client that lives in one process. */
@@ -106,7 +106,7 @@ export class Directory {
     return (peer ?? (await this.#peer(to, options))).id
   }
 
-  /** The conversation with somebody; undefined when there is none yet. @throws LocalError `peer_unknown` */
+  /** The conversation with somebody; undefined when there is none. @throws LocalError `peer_unknown` */
   async conversation(to: string, options: CallOptions = {}): Promise<string | undefined> {
     const known = await this.known(to)
     if (known !== undefined) return known.conversation_id

@@ -18,7 +18,7 @@ import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './dur
 import { LocalError } from './transport/failures.ts'
 import type { PreparedRequest } from './transport/http.ts'
 
-/** A message whose recipient is not looked up yet. Without `to` it goes to whoever sent what it replies to. */
+/** A message whose recipient was not looked up. Without `to` it goes to whoever sent what it replies to. */
 export interface MessageDraft extends Omit<MessageInput, 'conversation_id' | 'recipient_agent_id'> {
   readonly to?: string | undefined
 }

@@ -45,7 +45,7 @@ export function memorySessions(instanceId: string): SessionStore {
   }
 }
 
-/** What a new profile holds: its instance id, and no session yet. */
+/** The state of a new profile: its instance id, and no session. */
 export const blankSession = (instanceId: string): StoredSession => ({
   instance_id: instanceId,
   session_id: null,

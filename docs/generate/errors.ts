@@ -8,7 +8,7 @@ import { code, page, table } from './markdown.ts'
 import { describe } from './schemas.ts'
 
 /**
- * Codes that the server of today does not answer, and the part of the service that they belong to. The test of this
+ * Codes that the server does not answer, and the part of the service that they belong to. The test of this
  * page takes a code off the list as soon as the server throws it.
  */
 export const reserved: Partial<Record<ErrorCode, string>> = {}
@@ -99,7 +99,7 @@ const narrowed: Partial<Record<ErrorCode, (entry: EndpointSpec) => boolean>> = {
 
 function placesOf(name: ErrorCode): string {
   const part = reserved[name]
-  if (part !== undefined) return `nowhere yet: reserved for ${part}`
+  if (part !== undefined) return `nowhere: reserved for ${part}`
   if (name === 'body_too_large') return 'every endpoint that takes a body'
   const narrow = narrowed[name]
   const some = endpoints.filter(narrow ?? ((entry) => ownErrors(entry).includes(name)))

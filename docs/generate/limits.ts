@@ -92,7 +92,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   auditDays: 'days that an audit record is kept',
 }
 
-/** Limits that the server of today does not apply. The test of the pages compares this with the code. */
+/** Limits that the server does not apply. The test of the pages compares this with the code. */
 export const notYet: ReadonlySet<string> = new Set<string>([])
 
 export const limitsTable = (): string =>

@@ -35,7 +35,7 @@ function outcome(decide: () => string): string {
 
 export function statesPage(): string {
   return page('States', [
-    'What the server of today knows. A move that no table shows is refused.',
+    'The states of each thing. The server refuses a move that no table shows.',
     '## Project',
     'A new project is `active`. Asking for the state that it has already succeeds.',
     projectTable(),
@@ -66,9 +66,9 @@ export function statesPage(): string {
     '## Connection',
     'What `connection` says of an agent, here with its clock standing still at the moment of asking.',
     connectionTable(),
-    '`next_contact.kind` is `listening` with `listening_now`, else `unknown`; `scheduled`, `after_current_work_step` and `overdue` belong to connection modes, which the server of today does not take.',
+    '`next_contact.kind` is `listening` with `listening_now`. Otherwise it follows the schedule of the active session: `scheduled`, `after_current_work_step`, or `unknown` without one.',
     '## Pairing',
-    '`enabled` ↔ `disabled`, by the owner. Starting a session pairs the agent with every enabled agent of its project that it has no pairing with yet; a pairing that the owner disabled stays disabled. While it is disabled the pair cannot send, read or list its conversation, and mail that was not offered yet is withheld until it is enabled again.',
+    '`enabled` ↔ `disabled`, by the owner. Starting a session pairs the agent with every enabled agent of its project that it has no pairing with; a pairing that the owner disabled stays disabled. While it is disabled the pair cannot send, read or list its conversation, and mail that was not offered is withheld until it is enabled again.',
   ])
 }
 
@@ -272,7 +272,7 @@ const messageTable = (): string =>
       ],
       [
         'acknowledged',
-        'The recipient said that it recorded the message durably. It also counts as an offer when none was recorded yet.',
+        'The recipient said that it recorded the message durably. It also counts as an offer when none was recorded.',
         '`delivery.acknowledged_at`',
       ],
     ],

@@ -34,7 +34,7 @@ export interface ReceiveFileOptions extends MoveOptions {
   readonly allowPlainHttp?: boolean | undefined
   /** Told whenever plain http is taken: everybody on the way reads the file. */
   readonly onPlainHttp?: (() => void) | undefined
-  /** Told while nothing is uploaded yet. */
+  /** Called while nothing is uploaded. */
   readonly onWaiting?: ((transfer: Transfer) => void) | undefined
   /** Told when it is done, before it is forgotten here: whoever shows that loses it to no kill. */
   readonly onReceived?: ((received: ReceivedFile) => void) | undefined

@@ -9,7 +9,7 @@ export function exportKeyCommand(context: CliContext, run = exportKey): Command 
     .description(
       'Write the private age key to a new file, 0600, as age -d -i reads it. Whoever has it reads all.',
     )
-    .argument('<file>', 'a file that does not exist yet')
+    .argument('<file>', 'a file that does not exist')
     .action((file: string) => run(context, file))
 }
 

@@ -11,7 +11,7 @@ export function backupCommand(context: CliContext, run = backup): Command {
     .description(
       'Write everything that the node knows into one new file, checked and synced, while the server runs or not. A folder gets a file named by the time. The envelope key and the bytes of packages are not in it.',
     )
-    .argument('<destination>', 'a file that is not there yet, or a folder that is')
+    .argument('<destination>', 'a file that does not exist, or a folder that does')
   return withData(backup).action((destination: string, options: SettingOptions) =>
     run(context, destination, options),
   )

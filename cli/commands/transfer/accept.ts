@@ -5,7 +5,7 @@ import { exampleTransfer, tellTransfer } from '../../transfer-options.ts'
 
 export function transferAcceptCommand(context: CliContext, run = transferAccept): Command {
   return command('accept', `bridge transfer accept ${exampleTransfer}`)
-    .description('Accept an offer without fetching it yet; receive does both.')
+    .description('Accept an offer without fetching the file; receive does both.')
     .argument('<transfer_id>', 'the transfer', id)
     .action((transferId: string) => run(context, transferId))
 }

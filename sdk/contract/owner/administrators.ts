@@ -68,7 +68,7 @@ export const administrators = {
     caller: 'owner',
     ownerOnly: true,
     fresh: true,
-    summary: 'Create an administrator of no project yet; the answer holds the link of its first sign-in.',
+    summary: 'Create an administrator without a project; the answer holds the link of its first sign-in.',
     body: AdministratorInput,
     response: AdministratorLink,
     errors: ['name_taken'],

@@ -35,7 +35,7 @@ export class OwnerAdministrators {
   }
 
   /**
-   * Create an administrator, of no project yet. The link signs in once: it is in this answer and nowhere else, and
+   * Create an administrator without a project. The link signs in once: it is in this answer and nowhere else, and
    * whoever follows it chooses the password.
    *
    * @throws name_taken, reauth_required (see `owner.signIn.confirm`), not_permitted.

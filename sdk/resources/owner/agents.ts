@@ -25,7 +25,7 @@ export class OwnerAgents {
   }
 
   /**
-   * Create an agent. It has no credential yet: see `owner.enrollments.create`.
+   * Create an agent. It has no credential: see `owner.enrollments.create`.
    *
    * @throws name_taken within the project; not_found for the project or the environment.
    */

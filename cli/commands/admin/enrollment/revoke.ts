@@ -7,7 +7,7 @@ import { findProject, type ProjectOption, withProject } from '../../../owner-nam
 export function revokeEnrollmentCommand(context: CliContext, run = revokeEnrollment): Command {
   const pending = "bridge admin enrollment list --state pending | awk 'NR == 2 { print $1 }'"
   const revoke = command('revoke', `bridge admin enrollment revoke $(${pending})`)
-    .description('Revoke an enrolment that was not claimed yet; its code is worth nothing from then on.')
+    .description('Revoke a pending enrolment; its code is void from then on.')
     .argument('<enrollment_id>', 'as bridge admin enrollment list shows it', id)
   return withProject(revoke).action((enrollmentId: string, options: ProjectOption) =>
     run(context, enrollmentId, options),

@@ -6,7 +6,7 @@ import { findAgent, findProject, type ProjectOption, withProject } from '../../.
 
 const verbs = {
   enable: 'Let two agents of a project talk.',
-  disable: 'Keep two agents of a project apart, at once; mail not yet offered waits.',
+  disable: 'Keep two agents of a project apart, at once; mail that was not offered waits.',
 } as const
 export type PairingVerb = keyof typeof verbs
 
