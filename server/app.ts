@@ -1,11 +1,5 @@
 /** One page: everything the service is, registered in reading order. */
-import {
-  type FastifyHttpOptions,
-  type FastifyInstance,
-  fastify,
-  LogController,
-  type RawServerDefault,
-} from 'fastify'
+import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { contract } from '../sdk/contract/index.ts'
 import { limits } from '../sdk/contract/limits.ts'
 import { acknowledgementRoutes } from './acknowledgements/routes.ts'
@@ -27,11 +21,12 @@ import { useClientAddress } from './http/client-address.ts'
 import { useEndings } from './http/endings.ts'
 import { refuseTarget, useFaults } from './http/faults.ts'
 import { useFraming } from './http/framing.ts'
-import { letGo } from './http/let-go.ts'
+import { letGo, statusOnly } from './http/let-go.ts'
+import { createListener, maxHeaderBytes } from './http/listener.ts'
 import { useOpenapi } from './http/openapi.ts'
 import { useRawBodies } from './http/raw-body.ts'
 import { requestIds } from './http/request-ids.ts'
-import { useResponseHeaders } from './http/responses.ts'
+import { type AnswerHeaders, useResponseHeaders } from './http/responses.ts'
 import { useContractValidation } from './http/validation.ts'
 import { inboxRoutes } from './inbox/routes.ts'
 import type { Certificate } from './listening/certificate.ts'
@@ -54,13 +49,12 @@ import { transferOwnerRoutes } from './transfers/owner-routes.ts'
 import { packageRoutes } from './transfers/package-routes.ts'
 import { transferRoutes } from './transfers/routes.ts'
 
-const maxHeaderBytes = 16 * 1024
-
 export interface AppOptions {
   readonly logLevel: string
   /** Standard error when left out. */
   readonly logTo?: LogStream | undefined
   readonly random: (bytes: number) => Buffer
+  readonly answerHeaders: AnswerHeaders
   /** With it the server speaks TLS. */
   readonly certificate?: Certificate | undefined
 }
@@ -72,8 +66,14 @@ const clientErrors: Readonly<Record<string, number>> = {
 }
 
 /** The HTTP server without routes: it exists before the context, which logs through it. */
-export function createApp({ logLevel, logTo, random, certificate }: AppOptions): FastifyInstance {
-  const options: FastifyHttpOptions<RawServerDefault> = {
+export function createApp({
+  logLevel,
+  logTo,
+  random,
+  answerHeaders,
+  certificate,
+}: AppOptions): FastifyInstance {
+  const app = fastify({
     logger: loggerOptions(logLevel, logTo),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     childLoggerFactory: requestLogger,
@@ -85,34 +85,16 @@ export function createApp({ logLevel, logTo, random, certificate }: AppOptions):
     routerOptions: { maxParamLength: maxHeaderBytes },
     frameworkErrors: refuseTarget,
     return503OnClosing: false,
-    // A slow body is cut by the raw body's own rule, since a part of a package may take its time.
-    requestTimeout: 0,
-    keepAliveTimeout: 30_000,
-    http: httpLimits,
+    serverFactory: (handler) => createListener(handler, certificate),
     clientErrorHandler(error, socket) {
-      // Before there is a request there is no code to answer with; the status line is all that a broken client needs.
-      letGo(socket, clientErrors[(error as NodeJS.ErrnoException).code ?? ''] ?? 400)
+      const status = clientErrors[(error as NodeJS.ErrnoException).code ?? ''] ?? 400
+      letGo(socket, statusOnly(status, answerHeaders))
     },
-  }
-  if (certificate === undefined) return fastify(options)
-  const { cert, key } = certificate
-  const https = { ...httpLimits, cert, key, handshakeTimeout: 10_000 }
-  // Fastify's types tell the two kinds of server apart; what is used of them here is the same.
-  return fastify({ ...options, https } as FastifyHttpOptions<RawServerDefault>)
-}
-
-const httpLimits = {
-  headersTimeout: 10_000,
-  requestTimeout: 0,
-  connectionsCheckingInterval: 1000,
-  maxHeaderSize: maxHeaderBytes,
-  // Refused by the framing check, with a body that says why.
-  requireHostHeader: false,
+  })
+  return app.decorate('answerHeaders', answerHeaders)
 }
 
 export async function useRoutes(app: FastifyInstance, context: Context): Promise<void> {
-  // Node drops headers beyond this count in silence; without it our own limit sees them all.
-  app.server.maxHeadersCount = 0
   app.decorateRequest('caller', null)
   app.decorateRequest('agentHead', null)
   app.decorateRequest('keyed', null)

@@ -20,11 +20,12 @@ import { createOffers } from './delivery/offers.ts'
 import { createPresence } from './delivery/presence.ts'
 import { createReceipts } from './delivery/receipts.ts'
 import { startAccessRecheck, startRecheck } from './delivery/recheck.ts'
-import { useSocket } from './delivery/socket.ts'
 import { createStreams } from './delivery/streams.ts'
+import { useSocket } from './delivery/upgrade.ts'
 import { createWakeups } from './delivery/wakeups.ts'
 import { isEnvelopeKey } from './envelope/keys.ts'
 import { clientAddresses } from './http/client-address.ts'
+import { answerHeaders } from './http/responses.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
 import { markOffered } from './inbox/store.ts'
@@ -87,7 +88,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   const { logLevel, tls } = config
   const certificate = tls && readCertificate(tls)
   const lock = lockDataFolder(config.data)
-  const app = createApp({ logLevel, logTo: chance.logTo, random, certificate })
+  const app = createApp({ logLevel, logTo: chance.logTo, random, answerHeaders, certificate })
   const end = Promise.withResolvers<number>()
   const stopping = new AbortController()
   const commits = createCommits()

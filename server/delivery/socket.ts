@@ -3,14 +3,11 @@
  *
  * - Credentials travel in the first frame, within five seconds: the signed headers of `GET /api/v1/events`.
  * - Afterwards the client may send `ping` and nothing else.
- * - A page of another origin may not open it; any other path of an upgrade is refused and its connection ended.
  *
  * Spec §5 "WebSocket", §6; contract §6.
  */
-import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import { type WebSocket, WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
 import { closeCodes, type ServerFrame } from '../../sdk/contract/events.ts'
 import { emptySha256 } from '../../sdk/contract/helper/manifest.ts'
 import { contract } from '../../sdk/contract/index.ts'
@@ -18,7 +15,6 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { errorBody, toFault } from '../http/faults.ts'
-import { checkFraming } from '../http/framing.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { spendNonce } from '../identity/admission.ts'
 import { proveBody, proveHead, requireHeaders } from '../identity/proof.ts'
@@ -27,46 +23,8 @@ import { readFrame } from './frames.ts'
 import { InboxStream, type Outlet, type StreamEnd } from './inbox-stream.ts'
 
 const { path } = contract.streams.socket
-/** Connections that have not said who they are: each costs memory for up to five seconds. */
-const unauthenticatedAtOnce = 512
 /** Pings go out every ten seconds, so an answer that is older than this means that the connection is dead. */
 const pongWithinMs = 18_000
-
-export function useSocket(app: FastifyInstance, context: Context): void {
-  const sockets = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: limits.socketFrameBytes,
-  })
-  const strangers = new Set<WebSocket>()
-  app.server.on('upgrade', (request: IncomingMessage, connection: Duplex, head: Buffer) => {
-    connection.on('error', () => connection.destroy())
-    const requestId = context.random(9).toString('base64url')
-    const refusal = refuse(context, request, strangers.size)
-    logUpgrade(context, requestId, refusal)
-    if (refusal !== undefined) return endUpgrade(connection, refusal, requestId)
-    const peer = { address: context.clientAddress(request), requestId }
-    sockets.once('headers', (lines) => lines.push(...commonHeaders(requestId)))
-    sockets.handleUpgrade(request, connection, head, (socket) => {
-      strangers.add(socket)
-      void serve(context, socket, peer).finally(() => strangers.delete(socket))
-    })
-    // A handshake that was refused has sent no headers of ours.
-    sockets.removeAllListeners('headers')
-  })
-  context.stopping.addEventListener('abort', () => {
-    for (const socket of strangers) endSocket(socket, 'restart', '')
-  })
-}
-
-/** An upgrade is no request of Fastify's: its line is ours to write. */
-function logUpgrade({ log, meters }: Context, requestId: string, refusal: Fault | undefined): void {
-  const status = refusal?.status ?? 101
-  const route = refusal?.code === 'not_found' ? 'none' : path
-  log.info({ request_id: requestId, method: 'GET', route, status }, 'answered')
-  meters?.answered(route === path ? contract.streams.socket.id : 'none', status, 0)
-}
 
 /** A request of the socket's path that is no upgrade. */
 export function socketRoute(app: FastifyInstance, context: Context): void {
@@ -79,58 +37,26 @@ export function socketRoute(app: FastifyInstance, context: Context): void {
   })
 }
 
-function refuse(context: Context, request: IncomingMessage, strangers: number): Fault | undefined {
-  try {
-    context.clientAddress(request)
-    checkFraming(request)
-  } catch (error) {
-    return toFault(error)
-  }
-  if (request.url !== path) return new Fault('not_found')
-  if (request.method !== 'GET') return new Fault('method_not_allowed', { details: { allow: ['GET'] } })
-  const { origin } = request.headers
-  if (origin !== undefined && origin !== context.portalOrigin()) return new Fault('origin_mismatch')
-  if (context.stopping.aborted) return new Fault('unavailable', { retryAfterMs: 1000 })
-  if (strangers < unauthenticatedAtOnce) return undefined
-  return new Fault('capacity_reached', { details: { limit: 'sockets' }, retryAfterMs: 5000 })
-}
-
-const commonHeaders = (requestId: string) => [
-  `x-request-id: ${requestId}`,
-  'cache-control: no-store',
-  'x-content-type-options: nosniff',
-]
-
-/** Answered and let go of: no time limit of the HTTP server holds for a connection that asked for an upgrade. */
-function endUpgrade(connection: Duplex, fault: Fault, requestId: string): void {
-  const body = JSON.stringify(errorBody(fault, requestId))
-  connection.once('finish', () => connection.destroy())
-  connection.end(
-    [
-      `HTTP/1.1 ${fault.status} ${fault.code}`,
-      'connection: close',
-      'content-type: application/json; charset=utf-8',
-      ...commonHeaders(requestId),
-      ...(fault.status === 405 ? ['allow: GET'] : []),
-      ...(fault.retryAfterMs === undefined ? [] : [`retry-after: ${Math.ceil(fault.retryAfterMs / 1000)}`]),
-      `content-length: ${Buffer.byteLength(body)}`,
-      '',
-      body,
-    ].join('\r\n'),
-  )
-}
-
 interface Peer {
   readonly address: string
   readonly requestId: string
 }
 
-/** Settles when the socket is no longer unauthenticated: it was opened as a stream, or closed. */
-async function serve(context: Context, socket: WebSocket, peer: Peer): Promise<void> {
+/** A socket that was opened, and what to call once it has said whose it is. */
+export interface Stranger extends Peer {
+  readonly known: () => void
+}
+
+export async function serve(
+  context: Context,
+  socket: WebSocket,
+  { known, ...peer }: Stranger,
+): Promise<void> {
   socket.on('error', () => socket.terminate())
   try {
     const headers = await firstFrame(context, socket)
     const opened = await authenticate(context, socket, peer, headers)
+    known()
     socket.once('close', () => opened.closed())
     if (socket.readyState !== socket.OPEN) opened.closed()
   } catch (error) {
@@ -236,7 +162,7 @@ function outletOf(context: Context, socket: WebSocket, { agentId, sessionId, req
 
 const text = (frame: ServerFrame): string => JSON.stringify(frame)
 
-function endSocket(socket: WebSocket, why: StreamEnd, id: string): void {
+export function endSocket(socket: WebSocket, why: StreamEnd, id: string): void {
   if (why instanceof Fault) closeWith(socket, why, id)
   else if (why === 'slow') socket.terminate()
   else close(socket, closeCodes.restart)

@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../fault.ts'
-import { letGo } from './let-go.ts'
+import { letGo, statusOnly } from './let-go.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 const none = Buffer.alloc(0)
@@ -30,10 +30,6 @@ export function useRawBodies(app: FastifyInstance): void {
   app.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
   )
-  // Node would invite the body of `Expect: 100-continue` before anybody looked at the head.
-  app.server.on('checkContinue', app.routing)
-  // And would refuse any other expectation without a body; the framing check does.
-  app.server.on('checkExpectation', app.routing)
   app.addHook('onRequest', (request, _reply, done) => {
     if (!isStreaming(request)) cutSlowBody(request)
     done()
@@ -45,10 +41,10 @@ export function useRawBodies(app: FastifyInstance): void {
 }
 
 /** Node has one time for every request; a package part has none, only a rate. */
-function cutSlowBody({ raw, headers }: FastifyRequest): void {
+function cutSlowBody({ raw, headers, server }: FastifyRequest): void {
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
   const timer = setTimeout(() => {
-    if (!raw.complete) letGo(raw.socket, 408)
+    if (!raw.complete) letGo(raw.socket, statusOnly(408, server.answerHeaders))
   }, bodyMs)
   timer.unref()
   // Which comes after the end, and without one.

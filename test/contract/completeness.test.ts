@@ -152,7 +152,7 @@ const ids = endpoints.map(({ id }) => id as EndpointId)
 const routeOf = (path: string) => path.replace(/\{([a-z_]+)\}/g, ':$1')
 
 async function builtRoutes() {
-  const app = createApp({ logLevel: 'silent', random: randomBytes })
+  const app = createApp({ logLevel: 'silent', random: randomBytes, answerHeaders: {} })
   const built: string[] = []
   app.addHook('onRoute', ({ method, url }) => {
     for (const each of [method].flat()) built.push(`${each} ${url}`)

@@ -28,7 +28,7 @@ const upgrade = (target: string, extra: readonly string[] = []) =>
   [
     `GET ${target} HTTP/1.1`,
     'host: bridge',
-    'connection: upgrade',
+    'connection: upgrade, close',
     'upgrade: websocket',
     'sec-websocket-version: 13',
     'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
@@ -40,7 +40,7 @@ const upgrade = (target: string, extra: readonly string[] = []) =>
 describe('the upgrade', () => {
   const refused: readonly [string, string, number, string][] = [
     ['of another path', upgrade('/api/v1/other'), 404, 'not_found'],
-    ['of the event stream', upgrade('/api/v1/events'), 404, 'not_found'],
+    ['of the event stream', upgrade('/api/v1/events'), 401, 'unauthenticated'],
     ['of an empty path', upgrade('/'), 404, 'not_found'],
     ['with credentials in the URL', upgrade('/api/v1/socket?authorization=AgentKey'), 404, 'not_found'],
     ['of an absolute target', upgrade('http://bridge/api/v1/socket'), 404, 'not_found'],

@@ -1,0 +1,126 @@
+/** A node that speaks plain HTTP and one that speaks TLS, and connections to either that send exactly what a test says. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect as connectPlain, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls, getCACertificates, setDefaultCACertificates } from 'node:tls'
+import type { SignedCall, TestAgent } from '../../support/agent.ts'
+import { type BridgeOptions, startBridge, type TestBridge } from '../../support/bridge.ts'
+import { issue } from '../../support/certificates.ts'
+import { type RawReply, repliesIn, requestText } from '../refusals/raw-socket.ts'
+
+export type Listener = 'http' | 'https'
+
+export interface Listeners extends Readonly<Record<Listener, TestBridge>> {
+  close(): Promise<void>
+}
+
+/** One node of each kind. */
+export async function startListeners(options: BridgeOptions = {}): Promise<Listeners> {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-listeners-'))
+  const [tls_cert, tls_key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  const { cert, key } = await issue({ name: 'test server', hosts: ['127.0.0.1'] })
+  writeFileSync(tls_cert, cert)
+  writeFileSync(tls_key, key, { mode: 0o600 })
+  const usualAuthorities = getCACertificates('default')
+  setDefaultCACertificates([...usualAuthorities, cert])
+  const http = await startBridge(options)
+  const https = await startBridge({ ...options, settings: { ...options.settings, tls_cert, tls_key } })
+  return {
+    http,
+    https,
+    async close() {
+      await Promise.all([http.close(), https.close()])
+      setDefaultCACertificates(usualAuthorities)
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+/** A connection whose client's side stays open until the test ends it. */
+export class Line {
+  readonly socket: Socket
+  /** Resolves when the server has ended its side, and with it the connection. */
+  readonly closed: Promise<void>
+  #text = ''
+  #isClosed = false
+  #heard = () => {}
+
+  constructor(url: string) {
+    const { protocol, port } = new URL(url)
+    const to = { port: Number(port), host: '127.0.0.1', allowHalfOpen: true }
+    this.socket = protocol === 'https:' ? connectTls(to) : connectPlain(to)
+    this.socket.setEncoding('latin1').on('data', (chunk: string) => {
+      this.#text += chunk
+      this.#heard()
+    })
+    // A server that has cut the connection may reset what is still on its way.
+    this.socket.on('error', () => {})
+    this.closed = new Promise((resolve) => {
+      const end = () => {
+        this.#isClosed = true
+        this.#heard()
+        resolve()
+      }
+      this.socket.once('end', end).once('close', end)
+    })
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  /** The first answers, once there are so many. */
+  async replies(count: number): Promise<RawReply[]> {
+    while (!isWhole(this.#text, count)) await this.#more()
+    return repliesIn(this.#text)
+  }
+
+  send(bytes: string): this {
+    this.socket.write(bytes)
+    return this
+  }
+
+  /** This side sends no more; it reads on. */
+  halfClose(): this {
+    this.socket.end()
+    return this
+  }
+
+  /** Resolves when the text so far holds these words. */
+  async until(words: string): Promise<void> {
+    while (!this.#text.includes(words)) await this.#more()
+  }
+
+  async #more(): Promise<void> {
+    if (this.#isClosed)
+      throw new Error(`the server closed the connection after ${JSON.stringify(this.#text)}`)
+    await new Promise<void>((resolve) => {
+      this.#heard = resolve
+    })
+  }
+
+  leave(): void {
+    this.socket.destroy()
+  }
+}
+
+/** Whether the text holds so many answers, each with all of its body. */
+function isWhole(text: string, count: number): boolean {
+  let rest = text
+  for (let found = 0; found < count; found += 1) {
+    const head = rest.indexOf('\r\n\r\n') + 4
+    const length = Number(/^content-length: (\d+)/im.exec(rest.slice(0, head))?.[1])
+    if (head < 4 || !(rest.length - head >= length)) return false
+    rest = rest.slice(head + length)
+  }
+  return true
+}
+
+/** The text of a signed request; the connection is kept unless the call says otherwise. */
+export function signedText(agent: TestAgent, call: SignedCall): string {
+  const body = call.body === undefined ? '' : JSON.stringify(call.body)
+  const headers = [...agent.sign(call, body), ['Connection', 'keep-alive'] as const]
+  const method = call.method ?? (call.body === undefined ? 'GET' : 'POST')
+  return requestText({ method, target: call.target, headers, body })
+}

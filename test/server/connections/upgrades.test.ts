@@ -1,0 +1,106 @@
+/**
+ * A request that offers another protocol is answered in the one that it speaks; a WebSocket opens at its own path and
+ * nowhere else.
+ *
+ * Contract §2 "Connection: Upgrade anywhere but at the socket is ignored"; RFC 9110 §7.8.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Line, type Listener, type Listeners, signedText, startListeners } from './listeners.ts'
+
+let listeners: Listeners
+
+beforeAll(async () => {
+  listeners = await startListeners()
+})
+afterAll(() => listeners.close())
+
+const h2c = [
+  'Connection: Upgrade, HTTP2-Settings',
+  'Upgrade: h2c',
+  'HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA',
+]
+const webSocket = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+]
+const plain = ['Connection: keep-alive']
+
+const get = (target: string, lines: readonly string[]) =>
+  [`GET ${target} HTTP/1.1`, 'Host: bridge.test', ...lines, '', ''].join('\r\n')
+
+/** The statuses and codes that these requests are answered, one after the other on one connection. */
+async function answersTo(listener: Listener, ...requests: readonly string[]): Promise<string[]> {
+  const line = new Line(listeners[listener].url)
+  for (const [index, request] of requests.entries()) await line.send(request).replies(index + 1)
+  const replies = await line.replies(requests.length)
+  line.leave()
+  return replies.map(({ status, body }) => {
+    const { error = 'done' } = JSON.parse(body) as { error?: string }
+    return `${status} ${error}`
+  })
+}
+
+describe.each(['http', 'https'] as const)('over %s', (listener) => {
+  test('a GET that offers HTTP/2 is answered, and so is the next request of its connection', async () => {
+    const answers = await answersTo(listener, get('/api/health', h2c), get('/api/ready', plain))
+    expect(answers).toEqual(['200 done', '200 done'])
+  })
+
+  test('a POST with a body that offers HTTP/2 has its effect once', async () => {
+    const { ada, ben } = listeners[listener]
+    const conversation = await ada.conversationWith(ben.id)
+    const body = { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: listener }
+    const call = { target: '/api/v1/messages', body }
+    const offering = signedText(ada, call).replace('Connection: keep-alive', h2c.join('\r\n'))
+    expect(await answersTo(listener, offering, get('/api/health', plain))).toEqual(['200 done', '200 done'])
+    expect((await ben.inbox()).messages.map((message) => message.body)).toEqual([listener])
+  })
+
+  test('a WebSocket elsewhere is a plain request of that path', async () => {
+    expect(await answersTo(listener, get('/api/health', webSocket))).toEqual(['200 done'])
+    expect(await answersTo(listener, get('/api/v1/events', webSocket))).toEqual(['401 unauthenticated'])
+    expect(await answersTo(listener, get('/api/v1/other', webSocket))).toEqual(['404 not_found'])
+  })
+
+  test("another protocol at the socket's path is a plain request of it", async () => {
+    expect(await answersTo(listener, get('/api/v1/socket', h2c))).toEqual(['422 invalid_request'])
+  })
+})
+
+describe('at its own path a WebSocket', () => {
+  const badHandshakes: readonly (readonly [string, string, string])[] = [
+    ['without a key', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'X: y'],
+    ['with a key of another form', 'dGhlIHNhbXBsZSBub25jZQ==', 'short'],
+    ['of another version', 'Version: 13', 'Version: 12'],
+    ['with a subprotocol that is none', 'X: y', 'Sec-WebSocket-Protocol: ,'],
+  ]
+  test.each(badHandshakes)('%s is refused as any request is', async (_what, good, bad) => {
+    const line = new Line(listeners.http.url)
+    line.send(get('/api/v1/socket', [...webSocket, 'X: y']).replace(good, bad))
+    const [reply] = await line.replies(1)
+    await line.closed
+    expect(reply?.status).toBe(422)
+    expect(reply?.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'content-type': 'application/json; charset=utf-8',
+    })
+    const body = JSON.parse(reply?.body ?? '') as { error: string; request_id: string }
+    expect(body.error).toBe('invalid_request')
+    expect(reply?.headers['x-request-id']).toBe(body.request_id)
+    line.leave()
+  })
+
+  test('opens with every header that an answer has', async () => {
+    const line = new Line(listeners.http.url)
+    line.send(get('/api/v1/socket', webSocket))
+    await line.until('\r\n\r\n')
+    const head = line.text.split('\r\n\r\n', 1)[0]?.toLowerCase() ?? ''
+    expect(head).toMatch(/^http\/1\.1 101 /)
+    for (const name of ['x-request-id', 'cache-control: no-store', 'x-content-type-options: nosniff'])
+      expect(head).toContain(`\r\n${name}`)
+    line.leave()
+  })
+})
