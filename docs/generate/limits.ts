@@ -29,6 +29,8 @@ const limitWords: Record<keyof typeof limits, string> = {
   streamBufferBytes: 'bytes that a stream may hold unsent before it is cut',
   socketAuthSeconds: 'seconds in which the first frame of a socket has to authenticate',
   socketFrameBytes: 'bytes of a frame that a client may send',
+  strangerSockets: 'sockets of the node that have not authenticated',
+  strangerSocketsPerAddress: 'sockets of one address that have not authenticated',
   recheckSeconds: 'seconds between rechecks of the right to listen',
   redeliverySeconds: 'seconds until a message is offered again in the same session',
   redeliveryShare: 'places, of which one is kept for a redelivery that is due',

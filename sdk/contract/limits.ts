@@ -34,6 +34,9 @@ export const limits = {
   streamBufferBytes: 1024 * 1024,
   socketAuthSeconds: 5,
   socketFrameBytes: 64 * 1024,
+  /** Sockets that have not authenticated, of the node and of one address. */
+  strangerSockets: 512,
+  strangerSocketsPerAddress: 32,
   recheckSeconds: 2,
   redeliverySeconds: 60,
   /** Of a page of this many messages, one place is kept for a redelivery that is due. */

@@ -1,32 +1,51 @@
-/** Sockets that have not said whose they are: each costs memory for up to five seconds. */
+/**
+ * Sockets that have not said whose they are: bounded for the node, so that none of them costs more than a place for five
+ * seconds, and for each address, so that one host never takes the places of all others.
+ *
+ * "Unauthenticated sockets: 512 a node, 32 an address, each at most 5 s." Contract §6.
+ */
 import type { WebSocket } from 'ws'
+import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
+import { networkOf } from '../identity/network.ts'
 
 export interface Strangers {
   sockets(): Iterable<WebSocket>
-  /** @throws capacity_reached when the node holds as many as it may */
-  requireRoom(): void
+  /** @throws capacity_reached when the address, or the node, holds as many as it may */
+  requireRoom(address: string): void
   /** Takes a place until the socket closes, or until the returned function is called. */
-  add(socket: WebSocket): () => void
+  add(socket: WebSocket, address: string): () => void
 }
 
-const atOnce = 512
-
 export function createStrangers(): Strangers {
-  const strangers = new Set<WebSocket>()
+  const networks = new Map<WebSocket, string>()
+  const held = new Map<string, number>()
+
   return {
-    sockets: () => strangers,
-    requireRoom() {
-      if (strangers.size < atOnce) return
-      throw new Fault('capacity_reached', { details: { limit: 'sockets' }, retryAfterMs: 5000 })
+    sockets: () => networks.keys(),
+    requireRoom(address) {
+      if ((held.get(networkOf(address)) ?? 0) >= limits.strangerSocketsPerAddress) {
+        throw full('This address has too many sockets that have not authenticated.', 1000)
+      }
+      if (networks.size >= limits.strangerSockets) {
+        throw full('The node holds too many sockets that have not authenticated.', 5000)
+      }
     },
-    add(socket) {
-      strangers.add(socket)
+    add(socket, address) {
+      const network = networkOf(address)
+      networks.set(socket, network)
+      held.set(network, (held.get(network) ?? 0) + 1)
       const leave = () => {
-        strangers.delete(socket)
+        if (!networks.delete(socket)) return
+        const left = (held.get(network) ?? 1) - 1
+        if (left === 0) held.delete(network)
+        else held.set(network, left)
       }
       socket.once('close', leave)
       return leave
     },
   }
 }
+
+const full = (message: string, retryAfterMs: number): Fault =>
+  new Fault('capacity_reached', { message, details: { limit: 'sockets' }, retryAfterMs })

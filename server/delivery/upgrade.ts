@@ -38,11 +38,11 @@ export function useSocket(app: FastifyInstance, context: Context): void {
     const lines = headerLines({ 'x-request-id': requestId, ...app.answerHeaders })
     try {
       const address = requireOpenable(context, request)
-      strangers.requireRoom()
+      strangers.requireRoom(address)
       const socket = shakeHands(sockets, { request, connection, head, lines })
       logUpgrade(context, requestId)
       if (socket === undefined) return
-      const known = strangers.add(socket)
+      const known = strangers.add(socket, address)
       void serve(context, socket, { address, requestId, known })
     } catch (error) {
       const refusal = toFault(error)

@@ -12,8 +12,8 @@ import type { CrowdMember, CrowdOrder, CrowdReport } from './crowd.ts'
 
 /** How long an ended event stream says that its client should wait. */
 const retryMs = 250
-/** So many connections are being opened at once. */
-const width = 50
+/** So many connections are being opened at once: fewer than one address may have unauthenticated. */
+const width = 30
 
 const report = (what: CrowdReport) => process.send?.(what)
 

@@ -1,12 +1,13 @@
 /** The event stream and the socket: how they refuse. What they send is in `test/server/delivery`. */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
+import { limits } from '../../../sdk/contract/limits.ts'
 import { exchange } from '../../support/http.ts'
 import { openEvents } from '../../support/streams.ts'
 import type { SomeCases } from './case.ts'
 
-/** As many as may be connected without having said who they are. */
-const strangers = 512
+/** As many as one address may have connected without having said who they are. */
+const strangers = limits.strangerSocketsPerAddress
 
 const upgrade = (url: string, origin: string) =>
   exchange(url, {

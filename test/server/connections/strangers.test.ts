@@ -1,0 +1,134 @@
+/**
+ * Sockets that never say whose they are take a place for five seconds at most, and one address takes only its own: 32 of
+ * the node's 512.
+ *
+ * Addresses are those of loopback, or the ones that a listed proxy names. Contract §6.
+ */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { limits } from '../../../sdk/contract/limits.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { openSocket } from '../../support/streams.ts'
+
+const proxy = '127.0.0.2'
+const each = limits.strangerSocketsPerAddress
+let bridge: TestBridge
+const opened = new Set<WebSocket>()
+
+beforeAll(async () => {
+  bridge = await startBridge({ settings: { trusted_proxy: proxy } })
+})
+afterAll(() => bridge.close())
+
+interface From {
+  readonly localAddress: string
+  readonly forwarded?: string
+}
+
+/** 101, or the refusal's status, code and Retry-After; a socket that opens stays silent. */
+function knock({ localAddress, forwarded }: From): Promise<string> {
+  const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
+  const url = `${bridge.url.replace('http', 'ws')}/api/v1/socket`
+  const socket = new WebSocket(url, { localAddress, headers })
+  socket.on('error', () => {})
+  return new Promise((resolve) => {
+    socket.once('open', () => {
+      opened.add(socket)
+      socket.once('close', () => opened.delete(socket))
+      resolve('101')
+    })
+    socket.once('unexpected-response', async (_request, response) => {
+      const [body] = (await once(response, 'data')) as [Buffer]
+      const { error, details } = JSON.parse(body.toString()) as { error: string; details: { limit: string } }
+      resolve(`${response.statusCode} ${error} ${details.limit} ${response.headers['retry-after']}`)
+      socket.terminate()
+    })
+  })
+}
+
+const knockOften = (from: From, times: number): Promise<string[]> =>
+  Promise.all(Array.from({ length: times }, () => knock(from)))
+
+async function leave(): Promise<void> {
+  const ends = [...opened].map((socket) => once(socket, 'close'))
+  for (const socket of opened) socket.terminate()
+  await Promise.all(ends)
+}
+
+const addressFull = '503 capacity_reached sockets 1'
+const nodeFull = '503 capacity_reached sockets 5'
+
+test('one address has its 32, whatever it claims, and shuts nobody else out', async () => {
+  const silent = { localAddress: '127.0.0.3' }
+  const all = Array.from({ length: each }, () => '101')
+  expect(await knockOften(silent, each)).toEqual(all)
+  expect(await knock(silent)).toBe(addressFull)
+  expect(await knock({ ...silent, forwarded: '203.0.113.9' })).toBe(addressFull)
+  expect(await knock({ localAddress: '127.0.0.4' })).toBe('101')
+  const listener = openSocket(bridge.ada)
+  await listener.opened
+  listener.close()
+  await leave()
+  await expect.poll(() => knock(silent)).toBe('101')
+  await leave()
+})
+
+test('behind a listed proxy each client has its own, and a network of IPv6 is one', async () => {
+  const behind = (forwarded: string) => ({ localAddress: proxy, forwarded })
+  await knockOften(behind('203.0.113.1'), each)
+  expect(await knock(behind('203.0.113.1'))).toBe(addressFull)
+  expect(await knock(behind('203.0.113.2'))).toBe('101')
+  await knockOften(behind('2001:db8::1'), each)
+  expect(await knock(behind('2001:db8::2'))).toBe(addressFull)
+  expect(await knock(behind('2001:db8:0:1::1'))).toBe('101')
+  await leave()
+})
+
+test('a socket that has authenticated takes no place of a stranger', async () => {
+  const listeners = await Promise.all(
+    Array.from({ length: each }, async (_, index) => {
+      const listener = openSocket(await bridge.agent(`listener ${index}`))
+      await listener.opened
+      return listener
+    }),
+  )
+  expect(await knock({ localAddress: '127.0.0.1' })).toBe('101')
+  for (const listener of listeners) listener.close()
+  await leave()
+})
+
+test('a node has its 512, and five seconds later it has room again', async () => {
+  const addresses = limits.strangerSockets / each
+  for (let index = 0; index < addresses; index += 1) {
+    await knockOften({ localAddress: `127.0.1.${index}` }, each)
+  }
+  expect(await knock({ localAddress: '127.0.2.1' })).toBe(nodeFull)
+  // Other transports have places of their own.
+  expect((await bridge.ben.call({ target: '/api/v1/inbox' })).status).toBe(200)
+  await expect.poll(() => opened.size, { timeout: 8000 }).toBe(0)
+  expect(await knock({ localAddress: '127.0.2.1' })).toBe('101')
+  await leave()
+})
+
+test('a refused upgrade keeps no connection', async () => {
+  const silent = { localAddress: '127.0.0.3' }
+  await knockOften(silent, each)
+  const headers = {
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  }
+  const call = request(`${bridge.url}/api/v1/socket`, {
+    localAddress: silent.localAddress,
+    headers,
+    agent: false,
+  })
+  const [response] = (await once(call.end(), 'response')) as [{ resume(): void; headers: object }]
+  response.resume()
+  expect(response.headers).toMatchObject({ connection: 'close' })
+  await once(call, 'close')
+  await leave()
+})
