@@ -25,7 +25,7 @@ import { useSocket } from './delivery/upgrade.ts'
 import { createWakeups } from './delivery/wakeups.ts'
 import { isEnvelopeKey } from './envelope/keys.ts'
 import { clientAddresses } from './http/client-address.ts'
-import { answerHeaders } from './http/responses.ts'
+import { answerHeadersFor } from './http/responses.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
 import { markOffered } from './inbox/store.ts'
@@ -88,6 +88,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   const { logLevel, tls } = config
   const certificate = tls && readCertificate(tls)
   const lock = lockDataFolder(config.data)
+  const answerHeaders = answerHeadersFor(config)
   const app = createApp({ logLevel, logTo: chance.logTo, random, answerHeaders, certificate })
   const end = Promise.withResolvers<number>()
   const stopping = new AbortController()

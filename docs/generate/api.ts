@@ -119,6 +119,11 @@ export const answerHeadersSection = (): string =>
     [
       ...answerHeaders.map(({ name, on, description }) => [code(name), on, description]),
       [`${code('Cache-Control: no-store')}, ${code('X-Content-Type-Options: nosniff')}`, 'every answer', ''],
+      [
+        code('Strict-Transport-Security: max-age=31536000'),
+        'every answer, if the portal origin is https',
+        '*Choice:* for this host alone, not for the names below it.',
+      ],
     ],
   )
 

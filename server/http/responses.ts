@@ -1,5 +1,6 @@
-/** Headers that every answer carries, refusals and upgrades included. Contract §1. */
+/** Headers that every answer carries, refusals and upgrades included. Contract §1, §10. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Exposure } from '../listening/exposure.ts'
 
 export type AnswerHeaders = Readonly<Record<string, string>>
 
@@ -10,13 +11,25 @@ declare module 'fastify' {
   }
 }
 
-export const answerHeaders: AnswerHeaders = {
+const usual = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
 }
+
+/** For this host alone: what else runs below its name is not ours to decide. */
+const strictTransport = { 'strict-transport-security': 'max-age=31536000' }
+
+/** "With an https origin every answer carries Strict-Transport-Security." Contract §10. */
+export const answerHeadersFor = ({
+  portalOrigin,
+  tls,
+}: Pick<Exposure, 'portalOrigin' | 'tls'>): AnswerHeaders =>
+  portalOrigin.startsWith('https:') || (portalOrigin === '' && tls !== undefined)
+    ? { ...usual, ...strictTransport }
+    : usual
 
 export function useResponseHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
