@@ -2,10 +2,13 @@
  * The key of an enrolment that is under way: on disk before the node is asked, since a lost key costs a new enrolment, and
  * removed again once it is known that no node has it.
  *
+ * A code that was claimed for a profile that turned out to be another agent's is claimed again by the profile that the
+ * user names next: the key of that code is taken from wherever it lies.
+ *
  * Contract §4.
  */
-import { rm, rmdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { access, readdir, rm, rmdir } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { Fetch } from '../sdk/index.ts'
 import { readKeyFileIfThere } from './key-file.ts'
 
@@ -13,23 +16,50 @@ export interface PendingKey {
   readonly pem: string
   /** Not of an earlier try, whose request may have got through. */
   readonly isNew: boolean
-  /** The key, and the folder where nothing else is in it. */
+  /** The key, here and in other profiles, and each folder where nothing else is in it. */
   forget(): Promise<void>
 }
 
 export async function pendingKey(path: string): Promise<PendingKey> {
+  const all = [path, ...(await besides(path))]
   const forget = async () => {
-    await rm(path, { force: true })
-    // Not empty: a profile lives there.
-    await rmdir(dirname(path)).catch(() => {})
+    for (const each of all) {
+      await rm(each, { force: true })
+      // Not empty: a profile lives there.
+      await rmdir(dirname(each)).catch(() => {})
+    }
   }
-  const stored = await readKeyFileIfThere(path)
-  if (stored !== undefined) return { pem: stored, isNew: false, forget }
+  for (const each of all) {
+    const stored = await readKeyFileIfThere(each)
+    if (stored === undefined) continue
+    if (each !== path) await write(path, stored)
+    return { pem: stored, isNew: false, forget }
+  }
   const sdk = await import('../sdk/index.ts')
   const pem = sdk.exportPrivateKey(sdk.generateKeyPair().privateKey)
+  await write(path, pem)
+  return { pem, isNew: true, forget }
+}
+
+/** The files of this name in other profiles. */
+async function besides(path: string): Promise<string[]> {
+  const profiles = dirname(dirname(path))
+  const found: string[] = []
+  for (const name of await readdir(profiles).catch((): string[] => [])) {
+    const other = join(profiles, name, basename(path))
+    const isThere = await access(other).then(
+      () => true,
+      () => false,
+    )
+    if (isThere && other !== path) found.push(other)
+  }
+  return found
+}
+
+async function write(path: string, pem: string): Promise<void> {
+  const sdk = await import('../sdk/index.ts')
   await sdk.makePrivateFolder(dirname(path))
   await sdk.writeDurably(path, pem)
-  return { pem, isNew: true, forget }
 }
 
 /** The same fetch, and whether any request of it may have reached a node. */

@@ -3,7 +3,7 @@
  *
  * Contract §12.
  */
-import { access, readdir, rename, rm } from 'node:fs/promises'
+import { access, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { DirectoryStore, KnownPeers, SessionStore, StoredSession } from '../sdk/index.ts'
 import type { ProfilePaths, ProfileRecord } from '../sdk/profile-files.ts'
@@ -63,16 +63,30 @@ async function enrolledBeside({ folder }: ProfilePaths): Promise<string[]> {
   return found
 }
 
-/** The new key takes its place, then the record that names it; keys that nothing names go last. */
-export async function writeProfile(paths: ProfilePaths, record: ProfileRecord): Promise<void> {
-  await rename(paths.pendingKey(record.code_sha256), paths.key(record.identity.credential_id))
+/**
+ * The key under its own name, then the record that names it; what no record names goes last. Killed anywhere, the same
+ * enrolment can be made again: its pending key stays until the record names the key.
+ */
+export async function writeProfile(paths: ProfilePaths, record: ProfileRecord, pem: string): Promise<void> {
+  const { writeDurably } = await import('../sdk/index.ts')
+  await writeDurably(paths.key(record.identity.credential_id), pem)
   // Nothing learnt with the old identity holds for the new one.
   await rm(paths.session, { force: true })
   await rm(paths.peers, { force: true })
   await writeJson(paths.record, record)
-  const current = paths.key(record.identity.credential_id)
+  await dropKeys(paths, record, /^(key|pending)-.*\.pem$/)
+}
+
+/** What {@link writeProfile} left where it was killed. Keys of other codes stay: their enrolment may be under way. */
+export async function tidyProfile(paths: ProfilePaths, record: ProfileRecord): Promise<void> {
+  await rm(paths.pendingKey(record.code_sha256), { force: true })
+  await dropKeys(paths, record, /^key-.*\.pem$/)
+}
+
+async function dropKeys(paths: ProfilePaths, { identity }: ProfileRecord, names: RegExp): Promise<void> {
+  const current = paths.key(identity.credential_id)
   for (const file of await readdir(paths.folder)) {
     const path = join(paths.folder, file)
-    if (/^(key|pending)-.*\.pem$/.test(file) && path !== current) await rm(path, { force: true })
+    if (names.test(file) && path !== current) await rm(path, { force: true })
   }
 }

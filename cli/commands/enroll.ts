@@ -4,12 +4,13 @@
  * - The code comes on standard input, never as an argument.
  * - The key is on disk before the node is asked, so that the same command after a lost answer ends the same way. A key
  *   that the node refused for good is removed again.
- * - A profile that holds an identity is not overwritten without `--replace`.
+ * - A profile that holds an identity of the same agent gets its new key, and keeps its outbox, journal and age key. One
+ *   of another agent or another node is not overwritten without `--replace`.
  *
  * Contract §4, §12.
  */
 import { createHash } from 'node:crypto'
-import type { BridgeError, IdentityRecord } from '../../sdk/index.ts'
+import type { BridgeError, EnrollmentClaimed, IdentityRecord } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
 import { type Command, command } from '../command.ts'
@@ -17,8 +18,9 @@ import type { CliContext } from '../context.ts'
 import { deviceOf } from '../device.ts'
 import { CommandFailure } from '../exit-codes.ts'
 import { addressHint } from '../hints.ts'
-import { noting, pendingKey } from '../pending-key.ts'
-import { profilePaths, readProfile, writeProfile } from '../profile.ts'
+import { noting, type PendingKey, pendingKey } from '../pending-key.ts'
+import { profilePaths, readProfile, tidyProfile, writeProfile } from '../profile.ts'
+import { requireSameAgent, requireSameNode } from '../re-enrolment.ts'
 
 export interface EnrollOptions {
   readonly url: string
@@ -34,7 +36,7 @@ export function enrollCommand(context: CliContext, run = enroll): Command {
     )
     .requiredOption('--url <url>', 'the address of the node')
     .option('--device', 'bind the identity to this machine, when the owner asked for that')
-    .option('--replace', 'give up the identity that this profile has')
+    .option('--replace', 'give up the identity of another agent that this profile has')
     .option('--allow-plain-http', 'accept http:// beyond this machine; everything travels in the clear')
     .action((options: EnrollOptions) => run(context, options))
 }
@@ -44,19 +46,26 @@ export async function enroll(context: CliContext, options: EnrollOptions): Promi
   const code = await readCode(context)
   const code_sha256 = createHash('sha256').update(code).digest('hex')
   const paths = profilePaths(context.home, context.settings.profile)
-  const before = await earlier(paths, options)
-  if (before?.code_sha256 === code_sha256) {
+  const stored = await earlier(paths, options)
+  if (stored?.code_sha256 === code_sha256) {
     context.output.note('this code has made this profile already')
-    tell(context, before.identity, before.base_url)
+    await tidyProfile(paths, stored)
+    tell(context, stored.identity, stored.base_url)
     return
   }
-  if (before !== undefined) requireReplace(before, context.settings.profile, options)
+  const before = options.replace === true ? undefined : stored
+  if (before !== undefined) await requireSameNode(context, before, where)
   const device = options.device === true ? await deviceOf(context) : undefined
-  const claimed = await claim(context, { code, where, device, keyPath: paths.pendingKey(code_sha256) })
+  const key = await pendingKey(paths.pendingKey(code_sha256))
+  const claimed = await claim(context, { code, where, device, key })
+  if (before !== undefined) await requireSameAgent(context, before, claimed)
   const { server_time: _, ...identity } = claimed
   const { uuidFrom } = await import('../../sdk/index.ts')
-  const instance_id = uuidFrom(context.random)
-  await writeProfile(paths, { ...where, device: device ?? null, instance_id, code_sha256, identity })
+  const instance_id = before?.instance_id ?? uuidFrom(context.random)
+  const record = { ...where, device: device ?? null, instance_id, code_sha256, identity }
+  await writeProfile(paths, record, key.pem)
+  await key.forget()
+  if (before !== undefined) context.output.note('the profile has a new key; what it kept is still there')
   tell(context, claimed, where.base_url)
 }
 
@@ -78,14 +87,14 @@ interface Claim {
   readonly code: string
   readonly where: Where
   readonly device: string | undefined
-  readonly keyPath: string
+  readonly key: PendingKey
 }
 
 /** Claim the code with the key of an earlier try, or with a new one that is on disk first. */
-async function claim(context: CliContext, { code, where, device, keyPath }: Claim) {
+async function claim(context: CliContext, { code, where, device, key }: Claim): Promise<EnrollmentClaimed> {
   const sdk = await import('../../sdk/index.ts')
   const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = where
-  const { pem, isNew, forget } = await pendingKey(keyPath)
+  const { pem, isNew, forget } = key
   const { fetch, mayHaveReached } = noting(await context.fetch())
   const client = { name: 'bridge', version: sdk.version }
   const how = { client, allowPlainHttp, fetch, signal: context.signal }
@@ -128,14 +137,6 @@ async function earlier(paths: ProfilePaths, options: EnrollOptions): Promise<Pro
     if (options.replace === true && error instanceof CommandFailure) return undefined
     throw error
   }
-}
-
-function requireReplace({ identity }: ProfileRecord, profile: string, { replace }: EnrollOptions): void {
-  if (replace === true) return
-  const who = `${oneLine(identity.agent.name)} of ${oneLine(identity.project.name)}`
-  throw new CommandFailure('conflict', `the profile ${profile} is already the agent ${who}`, {
-    hint: '--profile NAME enrols beside it, --replace gives it up',
-  })
 }
 
 function tell(context: CliContext, identity: IdentityRecord, url: string): void {

@@ -55,7 +55,7 @@ test.each(['', '.', '..', '../ada', 'a/b', '.hidden', '-x', 'a b', 'x'.repeat(65
 test('a profile is written private and read back', async () => {
   await mkdir(paths().folder, { recursive: true })
   await writeFile(paths().pendingKey(profile.code_sha256), 'pem', { mode: 0o600 })
-  await writeProfile(paths(), profile)
+  await writeProfile(paths(), profile, 'pem')
   expect(await readProfile(paths())).toEqual(profile)
   expect((await stat(paths().record)).mode & 0o777).toBe(0o600)
   expect(await readKeyFile(paths().key(record.credential_id))).toBe('pem')
@@ -75,7 +75,7 @@ test('a new enrolment leaves nothing of the one before', async () => {
     await writeFile(join(folder, file), 'old', { mode: 0o600 })
   for (const file of [session, peers]) await writeJson(file, { old: true })
   await writeFile(paths().pendingKey(profile.code_sha256), 'new', { mode: 0o600 })
-  await writeProfile(paths(), profile)
+  await writeProfile(paths(), profile, 'new')
   expect((await readdir(folder)).sort()).toEqual([`key-${record.credential_id}.pem`, 'profile.json'])
 })
 

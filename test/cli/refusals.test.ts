@@ -330,18 +330,6 @@ test.each([
   expect(await readdir(home.path())).toEqual([cleo.name])
 })
 
-test('a profile is not overwritten unless that is said', async () => {
-  const { code } = await invited(`eve-${count}`)
-  const refused = await enrol(home, cleo.name, bridge.url, code)
-  expect(refused).toMatchObject({
-    code: 7,
-    stderr: `bridge: the profile ${cleo.name} is already the agent ${cleo.name} of demo\nhint: --profile NAME enrols beside it, --replace gives it up\n`,
-  })
-  expect((await cleo.bridge('whoami')).stdout).toContain(`agent ${cleo.name} `)
-  expect((await enrol(home, cleo.name, bridge.url, code, '--replace')).code).toBe(0)
-  expect((await cleo.bridge('whoami')).stdout).toContain(`agent eve-${count} `)
-})
-
 test('a new enrolment of the agent is its way back after a lost machine', async () => {
   const lost = home
   home = await Desk.make()
