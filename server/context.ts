@@ -66,6 +66,8 @@ export interface Context {
   readonly signInDelays: SignInDelays
   readonly passwords: Passwords
   readonly packages: Packages
+  /** Packages that are being removed, by transfer. */
+  readonly packageRemovals: Map<string, Promise<void>>
   readonly ownerWaits: OwnerWaits
   /** Undefined: nobody scrapes this node. */
   readonly meters: Meters | undefined

@@ -225,6 +225,7 @@ function createContext({
       spareBytes: config.packageSpareBytes,
       elapsedMs: monotonicMs,
     }),
+    packageRemovals: new Map(),
     ownerWaits: createOwnerWaits(),
     meters,
     ownHost: watchOwnHost(clock, stopping),

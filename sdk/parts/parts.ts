@@ -38,6 +38,8 @@ export type PartOptions = Pick<ReceiveOptions, 'signal' | 'pace' | 'onBytes'>
 export interface StoreOptions {
   /** Free bytes of the disk that are not for this file. */
   readonly spokenFor?: (() => Promise<number>) | undefined
+  /** Waited for when there is too little room: afterwards there may be more. */
+  readonly moreRoom?: (() => Promise<void>) | undefined
 }
 
 /** Beyond the bytes of the file: the record of parts, and what a file system takes for itself. */
@@ -46,7 +48,7 @@ const spaceForMetadata = 64 * 1024
 export class PartStore {
   readonly #folder: Folder
   readonly #manifest: StagedManifest
-  readonly #spokenFor: () => Promise<number>
+  readonly #options: StoreOptions
   readonly #committed = new Set<number>()
   #making: Promise<unknown> = Promise.resolve()
   #staged: FileHandle | undefined
@@ -56,10 +58,10 @@ export class PartStore {
   /** A sync of the whole failed: what the disk holds is known again only after a restart. */
   #isBroken = false
 
-  private constructor(folder: Folder, manifest: StagedManifest, { spokenFor }: StoreOptions) {
+  private constructor(folder: Folder, manifest: StagedManifest, options: StoreOptions) {
     this.#folder = folder
     this.#manifest = manifest
-    this.#spokenFor = spokenFor ?? (async () => 0)
+    this.#options = options
   }
 
   /** What the folder holds of the transfer, checked. @throws Refusal `unsafe_file`, `storage_failed`; ManifestChanged */
@@ -280,8 +282,15 @@ export class PartStore {
 
   /** "free space checked before writes": room for all that is not on the disk yet. */
   async #requireSpace(): Promise<void> {
-    const needed = (await this.missingBytes()) + spaceForMetadata + (await this.#spokenFor())
-    if ((await this.#folder.freeBytes()) < needed) throw new Refusal('insufficient_space')
+    if (await this.#hasSpace()) return
+    await this.#options.moreRoom?.()
+    if (!(await this.#hasSpace())) throw new Refusal('insufficient_space')
+  }
+
+  async #hasSpace(): Promise<boolean> {
+    const spokenFor = (await this.#options.spokenFor?.()) ?? 0
+    const needed = (await this.missingBytes()) + spaceForMetadata + spokenFor
+    return (await this.#folder.freeBytes()) >= needed
   }
 
   async #commit(index: number, file: FileHandle): Promise<void> {

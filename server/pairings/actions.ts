@@ -10,15 +10,16 @@ import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
 import { cancelOpenOfPair } from '../transfers/owner-actions.ts'
+import { removePackage } from '../transfers/package-removal.ts'
 import * as store from './store.ts'
 
-export function setPairing(
+export async function setPairing(
   context: Context,
   caller: OwnerCaller,
   projectId: string,
   input: PairingInput,
 ): Promise<PairingResult> {
-  return writeAsOwner(context, caller, async (tx) => {
+  const { pairing, packages } = await writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, projectId)
     const [one = '', other = ''] = input.agent_ids
     await getAgent(tx.db, project.id, one)
@@ -31,10 +32,12 @@ export function setPairing(
       subject: { type: 'pairing', id: row.id },
       details: { agent_ids: [row.agent_a, row.agent_b] },
     })
-    if (!input.enabled) await endTransfers(context, tx, caller, [one, other])
+    const ended = input.enabled ? [] : await endTransfers(context, tx, caller, [one, other])
     for (const id of [one, other]) tx.afterCommit(() => context.wakeups.notify(id))
-    return store.toPairing(row)
+    return { pairing: store.toPairing(row), packages: ended }
   })
+  await Promise.all(packages.map((id) => removePackage(context, id)))
+  return pairing
 }
 
 async function endTransfers(
@@ -42,9 +45,9 @@ async function endTransfers(
   tx: Tx,
   caller: OwnerCaller,
   [one, other]: readonly [string, string],
-): Promise<void> {
+): Promise<string[]> {
   const conversation = await findPeerConversation(tx.db, one, other)
-  if (conversation !== undefined) await cancelOpenOfPair(context, tx, caller, conversation.id)
+  return conversation === undefined ? [] : cancelOpenOfPair(context, tx, caller, conversation.id)
 }
 
 export function listPairings(context: Context, caller: OwnerCaller, projectId: string, query: ByAgentQuery) {

@@ -22,6 +22,7 @@ import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
 import { requireProjectActive } from '../projects/rules.ts'
 import { type Happening, happen, reconcile } from './changes.ts'
 import { notify } from './notices.ts'
+import { withoutPackage } from './package-removal.ts'
 import { recordTransfer } from './records.ts'
 import { causes, decide, type TransferEvent } from './rules.ts'
 import { findSecret } from './secrets.ts'
@@ -145,9 +146,9 @@ interface Moment {
   readonly nowIso: string
 }
 
-/** "The same effect again: 200 and the same Transfer." */
-function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Promise<Transfer> {
-  return writeAs(context, caller, async (tx, agent) => {
+/** "The same effect again: 200 and the same Transfer." What ends a package answers once its bytes are removed. */
+async function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Promise<Transfer> {
+  const changed = await writeAs(context, caller, async (tx, agent) => {
     const transfer = await ownTransfer(context, tx, agent, mutation.id)
     const side = transfer.sender_agent_id === agent.agent_id ? 'sender' : 'recipient'
     if (causes[mutation.event] === 'recipient' && side === 'sender') throw notPermitted(mutation.event)
@@ -161,6 +162,7 @@ function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Prom
       : transfer
     return toTransfer(row, await secretEnd(tx, row), timesOf(context, tx.now))
   })
+  return withoutPackage(context, changed)
 }
 
 /** The transfer as its side has it now. @throws not_found */

@@ -11,6 +11,7 @@ import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
 import { happen, reconcile } from './changes.ts'
+import { withoutPackage } from './package-removal.ts'
 import { toTransferList } from './reading.ts'
 import { decide, isFinal } from './rules.ts'
 import { findSecret } from './secrets.ts'
@@ -53,13 +54,13 @@ export function getTransferAsOwner(
   })
 }
 
-export function cancelTransferAsOwner(
+export async function cancelTransferAsOwner(
   context: Context,
   caller: OwnerCaller,
   { id, transfer_id }: TransferIds,
   { reason }: { reason?: string },
 ): Promise<Transfer> {
-  return writeAsOwner(context, caller, async (tx) => {
+  const cancelled = await writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, id)
     const found = await store.findInProject(tx.db, project.id, transfer_id)
     if (found === undefined) throw new Fault('not_found')
@@ -69,6 +70,7 @@ export function cancelTransferAsOwner(
       next === undefined ? transfer : await cancelBoth(context, tx, caller, transfer, { more: reason })
     return toTransfer(row, null, timesOf(context, tx.now))
   })
+  return withoutPackage(context, cancelled)
 }
 
 const cancelBoth = (
@@ -95,16 +97,22 @@ const cancelBoth = (
   })
 }
 
-/** "A disabled pair loses … transfers at once; open transfers are cancelled." Contract §10. */
+/**
+ * "A disabled pair loses … transfers at once; open transfers are cancelled." Contract §10.
+ *
+ * Answers the packages among them: {@link removePackage} after the commit.
+ */
 export async function cancelOpenOfPair(
   context: Context,
   tx: Tx,
   caller: OwnerCaller,
   conversationId: string,
-): Promise<void> {
-  for (const found of await store.listOpenIn(tx.db, conversationId)) {
+): Promise<string[]> {
+  const open = await store.listOpenIn(tx.db, conversationId)
+  for (const found of open) {
     const transfer = await reconcile(context, tx, found)
     if (!isFinal(transfer.state))
       await cancelBoth(context, tx, caller, transfer, { reason: 'the pairing was disabled' })
   }
+  return open.filter(({ mode }) => mode === 'package').map(({ id }) => id)
 }

@@ -4,14 +4,15 @@
  * - A store stays open between the parts of an upload, since opening it hashes what is there; few are kept open.
  * - One upload operation a transfer at a time. Downloads only read, and do not stand in each other's way.
  * - What is removed is moved no further, in either direction: its room is free when it is said to be.
- * - Removing takes the folder first and then writes it down, so a crash in between is found by the sweep at the next start.
+ * - Removing takes the folder out of reach and then writes it down, so a crash in between is found by the sweep at the
+ *   next start. Its blocks are freed meanwhile.
  * - The disk is never filled: what the uploads that began before still need is as good as used, and some space is left
  *   to whatever else lies there. So the first of two that do not fit together is finished.
  *
  * Contract §9 "Package store".
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { FileVerified, PartReceived } from '../../sdk/contract/helper/endpoints.ts'
@@ -21,8 +22,8 @@ import { Folder } from '../../sdk/parts/folder.ts'
 import { PartStore, type StagedManifest } from '../../sdk/parts/parts.ts'
 import { Refusal } from '../../sdk/parts/refusal.ts'
 import { StoredFile } from '../../sdk/parts/stored.ts'
-import { Turns } from '../../sdk/parts/turns.ts'
 import type { TransferRow } from '../database/tables.ts'
+import { createLeaving, type Gone } from './leaving.ts'
 import { createReadings } from './readings.ts'
 import { partsOf } from './views.ts'
 
@@ -43,10 +44,14 @@ export interface Packages {
   finalize(transfer: TransferRow): Promise<FileVerified>
   /** The file, ready to be read; close it. @throws Refusal `not_found` when its bytes are gone */
   open(transfer: TransferRow): Promise<PackageFile>
-  /** Forget the bytes of a transfer; none is no error. */
-  remove(transferId: string): Promise<void>
+  /** Takes the bytes of a transfer out of reach, and begins to free them; none is no error. */
+  remove(transferId: string): Promise<Gone>
   /** The transfers that have a folder; what else lies there is none of ours. */
   stored(): Promise<string[]>
+  /** Frees what was taken out of reach and is still there. */
+  sweep(): Promise<void>
+  /** Resolves when what was taken out of reach is freed, or could not be. */
+  freed(): Promise<void>
   close(): Promise<void>
 }
 
@@ -84,8 +89,6 @@ interface Opened {
   usedAt: number
   /** Its place among the uploads that have begun. */
   begun: number | undefined
-  /** Its bytes are to go as soon as it is idle. */
-  isRemoved: boolean
 }
 
 export interface PackagesOptions {
@@ -102,6 +105,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
   const opened = new Map<string, Promise<Opened>>()
   const ready = new Set<Opened>()
   const readings = createReadings()
+  const leaving = createLeaving(root)
   let begun = 0
 
   const pathOf = (transferId: string) => join(root, transferId)
@@ -111,9 +115,9 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
     const folder = await Folder.open(pathOf(transfer.id))
     try {
       const spokenFor = () => neededBeside(one)
-      const store = await PartStore.open(folder, staged(transfer), { spokenFor })
+      const store = await PartStore.open(folder, staged(transfer), { spokenFor, moreRoom: leaving.settled })
       const times = { usedAt: elapsedMs(), begun: store.hasBegun ? begun++ : undefined }
-      const one: Opened = { folder, store, ...times, ...idle(), isRemoved: false }
+      const one: Opened = { folder, store, ...times, ...idle() }
       ready.add(one)
       return one
     } catch (error) {
@@ -178,8 +182,6 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       one.usedAt = elapsedMs()
       if (one.store.hasBegun) one.begun ??= begun++
       if (opened.get(transfer.id) !== opening) await shut(one)
-      // Removed while it worked: nothing of it may stay.
-      if (one.isRemoved) await removeFolder(pathOf(transfer.id)).catch(() => {})
       over.resolve()
     }
   }
@@ -214,14 +216,15 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       opened.delete(transferId)
       const one = await opening?.catch(() => undefined)
       if (one?.isBusy === true) {
-        one.isRemoved = true
         // Nobody needs the rest, however slowly it would come; and a folder that is written to is not removed.
         one.stop.abort(new Refusal('expired'))
         await one.idle
       } else if (one !== undefined) await shut(one)
-      await removeFolder(pathOf(transferId))
+      return leaving.takeAway(transferId)
     },
     stored: async () => (await readdir(root).catch(() => [])).filter((name) => isUuid.test(name)),
+    sweep: leaving.sweep,
+    freed: leaving.settled,
     async close() {
       const all = [...opened.values()]
       opened.clear()
@@ -229,6 +232,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
         const one = await opening.catch(() => undefined)
         if (one !== undefined && !one.isBusy) await shut(one)
       }
+      await leaving.settled()
     },
   }
 }
@@ -250,9 +254,4 @@ async function findFile(path: string): Promise<{ file: StoredFile; folder: Folde
 
 const idle = () => ({ isBusy: false, stop: new AbortController(), idle: Promise.resolve() })
 
-/** A large file takes the disk tens of milliseconds: several at once would leave no thread for a commit's sync. */
-const removals = new Turns(1)
-
-const removeFolder = (path: string): Promise<void> =>
-  removals.take(() => rm(path, { recursive: true, force: true }))
 const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

@@ -7,6 +7,7 @@ import { Fault } from '../fault.ts'
 import { readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { reconcile } from './changes.ts'
+import { removePackage } from './package-removal.ts'
 import { findSecret } from './secrets.ts'
 import * as store from './store.ts'
 import { current, type Times, timesOf, toSummary, toTransfer } from './views.ts'
@@ -19,11 +20,13 @@ export async function listTransfers(
   caller: AgentCaller,
   query: TransferListQuery,
 ): Promise<TransferList> {
-  await writeAs(context, caller, async (tx) => {
+  const expired = await writeAs(context, caller, async (tx) => {
     const over = await store.listExpired(tx.db, timesOf(context, tx.now).leaseNow, reconciledAtOnce)
-    for (const transfer of over)
-      if (transfer.project_id === caller.project_id) await reconcile(context, tx, transfer)
+    const own = over.filter(({ project_id }) => project_id === caller.project_id)
+    for (const transfer of own) await reconcile(context, tx, transfer)
+    return own.filter(({ mode }) => mode === 'package').map(({ id }) => id)
   })
+  await Promise.all(expired.map((id) => removePackage(context, id)))
   return readAs(context, caller, async (db, agent, now) => {
     const times = timesOf(context, now)
     const limit = query.limit ?? limits.pageDefault

@@ -1,7 +1,7 @@
 /**
  * What time does to transfers: expiry, and the bytes and secrets that a crash or a full disk left behind.
  *
- * `removed_at` and the reservation of a package are never ahead of the disk.
+ * `removed_at` and the reservation of a package are never ahead of the folder, which nobody reaches from then on.
  *
  * Contract §9 "bytes removed"; §10 "packages at verification or expiry".
  */
@@ -34,6 +34,8 @@ export function startTransferUpkeep(context: Context): () => void {
       const leftMs = await untilNextEnd(context)
       clearTimeout(next)
       if (leftMs < everyMs) next = setTimeout(() => void look(), leftMs + soonestMs).unref()
+      // Not waited for: a slow disk delays no expiry.
+      void sweep(context)
     } catch (error) {
       if (!context.stopping.aborted) context.log.error({ err: error }, 'the upkeep of transfers did not run')
     } finally {
@@ -50,6 +52,15 @@ export function startTransferUpkeep(context: Context): () => void {
   return () => {
     clearInterval(timer)
     clearTimeout(next)
+  }
+}
+
+async function sweep(context: Context): Promise<void> {
+  try {
+    await context.packages.sweep()
+  } catch (error) {
+    if (!context.stopping.aborted)
+      context.log.error({ err: error }, 'bytes of packages that are removed were not freed')
   }
 }
 

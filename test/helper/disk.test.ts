@@ -6,8 +6,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, w
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { afterAll, expect, test } from 'vitest'
-import { manifestOf, Place } from './files.ts'
+import { Folder } from '../../sdk/parts/folder.ts'
+import { PartStore } from '../../sdk/parts/parts.ts'
+import { manifestOf, Place, sha256 } from './files.ts'
 import { readAnswer, request } from './raw-client.ts'
 import { start } from './test-helper.ts'
 
@@ -86,3 +89,23 @@ test.skipIf(!canMount)(
     await helper.close()
   },
 )
+
+test('a store that is short of room waits for what frees some, and refuses where that does not help', async () => {
+  const place = new Place()
+  const bytes = randomBytes(1000)
+  const manifest = { ...manifestOf(bytes, { mode: 'upload' }), digest: sha256('a manifest') }
+  const folder = await Folder.open(place.root)
+  let spokenFor = Number.MAX_SAFE_INTEGER
+  const store = await PartStore.open(folder, manifest, {
+    spokenFor: async () => spokenFor,
+    moreRoom: async () => {
+      spokenFor -= Number.MAX_SAFE_INTEGER / 2
+    },
+  })
+  const receive = () => store.receive(0, Readable.from([bytes]))
+  await expect(receive()).rejects.toMatchObject({ code: 'insufficient_space' })
+  expect(await receive()).toMatchObject({ duplicate: false })
+  await store.close()
+  await folder.close()
+  place.remove()
+})
