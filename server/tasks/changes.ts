@@ -27,8 +27,10 @@ export async function happen(context: Telling, tx: Tx, task: TaskRow, what: Happ
   for (const notice of what.notices) await notify(context, tx, changed, notice)
   if (what.released !== undefined) await insertRelease(tx, task, what.released)
   await recordTask(tx, changed, what)
-  // Whoever waits for an open task, or for word that it is to stop, looks again; also beside a notice to the other side.
-  if (changed.state !== task.state) tx.afterCommit(() => context.wakeups.notify(changed.assignee_agent_id))
+  // Each side may wait for a state, and only one of them may be sent a notice.
+  if (changed.state !== task.state)
+    for (const side of [changed.assignee_agent_id, changed.creator_agent_id])
+      if (side !== null) tx.afterCommit(() => context.wakeups.notify(side))
   return changed
 }
 
