@@ -1,46 +1,14 @@
-/**
- * An exclusive lock that ends with its process, however that ends: one `listen` a profile, one `ask` a question.
- *
- * The lock is SQLite's on an empty file: on Linux and macOS the kernel holds it for the process and lets go of it at
- * its death, `kill -9` included. So there is no stale lock, and a file that stays means nothing.
- *
- * Contract §12.
- */
-import { open } from 'node:fs/promises'
+/** The lock of sdk/lock.ts; a file that cannot be locked at all is a failure of the command. Contract §12. */
+import * as sdk from '../sdk/lock.ts'
 import { CommandFailure } from './exit-codes.ts'
 
-export interface Lock {
-  release(): void
-}
+export type Lock = sdk.Lock
 
 /** The lock, or undefined while another process holds it. */
 export async function takeLock(path: string): Promise<Lock | undefined> {
-  const { DatabaseSync } = await import('node:sqlite')
   try {
-    await makePrivate(path)
-    const file = new DatabaseSync(path, { timeout: 0 })
-    try {
-      file.exec('BEGIN EXCLUSIVE')
-      return { release: () => file.close() }
-    } catch (error) {
-      file.close()
-      if (isBusy(error)) return undefined
-      throw error
-    }
+    return await sdk.takeLock(path)
   } catch (cause) {
     throw new CommandFailure('unexpected', `cannot lock ${path}`, { cause })
   }
 }
-
-/** SQLite would make it for everybody to read. */
-async function makePrivate(path: string): Promise<void> {
-  const file = await open(path, 'a', 0o600)
-  try {
-    await file.chmod(0o600)
-  } finally {
-    await file.close()
-  }
-}
-
-/** SQLITE_BUSY, whatever its extended code. */
-const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === 5

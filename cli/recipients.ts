@@ -1,10 +1,10 @@
 /** What `listen` does with messages: show those that nobody was shown, or run a command for each. Contract §12. */
 import type { Journal, Message } from '../sdk/index.ts'
+import { isAwaited } from '../sdk/open-asks.ts'
 import type { Agent } from './agent.ts'
 import type { CliContext } from './context.ts'
 import { failureWords } from './failure-words.ts'
 import { messageText } from './message-text.ts'
-import { isAwaited } from './open-asks.ts'
 import { readerOf } from './opened-bodies.ts'
 import { type CommandEnd, runForMessage } from './run-for-message.ts'
 import type { ShellCommands } from './shell-commands.ts'

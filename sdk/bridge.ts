@@ -13,10 +13,9 @@ import { setTimeout as timer } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { agentAuthority } from './agent-authority.ts'
 import type { Client } from './contract/agent/enrollments.ts'
-import type { MessageSent, messages } from './contract/agent/messages.ts'
+import type { Message, MessageSent, messages } from './contract/agent/messages.ts'
 import type { Task } from './contract/agent/tasks.ts'
 import type { EndpointSpec, ResponseOf } from './contract/endpoint.ts'
-import { limits } from './contract/limits.ts'
 import { type ConnectionModeSet, type ContactSchedule, connectionMode } from './contract/presence.ts'
 import { Courier, type CourierOptions, type Flushed } from './courier.ts'
 import type { ListenTransport } from './delivery/choice.ts'
@@ -45,6 +44,16 @@ import { BridgeError } from './transport/failures.ts'
 import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
 import { type CallInput, type CallOptions, freshKey, type KeyedOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
+import {
+  type AnswerOptions,
+  type AskOptions,
+  answerTo,
+  ask,
+  type Question,
+  type Questioning,
+} from './waiting/questions.ts'
+import { type EndedTask, type TaskWaitOptions, waitForTask } from './waiting/task-ends.ts'
+import { Watch } from './waiting/watch.ts'
 import type { TaskHandler, Worked, WorkOptions } from './work/work.ts'
 
 /**
@@ -77,6 +86,8 @@ export interface BridgeOptions {
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
   readonly onFlushed?: ((flushed: Flushed) => void) | undefined
   readonly onKept?: ((entry: OutboxEntry) => void) | undefined
+  /** Reserves the answer to a question for this process. The returned function ends that. */
+  readonly holdAnswer?: ((questionId: string) => Promise<() => Promise<void>>) | undefined
 }
 
 export class Bridge {
@@ -99,6 +110,8 @@ export class Bridge {
   readonly #clock: () => Date
   readonly #keeper: SessionKeeper
   readonly #listening: Listening
+  readonly #watch: Watch
+  readonly #questioning: Questioning
   readonly #acknowledged = new AcknowledgedIds()
   readonly #closing = new AbortController()
   /** Past the outbox. */
@@ -153,6 +166,7 @@ export class Bridge {
     this.guides = new Guides(call)
     this.tasks = new Tasks(call, {
       work: (handler, workOptions) => this.#work(handler, workOptions),
+      wait: (id, waitOptions) => this.#waitForTask(id, waitOptions),
       sessionId: () => keeper.sessionId,
     })
     this.transfers = new Transfers(call, {
@@ -183,6 +197,14 @@ export class Bridge {
     const direct: Call = async (entry, input, callOptions) =>
       (await this.#courier.direct(entry, input, callOptions)) as never
     this.#direct = new Tasks(direct)
+    const monotonicMs = this.#listening.monotonicMs
+    const now = () => this.now()
+    this.#watch = new Watch({ inbox: this.inbox, closing: this.#closing.signal, monotonicMs, now })
+    const { agentId } = identity
+    const { messages: own, conversations, acknowledgements } = this
+    const hold = options.holdAnswer
+    const asking = { agentId, messages: own, conversations, acknowledgements, hold, now }
+    this.#questioning = { ...asking, watch: this.#watch }
     const lookUps = { peers: new Peers(direct), conversations: new Conversations(direct) }
     const known = options.directory ?? memoryDirectory()
     this.directory = new Directory({ store: known, agentId: identity.agentId, clock, ...lookUps })
@@ -223,10 +245,41 @@ export class Bridge {
   }
 
   /** {@link listen} by pages, an empty one for every twenty seconds without news. */
-  pages(options: ListenOptions = {}): AsyncGenerator<ReceivedPage, void, undefined> {
+  async *pages(options: ListenOptions = {}): AsyncGenerator<ReceivedPage, void, undefined> {
     const { signal: closing } = this.#closing
     const signal = options.signal === undefined ? closing : AbortSignal.any([closing, options.signal])
-    return new Listener(this.#listening, { ...options, signal }).pages()
+    for await (const page of new Listener(this.#listening, { ...options, signal }).pages()) {
+      const messages = [...this.#watch.withoutResults(page.messages)]
+      if (messages.length > 0 || page.messages.length === 0) yield { ...page, messages }
+    }
+  }
+
+  /**
+   * Ask a peer (by name or id) or `owner`, and wait for the answer: the first message of the other side that
+   * replies to this question, which `bridge.messages.reply` and `bridge reply` send.
+   *
+   * Acknowledges the answer and no other message. {@link listen} still gets all other mail. Any number of
+   * questions, and a listener, may run at the same time. The wait outlasts a restart of the node. A sealed
+   * answer stays sealed: `openSealedText` opens it.
+   *
+   * @throws {@link NoAnswer} (LocalError `no_answer`) at the timeout, with the id for {@link answerTo}
+   * @throws LocalError `aborted`, `peer_unknown`
+   * @throws BridgeError as `messages.send`, and `not_found` if the pair is disabled during the wait. A fenced
+   *   session, a revoked credential and an archived project end the wait with their code. Contract §13.
+   */
+  ask(peer: string, question: string | Question, options: AskOptions = {}): Promise<Message> {
+    return ask(this.#questioning, peer, question, options)
+  }
+
+  /**
+   * Wait for the answer to a question that was sent before, given as its id or its message. It resumes the
+   * wait of {@link ask} after a timeout or a crash, and finds an answer that is stored already, acknowledged
+   * or not.
+   *
+   * @throws as {@link ask}, LocalError `not_asked` for a message of another sender, BridgeError `not_found`
+   */
+  answerTo(question: string | Message, options: AnswerOptions = {}): Promise<Message> {
+    return answerTo(this.#questioning, question, options)
   }
 
   /**
@@ -281,11 +334,19 @@ export class Bridge {
     return new Worker(parts, handler, { ...options, signal }).run()
   }
 
+  #waitForTask(id: string, options: TaskWaitOptions): Promise<EndedTask> {
+    const acknowledge = (taskId: string, signal: AbortSignal | undefined) =>
+      this.#acknowledgeTask(taskId, { signal })
+    const get = (taskId: string, call: CallOptions) => this.tasks.get(taskId, call)
+    return waitForTask({ watch: this.#watch, get, acknowledge }, id, options)
+  }
+
   /** What the inbox holds of a task lies behind the task's own id. */
-  async #acknowledgeTask(taskId: string): Promise<void> {
-    const { messages } = await this.inbox.list({ after: taskId, limit: limits.pageMax })
-    const ids = messages.filter((message) => message.task_id === taskId).map(({ id }) => id)
-    if (ids.length > 0) await this.acknowledgements.create(ids)
+  async #acknowledgeTask(taskId: string, options: CallOptions = {}): Promise<void> {
+    const ids: string[] = []
+    for await (const { id, task_id } of this.inbox.all({ ...options, after: taskId }))
+      if (task_id === taskId) ids.push(id)
+    if (ids.length > 0) await this.acknowledgements.create(ids, options)
   }
 
   async #sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<MessageSent> {

@@ -175,6 +175,14 @@ export {
 } from './transport/http.ts'
 export { version } from './version.ts'
 export {
+  type AnswerOptions,
+  type AskOptions,
+  isAnswerTo,
+  NoAnswer,
+  type Question,
+} from './waiting/questions.ts'
+export { type EndedTask, TaskUnfinished, type TaskWaitOptions } from './waiting/task-ends.ts'
+export {
   type ClaimedTask,
   type StopReason,
   TaskFailed,

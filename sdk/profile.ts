@@ -15,6 +15,7 @@ import { Bridge, type BridgeOptions } from './bridge.ts'
 import { nobodyKnown } from './directory.ts'
 import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './durable-file.ts'
 import { Identity } from './identity.ts'
+import { holdAnswer } from './open-asks.ts'
 import { Outbox } from './outbox.ts'
 import {
   isProfile,
@@ -36,7 +37,7 @@ import { LocalError } from './transport/failures.ts'
 export interface OpenProfileOptions
   extends Omit<
     BridgeOptions,
-    'baseUrl' | 'allowPlainHttp' | 'identity' | 'sessions' | 'directory' | 'outbox'
+    'baseUrl' | 'allowPlainHttp' | 'identity' | 'sessions' | 'directory' | 'outbox' | 'holdAnswer'
   > {
   /** The folder of the profiles; `BRIDGE_HOME` of this process, or its default, when absent. */
   readonly home?: string | undefined
@@ -66,7 +67,18 @@ export async function openProfile(
     sessions: profileSessions(paths, blankSession(record.instance_id), write),
     directory: profileDirectory(paths, nobodyKnown, write),
     outbox: new Outbox({ folder: paths.outbox, owner, clock, random }),
+    holdAnswer: (questionId) => hold(paths, questionId),
   })
+}
+
+/** Keeps the answer from a `listen` of the profile. */
+async function hold({ asks }: ProfilePaths, questionId: string): Promise<() => Promise<void>> {
+  try {
+    await makePrivateFolder(asks)
+    return await holdAnswer(asks, questionId)
+  } catch (error) {
+    throw storageFailed(asks, error)
+  }
 }
 
 async function write(path: string, value: object): Promise<void> {

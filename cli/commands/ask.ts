@@ -1,13 +1,13 @@
 /** `bridge ask`: a question, and the wait for the answer that is linked to it. */
 import type { Message } from '../../sdk/index.ts'
+import { holdAnswer } from '../../sdk/open-asks.ts'
 import type { Agent } from '../agent.ts'
-import { waitForAnswer } from '../answer-wait.ts'
 import { type Command, command, id, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
+import { failureWords } from '../failure-words.ts'
 import { openJournal } from '../journal.ts'
 import { messageText } from '../message-text.ts'
-import { awaiting } from '../open-asks.ts'
 import { readerOf } from '../opened-bodies.ts'
 import { peerOf, sealedBody } from '../sealed-body.ts'
 import {
@@ -60,35 +60,57 @@ export async function ask(
     options.resume === undefined
       ? await askNow(context, agent, { peer, text, options })
       : await agent.bridge.messages.get(options.resume, { signal: context.signal })
-  const answer = await waited(context, question, () =>
-    awaiting(agent.paths.asks, question.id, async () => {
-      const found = await waitForAnswer(context, agent.bridge, question, deadline)
-      if (found !== undefined) await tell(context, agent, found)
-      return found
-    }),
-  )
-  if (answer === undefined) {
-    throw new CommandFailure(
-      'nothing_came',
-      `no answer to ${question.id} within ${exactDuration(options.timeout)}`,
-      {
-        hint: `bridge ask --resume ${question.id} waits on`,
-      },
-    )
-  }
+  const answer = await heldBack(agent, question, async () => {
+    const found = await waitForAnswer(context, agent, { question, deadline, options })
+    await tell(context, agent, found)
+    return found
+  })
   if (options.ack === 'journal' && context.io.closedBy === undefined) {
     await agent.bridge.acknowledgements.create([answer.id], { signal: context.signal })
   }
 }
 
-/** Who breaks off a wait is told how to take it up again. */
-async function waited<T>({ signal }: CliContext, question: Message, wait: () => Promise<T>): Promise<T> {
+/** A `listen` of the profile does not print the answer before `wait` has ended. */
+async function heldBack<T>({ paths }: Agent, { id }: Message, wait: () => Promise<T>): Promise<T> {
+  const { makePrivateFolder } = await import('../../sdk/index.ts')
+  await makePrivateFolder(paths.asks)
+  const release = await holdAnswer(paths.asks, id)
   try {
     return await wait()
+  } finally {
+    await release()
+  }
+}
+
+interface Awaited {
+  readonly question: Message
+  readonly deadline: number
+  readonly options: AskOptions
+}
+
+/** After a timeout and after an interruption a hint says how to resume. */
+async function waitForAnswer(
+  { clock, signal, output }: CliContext,
+  { bridge }: Agent,
+  { question, deadline, options }: Awaited,
+): Promise<Message> {
+  const timeout = Math.max(0, deadline - clock().getTime())
+  const onConnection = (away: Error | undefined) =>
+    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${failureWords(away)}`)
+  const hint = `bridge ask --resume ${question.id} waits on`
+  try {
+    return await bridge.answerTo(question, { timeout, signal, acknowledge: false, onConnection })
   } catch (cause) {
+    const { NoAnswer } = await import('../../sdk/index.ts')
+    if (cause instanceof NoAnswer) {
+      const message = `no answer to ${question.id} within ${exactDuration(options.timeout)}`
+      throw new CommandFailure('nothing_came', message, { hint })
+    }
     if (!signal.aborted) throw cause
-    const hint = `bridge ask --resume ${question.id} waits on; the question stays asked`
-    throw new CommandFailure('interrupted', 'interrupted', { hint, cause })
+    throw new CommandFailure('interrupted', 'interrupted', {
+      hint: `${hint}; the question stays asked`,
+      cause,
+    })
   }
 }
 
@@ -107,8 +129,8 @@ async function askNow(context: CliContext, agent: Agent, { peer, text, options }
     ? await sealedBody(agent, await peerOf(agent, peer, signal), body, signal)
     : { body }
   const now = await bridge.now()
-  // Who is asked sees that somebody waits, and until when.
-  const waits = { expects_reply_by: after(now, options.timeout) }
+  // The recipient sees that somebody waits, and until when. The same key must be the same question.
+  const waits = options.key === undefined ? { expects_reply_by: after(now, options.timeout) } : {}
   const call = { idempotencyKey: options.key, signal }
   const message = { ...waits, ...messageFields(options, now), ...content }
   const sent = await bridge.messages.sendTo(peer, message, call)

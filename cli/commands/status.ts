@@ -1,7 +1,6 @@
 /** `bridge status`: how far one message got, or who owes whom an answer. */
 import type { Bridge, Message } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
-import { answers } from '../answers.ts'
 import { type Command, command, id } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { otherSide } from '../other-side.ts'
@@ -45,13 +44,14 @@ const recent = 100
 
 /** Of the latest messages of each conversation: those that ask for a reply and have none. */
 async function openQuestions(bridge: Bridge, ownId: string, signal: AbortSignal): Promise<OpenQuestion[]> {
+  const { isAnswerTo } = await import('../../sdk/index.ts')
   const open: OpenQuestion[] = []
   for await (const conversation of bridge.conversations.all({ signal })) {
     const afterSequence = Math.max(0, conversation.last_sequence - recent)
     const options = { afterSequence, limit: recent, signal }
     const { messages } = await bridge.conversations.history(conversation.id, options)
     const other = otherSide(conversation, ownId)
-    for (const question of unanswered(messages)) {
+    for (const question of unanswered(messages, isAnswerTo)) {
       const { kind, agent_id } = question.sender
       open.push({ question, other, isOwn: kind === 'agent' && agent_id === ownId })
     }
@@ -59,7 +59,9 @@ async function openQuestions(bridge: Bridge, ownId: string, signal: AbortSignal)
   return open
 }
 
-export function unanswered(messages: readonly Message[]): Message[] {
+type Answers = (message: Message, question: Message) => boolean
+
+export function unanswered(messages: readonly Message[], answers: Answers): Message[] {
   const asking = messages.filter(
     ({ type, expects_reply_by, sender }) =>
       sender.kind !== 'system' && (type === 'question' || expects_reply_by !== null),

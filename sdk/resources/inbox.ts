@@ -35,11 +35,11 @@ export class Inbox {
   }
 
   /**
-   * One page of everything unacknowledged, offered to this session or not, in the order in which it was stored. Listing
-   * offers nothing: a listener of the session still gets every message. See {@link all}.
+   * One page of everything unacknowledged, offered to this session or not, in the order in which it was
+   * stored. Listing offers nothing: a listener of the session still gets every message. See {@link all}.
    *
-   * With `waitSeconds` a page that would be empty is answered once something changes for this agent, which need not be a
-   * message, or after that time.
+   * With `waitSeconds` a page that would be empty is answered once something changes for this agent, which
+   * need not be a message, or after that time.
    *
    * @throws wait_limit, capacity_reached: for a wait only.
    */
@@ -48,9 +48,9 @@ export class Inbox {
     return this.#call(entries.list, { query }, { ...options, timeoutMs: patienceMs(waitSeconds, options) })
   }
 
-  /** Everything unacknowledged, read page after page. */
-  all(options: CallOptions = {}): AsyncGenerator<Message, void, undefined> {
-    const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
+  /** Everything unacknowledged, or what was stored `after` a message of it, read page after page. */
+  all(options: Pick<PageOptions, 'after'> & CallOptions = {}): AsyncGenerator<Message, void, undefined> {
+    const read = (after = options.after) => this.list({ ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.messages)
   }
 }

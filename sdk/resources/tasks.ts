@@ -20,6 +20,7 @@ import {
 } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
+import type { EndedTask, TaskWaitOptions } from '../waiting/task-ends.ts'
 import type { TaskHandler, Worked, WorkOptions } from '../work/work.ts'
 import { type Call, everyItem, given, type PageOptions } from './call.ts'
 
@@ -44,6 +45,7 @@ export interface TaskListOptions extends PageOptions, CallOptions {
 export interface TasksOfBridge {
   /** Runs a worker; handed in, so that a list of tasks does not load it. */
   readonly work: (handler: TaskHandler, options: WorkOptions) => Promise<Worked>
+  readonly wait: (id: string, options: TaskWaitOptions) => Promise<EndedTask>
   /** The session of the latest call. */
   readonly sessionId: () => string | undefined
 }
@@ -77,6 +79,22 @@ export class Tasks {
    */
   async work(handler: TaskHandler, options: WorkOptions = {}): Promise<Worked> {
     return this.#ofBridge.work(handler, options)
+  }
+
+  /**
+   * Wait until a task is completed, failed, declined or cancelled, as its creator or its assignee. The result
+   * is the task, with an outcome or a cancellation as its `state` says. A task that failed is a result, not
+   * an error.
+   *
+   * Acknowledges the `task` messages of this task then, and no other message. The wait outlasts a restart of
+   * the node.
+   *
+   * @throws TaskUnfinished (LocalError `task_unfinished`) at the timeout, LocalError `aborted`
+   * @throws BridgeError `not_found`, also if the pair is disabled during the wait. A fenced session, a
+   *   revoked credential and an archived project end the wait with their code. Contract §8, §13.
+   */
+  async wait(id: string, options: TaskWaitOptions = {}): Promise<EndedTask> {
+    return this.#ofBridge.wait(id, options)
   }
 
   /** One page, oldest first. See {@link all}. @throws wait_limit */

@@ -31,6 +31,9 @@ export const localErrors = {
   entry_of_another:
     'The outbox entry is of another agent or another node, and only that identity may send it.',
   peer_unknown: 'No permitted peer has this name or id.',
+  not_asked: 'Another one sent this message, so no answer to it comes to this identity.',
+  no_answer: 'No answer came in time; the question is stored, and the wait can be taken up again.',
+  task_unfinished: 'The task was not over in time; it goes on, and the wait can be taken up again.',
   not_sendable: 'No transfer can be made of the file as it was named.',
   integrity: 'The bytes are not those that the manifest names.',
   destination_exists: 'Another file has the name, and files are never overwritten.',

@@ -102,8 +102,9 @@ test('each failure on this side of the node has its exit code', () => {
   expect(Object.keys(localExits).sort()).toEqual(Object.keys(localErrors).sort())
   expect(codesOf(localExits)).toEqual({
     1: ['storage_failed'],
-    2: ['invalid_url', 'insecure_url', 'not_sendable'],
+    2: ['invalid_url', 'insecure_url', 'not_asked', 'not_sendable'],
     3: ['peer_unknown'],
+    4: ['no_answer', 'task_unfinished'],
     5: ['identity_missing', 'identity_unreadable', 'key_missing'],
     7: ['entry_of_another', 'destination_exists', 'transfer_in_use', 'transfer_expired'],
     9: ['unreachable', 'timeout', 'bad_response', 'redirected', 'certificate_refused'],

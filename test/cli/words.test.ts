@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { unanswered } from '../../cli/commands/status.ts'
 import { connectionWords, deliveryWords, relative } from '../../cli/words.ts'
-import type { Connection, Message } from '../../sdk/index.ts'
+import { type Connection, isAnswerTo, type Message } from '../../sdk/index.ts'
 import { adaId, benId, message } from '../sdk/people.ts'
 
 const now = new Date('2026-01-02T00:00:00.000Z')
@@ -80,9 +80,9 @@ test('a question is open until the other side answers it', () => {
   const question = letter(1, { type: 'question', sender: ben })
   const answer = letter(2, { type: 'note', sender: ada, in_reply_to: question.id })
   const followUp = letter(3, { sender: ben, in_reply_to: question.id })
-  expect(unanswered([question])).toEqual([question])
-  expect(unanswered([question, followUp])).toEqual([question])
-  expect(unanswered([question, followUp, answer])).toEqual([])
+  expect(unanswered([question], isAnswerTo)).toEqual([question])
+  expect(unanswered([question, followUp], isAnswerTo)).toEqual([question])
+  expect(unanswered([question, followUp, answer], isAnswerTo)).toEqual([])
 })
 
 test('whatever expects a reply is open; notes and the service ask for nothing', () => {
@@ -90,5 +90,5 @@ test('whatever expects a reply is open; notes and the service ask for nothing', 
   const urgent = letter(2, { expects_reply_by: at(60) })
   const service = letter(3, { sender: { kind: 'system', name: 'service' }, expects_reply_by: at(60) })
   const owner = letter(4, { type: 'question', sender: { kind: 'owner', name: 'olu' } })
-  expect(unanswered([note, urgent, service, owner])).toEqual([urgent, owner])
+  expect(unanswered([note, urgent, service, owner], isAnswerTo)).toEqual([urgent, owner])
 })

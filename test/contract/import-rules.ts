@@ -72,7 +72,7 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^cli\//,
-    may: /^(cli\/|sdk\/(index|version|profile-files|plain-text)\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
+    may: /^(cli\/|sdk\/(index|version|profile-files|plain-text|lock|open-asks)\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
     because: 'the command line uses the public index of the SDK, commander and conf',
   },
   {

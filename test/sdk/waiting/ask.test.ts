@@ -1,0 +1,286 @@
+/** A question and the wait for its answer, at a real node. Contract §13. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  LocalError,
+  type Message,
+  NoAnswer,
+  newAgeKey,
+  openSealedText,
+  sealText,
+} from '../../../sdk/index.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { soon } from '../../support/waits.ts'
+import { bridgeOf, Ear } from '../delivery/listening.ts'
+import { type Asker, askerOf, reply, unacknowledged } from './scene.ts'
+
+let node: TestBridge
+let ada: TestAgent
+let ben: TestAgent
+let asker: Asker
+let count = 0
+const undo: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  node = await startBridge()
+})
+afterAll(() => node.close())
+beforeEach(async () => {
+  count += 1
+  ada = await node.agent(`ada-${count}`)
+  ben = await node.agent(`ben-${count}`)
+  await ada.startSession()
+  asker = askerOf(ada)
+  undo.push(() => asker.bridge.close())
+})
+afterEach(async () => {
+  for (const each of undo.splice(0).reverse()) await each()
+})
+
+/** Asks, and resolves once the question is stored: with it, and with what became of it. */
+async function asking(
+  body = 'Which branch?',
+  options: Parameters<Asker['bridge']['ask']>[2] = {},
+  to = ben.name,
+): Promise<{ question: Message; answer: Promise<Message> }> {
+  const asked = Promise.withResolvers<Message>()
+  const onAsked = ({ message }: { message: Message }) => asked.resolve(message)
+  const answer = asker.bridge.ask(to, body, { timeout: 20_000, onAsked, ...options })
+  answer.catch(asked.reject)
+  return { question: await asked.promise, answer }
+}
+
+const waits = () => expect.poll(() => asker.openLists(), soon).toBe(1)
+const codeOf = (promise: Promise<unknown>) => promise.catch((error: { code?: unknown }) => error.code)
+const tell = (text: string) => node.owner.message(node.project.id, ada.id, text)
+
+describe('an answer', () => {
+  test('is told by a wake-up: nothing is asked of the node while nothing happens', async () => {
+    const { question, answer } = await asking()
+    await waits()
+    const before = asker.asked.length
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    expect(asker.asked.length).toBe(before)
+    const { id } = await reply(ben, question, 'release-2')
+    expect(await answer).toMatchObject({
+      id,
+      body: 'release-2',
+      in_reply_to: question.id,
+      sender: { name: ben.name },
+    })
+    expect(asker.asked.slice(before)).toEqual(['POST /api/v1/acknowledgements'])
+    expect((await asker.bridge.messages.get(id)).delivery.acknowledged_at).not.toBeNull()
+    expect(Date.parse(question.expects_reply_by ?? '')).toBeGreaterThan(node.clock().getTime())
+  })
+
+  test('that came before the wait is found, acknowledged by somebody or not', async () => {
+    const { bridge } = asker
+    const draft = { type: 'question', body: 'Which branch?' } as const
+    const { message: question } = await bridge.messages.sendTo(ben.name, draft)
+    await reply(ben, question, 'release-2')
+    expect(await bridge.answerTo(question.id)).toMatchObject({ body: 'release-2' })
+    expect(await unacknowledged(ada)).toEqual([])
+    expect(await bridge.answerTo(question, { timeout: 0 })).toMatchObject({ body: 'release-2' })
+  })
+
+  test('is a reply of the other side to this question, and no follow-up, nor a reply to another', async () => {
+    const { question: other, answer: another } = await asking('Which commit?')
+    const { question, answer } = await asking()
+    await asker.bridge.messages.reply(question.id, { type: 'note', body: 'It is urgent.' })
+    await reply(ben, other, 'the last one')
+    await reply(ben, question, 'release-2', { type: 'note' })
+    expect(await answer).toMatchObject({ body: 'release-2', type: 'note' })
+    expect(await another).toMatchObject({ body: 'the last one' })
+  })
+
+  test('of the owner comes in the same way', async () => {
+    const { question, answer } = await asking('May I merge?', {}, 'owner')
+    await waits()
+    const body = { recipient_agent_id: ada.id, type: 'answer', body: 'Yes.', in_reply_to: question.id }
+    const target = `/api/admin/projects/${node.project.id}/messages`
+    await node.owner.ok({ target, body, key: `owner-answers-${count}` })
+    expect(await answer).toMatchObject({ body: 'Yes.', sender: { kind: 'owner' } })
+  })
+
+  test('that is sealed is answered sealed, and opened with the key', async () => {
+    const key = await newAgeKey()
+    await asker.bridge.recipientKeys.register(key.recipient)
+    const { question, answer } = await asking()
+    await reply(ben, question, await sealText('release-2', key.recipient), { encoding: 'age' })
+    const { body, encoding } = await answer
+    expect([encoding, body.includes('release-2')]).toEqual(['age', false])
+    expect(await openSealedText(body, key.secret)).toBe('release-2')
+  })
+
+  test('that is left unacknowledged stays so', async () => {
+    const { question, answer } = await asking('Which branch?', { acknowledge: false })
+    await reply(ben, question, 'release-2')
+    await answer
+    expect(await unacknowledged(ada)).toEqual(['release-2'])
+  })
+})
+
+describe('other mail', () => {
+  const notes = Array.from({ length: 50 }, (_, nth) => `note ${nth}`)
+
+  test('stays unacknowledged and unoffered, and comes by a listen afterwards', async () => {
+    const { question, answer } = await asking()
+    await waits()
+    for (const note of notes.slice(0, 25)) await tell(note)
+    await reply(ben, question, 'release-2')
+    expect(await answer).toMatchObject({ body: 'release-2' })
+    for (const note of notes.slice(25)) await tell(note)
+    const ear = new Ear(asker.bridge, { transports: ['long-poll'] })
+    undo.push(() => ear.stop())
+    await ear.heard('note 49')
+    expect(ear.bodies).toEqual(notes)
+    expect(ear.messages.map(({ delivery }) => delivery.attempt)).toEqual(notes.map(() => 1))
+    expect(await unacknowledged(ada)).toEqual(notes)
+  })
+
+  test('comes by a listen of the same Bridge meanwhile, which is not handed the answer', async () => {
+    const ear = new Ear(asker.bridge)
+    undo.push(() => ear.stop())
+    await ear.on('socket')
+    const { question, answer } = await asking()
+    await Promise.all(notes.map(tell))
+    await reply(ben, question, 'release-2')
+    await tell('the last')
+    expect(await answer).toMatchObject({ body: 'release-2' })
+    await ear.heard('the last')
+    expect(ear.bodies.toSorted()).toEqual([...notes, 'the last'].toSorted())
+    expect((await unacknowledged(ada)).length).toBe(51)
+  })
+
+  test('is handed on by a listen that asks in the middle of a message', async () => {
+    const heard: string[] = []
+    await tell('one')
+    const stop = new AbortController()
+    undo.push(async () => stop.abort())
+    for await (const message of asker.bridge.listen({ signal: stop.signal })) {
+      heard.push(message.body)
+      if (message.body === 'two') break
+      const { question, answer } = await asking()
+      await reply(ben, question, 'release-2')
+      expect(await answer).toMatchObject({ body: 'release-2' })
+      await tell('two')
+    }
+    expect(heard).toEqual(['one', 'two'])
+  })
+})
+
+describe('several questions', () => {
+  test('to several peers share one wait, beside a listen', async () => {
+    const peers = await Promise.all(['cy', 'dee', 'eve', 'fay'].map((name) => node.agent(`${name}-${count}`)))
+    await ada.startSession()
+    const ear = new Ear(asker.bridge)
+    undo.push(() => ear.stop())
+    await ear.on('socket')
+    const asked = await Promise.all(peers.map((peer) => asking('Ready?', {}, peer.name)))
+    await waits()
+    await Promise.all(
+      peers.map((peer, nth) => reply(peer, asked[nth]?.question as Message, `yes, ${peer.name}`)),
+    )
+    const answers = await Promise.all(asked.map(({ answer }) => answer))
+    expect(answers.map(({ body }) => body)).toEqual(peers.map(({ name }) => `yes, ${name}`))
+    expect(ear.messages).toEqual([])
+  })
+
+  test('get their answers while others hold both waits of the session', async () => {
+    const ears = [1, 2].map(() => {
+      const beside = bridgeOf(ada, { transports: ['socket'] })
+      const ear = new Ear(beside)
+      undo.push(async () => {
+        await ear.stop()
+        await beside.close()
+      })
+      return ear
+    })
+    for (const ear of ears) await ear.on('socket')
+    const { question, answer } = await asking()
+    await reply(ben, question, 'release-2')
+    expect(await answer).toMatchObject({ body: 'release-2' })
+  })
+
+  test('under one key are one question', async () => {
+    const idempotencyKey = `question-${count}`
+    const first = await asking('Which branch?', { idempotencyKey })
+    const second = await asking('Which branch?', { idempotencyKey, timeout: 10_000 })
+    expect(second.question.id).toBe(first.question.id)
+    await reply(ben, first.question, 'release-2')
+    expect(await first.answer).toEqual(await second.answer)
+  })
+})
+
+describe('no answer', () => {
+  test('in time is an error with the id that takes up the wait', async () => {
+    const late = await asker.bridge
+      .ask(ben.name, 'Which branch?', { timeout: 50 })
+      .catch((error: unknown) => error)
+    expect(late).toBeInstanceOf(NoAnswer)
+    expect(late).toBeInstanceOf(LocalError)
+    const { code, message, questionId } = late as NoAnswer
+    expect(code).toBe('no_answer')
+    expect(message).toBe(
+      `no answer to ${questionId} within 50 ms; the question is stored, and bridge.answerTo('${questionId}') waits on`,
+    )
+    await reply(ben, await asker.bridge.messages.get(questionId), 'release-2')
+    expect(await asker.bridge.answerTo(questionId)).toMatchObject({ body: 'release-2' })
+  })
+
+  test('leaves nothing open behind an abort or a close', async () => {
+    const stop = new AbortController()
+    const { question, answer } = await asking('Which branch?', { signal: stop.signal })
+    await waits()
+    stop.abort()
+    const error = await answer.catch((reason: LocalError) => reason)
+    expect(error).toMatchObject({
+      code: 'aborted',
+      message: expect.stringContaining(`answerTo('${question.id}')`),
+    })
+    await expect.poll(() => asker.openLists(), soon).toBe(0)
+    expect(await codeOf(asker.bridge.answerTo(question, { signal: AbortSignal.abort() }))).toBe('aborted')
+
+    const again = asker.bridge.answerTo(question)
+    const code = codeOf(again)
+    await waits()
+    await asker.bridge.close()
+    expect(await code).toBe('aborted')
+  })
+
+  test('comes to a message of somebody else, nor for no length of time', async () => {
+    const { bridge } = asker
+    const { id } = await tell('hello')
+    expect(await codeOf(bridge.answerTo(id))).toBe('not_asked')
+    expect(await codeOf(bridge.answerTo('01980000-0000-7000-8000-000000000000'))).toBe('not_found')
+    const before = asker.asked.length
+    for (const timeout of [-1, Number.NaN])
+      await expect(bridge.ask(ben.name, 'Which?', { timeout })).rejects.toThrow(RangeError)
+    expect(asker.asked.length).toBe(before)
+  })
+})
+
+describe('who may not ask, or not any more', () => {
+  test('a peer that nobody knows is told with those that there are', async () => {
+    const refused = await asker.bridge.ask('zoe', 'Which branch?').catch((error: Error) => error)
+    expect(refused).toMatchObject({ code: 'peer_unknown', message: expect.stringContaining('zoe') })
+    expect((refused as Error).message).toMatch(/there are \w+/)
+  })
+
+  test('a pair that the owner disables ends the wait at once, and refuses the next question', async () => {
+    const { answer } = await asking()
+    const code = codeOf(answer)
+    await waits()
+    await node.owner.setPairing(node.project.id, [ada.id, ben.id], false)
+    expect(await code).toBe('not_found')
+    expect(await codeOf(asker.bridge.ask(ben.name, 'And now?'))).toBe('pairing_disabled')
+  })
+
+  test('a session that a takeover fences ends the wait with that', async () => {
+    const { answer } = await asking()
+    const code = codeOf(answer)
+    await waits()
+    await node.owner.takeover(node.project.id, ada.id)
+    expect(await code).toBe('session_fenced')
+  })
+})

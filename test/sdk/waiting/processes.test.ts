@@ -1,0 +1,98 @@
+/** A wait for an answer, and what goes away in its middle: the node, the script, and a `listen` beside it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Message } from '../../../sdk/index.ts'
+import { Desk } from '../../cli/desk.ts'
+import { type Enrolled, enrolled } from '../../cli/people.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { soon } from '../../support/waits.ts'
+import { askerOf, reply } from './scene.ts'
+
+const entry = fileURLToPath(new URL('./asking-process.ts', import.meta.url))
+let node: TestBridge
+let desk: Desk
+let ada: Enrolled
+let ben: Enrolled
+let count = 0
+const children: ChildProcess[] = []
+
+beforeAll(async () => {
+  node = await startBridge()
+  desk = await Desk.make()
+})
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL')
+  await desk.remove()
+  await node.close()
+})
+beforeEach(async () => {
+  count += 1
+  ada = await enrolled(node, desk, `ada-${count}`)
+  ben = await enrolled(node, desk, `ben-${count}`)
+})
+
+/** A script of ada's; its lines as they come. */
+function script(...resumed: string[]) {
+  const child = spawn(process.execPath, [entry, desk.home, ada.name, ben.name, ...resumed], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  children.push(child)
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (more: string) => {
+    text += more
+  })
+  const ended = once(child, 'close').then(() => text)
+  const line = async () => {
+    await expect.poll(() => text, soon).toContain('\n')
+    return text.split('\n')[0] ?? ''
+  }
+  return { child, ended, line }
+}
+
+test('a script that is killed takes up its wait by the id of the question', async () => {
+  const first = script()
+  const question = await first.line()
+  first.child.kill('SIGKILL')
+  await first.ended
+  await ben.bridge('reply', question, 'release-2')
+  expect(await script(question).ended).toBe('release-2\n')
+  expect((await ada.bridge('inbox')).stderr).toBe('nothing is unacknowledged\n')
+})
+
+test('a listen of the profile leaves the answer to the script, and hears all else', async () => {
+  const interruption = new AbortController()
+  const listening = desk.run(['listen', '--ack', 'journal', '--profile', ada.name], { interruption })
+  const asking = script()
+  const question = await asking.line()
+  await ben.bridge('send', ada.name, 'before')
+  await ben.bridge('reply', question, 'release-2')
+  expect(await asking.ended).toBe(`${question}\nrelease-2\n`)
+  await ben.bridge('send', ada.name, 'after')
+  await expect.poll(async () => (await ada.bridge('inbox')).stderr, soon).toBe('nothing is unacknowledged\n')
+  interruption.abort()
+  const { stdout } = await listening
+  expect([...stdout.matchAll(/^\| (.*)$/gm)].map(([, body]) => body)).toEqual(['before', 'after'])
+})
+
+test('a node that restarts is waited for, and tells at once what came then', async () => {
+  const { ada: asker, ben: peer } = node
+  const { bridge, openLists } = askerOf(asker)
+  const told: (string | undefined)[] = []
+  const asked = Promise.withResolvers<Message>()
+  const answer = bridge.ask(peer.name, 'Which branch?', {
+    timeout: 60_000,
+    onAsked: ({ message }) => asked.resolve(message),
+    onConnection: (away) => told.push(away && 'away'),
+  })
+  const question = await asked.promise
+  await expect.poll(openLists, soon).toBe(1)
+  await node.server.stop()
+  await expect.poll(() => told, soon).toEqual(['away'])
+  node = await node.restart()
+  await reply(peer, question, 'release-2')
+  expect(await answer).toMatchObject({ body: 'release-2' })
+  expect(told).toEqual(['away', undefined])
+  await bridge.close()
+})

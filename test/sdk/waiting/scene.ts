@@ -1,0 +1,64 @@
+/** An asker with the SDK, and answers by the wire, at a real node. It records each request of the asker. */
+import { type Bridge, type BridgeOptions, type Message, pooledFetch } from '../../../sdk/index.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { bridgeOf, sessionsOf } from '../delivery/listening.ts'
+
+export interface Asker {
+  readonly bridge: Bridge
+  /** Method and path of each request, in the order in which they began. */
+  readonly asked: string[]
+  /** How many lists of the inbox are open now. */
+  openLists(): number
+}
+
+const list = 'GET /api/v1/inbox/messages'
+
+/** A Bridge over the session that the agent has. */
+export function askerOf(agent: TestAgent, options: Partial<BridgeOptions> = {}): Asker {
+  const pool = pooledFetch()
+  const asked: string[] = []
+  let open = 0
+  const bridge = bridgeOf(agent, {
+    ...options,
+    sessions: options.sessions ?? sessionsOf(agent),
+    fetch: async (url, init) => {
+      const what = `${init.method} ${new URL(url).pathname}`
+      asked.push(what)
+      if (what === list) open += 1
+      try {
+        return await pool.fetch(url, init)
+      } finally {
+        if (what === list) open -= 1
+      }
+    },
+  })
+  const close = bridge.close.bind(bridge)
+  bridge.close = async () => {
+    await close()
+    await pool.close()
+  }
+  return { bridge, asked, openLists: () => open }
+}
+
+/** A reply by the other side of a question, as the wire has it. */
+export async function reply(by: TestAgent, to: Message, body: string, more: object = {}): Promise<Message> {
+  const { message } = await by.ok<{ message: Message }>({
+    target: '/api/v1/messages',
+    body: {
+      conversation_id: to.conversation_id,
+      recipient_agent_id: to.sender.agent_id,
+      type: 'answer',
+      body,
+      in_reply_to: to.id,
+      ...more,
+    },
+  })
+  return message
+}
+
+export const unacknowledged = async (agent: TestAgent): Promise<readonly string[]> => {
+  const { messages } = await agent.ok<{ messages: Message[] }>({
+    target: '/api/v1/inbox/messages?limit=100',
+  })
+  return messages.map(({ body }) => body)
+}
