@@ -37,9 +37,9 @@ for (const { reason } of ends) {
 async function answerQuestions() {
   tell(`${bridge.identity.record.agent.name} is listening`)
   for await (const message of bridge.listen({ signal })) {
-    // The work on a task acknowledges its message.
-    if (message.type === 'task') continue
-    if (message.type === 'question') await answer(message)
+    // The work on a task acknowledges its messages. All else is left for a person: bridge inbox shows it.
+    if (message.type !== 'question') continue
+    await answer(message)
     await message.acknowledge()
   }
 }

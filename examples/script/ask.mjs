@@ -8,9 +8,10 @@
  * The answer is on standard output, what a person wants to know on standard error. Exit 0: answered; 1: refused, with the
  * reason; 2: wrong arguments; 4: no answer in time (600 seconds when none are given).
  *
- * Only the answer is acknowledged: what else comes meanwhile stays unacknowledged, and comes again to whoever listens.
+ * Only the answer is acknowledged. Other mail stays for the next listener. After a crash `bridge.answerTo(id)` resumes the
+ * wait in a script, and `bridge ask --resume ID` on a terminal.
  */
-import { BridgeError, LocalError, openProfile } from 'agent-bridge'
+import { BridgeError, LocalError, NoAnswer, openProfile } from 'agent-bridge'
 
 const [peer, question, seconds = '600'] = process.argv.slice(2)
 if (!peer || !question || !(Number(seconds) > 0)) {
@@ -19,29 +20,20 @@ if (!peer || !question || !(Number(seconds) > 0)) {
 }
 
 try {
-  process.exitCode = await ask(new Date(Date.now() + Number(seconds) * 1000))
+  await using bridge = await openProfile()
+  const answer = await bridge.ask(peer, question, {
+    timeout: Number(seconds) * 1000,
+    onAsked: ({ message }) => process.stderr.write(`asked ${peer} as ${message.id}\n`),
+  })
+  process.stdout.write(`${answer.body}\n`)
 } catch (error) {
   // Both families of errors have a code that stays; the words may change. Anything else is a bug of this script.
   if (!(error instanceof BridgeError || error instanceof LocalError)) throw error
-  process.stderr.write(`${error.code}: ${error.message}\n`)
-  process.exitCode = 1
-}
-
-async function ask(until) {
-  await using bridge = await openProfile()
-  const { message } = await bridge.messages.sendTo(peer, {
-    type: 'question',
-    body: question,
-    expects_reply_by: until.toISOString(),
-  })
-  process.stderr.write(`asked ${peer} as ${message.id}\n`)
-  // Long-polls, because this takes one message and goes: what a stream had pushed behind it would come late to others.
-  for await (const heard of bridge.listen({ until, transports: ['long-poll'] })) {
-    if (heard.in_reply_to !== message.id) continue
-    process.stdout.write(`${heard.body}\n`)
-    await heard.acknowledge()
-    return 0
-  }
-  process.stderr.write(`no answer yet; bridge status ${message.id} tells whether it was offered\n`)
-  return 4
+  const isLate = error instanceof NoAnswer
+  process.stderr.write(
+    isLate
+      ? `no answer yet; bridge status ${error.questionId} tells whether it was offered\n`
+      : `${error.code}: ${error.message}\n`,
+  )
+  process.exitCode = isLate ? 4 : 1
 }

@@ -32,17 +32,8 @@ afterAll(async () => {
 
 const files = 'How many files?'
 
-async function answerTo(peer: string, body: string): Promise<string> {
-  const { message } = await gina.messages.sendTo(peer, { type: 'question', body })
-  for await (const heard of gina.listen({
-    until: new Date(Date.now() + 20_000),
-    transports: ['long-poll'],
-  })) {
-    await heard.acknowledge()
-    if (heard.in_reply_to === message.id) return heard.body
-  }
-  throw new Error(`${peer} did not answer`)
-}
+const answerTo = async (peer: string, body: string): Promise<string> =>
+  (await gina.ask(peer, body, { timeout: 20_000 })).body
 
 test('the script prints the answer of the shell agent, which acknowledges the question', async () => {
   const listening = machine.start('shell-agent', ['bridge', 'listen', '--exec', 'sh answer.sh'], {
@@ -108,7 +99,12 @@ test('the reviewer answers questions, completes tasks with evidence, and fails w
   await reviewer.printed(/^rita is listening$/m)
   expect(await answerTo('rita', `review\n${diff}`)).toBe(findings)
   expect(await answerTo('rita', 'review\nconst fine = 1\n')).toBe('nothing to object to in 1 line')
+  const note = { type: 'note', body: 'Nobody has read this.' } as const
+  const { message: unread } = await gina.messages.sendTo('rita', note)
   expect(await answerTo('rita', 'How are you?')).toMatch(/^I review: /)
+  const ofUnread = async () => (await gina.messages.get(unread.id)).delivery
+  await expect.poll(async () => (await ofUnread()).first_offered_at).not.toBeNull()
+  expect((await ofUnread()).acknowledged_at).toBeNull()
 
   const assignee = (await gina.directory.address('rita')).recipient_agent_id
   const give = (title: string, instructions: string) =>

@@ -81,14 +81,18 @@ test('a person who types the README gets what it shows', async () => {
       await once(started.child, 'close')
       return started.printed()
     }
-    await expect.poll(() => script.printed(), { timeout: 20_000 }).toMatch(/^asked as /)
-    const inbox = await as('ben', 'inbox')
-    const question = /^question from agent ada .*\nid (\S+),/m.exec(inbox)?.[1] ?? ''
+    const asked = /^question from agent ada .*\nid (\S+),/m
+    await expect.poll(() => as('ben', 'inbox'), { timeout: 20_000 }).toMatch(asked)
+    const question = asked.exec(await as('ben', 'inbox'))?.[1] ?? ''
+    await as('ben', "send ada 'by the way'")
     await as('ben', `reply ${question} 'release-2'`)
     if (script.child.exitCode === null) await once(script.child, 'close')
-    expect(script.printed()).toMatch(new RegExp(`^asked as ${question}\n(.*\n)*ben: release-2\n$`))
-    // The session was that of the profile, whose commands go on in it.
-    expect(await as('ada', 'inbox')).toContain('nothing is unacknowledged')
+    expect(script.printed()).toBe('ben: release-2\n')
+    // The script used the session of the profile, so the commands still work in it, and acknowledged the answer alone.
+    const left = await as('ada', 'inbox')
+    expect(left).toContain('| by the way')
+    expect(left).toContain('received and verified by ben: README.md')
+    expect(left).not.toContain('release-2')
   } finally {
     for (const { child } of running) {
       if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'close')
