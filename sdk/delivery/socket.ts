@@ -46,14 +46,10 @@ async function connect(streaming: Streaming, line: Line): Promise<void> {
     pause: () => socket.pause(),
     resume: () => socket.resume(),
   })
-  await whenReady(socket, line, () => streaming.credentials())
+  await whenReady(socket, line, streaming)
 }
 
-function whenReady(
-  socket: WebSocket,
-  line: Line,
-  credentials: () => Promise<Record<string, string>>,
-): Promise<void> {
+function whenReady(socket: WebSocket, line: Line, streaming: Streaming): Promise<void> {
   const ready = Promise.withResolvers<void>()
   let isReady = false
   const fail = (error: Error) => {
@@ -68,11 +64,12 @@ function whenReady(
     line.opened()
     ready.resolve()
   }
-  socket.on('error', (error) => fail(failureOf(error, asked, undefined)))
+  socket.on('error', (error) => fail(failureOf(error, { ...asked, at: streaming.at }, undefined)))
   socket.on('close', (code) => fail(closed(code)))
   socket.on('unexpected-response', (_request, response) => void refusedUpgrade(response).catch(fail))
   socket.on('open', () => {
-    credentials()
+    streaming
+      .credentials()
       .then((headers) => socket.send(authenticate(headers)))
       .catch(fail)
   })

@@ -6,7 +6,7 @@
  */
 import { streams } from '../contract/agent/streams.ts'
 import type { SessionKeeper } from '../session.ts'
-import { targetOf } from '../transport/address.ts'
+import { nameOf, targetOf } from '../transport/address.ts'
 import type { FetchResponse } from '../transport/fetch.ts'
 import { type CallOptions, type PreparedRequest, prepare, type Transport } from '../transport/http.ts'
 
@@ -24,6 +24,11 @@ export class Streaming {
   get socketUrl(): string {
     const { origin, prefix } = this.#transport.address
     return `${origin.replace(/^http/, 'ws')}${prefix}${targetOf(streams.socket.path)}`
+  }
+
+  /** The address of the node, for words. */
+  get at(): string {
+    return nameOf(this.#transport.address)
   }
 
   get userAgent(): string {

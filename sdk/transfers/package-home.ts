@@ -1,7 +1,7 @@
 /** The package store of the service as the home of a file: signed requests below the transfer. Contract §9. */
 import type { AgentAuthority } from '../agent-authority.ts'
 import { contentHashHeader } from '../contract/helper/endpoints.ts'
-import type { Address } from '../transport/address.ts'
+import { type Address, nameOf } from '../transport/address.ts'
 import type { PreparedRequest } from '../transport/http.ts'
 import type { FileHome } from './home.ts'
 
@@ -13,6 +13,7 @@ export function packageHome(address: Address, authority: AgentAuthority, transfe
   return {
     origin: address.origin,
     prefix: `${address.prefix}${target}`,
+    called: `the node at ${nameOf(address)}`,
     // The next one comes while the last one is synced.
     partsAtOnce: 2,
     authorise: ({ method, target: path, bodySha256 }) => ({

@@ -13,6 +13,9 @@ export interface Address {
   readonly prefix: string
 }
 
+/** As a person types it. */
+export const nameOf = ({ origin, prefix }: Address): string => `${origin}${prefix}`
+
 /** @throws LocalError `invalid_url`, or `insecure_url` for http beyond loopback unless `allowPlainHttp`. */
 export function parseBaseUrl(text: string, options: { allowPlainHttp?: boolean | undefined } = {}): Address {
   if (!/^[a-z]+:\/\//i.test(text)) {

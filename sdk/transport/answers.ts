@@ -19,7 +19,7 @@ export async function readAnswer(
 ): Promise<unknown> {
   const { status } = response
   if (status >= 300 && status < 400) {
-    throw local('redirected', asked, 'answered with a redirect, which is not followed')
+    throw local('redirected', asked, `${at(asked)} answered with a redirect, which is not followed`)
   }
   const value = parseObject(await response.text())
   if (status >= 400 && isErrorBody(value)) {
@@ -30,10 +30,19 @@ export async function readAnswer(
   if (isAnswer && value !== undefined && required.every((name) => Object.hasOwn(value, name))) return value
   // A gateway whose upstream is away says so with a page of its own.
   if (status === 502 || status === 503 || status === 504) {
-    throw local('unreachable', asked, `a proxy answered ${status} in place of the node`)
+    throw local('unreachable', asked, `a proxy answered ${status} in place of ${at(asked)}`)
   }
-  throw local('bad_response', asked, `what answered (status ${status}) does not speak the bridge protocol`)
+  throw local(
+    'bad_response',
+    asked,
+    `${answered(asked)} (status ${status}) does not speak the bridge protocol`,
+  )
 }
+
+const at = ({ at: address }: Asked): string => (address === undefined ? 'the node' : `the node at ${address}`)
+
+const answered = ({ at: address }: Asked): string =>
+  address === undefined ? 'what answered' : `what answered at ${address}`
 
 /** The refusal that came in a frame or an event, without a status of its own. */
 export function refusalOf(asked: Asked, value: unknown): BridgeError | LocalError {
@@ -65,7 +74,7 @@ const away: ReadonlySet<string> = new Set([
 export type Ended = 'by-caller' | 'by-time' | undefined
 
 /** What a failed attempt means. What {@link readAnswer} threw passes through. `whom` is who was asked. */
-export function failureOf(error: unknown, asked: Asked, ended: Ended, whom = 'the node'): Error {
+export function failureOf(error: unknown, asked: Asked, ended: Ended, whom = at(asked)): Error {
   if (error instanceof BridgeError || error instanceof LocalError) return error
   if (ended === 'by-caller') return local('aborted', asked, 'given up by the caller', error)
   if (ended === 'by-time') return local('timeout', asked, `${whom} did not answer in time`, error)
@@ -75,14 +84,14 @@ export function failureOf(error: unknown, asked: Asked, ended: Ended, whom = 'th
     return local('sandbox_blocked', asked, `this process may not open the connection (${reason})`, error)
   }
   if (reason === 'EPROTO' || notTls.test(reason)) {
-    return local('bad_response', asked, `what answered does not speak TLS (${reason})`, error)
+    return local('bad_response', asked, `${answered(asked)} does not speak TLS (${reason})`, error)
   }
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_/.test(reason)) {
     const why = certificateFaults[reason] ?? 'is not trusted'
-    return local('certificate_refused', asked, `${whom}'s certificate ${why} (${reason})`, error)
+    return local('certificate_refused', asked, `the certificate of ${whom} ${why} (${reason})`, error)
   }
   if (reason.startsWith('HPE_')) {
-    return local('bad_response', asked, 'what answered does not speak HTTP', error)
+    return local('bad_response', asked, `${answered(asked)} does not speak HTTP`, error)
   }
   return local('unreachable', asked, `no connection to ${whom} (${reason})`, error)
 }

@@ -4,7 +4,7 @@
  * - `BridgeError`: the service said no. Its code is one of the catalogue.
  * - `LocalError`: what never reached the service, or what never came back from it as an answer.
  *
- * Messages name method and path, never a header, a body or a query.
+ * Messages name method and path, and the address where nothing usable answered; never a header, a body or a query.
  *
  * Contract §2, §13.
  */
@@ -48,6 +48,8 @@ export type LocalErrorCode = keyof typeof localErrors
 export interface Asked {
   readonly method: string
   readonly path: string
+  /** The address of the node, where a failure may lie in it. */
+  readonly at?: string | undefined
 }
 
 /** The service refused. See {@link LocalError} for everything else. */

@@ -11,9 +11,9 @@
 import { setTimeout as timer } from 'node:timers/promises'
 import type { BodyOf, Caller, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../contract/endpoint.ts'
 import { headers } from '../contract/headers.ts'
-import { type Address, targetOf, urlOf } from './address.ts'
+import { type Address, nameOf, targetOf, urlOf } from './address.ts'
 import { failureOf, readAnswer } from './answers.ts'
-import { BridgeError, LocalError } from './failures.ts'
+import { type Asked, BridgeError, LocalError } from './failures.ts'
 import type { Fetch, FetchResponse } from './fetch.ts'
 import { retryDelay } from './retry.ts'
 
@@ -156,7 +156,7 @@ export class Transport {
     { signal }: { readonly signal?: AbortSignal | undefined },
   ): Promise<FetchResponse> {
     const { address, authority, fetch } = this.#options
-    const asked = askedOf(request)
+    const asked = askedOf(request, address)
     try {
       const response = await fetch(urlOf(address, request.target), {
         method: request.method,
@@ -210,7 +210,7 @@ export class Transport {
     const url = urlOf(address, request.target)
     const authorized = await authority.headers(request, body)
     const timeout = AbortSignal.timeout(timeoutMs ?? this.#options.timeoutMs ?? defaultTimeoutMs)
-    const asked = askedOf(request)
+    const asked = askedOf(request, address)
     try {
       const response = await fetch(url, {
         method: request.method,
@@ -250,9 +250,10 @@ export class Transport {
   }
 }
 
-export const askedOf = ({ method, target }: PreparedRequest) => ({
+const askedOf = ({ method, target }: PreparedRequest, address?: Address): Asked => ({
   method,
   path: target.split('?')[0] ?? target,
+  at: address && nameOf(address),
 })
 
 const defaultSleep = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {

@@ -342,7 +342,7 @@ test('what the node could not be told is kept, and goes out with the next comman
   const known = await cleo.bridge('send', 'dan', 'kept one', '--key', 'kept-one-1')
   expect(known.code).toBe(9)
   expect(known.stderr).toMatch(
-    /^bridge: no connection to the node \(ECONNREFUSED\)\nhint: kept in the outbox as \d{13}-\S{8}; it goes out with the next command/,
+    /^bridge: no connection to the node at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\)\nhint: kept in the outbox as \d{13}-\S{8}; it goes out with the next command/,
   )
   const unknown = await cleo.bridge('send', 'ben', 'kept two')
   expect(unknown.code).toBe(9)

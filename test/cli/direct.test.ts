@@ -158,7 +158,9 @@ test('a tunnel that is there already leads to the port that is named for it, ove
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--tunnel', way]
   const refused = await home.run([...words, '--profile', 'ned'])
   expect(refused).toMatchObject({ code: 9, stdout: '', stderr: expect.stringContaining('to go on: ') })
-  expect(refused.stderr).toMatch(/the tunnel does not lead to this command: the helper's certificate .*\n/)
+  expect(refused.stderr).toMatch(
+    /the tunnel does not lead to this command: the certificate of the helper .*\n/,
+  )
   const [offered = ''] = /[0-9a-f-]{36}/.exec(refused.stderr) ?? []
   const [shown] = await ned.lines<Transfer>('transfer', 'show', offered)
   expect(shown).toMatchObject({ state: 'offered', offer: { endpoint_ready: false } })

@@ -109,15 +109,22 @@ test('what is kept for longer than six days goes out only when a person names it
   expect(page?.messages.map(({ body }) => body)).toEqual(['news', 'is it still true?'])
 })
 
-test('a node that is down is exit 9', async () => {
+test('a node that is down is exit 9, and its address is told', async () => {
   const gone = await startNode(() => {})
   await gone.close()
   await moveTo(gone.url)
   for (const command of [['whoami'], ['listen', '--once']]) {
     const { code, stderr } = await cleo.bridge(...command)
     expect(code).toBe(9)
-    expect(stderr).toMatch(/^bridge: no connection to the node \(ECONNREFUSED\)\nhint: is the node running/)
+    expect(stderr).toContain(
+      `bridge: no connection to the node at ${gone.url} (ECONNREFUSED)\nhint: is the node running`,
+    )
   }
+  const login = ['admin', 'login', '--url', gone.url, '--name', 'olu', '--password-stdin']
+  expect(await home.run(login, { stdin: 'correct horse battery staple\n' })).toMatchObject({
+    code: 9,
+    stderr: expect.stringContaining(`no connection to the node at ${gone.url} (ECONNREFUSED)`),
+  })
 })
 
 test.each<[string, Answer]>([
@@ -129,6 +136,7 @@ test.each<[string, Answer]>([
   const { code, stderr } = await cleo.bridge('whoami')
   expect(code).toBe(9)
   expect(stderr).toMatch(/does not speak the bridge protocol\nhint: is this the address of a bridge node\?/)
+  expect(stderr).toContain(`bridge: what answered at ${other.url} (status 200) does`)
   await other.close()
 })
 
