@@ -8,6 +8,7 @@ import type { Bridge, Fetch } from '../sdk/index.ts'
 import { profilesHome } from '../sdk/profile-files.ts'
 import type { Agent } from './agent.ts'
 import type { GlobalOptions } from './command.ts'
+import type { Takes } from './field-words.ts'
 import { createIo, type Io, type Streams } from './io.ts'
 import { createOutput, type Output } from './output.ts'
 
@@ -53,13 +54,16 @@ export interface CliContext {
   bridge(): Promise<Bridge>
   /** Whether the command does nothing but print, so that it ends with its reader; see print-only.ts. */
   readonly onlyPrints: boolean
-  configure(options: GlobalOptions, command?: { readonly onlyPrints: boolean }): void
+  /** The options and arguments of the command. */
+  readonly takes: Takes
+  configure(options: GlobalOptions, command?: { readonly onlyPrints: boolean; readonly takes: Takes }): void
 }
 
 export function createContext(surroundings: Surroundings): CliContext {
   const { streams, environment, clock, random, homeDirectory, interruption } = surroundings
   const settings: Settings = { json: false, profile: environment.BRIDGE_PROFILE || 'default' }
   let onlyPrints = false
+  let takes: Takes = { options: [], arguments: [] }
   const endWithReader = () => {
     if (onlyPrints && io.closedBy !== undefined) interruption.abort()
   }
@@ -93,8 +97,12 @@ export function createContext(surroundings: Surroundings): CliContext {
     get onlyPrints() {
       return onlyPrints
     },
+    get takes() {
+      return takes
+    },
     configure: (options, command) => {
       onlyPrints = command?.onlyPrints === true
+      if (command !== undefined) takes = command.takes
       endWithReader()
       settings.json = options.json === true
       if (options.profile !== undefined) settings.profile = options.profile

@@ -46,7 +46,7 @@ async function plainEnding(error: unknown, context: CliContext): Promise<Ending>
   if (error instanceof BridgeError || error instanceof LocalError) {
     return {
       exit: exitOf(error),
-      message: failureWords(error),
+      message: failureWords(error, context.takes),
       hint: hintOf(error, context),
       ...factsOf(error),
     }

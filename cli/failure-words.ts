@@ -6,16 +6,20 @@
  * Contract §12.
  */
 import type { BridgeError, LocalError, RefusalCode } from '../sdk/index.ts'
+import { faultWords, subjectOf, type Takes } from './field-words.ts'
 import { exactDuration } from './words.ts'
 
 export type SdkError = BridgeError | LocalError
 
 const isRefusal = (error: Error): error is BridgeError => error.name === 'BridgeError'
 
-export function failureWords(error: Error): string {
+/** `takes`: what the command takes that sent it, where it was sent just now. */
+export function failureWords(error: Error, takes: Takes = { options: [], arguments: [] }): string {
   if (!isRefusal(error)) return error.message.replace(/^(GET|POST|PUT) \/\S+: /, '')
   const say = refusals[error.code]
-  return say === undefined ? spoken(error.reason) : say(error)
+  const words = say === undefined ? (faultWords(error, takes) ?? spoken(error.reason)) : say(error)
+  // A sentence of the node may begin with the name of a field.
+  return words.replace(/^[a-z]+(_[a-z]+)+(?= )/, (field) => subjectOf(field, takes))
 }
 
 /** Beside code and words: what a program can act on. */
@@ -50,6 +54,8 @@ const refusals: Partial<Record<RefusalCode, (error: BridgeError) => string>> = {
     reason.startsWith('Unknown, or')
       ? 'there is nothing of that id, or it is not for this identity to see'
       : spoken(reason),
+  body_too_large: ({ details }) =>
+    `what is sent is longer than a request may be${told(details.limit_bytes, ', in bytes: ')}`,
   idempotency_conflict: () => 'this idempotency key was used for something else',
   device_mismatch: () => 'the identity is bound to another device',
 }

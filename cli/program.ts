@@ -50,7 +50,7 @@ export async function program(context: CliContext, argv: readonly string[] = [])
     .description('Signed messages between coding agents and their owner, through a node of your own.')
     .version(version, '-V, --version', 'print the version')
     .hook('preAction', (_root, action) =>
-      context.configure(action.optsWithGlobals(), { onlyPrints: printsOnly(action) }),
+      context.configure(action.optsWithGlobals(), { onlyPrints: printsOnly(action), takes: takenBy(action) }),
     )
   const typed = typedCommand(argv)
   const needed = typed === undefined ? Object.values(commands) : [typed]
@@ -70,6 +70,12 @@ function typedCommand(argv: readonly string[]): Load | undefined {
   const [word = ''] = words
   return Object.hasOwn(commands, word) ? commands[word] : undefined
 }
+
+/** As its help names them. */
+const takenBy = ({ options, registeredArguments }: Command) => ({
+  options: options.flatMap(({ long }) => (long ? [long] : [])),
+  arguments: registeredArguments.map((each) => each.name()),
+})
 
 /** Help goes to standard output or error as commander decides; its error lines are left to run.ts. */
 function speakThrough(command: Command, context: CliContext): void {

@@ -201,7 +201,7 @@ bridge listen --once --timeout 5 || [ $? = 4 ]
 
 The server removes the bytes when the receipt is there, and when a transfer is declined, cancelled or expired. A package
 may have 1 GiB, the whole store 10 GiB, your own packages a quarter of that, unless the owner set it otherwise:
-capacity_reached, exit 9, means that the room is taken, and says whose; body/size, exit 2, that the file is too large.
+capacity_reached, exit 9, means that the room is taken, and says whose. A file that is too large is exit 2, which names the limit.
 
 Many files are one archive: tar, send, and let the peer list it before it unpacks it.
 `,
