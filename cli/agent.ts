@@ -22,7 +22,7 @@ export interface AgentEvents {
 export async function openAgent(context: CliContext, events: AgentEvents): Promise<Agent> {
   const { clock, random } = context
   const paths = profilePaths(context.home, context.settings.profile)
-  const profile = await requireProfile(paths, context.settings.profile)
+  const profile = await requireProfile(paths, context.settings.profile, context.takes.words)
   context.address = profile.base_url
   const [pem, sdk, fetch] = await Promise.all([
     readKeyFile(paths.key(profile.identity.credential_id)),

@@ -8,7 +8,7 @@ import type { Bridge, Fetch } from '../sdk/index.ts'
 import { profilesHome } from '../sdk/profile-files.ts'
 import type { Agent } from './agent.ts'
 import type { GlobalOptions } from './command.ts'
-import type { Takes } from './field-words.ts'
+import { nothingTyped, type Takes } from './field-words.ts'
 import { createIo, type Io, type Streams } from './io.ts'
 import { createOutput, type Output } from './output.ts'
 
@@ -54,7 +54,7 @@ export interface CliContext {
   bridge(): Promise<Bridge>
   /** Whether the command does nothing but print, so that it ends with its reader; see print-only.ts. */
   readonly onlyPrints: boolean
-  /** The options and arguments of the command. */
+  /** The command, with its options and arguments. */
   readonly takes: Takes
   configure(options: GlobalOptions, command?: { readonly onlyPrints: boolean; readonly takes: Takes }): void
 }
@@ -63,7 +63,7 @@ export function createContext(surroundings: Surroundings): CliContext {
   const { streams, environment, clock, random, homeDirectory, interruption } = surroundings
   const settings: Settings = { json: false, profile: environment.BRIDGE_PROFILE || 'default' }
   let onlyPrints = false
-  let takes: Takes = { options: [], arguments: [] }
+  let takes = nothingTyped
   const endWithReader = () => {
     if (onlyPrints && io.closedBy !== undefined) interruption.abort()
   }

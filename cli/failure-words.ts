@@ -6,7 +6,7 @@
  * Contract §12.
  */
 import type { BridgeError, LocalError, RefusalCode } from '../sdk/index.ts'
-import { faultWords, subjectOf, type Takes } from './field-words.ts'
+import { faultWords, nothingTyped, subjectOf, type Takes } from './field-words.ts'
 import { exactDuration } from './words.ts'
 
 export type SdkError = BridgeError | LocalError
@@ -14,7 +14,7 @@ export type SdkError = BridgeError | LocalError
 const isRefusal = (error: Error): error is BridgeError => error.name === 'BridgeError'
 
 /** `takes`: what the command takes that sent it, where it was sent just now. */
-export function failureWords(error: Error, takes: Takes = { options: [], arguments: [] }): string {
+export function failureWords(error: Error, takes: Takes = nothingTyped): string {
   if (!isRefusal(error)) return error.message.replace(/^(GET|POST|PUT) \/\S+: /, '')
   const say = refusals[error.code]
   const words = say === undefined ? (faultWords(error, takes) ?? spoken(error.reason)) : say(error)

@@ -8,13 +8,17 @@
  */
 import type { BridgeError } from '../sdk/index.ts'
 
-/** What a command takes, as its help names it. */
+/** A command and what it takes, as its help names them. */
 export interface Takes {
+  /** What is typed after `bridge`: `task show`. */
+  readonly words: string
   /** `--ttl` */
   readonly options: readonly string[]
   /** `title` */
   readonly arguments: readonly string[]
 }
+
+export const nothingTyped: Takes = { words: '', options: [], arguments: [] }
 
 /** Where the names differ by more than a suffix: what to look for, in this order. */
 const others: Readonly<Record<string, readonly string[]>> = {

@@ -35,15 +35,33 @@ export async function readProfile(paths: ProfilePaths): Promise<ProfileRecord | 
   })
 }
 
-/** {@link readProfile}, where there must be one. */
-export async function requireProfile(paths: ProfilePaths, name: string): Promise<ProfileRecord> {
+/** Commands of the same word that need no agent: what is typed without a profile may mean them. */
+export const ofTheNode: ReadonlySet<string> = new Set(['status', 'doctor'])
+export const ofTheOwner: ReadonlySet<string> = new Set([
+  ...['whoami', 'conversations', 'history', 'ack', 'status'],
+  ...['task create', 'task list', 'task show', 'task cancel'],
+  ...['transfer list', 'transfer show', 'transfer cancel'],
+])
+
+/** {@link readProfile}, where there must be one. `command`: the words that were typed. */
+export async function requireProfile(
+  paths: ProfilePaths,
+  name: string,
+  command = '',
+): Promise<ProfileRecord> {
   const profile = await readProfile(paths)
   if (profile !== undefined) return profile
   const others = await enrolledBeside(paths)
-  const hint = others.length === 0 ? '--profile names another' : `--profile names one of ${others.join(', ')}`
-  throw new CommandFailure('authentication', `no identity in the profile ${name}`, {
-    hint: `${hint}; bridge enroll --url URL makes one`,
-  })
+  const isOwner = await isThere(join(paths.folder, 'owner.json'))
+  const ways = [
+    ...(isOwner && ofTheOwner.has(command)
+      ? [`bridge admin ${command} is the owner's, who is signed in here`]
+      : []),
+    others.length === 0 ? '--profile names another' : `--profile names one of ${others.join(', ')}`,
+    'bridge enroll --url URL makes one',
+    ...(ofTheNode.has(command) ? [`bridge server ${command} is for a node of this machine`] : []),
+  ]
+  throw new CommandFailure('authentication', `no identity in the profile ${name}`, { hint: ways.join('; ') })
 }
 
 const namedAtMost = 8
@@ -53,15 +71,17 @@ async function enrolledBeside({ folder }: ProfilePaths): Promise<string[]> {
   const names = (await readdir(dirname(folder)).catch(() => [])).filter(files.isProfileName).sort()
   const found: string[] = []
   for (const name of names) {
-    const there = await access(join(dirname(folder), name, 'profile.json')).then(
-      () => true,
-      () => false,
-    )
-    if (there) found.push(name)
+    if (await isThere(join(dirname(folder), name, 'profile.json'))) found.push(name)
     if (found.length === namedAtMost) return [...found, '…']
   }
   return found
 }
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
 
 /**
  * The key under its own name, then the record that names it; what no record names goes last. Killed anywhere, the same

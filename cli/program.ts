@@ -7,7 +7,7 @@
  * Contract §12.
  */
 import { version } from '../sdk/version.ts'
-import { type Command, group, withGlobals } from './command.ts'
+import { type Command, group, withGlobals, wordsOf } from './command.ts'
 import type { CliContext } from './context.ts'
 import { printsOnly } from './print-only.ts'
 
@@ -72,9 +72,10 @@ function typedCommand(argv: readonly string[]): Load | undefined {
 }
 
 /** As its help names them. */
-const takenBy = ({ options, registeredArguments }: Command) => ({
-  options: options.flatMap(({ long }) => (long ? [long] : [])),
-  arguments: registeredArguments.map((each) => each.name()),
+const takenBy = (command: Command) => ({
+  words: wordsOf(command).join(' '),
+  options: command.options.flatMap(({ long }) => (long ? [long] : [])),
+  arguments: command.registeredArguments.map((each) => each.name()),
 })
 
 /** Help goes to standard output or error as commander decides; its error lines are left to run.ts. */

@@ -44,7 +44,7 @@ async function endingOf(argv: readonly string[], context: CliContext): Promise<E
     return { exit: 'done' }
   } catch (error) {
     if (context.signal.aborted) return interruptedEnding(context, error)
-    if (error instanceof UsageError) return usageEnding(error)
+    if (error instanceof UsageError) return usageEnding(error, () => program(context))
     return failureEnding(error, context)
   }
 }

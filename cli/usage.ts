@@ -8,17 +8,37 @@
  */
 import { type Command, type UsageError, wordsOf } from './command.ts'
 import type { Ending } from './ending.ts'
+import { suggestion } from './suggestions.ts'
 
 /** Help and version are what was asked for; everything else that commander objects to is a usage error. */
-export function usageEnding(error: UsageError): Ending {
+export async function usageEnding(error: UsageError, whole: () => Promise<Command>): Promise<Ending> {
   const { command, code, exitCode, message: given } = error
   if (exitCode === 0) return { exit: 'done' }
   // A bare group: commander has shown its help.
   if (code === 'commander.help') return { exit: 'usage' }
-  const [first = '', suggestion] = given.split('\n')
+  const [first = '', similar] = given.split('\n')
   const message = wordsFor(code, first.replace(/^error: /, ''), command)
-  const meant = suggestion?.replace(/^\((.*)\)$/, '$1').toLowerCase()
+  const meant =
+    code === 'commander.unknownCommand'
+      ? await meantBy(first, command, whole)
+      : similar?.replace(/^\((.*)\)$/, '$1').toLowerCase()
   return { exit: 'usage', error: 'usage', message, hint: meant ?? hintFor(code, command) }
+}
+
+/** The whole tree is loaded only for this: the one at hand holds what was typed. */
+async function meantBy(
+  message: string,
+  command: Command,
+  whole: () => Promise<Command>,
+): Promise<string | undefined> {
+  const word = typedWord(message)
+  return word === undefined ? undefined : suggestion(word, command, await whole())
+}
+
+/** A word that is no secret. */
+const typedWord = (message: string): string | undefined => {
+  const word = /'(.*)'$/s.exec(message)?.[1] ?? ''
+  return /^[a-z][a-z-]{0,19}$/.test(word) ? word : undefined
 }
 
 function wordsFor(code: string, message: string, command: Command): string {
@@ -28,8 +48,8 @@ function wordsFor(code: string, message: string, command: Command): string {
     return `too many arguments for '${typed(command)}': it takes ${takes}`
   }
   if (code === 'commander.unknownCommand') {
-    const word = /'(.*)'$/s.exec(message)?.[1] ?? ''
-    return /^[a-z][a-z-]{0,19}$/.test(word) ? `unknown command '${word}'` : 'unknown command'
+    const word = typedWord(message)
+    return word === undefined ? 'unknown command' : `unknown command '${word}'`
   }
   if (code === 'commander.unknownOption') {
     const flag = /'(-{1,2}[A-Za-z][A-Za-z-]{0,29})(=.*)?'$/s.exec(message)?.[1]

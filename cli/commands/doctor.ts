@@ -28,7 +28,7 @@ export async function doctor(context: CliContext): Promise<void> {
   const paths = profilePaths(context.home, context.settings.profile)
   const findings: Finding[] = []
   const profile = await tried(context, 'profile', findings, () =>
-    requireProfile(paths, context.settings.profile),
+    requireProfile(paths, context.settings.profile, context.takes.words),
   )
   if (profile !== undefined) {
     findings.push(

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { failureWords } from '../../cli/failure-words.ts'
-import { subjectOf } from '../../cli/field-words.ts'
+import { nothingTyped, subjectOf } from '../../cli/field-words.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { BridgeError } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
@@ -45,7 +45,7 @@ test('every field that a request may have is named in words', () => {
   )
   expect(fields.size).toBeGreaterThan(50)
   for (const field of fields)
-    expect([field, subjectOf(field, { options: [], arguments: [] })]).toEqual([
+    expect([field, subjectOf(field, nothingTyped)]).toEqual([
       field,
       expect.stringMatching(/^the [a-z0-9 ]+$/),
     ])
@@ -83,7 +83,7 @@ test('a rule that is a sentence of its own stands behind its subject', () => {
   const faults = [{ path: 'body/size', problem: 'a package has at most 9 bytes' }]
   const body = { error: 'invalid_request' as const, message: '', request_id: 'r', details: { faults } }
   const refusal = new BridgeError({ method: 'POST', path: '/' }, 422, body)
-  expect(failureWords(refusal, { options: [], arguments: ['file'] })).toBe(
+  expect(failureWords(refusal, { ...nothingTyped, arguments: ['file'] })).toBe(
     '<file>: a package has at most 9 bytes',
   )
   expect(failureWords(refusal)).toBe('the size of the file: a package has at most 9 bytes')

@@ -75,7 +75,7 @@ test('a group alone is a usage error that shows its help', async () => {
 })
 
 test.each([
-  [['snd'], "bridge: unknown command 'snd'\nhint: did you mean send?\n"],
+  [['snd'], "bridge: unknown command 'snd'\nhint: did you mean bridge send?\n"],
   [['frobnicate'], "bridge: unknown command 'frobnicate'\nhint: bridge --help lists the commands\n"],
   [
     ['outbox', 'frobnicate'],
