@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { FileOrder } from './test/support/order.ts'
 
 /** Where `.ci/run` reads the counts. */
 const report = 'coverage/tests.json'
@@ -21,10 +22,19 @@ export default defineConfig({
   test: {
     globalSetup: 'test/support/build.ts',
     pool: 'forks',
+    sequence: { sequencer: FileOrder },
     projects: [
       // A server in the test's own process is what most files start. Loading it costs more than most files do, so these share
       // a process, one after the other; nothing may stay behind in it.
-      { extends: true, test: { name: 'shared', include: inOneProcess, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: 'shared',
+          include: inOneProcess,
+          isolate: false,
+          setupFiles: ['test/support/leftovers.ts', 'test/support/shared-process.ts'],
+        },
+      },
       // Tests that break the store, fill disks, mock modules and measure: each file has a process of its own.
       {
         extends: true,
@@ -32,6 +42,7 @@ export default defineConfig({
           name: 'alone',
           include: ['test/**/*.test.ts'],
           exclude: ['test/bench/**', ...inOneProcess],
+          setupFiles: ['test/support/leftovers.ts'],
         },
       },
     ],

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { build } from 'esbuild'
+import { build, stop } from 'esbuild'
 import { generate } from 'openapi-typescript-codegen'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callerErrors } from '../../sdk/contract/endpoint.ts'
@@ -253,7 +253,11 @@ describe('a client of a public generator', () => {
     })
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(strictly))
   })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
+  afterAll(async () => {
+    // esbuild builds in a process of its own.
+    await stop()
+    await rm(folder, { recursive: true, force: true })
+  })
 
   const strictly = {
     compilerOptions: {

@@ -212,7 +212,7 @@ test('a node that is not there is unreachable; a connection that breaks is tried
 })
 
 test('what speaks no HTTP is no bridge', async () => {
-  const server = createServer((socket) => socket.end('220 mail.example ESMTP\r\n'))
+  const server = createServer((socket) => socket.resume().end('220 mail.example ESMTP\r\n'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }
   await expect(bridgeAt(`http://127.0.0.1:${port}`).messages.send(input)).rejects.toMatchObject({

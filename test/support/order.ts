@@ -1,0 +1,40 @@
+/**
+ * The order of the test files: the same on every machine and in every run, or the one of a seed.
+ *
+ * Vitest orders files by the durations of the last run, so files that share a process would meet in another order on each
+ * machine. `--sequence.shuffle.files --sequence.seed=7` gives the order of seed 7.
+ */
+import { createHash } from 'node:crypto'
+import { relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** The longest files, so that none of them is the last to run. */
+const first = [
+  'test/faults/durability.test.ts',
+  'test/server/delivery/event-stream.test.ts',
+  'test/server/delivery/slow-readers.test.ts',
+  'test/sdk/delivery/fall-back.test.ts',
+  'test/sdk/delivery/restart.test.ts',
+  'test/journeys/thousands.test.ts',
+]
+
+const shuffles = process.argv.some((word) => /^--sequence\.shuffle(?!\.tests)/.test(word))
+
+/**
+ * Files with a process of their own go before those that share one: a shared process lives until another project's file
+ * takes its place.
+ */
+export class FileOrder extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { root, sequence } = this.ctx.config
+    if (shuffles) this.ctx.logger.log(`files in the order of --sequence.seed=${sequence.seed}`)
+    const place = (path: string): string =>
+      shuffles
+        ? createHash('sha256').update(`${sequence.seed} ${path}`).digest('hex')
+        : `${first.includes(path) ? first.indexOf(path) : first.length} ${path}`
+    return files
+      .map((file) => ({ file, key: `${file.project.name} ${place(relative(root, file.moduleId))}` }))
+      .toSorted((one, other) => (one.key < other.key ? -1 : 1))
+      .map(({ file }) => file)
+  }
+}
