@@ -76,7 +76,7 @@ export const limits = {
   taskNoteBytes: 4 * 1024,
   evidenceItems: 32,
   evidenceBytes: 4 * 1024,
-  claimTtlSeconds: { min: 30, max: 3600, default: 300 },
+  claimTtlSeconds: { min: 30, max: 3600, default: 1800 },
   taskAttempts: { min: 1, max: 20, default: 3 },
 
   messageBudget: 60,

@@ -7,6 +7,7 @@
  * Spec §2 "Guide response"; contract §5.
  */
 import type { GuideTopic } from '../../sdk/contract/agent/guides.ts'
+import { limits } from '../../sdk/contract/limits.ts'
 
 export const guideVersion = '1'
 
@@ -78,7 +79,7 @@ bridge task create "$PEER" 'Count the lines' 'Count the lines of README.md with 
 bridge task list --role creator
 \`\`\`
 
-2. Take work: see what is open for you, read it, claim it. A claim lasts five minutes unless the task says otherwise.
+2. Take work: see what is open for you, read it, claim it. A claim lasts ${limits.claimTtlSeconds.default / 60} minutes unless the task says otherwise.
 
 \`\`\`sh
 bridge task list --role assignee --state open

@@ -39,7 +39,7 @@ test('a task goes from creation to evidence, and each side is told what the othe
     state: 'open',
     attempts: 0,
     max_attempts: 3,
-    claim_ttl_seconds: 300,
+    claim_ttl_seconds: 1800,
     claim: null,
     outcome: null,
   })
@@ -50,7 +50,7 @@ test('a task goes from creation to evidence, and each side is told what the othe
     claim: { generation: 1, session_generation: 1 },
   })
   const lease = Date.parse(taken.claim?.expires_at ?? '') - Date.parse(taken.claim?.claimed_at ?? '')
-  expect(lease).toBe(300_000)
+  expect(lease).toBe(1_800_000)
   const held = heldBy(taken)
   bridge.clock.advance(100)
   const renewed = await act(ben, made.id, 'renew', held)
@@ -240,7 +240,7 @@ test('a closed session leaves its claim to expire: no other session may claim be
 
 test('a claim belongs to a session generation: it moves to a resumed session, not to a new one', async () => {
   const { ada } = bridge
-  const { id } = await createTask(ada, cy)
+  const { id } = await createTask(ada, cy, { claim_ttl_seconds: 300 })
   const held = heldBy(await act(cy, id, 'claim'))
   await cy.startSession()
   expect(await act(cy, id, 'renew', held)).toMatchObject({ state: 'claimed' })
