@@ -14,6 +14,7 @@ import { fill } from './generate/markdown.ts'
 import { metricsSection } from './generate/metrics.ts'
 import { sdkPage } from './generate/sdk.ts'
 import { checksSection, settingsSection, signingSection } from './generate/sections.ts'
+import { shapeSections } from './generate/shapes.ts'
 import { statesPage, taskTable, transferTable } from './generate/states.ts'
 
 /** Pages of which nothing is written by hand. */
@@ -36,6 +37,7 @@ const written: Readonly<Record<string, Readonly<Record<string, () => string>>>> 
     codes: codesSection,
     'task-states': taskTable,
     'transfer-states': transferTable,
+    ...shapeSections,
   },
 }
 

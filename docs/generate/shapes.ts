@@ -1,0 +1,28 @@
+/** The generated sections of docs/protocol.md that give shapes: the resources that every client handles. */
+
+import { Message } from '../../sdk/contract/agent/messages.ts'
+import { Session } from '../../sdk/contract/agent/sessions.ts'
+import { Evidence, Task, TaskInput } from '../../sdk/contract/agent/tasks.ts'
+import { Transfer } from '../../sdk/contract/agent/transfers.ts'
+import { endpoints } from '../../sdk/contract/index.ts'
+import { endpointLink } from './api.ts'
+import { table } from './markdown.ts'
+import { describe } from './schemas.ts'
+
+const fields = (schema: Parameters<typeof describe>[0]) => () => describe(schema, 'api.md')
+
+export const shapeSections: Readonly<Record<string, () => string>> = {
+  'session-fields': fields(Session),
+  'message-fields': fields(Message),
+  'task-input-fields': fields(TaskInput),
+  'task-fields': fields(Task),
+  'evidence-fields': fields(Evidence),
+  'transfer-fields': fields(Transfer),
+  'keyed-endpoints': () =>
+    table(
+      ['endpoint', ''],
+      endpoints
+        .filter(({ idempotent }) => idempotent === true)
+        .map((entry) => [endpointLink(entry, 'api.md'), entry.summary]),
+    ),
+}
