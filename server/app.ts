@@ -40,6 +40,7 @@ import { pairingOwnerRoutes } from './pairings/owner-routes.ts'
 import { peerRoutes } from './peers/routes.ts'
 import { projectOwnerRoutes } from './projects/owner-routes.ts'
 import { recipientKeyOwnerRoutes, recipientKeyRoutes } from './recipient-keys/routes.ts'
+import { retryAfterMs } from './retry-after.ts'
 import { sessionOwnerRoutes, sessionRoutes } from './sessions/routes.ts'
 import { snapshotOwnerRoutes } from './snapshots/owner-routes.ts'
 import { taskOwnerRoutes } from './tasks/owner-routes.ts'
@@ -107,7 +108,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   app.addHook('onRequest', (request, _reply, done) => {
     // Liveness and readiness are asked most when the server stops.
     if (context.stopping.aborted && !isHealthCheck(request.url)) {
-      throw new Fault('unavailable', { retryAfterMs: 1000 })
+      throw new Fault('unavailable', { retryAfterMs: retryAfterMs.restart })
     }
     done()
   })

@@ -10,12 +10,22 @@ export interface FaultDetail {
   readonly cause?: unknown
 }
 
+/** Codes of 429 and 503. Each says when the caller may come back, since nothing fills that in afterwards. */
+export type WaitingCode = {
+  [C in ErrorCode]: (typeof errors)[C]['status'] extends 429 | 503 ? C : never
+}[ErrorCode]
+export type PlainCode = Exclude<ErrorCode, WaitingCode>
+
+export type WaitingDetail = FaultDetail & { readonly retryAfterMs: number }
+
 export class Fault extends Error {
   override readonly name = 'Fault'
   readonly code: ErrorCode
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterMs: number | undefined
 
+  constructor(code: WaitingCode, detail: WaitingDetail)
+  constructor(code: PlainCode, detail?: FaultDetail)
   constructor(code: ErrorCode, detail: FaultDetail = {}) {
     super(detail.message ?? errors[code].meaning, 'cause' in detail ? { cause: detail.cause } : undefined)
     this.code = code

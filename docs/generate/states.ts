@@ -205,7 +205,9 @@ const startWords: Readonly<Record<string, string>> = {
 }
 
 function replacementWords(): string {
-  const answer = (recent: number) => outcome(() => String(requireReplacementRoom(recent)))
+  const now = new Date()
+  const times = (count: number) => Array.from({ length: count }, () => now.toISOString())
+  const answer = (recent: number) => outcome(() => String(requireReplacementRoom(times(recent), now)))
   const allowed = [0, 1, 2, 3, 4, 5].find((recent) => answer(recent).startsWith('refused'))
   if (allowed === undefined) throw new Error('replacements are not limited any more')
   return `${allowed} succeed, the next is ${answer(allowed)}.`

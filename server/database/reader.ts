@@ -12,6 +12,7 @@
 import type Database from 'better-sqlite3'
 import type { Kysely } from 'kysely'
 import { Fault } from '../fault.ts'
+import { retryAfterMs } from '../retry-after.ts'
 import { isDamage, Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import { openDatabase } from './open.ts'
@@ -76,7 +77,7 @@ class ReadQueue {
   }
 
   read<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    if (this.#closed !== undefined) return Promise.reject(new Fault('unavailable'))
+    if (this.#closed !== undefined) return Promise.reject(stopping())
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push(() =>
         this.#perform(unit).then(
@@ -94,7 +95,7 @@ class ReadQueue {
   #tell(told: () => void, reject: (error: Fault) => void): void {
     const durable = this.#durable()
     if (durable === undefined) told()
-    else durable.then(told, (cause: unknown) => reject(new Fault('unavailable', { cause })))
+    else durable.then(told, (cause: unknown) => reject(stopping(cause)))
   }
 
   close(): Promise<void> {
@@ -161,9 +162,13 @@ class ReadQueue {
     } catch (error) {
       if (!isDamage(error)) throw error
       this.#noteDamage(error)
-      throw new Fault('unavailable', { cause: error })
+      throw stopping(error)
     } finally {
       connection.end(() => new UnitEnded())
     }
   }
 }
+
+/** A store that cannot be read ends the process, or is closed because it ends. */
+const stopping = (cause?: unknown): Fault =>
+  new Fault('unavailable', { retryAfterMs: retryAfterMs.restart, ...(cause !== undefined && { cause }) })

@@ -19,6 +19,7 @@
  */
 import type Database from 'better-sqlite3'
 import { Fault } from '../fault.ts'
+import { retryAfterMs } from '../retry-after.ts'
 import { Committed } from './committed.ts'
 import { sqliteCode } from './connection.ts'
 import { GroupFailure, Groups, type Outcome, type Request } from './group.ts'
@@ -111,7 +112,7 @@ class WriteQueue {
 
   write<T>(unit: (tx: Tx) => Promise<T>, { nonce }: WriteOptions): Promise<T> {
     if (this.#closed !== undefined || this.#state === 'broken')
-      return Promise.reject(new Fault('unavailable'))
+      return Promise.reject(new Fault('unavailable', { retryAfterMs: retryAfterMs.restart }))
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ unit, nonce, resolve, reject })
       this.#schedule()
@@ -281,9 +282,9 @@ class WriteQueue {
   }
 }
 
-function faultOf(failure: GroupFailure): Fault {
-  const fault = new Fault(failure.full ? 'storage_full' : 'unavailable', { retryAfterMs: 1000 })
-  // For the log; the translator tells the caller the code alone.
-  fault.cause = failure.cause
-  return fault
+/** The cause is for the log; the translator tells the caller the code alone. */
+function faultOf({ full, cause }: GroupFailure): Fault {
+  return full
+    ? new Fault('storage_full', { retryAfterMs: retryAfterMs.disk, cause })
+    : new Fault('unavailable', { retryAfterMs: retryAfterMs.restart, cause })
 }

@@ -1,6 +1,7 @@
 /** One unit of work inside the writer's transaction: what it may use while it runs, and nothing afterwards. */
 import type { Kysely } from 'kysely'
 import { Fault } from '../fault.ts'
+import { retryAfterMs } from '../retry-after.ts'
 import { type Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import type { Ids } from './ids.ts'
@@ -29,9 +30,6 @@ export class UnitEnded extends Error {
   }
 }
 
-/** Room seldom comes back within a moment. */
-const fullRetryMs = 5000
-
 export class Unit implements Tx {
   readonly db: Kysely<Tables>
   readonly now: Date
@@ -56,7 +54,7 @@ export class Unit implements Tx {
   }
 
   requireRoom(): void {
-    if (this.#isShort()) throw new Fault('storage_full', { retryAfterMs: fullRetryMs })
+    if (this.#isShort()) throw new Fault('storage_full', { retryAfterMs: retryAfterMs.disk })
   }
 
   afterCommit(effect: () => void): void {

@@ -10,6 +10,7 @@
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
 import { Fault } from '../fault.ts'
+import { retryAfterMs } from '../retry-after.ts'
 
 interface Observed {
   lastContact: Date | undefined
@@ -116,10 +117,16 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
     openWait(agentId, sessionId, transport) {
       const session = sessionWaits.get(sessionId) ?? { agentId, held: 0 }
       if (session.held >= limits.waitsPerSession) {
-        throw new Fault('wait_limit', { details: { limit: limits.waitsPerSession }, retryAfterMs: 1000 })
+        throw new Fault('wait_limit', {
+          details: { limit: limits.waitsPerSession },
+          retryAfterMs: retryAfterMs.ownWait,
+        })
       }
       if (openWaits >= waitsPerNode) {
-        throw new Fault('capacity_reached', { details: { limit: 'waits' }, retryAfterMs: 5000 })
+        throw new Fault('capacity_reached', {
+          details: { limit: 'waits' },
+          retryAfterMs: retryAfterMs.othersWait,
+        })
       }
       session.held += 1
       sessionWaits.set(sessionId, session)

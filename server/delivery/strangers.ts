@@ -25,10 +25,10 @@ export function createStrangers(): Strangers {
     sockets: () => networks.keys(),
     requireRoom(address) {
       if ((held.get(networkOf(address)) ?? 0) >= limits.strangerSocketsPerAddress) {
-        throw full('This address has too many sockets that have not authenticated.', 1000)
+        throw full('This address has too many sockets that have not authenticated.')
       }
       if (networks.size >= limits.strangerSockets) {
-        throw full('The node holds too many sockets that have not authenticated.', 5000)
+        throw full('The node holds too many sockets that have not authenticated.')
       }
     },
     add(socket, address) {
@@ -47,5 +47,8 @@ export function createStrangers(): Strangers {
   }
 }
 
-const full = (message: string, retryAfterMs: number): Fault =>
+/** By then each of them has authenticated or is closed. */
+const retryAfterMs = limits.socketAuthSeconds * 1000
+
+const full = (message: string): Fault =>
   new Fault('capacity_reached', { message, details: { limit: 'sockets' }, retryAfterMs })

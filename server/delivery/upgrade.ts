@@ -15,10 +15,11 @@ import { contract } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { errorBody, toFault } from '../http/faults.ts'
+import { errorBody, retryAfter, toFault } from '../http/faults.ts'
 import { checkFraming } from '../http/framing.ts'
 import { letGo } from '../http/let-go.ts'
 import { headerLines } from '../http/responses.ts'
+import { retryAfterMs } from '../retry-after.ts'
 import { endSocket, serve } from './socket.ts'
 import { createStrangers } from './strangers.ts'
 
@@ -71,7 +72,7 @@ function requireOpenable(context: Context, request: IncomingMessage): string {
   if (request.url !== path) throw new Fault('not_found')
   const { origin } = request.headers
   if (origin !== undefined && origin !== context.portalOrigin()) throw new Fault('origin_mismatch')
-  if (context.stopping.aborted) throw new Fault('unavailable', { retryAfterMs: 1000 })
+  if (context.stopping.aborted) throw new Fault('unavailable', { retryAfterMs: retryAfterMs.restart })
   return address
 }
 
@@ -108,12 +109,13 @@ function shakeHands(
 
 function refusalText(fault: Fault, requestId: string, lines: readonly string[]): string {
   const body = JSON.stringify(errorBody(fault, requestId))
+  const waits = retryAfter(fault)
   return [
     `HTTP/1.1 ${fault.status} ${fault.code}`,
     'connection: close',
     'content-type: application/json; charset=utf-8',
     ...lines,
-    ...(fault.retryAfterMs === undefined ? [] : [`retry-after: ${Math.ceil(fault.retryAfterMs / 1000)}`]),
+    ...(waits === undefined ? [] : [`retry-after: ${waits}`]),
     `content-length: ${Buffer.byteLength(body)}`,
     '',
     body,

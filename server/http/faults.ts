@@ -98,10 +98,15 @@ async function settle(fault: Fault, request: FastifyRequest): Promise<Fault> {
   }
 }
 
+/** "`Retry-After` goes with 429 and 503", in whole seconds. */
+export const retryAfter = ({ status, retryAfterMs }: Fault): number | undefined =>
+  retryAfterMs !== undefined && (status === 429 || status === 503)
+    ? Math.max(1, Math.ceil(retryAfterMs / 1000))
+    : undefined
+
 export function sendFault(reply: FastifyReply, fault: Fault, requestId: string): FastifyReply {
-  if (fault.status === 429 || fault.status === 503) {
-    reply.header('retry-after', Math.max(1, Math.ceil((fault.retryAfterMs ?? 1000) / 1000)))
-  }
+  const waits = retryAfter(fault)
+  if (waits !== undefined) reply.header('retry-after', waits)
   return reply.code(fault.status).send(errorBody(fault, requestId))
 }
 

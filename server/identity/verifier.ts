@@ -13,14 +13,13 @@
  * Contract §2 (order), §3.
  */
 import { hash, type KeyObject, timingSafeEqual } from 'node:crypto'
-import type { ErrorCode } from '../../sdk/contract/errors.ts'
 import { headerRules, headers } from '../../sdk/contract/headers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { type RequestParts, requestV1, requestV2 } from '../../sdk/signing/canonical.ts'
 import { type Device, parseDevice } from '../../sdk/signing/device.ts'
 import { importPublicKey, KeyError } from '../../sdk/signing/keys.ts'
 import { verify } from '../../sdk/signing/proof.ts'
-import { Fault, type FaultDetail } from '../fault.ts'
+import { Fault, type FaultDetail, type PlainCode, type WaitingCode } from '../fault.ts'
 import type { Presented } from './raw-headers.ts'
 
 export interface StoredIdentity {
@@ -53,18 +52,18 @@ export interface ProofInput {
 
 interface Check {
   readonly name: string
-  readonly code: ErrorCode
   /** The normative sentence that the check enforces. */
   readonly sentence: string
 }
 
-export interface HeadCheck extends Check {
+export type HeadCheck = Check & {
   refuses(input: HeadInput): boolean
   /** What the refusal says beyond its code. */
   detail?(input: HeadInput): FaultDetail
-}
+} & ({ readonly code: PlainCode } | { readonly code: WaitingCode; retryAfterMs(input: HeadInput): number })
 
 export interface ProofCheck extends Check {
+  readonly code: PlainCode
   refuses(input: ProofInput): Promise<boolean>
 }
 
@@ -142,10 +141,10 @@ export const headChecks: readonly HeadCheck[] = [
     sentence: 'A nonce store that is missing or restored refuses proofs dated up to 30 s from now.',
     refuses: (input) =>
       signs(input.identity) && !(signedAt(input) > input.floor) && seconds(input.now) <= input.floor,
-    detail: ({ now, floor }) => ({
+    detail: () => ({
       message: 'The server cannot yet tell new requests from replays. Retry after the delay.',
-      retryAfterMs: (floor + 1) * 1000 - now.getTime(),
     }),
+    retryAfterMs: ({ now, floor }) => (floor + 1) * 1000 - now.getTime(),
   },
   {
     // The floor has passed, so the client's clock lags: corrected by server_time, its next proof is accepted.
@@ -172,7 +171,11 @@ export function checkHead(
   checks: readonly HeadCheck[] = headChecks,
 ): asserts input is HeadInput & { readonly identity: StoredIdentity } {
   const refusing = checks.find((check) => check.refuses(input))
-  if (refusing) throw new Fault(refusing.code, refusing.detail?.(input))
+  if (refusing === undefined) return
+  const detail = refusing.detail?.(input)
+  throw 'retryAfterMs' in refusing
+    ? new Fault(refusing.code, { ...detail, retryAfterMs: refusing.retryAfterMs(input) })
+    : new Fault(refusing.code, detail)
 }
 
 /** Throws `signature_invalid` unless the proof is the stored key's over this very request. */

@@ -25,7 +25,7 @@ import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
 import { requireProjectActive } from '../projects/rules.ts'
 import { connectionOf } from '../sessions/store.ts'
 import { toMessagePage } from './pages.ts'
-import { budgetSince, requireBudget, requireHops, requireInboxRoom } from './rules.ts'
+import { budgetSince, budgetSpent, requireHops, requireInboxRoom } from './rules.ts'
 import * as store from './store.ts'
 
 export function sendMessage(
@@ -101,14 +101,16 @@ function requireRecipient({ peer }: ConversationStanding, agent: Admitted, input
 async function guard(tx: Tx, agent: Admitted, { row }: ConversationStanding, hops: number): Promise<void> {
   requireProjectActive(agent.project_state)
   const budget = agent.message_budget ?? limits.messageBudget
+  const sender = { conversationId: row.id, agentId: agent.agent_id }
   const sent = await store.countRecent(tx.db, {
-    conversationId: row.id,
-    agentId: agent.agent_id,
+    ...sender,
     since: budgetSince(tx.now, row.budget_from),
     lastSequence: row.last_sequence,
     budget,
   })
-  requireBudget(sent, budget)
+  if (sent >= budget) {
+    throw budgetSpent(budget, await store.sentBefore(tx.db, { ...sender, skip: budget - 1 }), tx.now)
+  }
   requireHops(hops)
 }
 

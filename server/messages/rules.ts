@@ -11,30 +11,35 @@ import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
 import type { TransferState } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { Fault } from '../fault.ts'
+import { retryAfterMs } from '../retry-after.ts'
 import { isFinal as isTaskFinal } from '../tasks/rules.ts'
 import { isFinal as isTransferFinal } from '../transfers/rules.ts'
 
+const budgetWindowMs = limits.messageBudgetWindowSeconds * 1000
+
 /** From when on messages count: the window, or the owner's last message, whichever is later. */
 export function budgetSince(now: Date, ownerWroteAt: string | null): string {
-  const window = new Date(now.getTime() - limits.messageBudgetWindowSeconds * 1000).toISOString()
+  const window = new Date(now.getTime() - budgetWindowMs).toISOString()
   return ownerWroteAt !== null && ownerWroteAt > window ? ownerWroteAt : window
 }
 
-/** @throws conversation_budget */
-export function requireBudget(sent: number, allowed: number): void {
-  if (sent < allowed) return
-  throw new Fault('conversation_budget', {
+/** `oldestCounted` is when the oldest message was stored that keeps the sender from its next. */
+export function budgetSpent(allowed: number, oldestCounted: string, now: Date): Fault {
+  const freeAt = Date.parse(oldestCounted) + budgetWindowMs
+  return new Fault('conversation_budget', {
+    retryAfterMs: Math.max(1, freeAt - now.getTime()),
     message: `Stop: ${allowed} messages in ${limits.messageBudgetWindowSeconds / 60} minutes. Do not rephrase; wait for the owner.`,
     details: { guard: 'messages', limit: allowed, window_seconds: limits.messageBudgetWindowSeconds },
   })
 }
 
-/** @throws conversation_budget */
+/** No time ends this refusal, only a word of the owner, so it names a whole window. @throws conversation_budget */
 export function requireHops(hops: number): void {
   if (hops <= limits.hops) return
   throw new Fault('conversation_budget', {
     message: `Stop: this thread has been answered ${limits.hops} times. Do not rephrase; wait for the owner.`,
     details: { guard: 'hops', limit: limits.hops },
+    retryAfterMs: budgetWindowMs,
   })
 }
 
@@ -44,7 +49,7 @@ export function requireInboxRoom(waiting: number): void {
   throw new Fault('capacity_reached', {
     message: `The recipient has ${limits.inboxUnacknowledged} unacknowledged messages.`,
     details: { limit: 'inbox' },
-    retryAfterMs: 60_000,
+    retryAfterMs: retryAfterMs.others,
   })
 }
 

@@ -185,6 +185,33 @@ export async function countRecent(db: Db, recent: Recent): Promise<number> {
   return (await sentAfter.first(db, { conversation_id, agent_id, sequence: older }))?.count ?? 0
 }
 
+const sentNewestFirst = prepared<{ conversation_id: string; agent_id: string; skip: number }>()((db, p) =>
+  db
+    .selectFrom('messages')
+    .select('created_at')
+    .where('conversation_id', '=', p('conversation_id'))
+    .where('sender_agent_id', '=', p('agent_id'))
+    .where('sender_kind', '=', 'agent')
+    .orderBy('sequence', 'desc')
+    .limit(1)
+    .offset(p('skip')),
+)
+
+interface Sender {
+  readonly conversationId: string
+  readonly agentId: string
+}
+
+/** When the sender's message was stored that so many younger ones of it follow. */
+export async function sentBefore(
+  db: Db,
+  { conversationId: conversation_id, agentId: agent_id, skip }: Sender & { readonly skip: number },
+): Promise<string> {
+  const found = await sentNewestFirst.first(db, { conversation_id, agent_id, skip })
+  if (found === undefined) throw new Error('fewer messages were sent than were counted')
+  return found.created_at
+}
+
 const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>
   db
     .selectFrom('messages')

@@ -9,6 +9,7 @@
  */
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { Fault } from '../fault.ts'
+import { retryAfterMs } from '../retry-after.ts'
 
 const saltBytes = 16
 const hashBytes = 32
@@ -59,7 +60,8 @@ function createLines(): Derive {
   return async (password, salt, logN, name) => {
     const line = lines[name]
     if (line.running >= line.atOnce) {
-      if (line.waiting.length >= queued) throw new Fault('rate_limited', { retryAfterMs: 2000 })
+      if (line.waiting.length >= queued)
+        throw new Fault('rate_limited', { retryAfterMs: retryAfterMs.passwords })
       await new Promise<void>((resolve) => line.waiting.push(resolve))
     }
     line.running += 1

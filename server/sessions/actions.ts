@@ -107,7 +107,10 @@ async function begin(
   const takeover = typeof redeemed === 'object' ? redeemed : undefined
   const replaced = active?.id ?? takeover?.fenced_session_id ?? null
   if (active !== undefined) {
-    requireReplacementRoom(await store.countReplacements(tx, agent.agent_id, replacementsSince(tx.now)))
+    requireReplacementRoom(
+      await store.listReplacements(tx, agent.agent_id, replacementsSince(tx.now)),
+      tx.now,
+    )
     await fence(
       context,
       tx,

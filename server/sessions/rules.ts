@@ -69,11 +69,13 @@ function aliveSeconds({ mode, intervalSeconds }: Pick<Liveness, 'mode' | 'interv
 /** Too many replacements: the owner learns of it, beside the caller. */
 export class ReplacementRefused extends Fault {}
 
-/** @throws ReplacementRefused, which is `rate_limited` */
-export function requireReplacementRoom(recent: number): void {
-  if (recent < limits.sessionReplacements) return
+/** `recent`: when each replacement of the window happened, newest first. @throws ReplacementRefused, which is `rate_limited` */
+export function requireReplacementRoom(recent: readonly string[], now: Date): void {
+  const oldestCounted = recent[limits.sessionReplacements - 1]
+  if (oldestCounted === undefined) return
+  const freeAt = Date.parse(oldestCounted) + limits.sessionReplacementWindowSeconds * 1000
   throw new ReplacementRefused('rate_limited', {
-    message: `This agent's session was replaced ${recent} times in ten minutes; two instances seem to compete.`,
-    retryAfterMs: limits.sessionReplacementWindowSeconds * 1000,
+    message: `This agent's session was replaced ${recent.length} times in ten minutes; two instances seem to compete.`,
+    retryAfterMs: Math.max(1, freeAt - now.getTime()),
   })
 }

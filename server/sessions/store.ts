@@ -93,17 +93,21 @@ export async function endSessions(
   return ended.where('id', '=', which.id).execute()
 }
 
-/** How often an agent's session was replaced by another one since a time; takeovers are the owner's and do not count. */
-export async function countReplacements(tx: Tx, agentId: string, since: string): Promise<number> {
-  const row = await tx.db
+/**
+ * When an agent's session was replaced by another one since a time, newest first. Takeovers are the owner's and do not
+ * count.
+ */
+export async function listReplacements(tx: Tx, agentId: string, since: string): Promise<string[]> {
+  const rows = await tx.db
     .selectFrom('sessions')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .select('started_at')
     .where('agent_id', '=', agentId)
     .where('replaced_session_id', 'is not', null)
     .where('grant_sha256', 'is', null)
     .where('started_at', '>', since)
-    .executeTakeFirstOrThrow()
-  return row.count
+    .orderBy('generation', 'desc')
+    .execute()
+  return rows.map(({ started_at }) => started_at)
 }
 
 /** "Starting a session pairs the agent with every enabled agent of its project, except pairs that the owner disabled." */

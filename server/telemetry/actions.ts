@@ -10,6 +10,7 @@ import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
+import { retryAfterMs } from '../retry-after.ts'
 import { reservedBytes } from '../storage/reserve-file.ts'
 import { databaseBytes, roomOf } from '../storage/sizes.ts'
 import * as store from './store.ts'
@@ -30,7 +31,10 @@ export function reportHost(context: Context, input: HostSampleInput): Promise<Ho
     const sample = { ...input, sampled_at: notAhead(input.sampled_at, tx.now) }
     const known = await store.findHost(tx.db, input.host)
     if (known === undefined && (await store.countHosts(tx.db)) >= limits.telemetryHosts) {
-      throw new Fault('capacity_reached', { details: { limit: 'telemetry_hosts' }, retryAfterMs: 60_000 })
+      throw new Fault('capacity_reached', {
+        details: { limit: 'telemetry_hosts' },
+        retryAfterMs: retryAfterMs.others,
+      })
     }
     if (known !== undefined && known.sampled_at > sample.sampled_at) return shown(known, tx.now)
     await store.keepSample(tx, sample)

@@ -20,6 +20,7 @@ import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
 import { requireProjectActive } from '../projects/rules.ts'
+import { retryAfterMs } from '../retry-after.ts'
 import { type Happening, happen, reconcile } from './changes.ts'
 import { notify } from './notices.ts'
 import { withoutPackage } from './package-removal.ts'
@@ -131,7 +132,7 @@ async function reservation(
 }
 
 const noRoom = (limit: string, message: string): Fault =>
-  new Fault('capacity_reached', { message, details: { limit }, retryAfterMs: 60_000 })
+  new Fault('capacity_reached', { message, details: { limit }, retryAfterMs: retryAfterMs.others })
 
 interface Mutation {
   readonly id: string

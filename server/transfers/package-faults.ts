@@ -2,13 +2,14 @@
 import { Refusal } from '../../sdk/parts/refusal.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { retryAfterMs } from '../retry-after.ts'
 import { removeIfOver } from './package-removal.ts'
 
 const meanings: Partial<Record<Refusal['code'], () => Fault>> = {
   transfer_busy: () =>
     new Fault('transfer_busy', {
       message: 'Another upload of this package is under way; try again when it has ended.',
-      retryAfterMs: 1000,
+      retryAfterMs: retryAfterMs.ownWait,
     }),
   hash_mismatch: () => otherBytes('The bytes do not have the hash that the offer names; nothing was kept.'),
   length_mismatch: () => otherBytes('The body ended early or was too long; nothing was kept.'),
@@ -21,10 +22,12 @@ const meanings: Partial<Record<Refusal['code'], () => Fault>> = {
   too_slow: () =>
     new Fault('unavailable', {
       message: 'The body moved less than 64 KiB in ten seconds; send the part again.',
+      retryAfterMs: retryAfterMs.atOnce,
     }),
   insufficient_space: () =>
     new Fault('storage_full', {
       message: 'The disk of the node has not enough free space for the package.',
+      retryAfterMs: retryAfterMs.disk,
     }),
   expired: () =>
     new Fault('state_conflict', {
@@ -54,6 +57,7 @@ export async function refusing<T>(act: () => Promise<T>): Promise<T> {
     if (fault !== undefined) throw fault
     throw new Fault('unavailable', {
       message: 'The package store failed; its operator must look.',
+      retryAfterMs: retryAfterMs.others,
       cause: error,
     })
   }

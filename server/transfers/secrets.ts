@@ -15,6 +15,7 @@ import type { Tables, TransferRow, TransferSecretRow } from '../database/tables.
 import type { Tx } from '../database/transaction.ts'
 import { readEnvelopeKeys } from '../envelope/keys.ts'
 import { Fault } from '../fault.ts'
+import { retryAfterMs } from '../retry-after.ts'
 
 type Db = Kysely<Tables>
 
@@ -62,6 +63,7 @@ function envelopeKeys(context: Context): Keys {
   } catch (cause) {
     throw new Fault('unavailable', {
       message: 'The server has no usable envelope key; its operator must act.',
+      retryAfterMs: retryAfterMs.others,
       cause,
     })
   }

@@ -190,8 +190,11 @@ describe('two instances of one agent', () => {
     clock.advance(91)
     const refused = await start(ada, randomUUID())
     expect([refused.status, errorOf(refused)]).toEqual([429, 'rate_limited'])
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    expect((refused.json as { retry_after_ms: number }).retry_after_ms).toBeGreaterThan(0)
+    const { retry_after_ms } = refused.json as { retry_after_ms: number }
+    expect(Number(refused.headers['retry-after'])).toBe(Math.ceil(retry_after_ms / 1000))
+    // The first of the three was 273 seconds ago.
+    expect(retry_after_ms).toBeLessThanOrEqual(327_000)
+    expect(retry_after_ms).toBeGreaterThan(297_000)
     // Whoever goes on trying tells the owner no more than once.
     expect((await start(ada, randomUUID())).status).toBe(429)
     const { audit } = await own.owner.ok<{ audit: object[] }>({
@@ -200,7 +203,9 @@ describe('two instances of one agent', () => {
     expect(audit).toMatchObject([{ actor: { id: ada.id }, subject: { type: 'agent', id: ada.id } }])
     expect(await isIn(ada, last)).toBe('ok')
 
-    clock.advance(600)
+    clock.advance(retry_after_ms / 1000 - 30)
+    expect((await start(ada, randomUUID())).status).toBe(429)
+    clock.advance(30)
     expect(await started(ada, randomUUID())).toMatchObject({ generation: 5, replaced_session_id: last })
   })
 

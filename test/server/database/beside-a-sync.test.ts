@@ -139,7 +139,7 @@ test('a refusal that rests on what is not on disk yet waits for it', async () =>
   const refused = writer
     .write(async (tx) => {
       const found = await tx.db.selectFrom('owner_users').select('name').execute()
-      throw new Fault(found.length === 3 ? 'not_found' : 'unavailable')
+      throw new Fault(found.length === 3 ? 'not_found' : 'internal')
     })
     .catch((error: Fault) => told.push(error.code))
   await until(() => writer.queueLength() === 0)

@@ -174,9 +174,9 @@ test('a purge that is rolled back changes neither the floor nor the count', asyn
   pass(store, 400)
   const failed = store.writer.write(async (tx) => {
     await store.nonces.purge(tx)
-    throw new Fault('unavailable')
+    throw new Fault('internal')
   })
-  expect(await outcomes([failed])).toEqual(['unavailable'])
+  expect(await outcomes([failed])).toEqual(['internal'])
   expect(store.nonces.floor()).toBe(0)
   expect(await outcomes([spend(store, proof(fresh(), now + 400))])).toEqual(['rate_limited'])
 })

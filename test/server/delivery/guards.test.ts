@@ -9,6 +9,7 @@ import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { authenticate, openSocket } from '../../support/streams.ts'
 import { fillInbox } from '../endpoints/full-inbox.ts'
+import { tamper } from '../maintenance/upkeep.ts'
 import { lookUp } from './listeners.ts'
 
 let bridge: TestBridge
@@ -52,6 +53,48 @@ describe('the budget of a conversation', () => {
     own.clock.advance(595)
     expect((await say(ada, conversation, ben.id)).status).toBe(429)
     own.clock.advance(10)
+    expect((await say(ada, conversation, ben.id)).status).toBe(200)
+    await own.close()
+  })
+
+  test('says when the window ends, and then lets the next message through', async () => {
+    const own = await startBridge()
+    const { ada, ben, conversation } = await pair({ message_budget: 2 }, own)
+    await ada.send(conversation, ben.id, 'one')
+    own.clock.advance(100)
+    await ada.send(conversation, ben.id, 'two')
+    await ben.send(conversation, ada.id, 'between')
+    own.clock.advance(100)
+    const { status, json, headers } = await say(ada, conversation, ben.id)
+    const { retry_after_ms: wait } = json as { retry_after_ms: number }
+    expect([status, headers['retry-after']]).toEqual([429, String(Math.ceil(wait / 1000))])
+    expect(wait).toBeLessThanOrEqual(400_000)
+    expect(wait).toBeGreaterThan(370_000)
+    own.clock.advance(wait / 1000 - 30)
+    expect((await say(ada, conversation, ben.id)).status).toBe(429)
+    own.clock.advance(30)
+    expect((await say(ada, conversation, ben.id)).status).toBe(200)
+    // The second of them is the one that now keeps the sender waiting.
+    const later = (await say(ada, conversation, ben.id)).json as { retry_after_ms: number }
+    expect(later.retry_after_ms).toBeLessThanOrEqual(100_000)
+    expect(later.retry_after_ms).toBeGreaterThan(70_000)
+    await own.close()
+  })
+
+  test('that was made smaller ends when enough of the messages are out of the window', async () => {
+    const own = await startBridge()
+    const { project, ada, ben, conversation } = await pair({ message_budget: 3 }, own)
+    for (const text of ['one', 'two', 'three']) {
+      await ada.send(conversation, ben.id, text)
+      own.clock.advance(100)
+    }
+    tamper(own.data, (database) =>
+      database.prepare('UPDATE projects SET message_budget = 1 WHERE id = ?').run(project.id),
+    )
+    const { retry_after_ms: wait } = (await say(ada, conversation, ben.id)).json as { retry_after_ms: number }
+    expect(wait).toBeLessThanOrEqual(500_000)
+    expect(wait).toBeGreaterThan(470_000)
+    own.clock.advance(wait / 1000)
     expect((await say(ada, conversation, ben.id)).status).toBe(200)
     await own.close()
   })
@@ -128,6 +171,8 @@ test('a thread ends after fifty hops, and the owner opens it again by answering 
   expect(last).toMatchObject({ hops: 50, root_id: root.id })
   const refused = await reply(last.id, 51)
   expect([refused.status, refused.json]).toMatchObject([429, tripped('hops')])
+  // No time ends it: it names a whole window, in which the owner may have written.
+  expect([refused.headers['retry-after'], refused.json]).toMatchObject(['600', { retry_after_ms: 600_000 }])
   const word = await bridge.owner.ok<{ id: string; root_id: string }>({
     target: `/api/admin/projects/${project.id}/messages`,
     body: {
