@@ -125,6 +125,7 @@ export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
   not_asked: 'usage',
   no_answer: 'nothing_came',
   task_unfinished: 'nothing_came',
+  capability_off: 'unreachable',
   not_sendable: 'usage',
   integrity: 'integrity',
   destination_exists: 'conflict',

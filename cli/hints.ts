@@ -93,6 +93,7 @@ const locals: Partial<Record<LocalErrorCode, string>> = {
   identity_missing: 'bridge enroll --url URL makes one; --profile names another',
   entry_of_another: 'leave it to the profile with that identity, or give it up: bridge outbox drop',
   peer_unknown: 'bridge peers lists the peers',
+  capability_off: 'try again later, or the other way: --direct needs no store, and an upload no helper',
   key_missing:
     'bridge key show tells the key of this profile; the sender can send anew to the one that is registered',
   destination_exists: 'move it away, or choose another name',

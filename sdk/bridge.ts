@@ -174,6 +174,7 @@ export class Bridge {
       address: (to, callOptions) => this.directory.address(to, callOptions),
       recipientKey: (conversationId, callOptions) =>
         this.recipientKeys.ofConversation(conversationId, callOptions),
+      capabilities: async (callOptions) => (await this.bootstrap.get(callOptions)).capabilities,
       newKey: () => freshKey(random),
       clock,
       nodeClock: async () => {

@@ -44,8 +44,8 @@ export class Transfers {
    * Offer a file to a peer and upload it to the service's package store. Resolves once the service has verified it; that
    * the recipient has it, its receipt tells.
    *
-   * @throws LocalError `not_sendable` for a name or length that no transfer has, `peer_unknown`, `unreachable`; BridgeError
-   *   as `offer`. After `onOffered`, {@link resume} goes on with what is missing.
+   * @throws LocalError `capability_off` where the node takes no such transfer now, `not_sendable` for a name or length that
+   *   no transfer has, `peer_unknown`, `unreachable`; BridgeError as `offer`. After `onOffered`, {@link resume} goes on with what is missing.
    */
   async send(path: string, options: SendFileOptions): Promise<Transfer> {
     return (await import('../transfers/send.ts')).sendFile(this.#port, path, options)

@@ -1,4 +1,5 @@
 /** What sending and receiving a file have in common. */
+import type { Bootstrap } from '../contract/agent/bootstrap.ts'
 import type { RecipientKey } from '../contract/agent/peers.ts'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import type { Manifest, TransferMode } from '../contract/helper/manifest.ts'
@@ -16,6 +17,8 @@ export interface Port {
   address(to: string, options: KeyedOptions): Promise<MessageAddress>
   /** @throws BridgeError `not_found` when there is none */
   recipientKey(conversationId: string, options: CallOptions): Promise<RecipientKey>
+  /** What the node does now, by its bootstrap. */
+  capabilities(options: CallOptions): Promise<Bootstrap['capabilities']>
   /** A fresh Idempotency-Key. */
   newKey(): string
   readonly clock: () => Date

@@ -54,7 +54,7 @@ export interface SendFileOptions extends MoveOptions {
  * Offer a file and upload it. With `keep`, a sending of the same file to the same peer that did not come to its end is gone
  * on with.
  *
- * @throws LocalError `not_sendable`, `peer_unknown`, `key_missing`; BridgeError as the node refuses
+ * @throws LocalError `capability_off`, `not_sendable`, `peer_unknown`, `key_missing`; BridgeError as the node refuses
  */
 export async function sendFile(port: Port, path: string, options: SendFileOptions): Promise<Transfer> {
   const { keep, onOffered, onResumed, filename = basename(path) } = options
@@ -63,6 +63,7 @@ export async function sendFile(port: Port, path: string, options: SendFileOption
   const sealed_to = await recipientOf(port, address, options)
   if (keep === undefined) {
     if (sealed_to !== null) throw noPlaceToSeal()
+    await requireCapability(port, options)
     const transfer = await offer(port, path, { address, sealed_to }, named)
     onOffered?.(transfer)
     return told(await move(port, transfer, path, options), options)
@@ -91,6 +92,21 @@ const told = (sent: Transfer, { onSent }: Telling): Transfer => {
 }
 
 type Named = SendFileOptions & { readonly filename: string }
+
+/**
+ * Asked before a new offer only: an offer that stands is finished whatever the node takes now.
+ *
+ * @throws LocalError `capability_off`
+ */
+async function requireCapability(
+  port: Port,
+  { direct, signal }: Pick<SendFileOptions, 'direct' | 'signal'>,
+): Promise<void> {
+  const capabilities = await port.capabilities({ signal })
+  if (direct === undefined ? capabilities.packages : capabilities.direct) return
+  const what = direct === undefined ? 'packages' : 'direct transfers'
+  throw new LocalError('capability_off', `the node takes no ${what} now, as its bootstrap says`)
+}
 
 const noPlaceToSeal = () => new LocalError('not_sendable', 'a sealed copy needs a folder: name one as `keep`')
 
@@ -150,7 +166,7 @@ async function placeOf(
   port: Port,
   keep: string,
   sending: Sending,
-  { signal, idempotencyKey }: SendFileOptions,
+  { signal, idempotencyKey, direct }: SendFileOptions,
 ): Promise<{ place: SendingPlace; earlier?: Transfer | undefined }> {
   const now = port.clock()
   // A key of the caller's own names another sending than any that was.
@@ -168,6 +184,7 @@ async function placeOf(
       return { place, earlier }
     await place.remove()
   } else if (place !== undefined) return { place }
+  await requireCapability(port, { direct, signal })
   return { place: await SendingPlace.begin(keep, sending, idempotencyKey ?? port.newKey(), now) }
 }
 

@@ -34,6 +34,7 @@ export const localErrors = {
   not_asked: 'Another one sent this message, so no answer to it comes to this identity.',
   no_answer: 'No answer came in time; the question is stored, and the wait can be taken up again.',
   task_unfinished: 'The task was not over in time; it goes on, and the wait can be taken up again.',
+  capability_off: 'The node does not take such a transfer now; the capabilities of its bootstrap say so.',
   not_sendable: 'No transfer can be made of the file as it was named.',
   integrity: 'The bytes are not those that the manifest names.',
   destination_exists: 'Another file has the name, and files are never overwritten.',

@@ -6,6 +6,7 @@ import { findOwnerConversation } from '../conversations/store.ts'
 import { readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { getPolicy } from '../projects/store.ts'
+import { capabilitiesOf } from './capabilities.ts'
 import { renderInstructions } from './instructions.ts'
 
 const advertised = {
@@ -35,7 +36,7 @@ export function readBootstrap(context: Context, caller: AgentCaller): Promise<Bo
       instructions: renderInstructions(row),
       owner_conversation_id: (await findOwnerConversation(db, agent.agent_id))?.id ?? null,
       policy: await getPolicy(db, agent.project_id),
-      capabilities: { inbox: true, sse: true, socket: true, packages: false, direct: false },
+      capabilities: capabilitiesOf(context),
       limits: { ...advertised },
     }
   })

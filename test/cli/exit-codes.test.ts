@@ -107,7 +107,7 @@ test('each failure on this side of the node has its exit code', () => {
     4: ['no_answer', 'task_unfinished'],
     5: ['identity_missing', 'identity_unreadable', 'key_missing'],
     7: ['entry_of_another', 'destination_exists', 'transfer_in_use', 'transfer_expired'],
-    9: ['unreachable', 'timeout', 'bad_response', 'redirected', 'certificate_refused'],
+    9: ['unreachable', 'timeout', 'bad_response', 'redirected', 'certificate_refused', 'capability_off'],
     13: ['sandbox_blocked'],
     15: ['integrity'],
     130: ['aborted'],

@@ -60,6 +60,9 @@ const hasReserve = ({ data }: TestBridge) => existsSync(reservePath(data))
 const untilReady = (bridge: TestBridge) =>
   expect.poll(async () => [(await ready(bridge)).ready, hasReserve(bridge)], soon).toEqual([true, true])
 
+const capabilities = async ({ ada }: TestBridge) =>
+  (await ada.ok<{ capabilities: object }>({ target: '/api/v1/bootstrap', session: null })).capabilities
+
 const large = 'x'.repeat(60_000)
 const sending = ({ ada, ben }: TestBridge, conversation: string, key: string) =>
   ada.call({
@@ -110,6 +113,7 @@ test(`a disk that is filled ${fills === 1 ? 'once' : `${fills} times`} refuses w
     expect(messages.length).toBeGreaterThan(0)
     await ben.acknowledge(...messages.map(({ id }) => id))
     await ada.startSession()
+    expect(await capabilities(bridge)).toMatchObject({ inbox: true, packages: false, direct: false })
     const telemetry = await owner.ok<{ storage: object }>({ target: '/api/admin/telemetry' })
     expect(telemetry.storage).toMatchObject({ state: 'full', reserve_bytes: 0 })
     expect(await scrape(bridge, 'bridge_ready{check="storage"}')).toBe(0)
@@ -117,6 +121,7 @@ test(`a disk that is filled ${fills === 1 ? 'once' : `${fills} times`} refuses w
 
     disk.empty()
     await untilReady(bridge)
+    expect(await capabilities(bridge)).toMatchObject({ packages: true, direct: true })
     expect((await sending(bridge, conversation, refused.key)).status).toBe(200)
     const ids = sent.map(({ reply }) => (reply.json as { message: { id: string } }).message.id)
     expect(storedOf(data, ids)).toBe(ids.length)

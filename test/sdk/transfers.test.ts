@@ -173,3 +173,42 @@ test('a cancelled transfer keeps no bytes, also of an upload that was under way'
   await removed(transfer.id)
   expect(await packages()).not.toContain(transfer.id)
 })
+
+test('a node that takes no packages is asked for none, and the sender says so and keeps nothing', async () => {
+  const small = await startBridge({ settings: { packages_bytes: '0' } })
+  const sender = bridgeOf(small, small.ada)
+  const keep = await box()
+  const refused = { code: 'capability_off', message: 'the node takes no packages now, as its bootstrap says' }
+  await expect(sender.transfers.send(source(), { to: 'ben' })).rejects.toMatchObject(refused)
+  await expect(sender.transfers.send(source(), { to: 'ben', keep })).rejects.toMatchObject(refused)
+  expect(await readdir(keep)).toEqual([])
+  expect((await sender.transfers.list()).transfers).toEqual([])
+  // Past the store it still goes.
+  const offered: string[] = []
+  const past = sender.transfers.send(source(), {
+    to: 'ben',
+    direct: async (transfer) => {
+      offered.push(transfer.mode)
+      return transfer
+    },
+  })
+  expect(await past).toMatchObject({ mode: 'direct' })
+  expect(offered).toEqual(['direct'])
+  await sender.close()
+  await small.close()
+})
+
+test('a node without its envelope key is asked for no direct transfer', async () => {
+  const small = await startBridge()
+  await rm(join(small.data, 'envelope.key'))
+  const sender = bridgeOf(small, small.ada)
+  const direct = async () => {
+    throw new Error('nothing was offered')
+  }
+  await expect(sender.transfers.send(source(), { to: 'ben', direct })).rejects.toMatchObject({
+    code: 'capability_off',
+    message: 'the node takes no direct transfers now, as its bootstrap says',
+  })
+  await sender.close()
+  await small.close()
+})
