@@ -13,6 +13,8 @@ import { Command, type CommanderError, InvalidArgumentError, Option } from 'comm
 export interface GlobalOptions {
   readonly json?: boolean
   readonly profile?: string
+  /** Of the commands of a host. */
+  readonly data?: string
 }
 
 /** A command that does something. `example` is one line that works as it stands, without the `$ `. */

@@ -4,9 +4,11 @@
  * The only CLI file that reads `process.env`; clock and randomness are made here and handed on.
  */
 import { homedir } from 'node:os'
+import { resolve } from 'node:path'
 import type { Bridge, Fetch } from '../sdk/index.ts'
 import { profilesHome } from '../sdk/profile-files.ts'
 import type { Agent } from './agent.ts'
+import { asTyped } from './as-typed.ts'
 import type { GlobalOptions } from './command.ts'
 import { nothingTyped, type Takes } from './field-words.ts'
 import { createIo, type Io, type Streams } from './io.ts'
@@ -17,6 +19,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface Settings {
   json: boolean
   profile: string
+  /** The data folder, where the command line names one. */
+  data?: string
 }
 
 /** What differs between the real process and a test. */
@@ -54,6 +58,8 @@ export interface CliContext {
   bridge(): Promise<Bridge>
   /** Whether the command does nothing but print, so that it ends with its reader; see print-only.ts. */
   readonly onlyPrints: boolean
+  /** A sentence of ours that names commands, each spelled as it has to be typed after this one. */
+  typed(text: string): string
   /** The command, with its options and arguments. */
   readonly takes: Takes
   configure(options: GlobalOptions, command?: { readonly onlyPrints: boolean; readonly takes: Takes }): void
@@ -70,12 +76,19 @@ export function createContext(surroundings: Surroundings): CliContext {
   const io = createIo(streams, endWithReader)
   // Reading standard input waits for nothing else.
   interruption.signal.addEventListener('abort', () => streams.stdin.destroy(), { once: true })
+  const typed = (text: string) =>
+    asTyped(text, {
+      profile: settings.profile === 'default' ? undefined : settings.profile,
+      data: settings.data,
+      byNpx: environment.npm_command === 'exec' && environment.npm_lifecycle_event === 'npx',
+    })
   const keptIds: string[] = []
   let fetch: Promise<Fetch> | undefined
   let agent: Promise<Agent> | undefined
   const context: CliContext = {
     io,
-    output: createOutput(io, settings),
+    output: createOutput(io, settings, typed),
+    typed,
     clock,
     random,
     environment,
@@ -106,6 +119,7 @@ export function createContext(surroundings: Surroundings): CliContext {
       endWithReader()
       settings.json = options.json === true
       if (options.profile !== undefined) settings.profile = options.profile
+      if (options.data !== undefined) settings.data = resolve(options.data)
     },
   }
   return context

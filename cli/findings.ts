@@ -30,7 +30,8 @@ export const warning = (check: string, text: string, remedy: string): Finding =>
 })
 
 /** @throws CommandFailure when something is broken. */
-export function report({ output }: CliContext, findings: readonly Finding[]): void {
+export function report({ output, typed }: CliContext, found: readonly Finding[]): void {
+  const findings = found.map((each) => ({ ...each, remedy: each.remedy && typed(each.remedy) }))
   const broken = findings.filter(({ state }) => state === 'problem')
   const wire = findings.map(({ check, state, text, remedy, exit }) => ({
     check,

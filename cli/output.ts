@@ -28,9 +28,15 @@ export interface Output {
   table(wire: unknown, header: readonly string[], rows: readonly (readonly string[])[], empty: string): void
   /** For the person who watches; never data. */
   note(text: string): void
+  /** {@link note} that names commands of ours: they are spelled as they have to be typed. */
+  next(text: string): void
 }
 
-export function createOutput(io: Io, settings: { readonly json: boolean }): Output {
+export function createOutput(
+  io: Io,
+  settings: { readonly json: boolean },
+  typed: (text: string) => string = (text) => text,
+): Output {
   const printed = (wire: unknown, text: string) =>
     settings.json ? `${plainJson(wire)}\n` : `${neutralize(text)}\n`
   const print = (wire: unknown, text: string) => io.out(printed(wire, text))
@@ -52,9 +58,10 @@ export function createOutput(io: Io, settings: { readonly json: boolean }): Outp
     handOver: (wire, text) => io.handOver(printed(wire, text)),
     table: (wire, header, rows, empty) => {
       if (settings.json || rows.length > 0) print(wire, tableText(header, rows))
-      else io.err(`${empty}\n`)
+      else io.err(`${typed(empty)}\n`)
     },
     note: (text) => io.err(`${neutralize(text)}\n`),
+    next: (text) => io.err(`${neutralize(typed(text))}\n`),
   }
 }
 

@@ -31,7 +31,7 @@ export async function readProfile(paths: ProfilePaths): Promise<ProfileRecord | 
   if (stored === undefined) return undefined
   if (files.isProfile(stored)) return stored
   throw new CommandFailure('authentication', `${paths.record} is not a whole profile`, {
-    hint: 'bridge enroll --replace with a new code from the owner writes it again',
+    hint: 'bridge enroll --url URL --replace with a new code from the owner writes it again',
   })
 }
 

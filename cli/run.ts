@@ -16,7 +16,8 @@ import { usageEnding } from './usage.ts'
 
 export async function run(argv: readonly string[], context: CliContext): Promise<ExitCode> {
   const ending = await outputEnding(await endingOf(argv, context), context)
-  tellEnding(context.io, ending, wantsJson(argv, context))
+  const hint = ending.hint === undefined ? undefined : context.typed(ending.hint)
+  tellEnding(context.io, { ...ending, hint }, wantsJson(argv, context))
   return exitCodes[ending.exit]
 }
 

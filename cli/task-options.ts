@@ -75,7 +75,7 @@ export function tellTask({ output }: CliContext, task: Task, what: string): void
 /** Its holder has to stop. */
 export function tellIfCancelled(output: CliContext['output'], { id, state }: Task): void {
   if (state !== 'cancel_requested') return
-  output.note(`the task is to be cancelled: stop the work, then bridge task stopped ${id}`)
+  output.next(`the task is to be cancelled: stop the work, then bridge task stopped ${id}`)
 }
 
 /** All of it. */

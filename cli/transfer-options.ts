@@ -42,17 +42,12 @@ const over: ReadonlySet<string> = new Set([
 ])
 
 /** After a failure in which what came across is kept. */
-export function tellHowToGoOn({ output, settings }: CliContext, error: unknown, words: string): void {
+export function tellHowToGoOn({ output }: CliContext, error: unknown, words: string): void {
   const code = (error as { readonly code?: unknown } | null)?.code
   if (typeof code === 'string' && over.has(code)) return
-  const named = settings.profile === 'default' ? '' : ` --profile ${plain(settings.profile)}`
-  output.note(`to go on: ${words}${named}`)
+  output.next(`to go on: ${words}`)
 }
 
 /** Said by both sides whenever it is so, whatever was allowed before. */
 export const tellPlain = (output: Output): void =>
   output.note('PLAIN HTTP: everybody on the network between reads this file and its token')
-
-/** One word for a shell. */
-export const plain = (word: string): string =>
-  /^[A-Za-z0-9_./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

@@ -1,5 +1,6 @@
 /** `bridge history`. */
 import type { Bridge, Message, MessagePage } from '../../sdk/index.ts'
+import { shellWord } from '../as-typed.ts'
 import { type Command, command, wholeNumber } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { messageText } from '../message-text.ts'
@@ -34,7 +35,7 @@ export async function history(context: CliContext, peer: string, options: Histor
     output.note(options.after === undefined ? 'no messages yet' : `no messages after number ${options.after}`)
   const gap = page.retention_gap?.removed_through_sequence
   if (gap !== undefined) output.note(`messages through number ${gap} were removed by retention`)
-  if (page.has_more) output.note(`more: bridge history ${peer} --after ${page.next_sequence}`)
+  if (page.has_more) output.next(`more: bridge history ${shellWord(peer)} --after ${page.next_sequence}`)
 }
 
 const nothing: MessagePage = { messages: [], has_more: false, next_sequence: 0 }

@@ -36,7 +36,7 @@ export async function inbox(context: CliContext, { limit }: InboxOptions): Promi
   const reader = await readerOf(me, found.messages)
   const text = found.messages.map((message) => messageText(message, reader)).join('\n\n')
   if (output.json || found.messages.length > 0) output.result(found, text)
-  output.note(countText(found))
+  output.next(countText(found))
 }
 
 interface Found {

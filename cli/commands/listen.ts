@@ -160,6 +160,6 @@ function unacknowledgedTeller({ output }: CliContext): (page: ReceivedPage) => v
     const count = waiting ?? again
     if (count === told || again === 0) return
     told = count
-    output.note(`${count} unacknowledged: bridge inbox shows them, bridge ack acknowledges`)
+    output.next(`${count} unacknowledged: bridge inbox shows them, bridge ack acknowledges`)
   }
 }

@@ -160,7 +160,7 @@ test('peers, conversations and history tell what there is', async () => {
   const [page] = await cleo.lines<MessagePage>('history', 'dan', '--after', '0', '--limit', '2')
   expect(page?.messages.map(({ sequence }) => sequence)).toEqual([1, 2])
   const shown = await cleo.bridge('history', 'dan', '--after', '0', '--limit', '2')
-  expect(shown.stderr).toBe('more: bridge history dan --after 2\n')
+  expect(shown.stderr).toBe('more: bridge history --profile cleo dan --after 2\n')
   expect(await cleo.bridge('history', 'ada')).toMatchObject({
     code: 0,
     stdout: '',
@@ -205,7 +205,7 @@ test('the owner writes, is answered, and is told apart', async () => {
 test('a question waits for its own answer, and can be taken up again', async () => {
   const asked = await cleo.bridge('ask', 'dan', 'which branch?', '--timeout', '1')
   expect(asked.code).toBe(4)
-  const id = /hint: bridge ask --resume (\S+) waits on/.exec(asked.stderr)?.[1] ?? ''
+  const id = /hint: bridge ask --profile cleo --resume (\S+) waits on/.exec(asked.stderr)?.[1] ?? ''
   const [question] = await dan.lines<Message>('listen', '--once', '--timeout', '20')
   expect(question).toMatchObject({ id, type: 'question', expects_reply_by: expect.any(String) })
 
@@ -244,7 +244,7 @@ test('listen prints a message once; a redelivery is only counted', async () => {
   const again = await dan.bridge('listen', '--timeout', '1')
   expect(again).toMatchObject({ code: 4, stdout: '' })
   expect(again.stderr).toMatch(
-    /^1 unacknowledged: bridge inbox shows them, bridge ack acknowledges\nbridge: nothing came within 1 second\n$/,
+    /^1 unacknowledged: bridge inbox --profile dan shows them, bridge ack --profile dan acknowledges\nbridge: nothing came within 1 second\n$/,
   )
   // However lately it was offered, and without a word to whoever waits for it.
   const inbox = await dan.bridge('inbox')

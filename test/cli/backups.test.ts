@@ -91,7 +91,7 @@ test('a restore tells what to look at: credentials, what is good no more, people
   expect(stderr).toContain('made a new envelope key')
   expect(stderr).toContain('bridge admin agent state AGENT enabled')
   expect(stderr).toMatch(
-    /\nnext: bridge server start; bridge server owner-link makes a link to sign in with\n$/,
+    /\nnext: bridge server start --data \S+; bridge server owner-link --data \S+ makes a link to sign in with\n$/,
   )
   expect(await server('restore', file, '--data', data)).toMatchObject({
     code: 7,

@@ -165,7 +165,7 @@ describe('bridge server doctor', () => {
     writeFileSync(join(empty, 'bridge.db'), 'no database at all, and long enough to be looked at'.repeat(100))
     expect(await home.run(['server', 'doctor', '--data', empty])).toMatchObject({
       code: 15,
-      stdout: expect.stringMatching(/^problem +database .*bridge server restore BACKUP/m),
+      stdout: expect.stringMatching(/^problem +database .*bridge server restore --data \S+ BACKUP/m),
     })
     expect(await home.run(['server', 'doctor', '--data', empty, '--host', '0.0.0.0'])).toMatchObject({
       code: 2,

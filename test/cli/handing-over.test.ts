@@ -75,7 +75,7 @@ test.each([
     expect(await dan.bridge('listen', '--once', '--timeout', '1')).toMatchObject({
       code: 4,
       stdout: '',
-      stderr: 'bridge: nothing came within 1 second\nhint: bridge inbox shows the 2 unacknowledged\n',
+      stderr: `bridge: nothing came within 1 second\nhint: bridge inbox --profile ${dan.name} shows the 2 unacknowledged\n`,
     })
   },
 )
@@ -100,7 +100,7 @@ test('the inbox shows all that is unacknowledged, and keeps nothing from a liste
   expect(await dan.bridge('inbox')).toMatchObject({ code: 0, stderr: '2 unacknowledged, 2 shown\n' })
   expect(bodies((await dan.bridge('inbox')).stdout)).toEqual(['one', 'two'])
   expect((await dan.bridge('inbox', '--limit', '1')).stderr).toBe(
-    '2 unacknowledged, 1 shown; bridge inbox --limit 10000 shows the rest\n',
+    `2 unacknowledged, 1 shown; bridge inbox --profile ${dan.name} --limit 10000 shows the rest\n`,
   )
   expect(bodies((await dan.bridge(...listenOnce)).stdout)).toEqual(['two'])
   await dan.bridge('ack', first)
@@ -145,7 +145,7 @@ test('an ask that is interrupted says how to take it up, and what it left is pri
     code: 130,
     stderr: expect.stringMatching(
       new RegExp(
-        `\nbridge: interrupted\nhint: bridge ask --resume ${question} waits on; the question stays asked\n$`,
+        `\nbridge: interrupted\nhint: bridge ask --profile ${cleo.name} --resume ${question} waits on; the question stays asked\n$`,
       ),
     ),
   })

@@ -39,7 +39,7 @@ test('without a profile there is nobody to be', async () => {
     code: 5,
     stdout: '',
     stderr:
-      'bridge: no identity in the profile nobody\nhint: --profile names one of cleo-1; bridge enroll --url URL makes one\n',
+      'bridge: no identity in the profile nobody\nhint: --profile names one of cleo-1; bridge enroll --profile nobody --url URL makes one\n',
   })
 })
 
@@ -57,7 +57,7 @@ test('an interrupted send tells what it leaves in the outbox, and how to give th
   await silent.close()
   expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
   const [, id = ''] = /^bridge: interrupted; the outbox keeps (\S+)\nhint: [^\n]+\n$/.exec(stderr) ?? []
-  expect(stderr).toContain(`bridge outbox drop ${id} `)
+  expect(stderr).toContain(`bridge outbox drop --profile ${cleo.name} ${id} `)
   expect(await cleo.bridge('outbox', 'drop', id)).toMatchObject({ code: 0 })
 })
 
@@ -78,7 +78,7 @@ test('what the outbox kept for one agent is not sent by the next one of the prof
     stdout: '',
     stderr: [
       `bridge: the outbox entry ${id} is of another agent or another node`,
-      'hint: leave it to the profile with that identity, or give it up: bridge outbox drop',
+      `hint: leave it to the profile with that identity, or give it up: bridge outbox drop --profile ${cleo.name}`,
       '',
     ].join('\n'),
   })

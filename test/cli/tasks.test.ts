@@ -137,7 +137,7 @@ test('a holder that claims again is shown its claim; another session hears until
   expect((await cleo('task', 'cancel', id)).code).toBe(0)
   expect(await dan('task', 'claim', id)).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining(`stop the work, then bridge task stopped ${id}\n`),
+    stderr: expect.stringContaining(`stop the work, then bridge task stopped --profile dan ${id}\n`),
   })
 
   const other = await created()
@@ -167,7 +167,7 @@ test('a task is declined, released, failed, cancelled and stopped', async () => 
   expect((await cleo('task', 'cancel', third, '--reason', 'not needed')).stdout).toMatch(
     /: cancel_requested; claim 1/,
   )
-  expect((await dan('task', 'renew', third)).stderr).toContain(`bridge task stopped ${third}`)
+  expect((await dan('task', 'renew', third)).stderr).toContain(`bridge task stopped --profile dan ${third}`)
   expect((await dan('task', 'stopped', third)).code).toBe(0)
   expect((await cleo('task', 'show', third)).stdout).toMatch(/\| not needed\nthe stop was confirmed/)
 })

@@ -5,8 +5,8 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { shellWord } from '../../cli/as-typed.ts'
 import { destinationOf } from '../../cli/commands/transfer/receive.ts'
-import { plain } from '../../cli/transfer-options.ts'
 import type { Transfer, TransferSummary } from '../../sdk/index.ts'
 import { visible } from '../support/boxes.ts'
 import type { TestBridge } from '../support/bridge.ts'
@@ -144,7 +144,9 @@ test('what is interrupted while it uploads goes on by the command that it printe
   await writeFile(sent(name), bytes)
   const { id, ...broken } = await scene.interrupted(name, '--name', 'its.pdf')
   expect([broken.code, broken.stdout]).toEqual([130, ''])
-  expect(broken.stderr).toContain(`to go on: bridge transfer send ${plain(sent(name))} --resume ${id}`)
+  expect(broken.stderr).toContain(
+    `to go on: bridge transfer send --profile ines ${shellWord(sent(name))} --resume ${id}\n`,
+  )
   expect((await show(ines, id)).package?.stored_at).toBeNull()
 
   const other = await ines.bridge('transfer', 'send', sent('none.pdf'), '--resume', id)
@@ -161,7 +163,7 @@ test('control-C ends a receive with the command that goes on, which then has the
   waiting.child.kill('SIGINT')
   const { code, stderr } = await waiting.ended
   expect(code).toBe(130)
-  expect(stderr).toContain(`to go on: bridge transfer receive ${transfer.id} --output ${into}/`)
+  expect(stderr).toContain(`to go on: bridge transfer receive --profile jon ${transfer.id} --output ${into}/`)
   await ines.lines('transfer', 'send', sent(), '--resume', transfer.id)
   expect((await jon.bridge('transfer', 'receive', transfer.id, '--output', `${into}/`)).code).toBe(0)
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)

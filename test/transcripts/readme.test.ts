@@ -44,21 +44,23 @@ test('a person who types the README gets what it shows', async () => {
   const values = new Map<string, string>()
   const running: Running[] = []
   const fill = (text: string) => {
-    let filled = text
-      .replaceAll('8484', String(port))
-      .replaceAll('npx bridge', `"${process.execPath}" "${program}"`)
+    let filled = text.replaceAll('8484', String(port))
     for (const [words, value] of values) filled = filled.replaceAll(words, value)
     return filled
   }
+  const typed = (text: string) => fill(text).replaceAll('npx bridge', `"${process.execPath}" "${program}"`)
   const inherited = Object.entries(process.env).filter(([name]) => !/^(BRIDGE|XDG)_/.test(name))
   const env = {
     ...Object.fromEntries(inherited),
     HOME: folder,
     BRIDGE_PORT: String(port),
+    // As npx sets them.
+    npm_command: 'exec',
+    npm_lifecycle_event: 'npx',
   }
   try {
     for (const step of readSteps(readFileSync(join(root, 'README.md'), 'utf8'))) {
-      const filled = { command: fill(step.command), expected: fill(step.expected) }
+      const filled = { command: typed(step.command), expected: fill(step.expected) }
       const started = run(filled, env, root)
       running.push(started)
       await started.shown
@@ -75,7 +77,7 @@ test('a person who types the README gets what it shows', async () => {
     const script = run({ command: `"${process.execPath}" "${scriptIn(folder)}"`, expected: '' }, env, root)
     running.push(script)
     const as = async (profile: string, command: string) => {
-      const step = { command: fill(`npx bridge ${command} --profile ${profile}`), expected: '' }
+      const step = { command: typed(`npx bridge ${command} --profile ${profile}`), expected: '' }
       const started = run(step, env, root)
       running.push(started)
       await once(started.child, 'close')

@@ -3,6 +3,7 @@ import type { AuditList, AuditRecord, EventOptions, Owner, Project } from '../..
 import { oneLine } from '../../../sdk/plain-text.ts'
 import { type Command, command, id, invalid, Option, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { failureWords } from '../../failure-words.ts'
 import { asOwner } from '../../owner-client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../owner-names.ts'
 
@@ -71,7 +72,7 @@ async function filtersOf(
 async function follow(context: CliContext, owner: Owner, project: Project, filters: EventOptions) {
   const { output, signal } = context
   const onConnection = (away: Error | undefined) =>
-    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${away.message}`)
+    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${failureWords(away)}`)
   for await (const record of owner.audit.follow(project.id, { ...filters, signal, onConnection }))
     output.item(record, recordText(record))
 }

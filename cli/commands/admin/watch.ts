@@ -11,6 +11,7 @@ import type { ProjectSnapshot } from '../../../sdk/index.ts'
 import { neutralize } from '../../../sdk/plain-text.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { failureWords } from '../../failure-words.ts'
 import { asOwner } from '../../owner-client.ts'
 import { findProject, type ProjectOption, withProject } from '../../owner-names.ts'
 import { changes, loadWording, snapshotText, type Wording } from '../../snapshot-text.ts'
@@ -53,7 +54,7 @@ function lines({ output }: CliContext, wording: Wording): View {
       } else {
         const after = before?.activity.at(-1)?.id
         if (after !== undefined && !snapshot.activity.some(({ id }) => id === after))
-          output.note('more happened than is shown here: bridge admin audit has it')
+          output.next('more happened than is shown here: bridge admin audit has it')
         const fresh = after === undefined ? [] : snapshot.activity.filter(({ id }) => id > after)
         for (const record of fresh) output.item(record, recordText(record))
         for (const line of changes(before, snapshot, wording)) output.item(line, line)
@@ -61,7 +62,7 @@ function lines({ output }: CliContext, wording: Wording): View {
       before = snapshot
     },
     away: (why) =>
-      output.note(why === undefined ? 'the node is back' : `the node is away, waiting: ${why.message}`),
+      output.note(why === undefined ? 'the node is back' : `the node is away, waiting: ${failureWords(why)}`),
     close() {},
   }
 }
@@ -84,7 +85,7 @@ function picture({ io, clock }: CliContext, wording: Wording): View {
   let why: Error | undefined
   const draw = () => {
     if (last === undefined) return
-    const away = why === undefined ? [] : [`the node is away, waiting: ${why.message}`]
+    const away = why === undefined ? [] : [`the node is away, waiting: ${failureWords(why)}`]
     const activity = last.activity.slice(-newestRecords).map(recordText)
     const text = [...away, snapshotText(last, wording, clock()), '', ...activity].join('\n')
     const shown = neutralize(text)

@@ -18,8 +18,8 @@ export const init = (context: CliContext, options: SettingOptions): Promise<void
     const { serverId, setupLink } = await server.initServer(config)
     await keepSettings(config.data, absolute(server, givenSettings(server, options)))
     context.output.note(`made an installation in ${config.data}`)
-    context.output.note(
-      'next: bridge server start; then, within 30 minutes, bridge admin setup with this link',
+    context.output.next(
+      'next: bridge server start; then, within 30 minutes, bridge admin setup --name NAME with this link',
     )
     const made = { server_id: serverId, data: config.data, setup_link: setupLink }
     context.output.result(made, setupLink)

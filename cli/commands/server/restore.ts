@@ -36,7 +36,7 @@ export const restore = (
     const config = configOf(server, context, data === undefined ? {} : { data })
     const report = await server.restoreBackup({ config, file, replace, acceptCredentials, clock, random })
     output.result(report, reportText(report, clock()))
-    for (const note of notes(report, clock())) output.note(note)
+    for (const note of notes(report, clock())) output.next(note)
   })
 
 function reportText(report: RestoreReport, now: Date): string {

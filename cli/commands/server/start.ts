@@ -22,7 +22,7 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
     boundYoungGeneration()
     const { host, port, url, serverId, setupLink, metricsUrl } = running
     if (setupLink !== undefined) {
-      output.note(
+      output.next(
         `set up the owner within 30 minutes: bridge admin setup --name NAME, with the link ${setupLink}`,
       )
     }

@@ -14,6 +14,7 @@ import { type Command, command, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { hashFile } from '../../evidence.ts'
 import { CommandFailure } from '../../exit-codes.ts'
+import { failureWords as nodeWords } from '../../failure-words.ts'
 import { runTask, type TaskEnd } from '../../run-task.ts'
 import { ShellCommands } from '../../shell-commands.ts'
 
@@ -164,7 +165,9 @@ function eventWords(event: WorkEvent): string {
     case 'lost':
       return `the claim of ${event.task.id} is lost; nothing was reported`
     case 'away':
-      return event.error === null ? 'the node is back' : `the node is away, waiting: ${event.error.message}`
+      return event.error === null
+        ? 'the node is back'
+        : `the node is away, waiting: ${nodeWords(event.error)}`
   }
 }
 

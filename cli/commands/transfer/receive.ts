@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import type { ReceivedFile } from '../../../sdk/index.ts'
 import { readAgeKey } from '../../age-key.ts'
 import type { Agent } from '../../agent.ts'
+import { shellWord } from '../../as-typed.ts'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
 import { several } from '../../several.ts'
-import { exampleTransfer, plain, tellHowToGoOn, tellPlain } from '../../transfer-options.ts'
+import { exampleTransfer, tellHowToGoOn, tellPlain } from '../../transfer-options.ts'
 import { type ShownProgress, transferProgress } from '../../transfer-progress.ts'
 
 export interface TransferReceiveOptions {
@@ -89,7 +90,7 @@ async function receiveOne(
   } catch (error) {
     progress.done()
     const how = `${overwrite ? ' --overwrite' : ''}${allowPlain ? ' --allow-plain' : ''}`
-    const where = `${to === '.' ? '' : ` --output ${plain(to)}`}${how}`
+    const where = `${to === '.' ? '' : ` --output ${shellWord(to)}`}${how}`
     tellHowToGoOn(context, error, `bridge transfer receive ${transferId}${where}`)
     throw error
   }

@@ -1,13 +1,14 @@
 /** `bridge transfer send`. */
 import type { Transfer } from '../../../sdk/index.ts'
 import type { Agent } from '../../agent.ts'
+import { shellWord } from '../../as-typed.ts'
 import { type Command, command, id, invalid, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { requireServable, requireWay, type WayOptions } from '../../direct-helper.ts'
 import { serving } from '../../direct-sending.ts'
 import { CommandFailure } from '../../exit-codes.ts'
 import { several } from '../../several.ts'
-import { plain, tellHowToGoOn } from '../../transfer-options.ts'
+import { tellHowToGoOn } from '../../transfer-options.ts'
 import { type ShownProgress, transferProgress } from '../../transfer-progress.ts'
 
 export interface TransferSendOptions extends WayOptions {
@@ -102,7 +103,9 @@ async function sendOne(
     progress.done()
     output.item(
       sent,
-      `${isDirect === true ? 'served' : 'uploaded'} ${sent.id}: ${sent.state}; bridge transfer show ${sent.id} tells of the receipt`,
+      context.typed(
+        `${isDirect === true ? 'served' : 'uploaded'} ${sent.id}: ${sent.state}; bridge transfer show ${sent.id} tells of the receipt`,
+      ),
     )
   }
   const moving = { keep: paths.transfers, direct, onSent, signal, ...progress.of(file) }
@@ -115,7 +118,7 @@ async function sendOne(
     progress.done()
     if (offered !== undefined) {
       const how = isDirect === true ? ` --direct${wayWords(options)}` : ''
-      tellHowToGoOn(context, error, `bridge transfer send ${plain(file)} --resume ${offered}${how}`)
+      tellHowToGoOn(context, error, `bridge transfer send ${shellWord(file)} --resume ${offered}${how}`)
     }
     throw error
   }
@@ -131,8 +134,8 @@ function requireForSeveral(files: readonly string[], options: TransferSendOption
 /** The same way again. */
 const wayWords = ({ tunnel, tunnelCommand, allowPlain, probe }: WayOptions): string =>
   [
-    tunnel === undefined ? '' : ` --tunnel ${plain(tunnel)}`,
-    tunnelCommand === undefined ? '' : ` --tunnel-command ${plain(tunnelCommand)}`,
+    tunnel === undefined ? '' : ` --tunnel ${shellWord(tunnel)}`,
+    tunnelCommand === undefined ? '' : ` --tunnel-command ${shellWord(tunnelCommand)}`,
     probe === false ? ' --no-probe' : '',
     allowPlain === true ? ' --allow-plain' : '',
   ].join('')

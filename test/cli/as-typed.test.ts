@@ -1,0 +1,128 @@
+/** The commands that our own sentences name are commands, and work as they stand where they are read. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { asTyped, groups, single } from '../../cli/as-typed.ts'
+import type { Command } from '../../cli/command.ts'
+import { addSettings } from '../../cli/commands/server/settings.ts'
+import { program } from '../../cli/program.ts'
+import { Desk } from './desk.ts'
+import { framed } from './frame.ts'
+
+const root = await program(framed().context)
+
+const all = (command: Command, words: readonly string[] = []): [string, Command][] =>
+  command.commands.flatMap((child) => {
+    const path = [...words, child.name()]
+    return [[path.join(' '), child] as [string, Command], ...all(child, path)]
+  })
+const tree = new Map(all(root))
+
+test('what is spelled is what the tree holds', () => {
+  const isGroup = (path: string) => (tree.get(path)?.commands.length ?? 0) > 0
+  // Both act alone as well, and neither of a helper nor of a script is anything of a profile.
+  const apart = new Set(['admin sessions', 'helper', 'help', 'completion'])
+  const named = [...tree.keys()].filter((path) => !apart.has(path))
+  expect([...groups].sort()).toEqual(named.filter(isGroup).sort())
+  expect([...single].sort()).toEqual(named.filter((path) => !path.includes(' ') && !isGroup(path)).sort())
+})
+
+test.each([
+  ['bridge inbox shows them', 'bridge inbox --profile ada shows them'],
+  [
+    'bridge task show 7 tells, or bridge ack',
+    'bridge task show --profile ada 7 tells, or bridge ack --profile ada',
+  ],
+  ['bridge admin agent list shows them', 'bridge admin agent list --profile ada shows them'],
+  ['next: bridge server start; done', "next: bridge server start --data '/a b'; done"],
+  ['bridge server restore BACKUP --replace', "bridge server restore --data '/a b' BACKUP --replace"],
+  ['bridge task --help, bridge listen --help', 'bridge task --help, bridge listen --help'],
+  ['a bridge node, and bridge help agents', 'a bridge node, and bridge help agents'],
+])('%j is spelled %j', (text, expected) => {
+  expect(asTyped(text, { profile: 'ada', data: '/a b' })).toBe(expected)
+  expect(asTyped(text, {})).toBe(text)
+})
+
+test('by npx it is spelled so', () => {
+  expect(asTyped('bridge server start; is this a bridge node?', { byNpx: true })).toBe(
+    'npx bridge server start; is this a bridge node?',
+  )
+})
+
+/** In a string of the sources: a command, its words, and the options right behind them. */
+const mentions =
+  /\bbridge ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*){0,2})((?: --[a-z-]+| [A-Z_]+| <[a-z_]+>| \$\{[^}]+\})*)/g
+
+test('every command that the program, the node, a guide or a prompt names is one, with its options', async () => {
+  for (const [path, command] of tree) if (path.startsWith('server ')) await addSettings(command)
+  const here = join(import.meta.dirname, '../..')
+  const files = [
+    'server/doctor.ts',
+    'server/guides/texts.ts',
+    'server/enrollments/prompt.ts',
+    'server/**/*.ts',
+  ]
+  const paths = globSync(['cli/**/*.ts', ...files], { cwd: here })
+  const wrong: string[] = []
+  let count = 0
+  for (const path of paths) {
+    for (const [mention, words = '', behind = ''] of readFileSync(join(here, path), 'utf8').matchAll(
+      mentions,
+    )) {
+      const [first = '', second = '', third = ''] = words.split(' ')
+      if (!single.has(first) && !groups.has(first)) continue
+      const name = [`${first} ${second} ${third}`, `${first} ${second}`, first].find((each) =>
+        tree.has(each.trim()),
+      )
+      const command = tree.get(name?.trim() ?? '')
+      // "bridge task" may be a word of prose; a group with another word behind it is none of its commands.
+      if (groups.has(first) && command === tree.get(first) && second !== '') wrong.push(`${path}: ${mention}`)
+      // Which command of the group it is, is only known when it runs.
+      if (behind.startsWith(' ${') && (command?.commands.length ?? 0) > 0) continue
+      const options = [...(command?.options ?? []), ...root.options].map(({ long }) => long)
+      for (const [, option = ''] of behind.matchAll(/ (--[a-z-]+)/g))
+        if (!options.includes(option) && option !== '--help') wrong.push(`${path}: ${mention}`)
+      count += 1
+    }
+  }
+  expect(wrong).toEqual([])
+  expect(count).toBeGreaterThan(150)
+})
+
+let desk: Desk
+beforeAll(async () => {
+  desk = await Desk.make()
+})
+afterAll(() => desk.remove())
+
+test('a node in a folder of its own is told of with that folder, and what is told works as it stands', async () => {
+  const data = join(desk.folder, 'my data')
+  const made = await desk.run(['server', 'init', '--data', data])
+  expect(made.stderr).toContain(
+    `next: bridge server start --data '${data}'; then, within 30 minutes, bridge admin setup --name NAME with this link\n`,
+  )
+  expect((await desk.run(['server', 'init', '--data', data])).stderr).toContain(
+    `hint: bridge server start --data '${data}' runs it; --data names another folder; bridge server restore --data '${data}' --replace`,
+  )
+  const nowhere = join(desk.folder, 'none')
+  expect((await desk.run(['server', 'owner-link', '--data', nowhere])).stderr).toContain(
+    `hint: bridge server init --data ${nowhere} makes an installation\n`,
+  )
+  expect((await desk.run(['server', 'status', '--data', data])).stderr).toContain(
+    `hint: bridge server start --data '${data}' runs one`,
+  )
+  expect((await desk.run(['server', 'doctor', '--data', data])).stdout).toContain(
+    `does not run; bridge server start --data '${data}'\n`,
+  )
+  const file = join(desk.folder, 'backup.db')
+  await desk.run(['server', 'backup', file, '--data', data])
+  const into = join(desk.folder, 'restored')
+  expect((await desk.run(['server', 'restore', file, '--data', into])).stderr).toContain(
+    `next: bridge server start --data ${into}; bridge server owner-link --data ${into} makes a link`,
+  )
+  // The folder that is used without --data needs no word.
+  const environment = { BRIDGE_DATA: join(desk.folder, 'usual') }
+  expect((await desk.run(['server', 'init'], { environment })).stderr).toContain(
+    'next: bridge server start; then',
+  )
+})
