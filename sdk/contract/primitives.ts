@@ -1,8 +1,9 @@
 /**
  * The small schemas that every noun is made of.
  *
- * Two keywords are ours. `x-max-bytes` counts bytes of UTF-8, since JSON Schema's `maxLength` counts characters;
- * `x-well-formed` refuses lone surrogates, which a UTF-8 store would change in silence.
+ * Three keywords are ours. `x-max-bytes` counts bytes of UTF-8, since JSON Schema's `maxLength` counts characters;
+ * `x-well-formed` refuses lone surrogates, which a UTF-8 store would change in silence; `x-visible` refuses control, bidi
+ * and invisible characters, whose place in a word no pattern without look-around tells.
  *
  * Contract §1.
  */
@@ -62,8 +63,16 @@ export const Line = (maxLength: number) =>
     'x-well-formed': true,
   })
 
-/** A name of 1..80 characters. */
+/** A name of 1..80 characters, as it is shown: it may be older than a rule for new ones. */
 export const Name = Line(limits.nameChars)
+
+/** A name that somebody gives now: every character of it is seen. */
+export const NewName = Type.String({
+  ...Name,
+  'x-visible': true,
+  description:
+    'No control, bidi or invisible character, such as U+202E or U+200B; joiners stand where a script or an emoji needs them.',
+})
 
 export const Empty = named('Empty', Strict({}))
 

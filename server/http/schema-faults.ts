@@ -26,8 +26,12 @@ const shown = 20
 const considered = 200
 
 export function toFaults(part: string, findings: readonly Finding[]): SchemaFault[] {
-  // "Must match a schema in anyOf" stands beside what each member said.
-  const said = findings.slice(0, considered).filter((each) => each.keyword !== 'anyOf')
+  const looked = findings.slice(0, considered)
+  const hidden = new Set(looked.flatMap((each) => (each.keyword === 'x-visible' ? each.instancePath : [])))
+  // "Must match a schema in anyOf" stands beside what each member said, and a pattern beside the character that breaks it.
+  const isSaidBetter = ({ keyword, instancePath }: Finding) =>
+    keyword === 'anyOf' || (keyword === 'pattern' && hidden.has(instancePath))
+  const said = looked.filter((each) => !isSaidBetter(each))
   const faults = new Map<string, SchemaFault>()
   for (const finding of said) {
     const fault = { path: `${part}${placeOf(finding)}`, problem: problemOf(finding, said) }

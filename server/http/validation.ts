@@ -6,12 +6,14 @@
  *
  * Contract §1.
  */
+import type { SchemaValidateFunction } from 'ajv'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 // Whatever is imported first: the schemas get their names when the contract is loaded.
 import '../../sdk/contract/index.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
+import { hiddenIn } from './visible.ts'
 
 function createAjv(allErrors: boolean): Ajv2020 {
   const ajv = new Ajv2020({
@@ -39,8 +41,23 @@ function createAjv(allErrors: boolean): Ajv2020 {
     error: { message: 'must not hold half of a surrogate pair' },
     validate: (_on: boolean, text: string) => text.isWellFormed(),
   })
+  ajv.addKeyword({
+    keyword: 'x-visible',
+    type: 'string',
+    schemaType: 'boolean',
+    errors: true,
+    validate: isVisible,
+  })
   for (const schema of namedSchemas.values()) ajv.addSchema(schema)
   return ajv
+}
+
+/** Ajv reads the reason from the function itself. */
+const isVisible: SchemaValidateFunction = (_on: boolean, text: string) => {
+  const hidden = hiddenIn(text)
+  const problem = `must not hold ${hidden}, which is a control, bidi or invisible character`
+  isVisible.errors = hidden === undefined ? [] : [{ keyword: 'x-visible', message: problem }]
+  return hidden === undefined
 }
 
 /** A timestamp that the calendar has: `2026-02-30` parses as 2 March, so the text is compared with what it parses to. */

@@ -16,7 +16,7 @@ import { apiVersion } from '../../server/http/openapi.ts'
 
 /** The fingerprint of each published version of the description. */
 const fingerprints: Record<string, string> = {
-  '1.2.0': '68459e4dde12e93a608044b6651be28b8439d9b81ec954eecfd9da75e8be0dbe',
+  '1.2.0': '79451a083ea3b1a461e1c6476b92f453a5e0d94ef732b01eec5ca76c9d570e2c',
 }
 
 const prose = ['summary', 'description', 'meaning']

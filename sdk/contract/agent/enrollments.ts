@@ -2,9 +2,9 @@
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
-import { Name, named, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
+import { Name, NewName, named, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
 
-export const Client = named('Client', Strict({ name: Name, version: Name }))
+export const Client = named('Client', Strict({ name: NewName, version: NewName }))
 export type Client = Static<typeof Client>
 
 export const bindings = ['key', 'device', 'legacy'] as const

@@ -2,13 +2,24 @@
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
-import { IdParams, Name, named, PageQuery, pageOf, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
+import {
+  IdParams,
+  Name,
+  NewName,
+  named,
+  PageQuery,
+  pageOf,
+  ref,
+  Strict,
+  Timestamp,
+  Uuid,
+} from '../primitives.ts'
 
 const { min, max } = limits.administratorLinkTtlSeconds
 const Ttl = Type.Optional(Type.Integer({ minimum: min, maximum: max }))
 const State = Type.Union([Type.Literal('enabled'), Type.Literal('disabled')])
 
-export const AdministratorInput = named('AdministratorInput', Strict({ name: Name, ttl_seconds: Ttl }))
+export const AdministratorInput = named('AdministratorInput', Strict({ name: NewName, ttl_seconds: Ttl }))
 export type AdministratorInput = Static<typeof AdministratorInput>
 
 export const Administrator = named(

@@ -8,6 +8,7 @@ import { Connection } from '../presence.ts'
 import {
   IdParams,
   Name,
+  NewName,
   Nullable,
   named,
   PageQuery,
@@ -24,8 +25,8 @@ export const AgentState = Type.Union([Type.Literal('enabled'), Type.Literal('dis
 export const AgentInput = named(
   'AgentInput',
   Strict({
-    name: Name,
-    role_name: Type.Optional(Type.Union([Name, Type.Literal('')])),
+    name: NewName,
+    role_name: Type.Optional(Type.Union([NewName, Type.Literal('')])),
     description: Type.Optional(Text(limits.descriptionBytes)),
     prompt_template: Type.Optional(Text(limits.promptBytes)),
     environment_id: Type.Optional(Uuid),
@@ -59,7 +60,7 @@ export const AgentList = named('AgentList', pageOf('agents', Agent))
 export const AgentStateInput = named('AgentStateInput', Strict({ state: AgentState }))
 export type AgentStateInput = Static<typeof AgentStateInput>
 
-export const AgentNameInput = named('AgentNameInput', Strict({ name: Name }))
+export const AgentNameInput = named('AgentNameInput', Strict({ name: NewName }))
 export type AgentNameInput = Static<typeof AgentNameInput>
 
 export const AgentNamed = named('AgentNamed', Type.Object({ id: Uuid, name: Name }))

@@ -2,7 +2,18 @@
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
-import { IdParams, Name, named, PageQuery, pageOf, Strict, Text, Timestamp, Uuid } from '../primitives.ts'
+import {
+  IdParams,
+  Name,
+  NewName,
+  named,
+  PageQuery,
+  pageOf,
+  Strict,
+  Text,
+  Timestamp,
+  Uuid,
+} from '../primitives.ts'
 
 export const EnvironmentKind = Type.Union([
   Type.Literal('laptop'),
@@ -14,7 +25,7 @@ export const EnvironmentKind = Type.Union([
 
 export const EnvironmentInput = named(
   'EnvironmentInput',
-  Strict({ name: Name, kind: EnvironmentKind, description: Type.Optional(Text(limits.descriptionBytes)) }),
+  Strict({ name: NewName, kind: EnvironmentKind, description: Type.Optional(Text(limits.descriptionBytes)) }),
 )
 export type EnvironmentInput = Static<typeof EnvironmentInput>
 

@@ -5,6 +5,7 @@ import { limits } from '../limits.ts'
 import {
   IdParams,
   Name,
+  NewName,
   Nullable,
   named,
   PageQuery,
@@ -40,7 +41,7 @@ export type ProjectState = Static<typeof ProjectState>
 export const ProjectInput = named(
   'ProjectInput',
   Strict({
-    name: Name,
+    name: NewName,
     description: Type.Optional(Text(limits.descriptionBytes)),
     policy: Type.Optional(Type.Partial(Strict(policyFields), { additionalProperties: false })),
   }),

@@ -6,6 +6,7 @@ import {
   Empty,
   IdParams,
   Name,
+  NewName,
   named,
   PageQuery,
   pageOf,
@@ -26,7 +27,7 @@ const NewPassword = Type.String({
   'x-well-formed': true,
 })
 
-export const SetupInput = named('SetupInput', Strict({ token: Token, name: Name, password: NewPassword }))
+export const SetupInput = named('SetupInput', Strict({ token: Token, name: NewName, password: NewPassword }))
 export type SetupInput = Static<typeof SetupInput>
 
 /** Name and password, or the token of a one-time link from `bridge server owner-link`. */

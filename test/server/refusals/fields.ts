@@ -26,6 +26,7 @@ export interface Schema {
   readonly maxLength?: number
   readonly 'x-max-bytes'?: number
   readonly 'x-well-formed'?: boolean
+  readonly 'x-visible'?: boolean
   readonly pattern?: string
   readonly format?: string
   readonly minimum?: number
@@ -165,12 +166,18 @@ const dates = [
   '1',
 ]
 
+const unseen: [string, unknown][] = [
+  ['that is turned around', 'ada \u202enimda'],
+  ['with a character that nobody sees', 'a\u200bda'],
+]
+
 function wrongTexts(branch: Schema): [string, unknown][] {
   const breaks = (text: string) => branch.pattern !== undefined && !new RegExp(branch.pattern, 'u').test(text)
   const forms = { uuid: uuids, 'date-time': dates }[branch.format ?? ''] ?? []
   return [
     ...[...oddTexts.filter(breaks), ...forms].map((text): [string, unknown] => [JSON.stringify(text), text]),
     ...(branch['x-well-formed'] ? [['with half a pair', 'half \ud83d'] as [string, unknown]] : []),
+    ...(branch['x-visible'] ? unseen : []),
   ]
 }
 
