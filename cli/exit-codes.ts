@@ -122,6 +122,8 @@ export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
   storage_failed: 'unexpected',
   entry_of_another: 'conflict',
   peer_unknown: 'not_found',
+  name_unknown: 'not_found',
+  name_ambiguous: 'usage',
   not_asked: 'usage',
   no_answer: 'nothing_came',
   task_unfinished: 'nothing_came',

@@ -12,20 +12,21 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as timer } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { agentAuthority } from './agent-authority.ts'
-import type { Client } from './contract/agent/enrollments.ts'
-import type { Message, MessageSent, messages } from './contract/agent/messages.ts'
-import type { Task } from './contract/agent/tasks.ts'
+import type { BridgeOptions } from './bridge-options.ts'
+import { conversations } from './contract/agent/conversations.ts'
+import { type Message, type MessageSent, messages } from './contract/agent/messages.ts'
+import { type Task, tasks } from './contract/agent/tasks.ts'
+import { transfers } from './contract/agent/transfers.ts'
 import type { EndpointSpec, ResponseOf } from './contract/endpoint.ts'
 import { type ConnectionModeSet, type ContactSchedule, connectionMode } from './contract/presence.ts'
 import { Courier, type CourierOptions, type Flushed } from './courier.ts'
-import type { ListenTransport } from './delivery/choice.ts'
 import { Listener, type Listening } from './delivery/listener.ts'
 import { AcknowledgedIds } from './delivery/offers.ts'
 import type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'
 import { Streaming } from './delivery/streaming.ts'
-import { Directory, type DirectoryStore, memoryDirectory, replyAddress } from './directory.ts'
+import { Directory, memoryDirectory, replyAddress } from './directory.ts'
 import type { Identity } from './identity.ts'
-import type { MessageDraft, Outbox, OutboxEntry } from './outbox.ts'
+import type { MessageDraft } from './outbox.ts'
 import { Acknowledgements } from './resources/acknowledgements.ts'
 import { BootstrapReader } from './resources/bootstrap.ts'
 import type { Call } from './resources/call.ts'
@@ -38,10 +39,10 @@ import { RecipientKeys } from './resources/recipient-keys.ts'
 import { Sessions } from './resources/sessions.ts'
 import { Tasks } from './resources/tasks.ts'
 import { Transfers } from './resources/transfers.ts'
-import { memorySessions, SessionKeeper, type SessionStore } from './session.ts'
+import { memorySessions, SessionKeeper } from './session.ts'
 import { parseBaseUrl } from './transport/address.ts'
 import { BridgeError } from './transport/failures.ts'
-import { type Fetch, type Pool, pooledFetch } from './transport/fetch.ts'
+import { type Pool, pooledFetch } from './transport/fetch.ts'
 import { type CallInput, type CallOptions, freshKey, type KeyedOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
 import {
@@ -55,40 +56,6 @@ import {
 import { type EndedTask, type TaskWaitOptions, waitForTask } from './waiting/task-ends.ts'
 import { Watch } from './waiting/watch.ts'
 import type { TaskHandler, Worked, WorkOptions } from './work/work.ts'
-
-/**
- * What a {@link Bridge} needs: an address and an identity. The rest has defaults for a program that lives
- * long.
- */
-export interface BridgeOptions {
-  /** May have a path prefix. */
-  readonly baseUrl: string
-  readonly identity: Identity
-  /** Where the session is kept; in memory when absent. */
-  readonly sessions?: SessionStore | undefined
-  /** What mutations go through; none when absent, so that a failed one is the caller's to retry with its key. */
-  readonly outbox?: Outbox | undefined
-  /** What is remembered of peers; in memory when absent. */
-  readonly directory?: DirectoryStore | undefined
-  /** undici's, over a pool of its own, when absent. An event stream is read from its answers' `body`. */
-  readonly fetch?: Fetch | undefined
-  /** How this agent may listen; every way that the node offers when absent. */
-  readonly transports?: readonly ListenTransport[] | undefined
-  readonly clock?: (() => Date) | undefined
-  /** For durations: never set back or forward. */
-  readonly monotonicMs?: (() => number) | undefined
-  readonly random?: ((bytes: number) => Buffer) | undefined
-  readonly client?: Client | undefined
-  /** Plain http beyond this machine: proofs hold, but every body travels in the clear. */
-  readonly allowPlainHttp?: boolean | undefined
-  readonly timeoutMs?: number | undefined
-  /** Waits between attempts. */
-  readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
-  readonly onFlushed?: ((flushed: Flushed) => void) | undefined
-  readonly onKept?: ((entry: OutboxEntry) => void) | undefined
-  /** Reserves the answer to a question for this process. The returned function ends that. */
-  readonly holdAnswer?: ((questionId: string) => Promise<() => Promise<void>>) | undefined
-}
 
 export class Bridge {
   readonly identity: Identity
@@ -154,9 +121,14 @@ export class Bridge {
       onFlushed,
       onKept,
     })
-    const call: Call = (entry, input, callOptions) => this.call(entry, input, callOptions)
-    this.messages = new Messages(call, (draft, callOptions) => this.#sendDraft(draft, callOptions))
-    this.conversations = new Conversations(call)
+    const call: Call = (entry, input, callOptions) =>
+      this.call(entry, input, callOptions).catch((error: unknown) => this.#forgetUnknown(entry.id, error))
+    const peers = () => this.directory
+    this.messages = new Messages(call, {
+      draft: (draft, callOptions) => this.#sendDraft(draft, callOptions),
+      agentId: (to, callOptions) => peers().agentId(to, callOptions),
+    })
+    this.conversations = new Conversations(call, peers)
     this.peers = new Peers(call)
     this.inbox = new Inbox(call)
     this.sessions = new Sessions(call, keeper)
@@ -167,6 +139,7 @@ export class Bridge {
     this.tasks = new Tasks(call, {
       work: (handler, workOptions) => this.#work(handler, workOptions),
       wait: (id, waitOptions) => this.#waitForTask(id, waitOptions),
+      peerId: (to, callOptions) => peers().peerId(to, callOptions),
       sessionId: () => keeper.sessionId,
     })
     this.transfers = new Transfers(call, {
@@ -350,14 +323,16 @@ export class Bridge {
     if (ids.length > 0) await this.acknowledgements.create(ids, options)
   }
 
-  async #sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<MessageSent> {
-    try {
-      return (await this.#courier.sendDraft(draft, options)) as MessageSent
-    } catch (error) {
-      // What is remembered of the recipient may be out of date.
-      if (error instanceof BridgeError && error.code === 'not_found') await this.directory.forget()
-      throw error
-    }
+  #sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<MessageSent> {
+    const sent = this.#courier.sendDraft(draft, options) as Promise<MessageSent>
+    return sent.catch((error: unknown) => this.#forgetUnknown(messages.send.id, error))
+  }
+
+  /** A name that was remembered for a recipient may be out of date. */
+  async #forgetUnknown(endpoint: string, error: unknown): Promise<never> {
+    const isUnknown = error instanceof BridgeError && error.code === 'not_found'
+    if (isUnknown && namesPeers.has(endpoint)) await this.directory.forget()
+    throw error
   }
 
   async #remembered({ to, ...message }: MessageDraft): Promise<CallInput<typeof messages.send> | undefined> {
@@ -373,6 +348,14 @@ export class Bridge {
     return { body: { ...replyAddress(original, this.identity.agentId), ...message } }
   }
 }
+
+/** Endpoints whose recipient may be given by name. */
+const namesPeers: ReadonlySet<string> = new Set([
+  messages.send.id,
+  conversations.open.id,
+  tasks.create.id,
+  transfers.create.id,
+])
 
 const sleepFor = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
   await timer(ms, undefined, signal === undefined ? {} : { signal })

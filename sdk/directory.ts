@@ -8,6 +8,7 @@
  */
 import type { Message } from './contract/agent/messages.ts'
 import type { Peer } from './contract/agent/peers.ts'
+import { asId, whoThereIs } from './names.ts'
 import type { Conversations } from './resources/conversations.ts'
 import type { Peers } from './resources/peers.ts'
 import { LocalError } from './transport/failures.ts'
@@ -106,6 +107,16 @@ export class Directory {
     return (peer ?? (await this.#peer(to, options))).id
   }
 
+  /**
+   * The id of a peer, or of the caller itself for `owner`. An id is not looked up.
+   *
+   * @throws LocalError `peer_unknown`
+   */
+  async agentId(to: string, options: CallOptions = {}): Promise<string> {
+    if (this.#isOwner(to)) return this.#options.agentId
+    return asId(to) ?? this.peerId(to, options)
+  }
+
   /** The conversation with somebody; undefined when there is none. @throws LocalError `peer_unknown` */
   async conversation(to: string, options: CallOptions = {}): Promise<string | undefined> {
     const known = await this.known(to)
@@ -183,15 +194,4 @@ export function replyAddress(original: Message, agentId: string): MessageAddress
   if (recipient.kind === 'owner') return { conversation_id, recipient_agent_id: agentId }
   const isOwn = sender.agent_id === agentId
   return { conversation_id, recipient_agent_id: isOwn ? recipientId : (sender.agent_id ?? recipientId) }
-}
-
-const namesTold = 5
-
-/** The one whose name differs by capitals only, else the first few. */
-function whoThereIs(to: string, all: readonly Peer[]): string {
-  const alike = all.filter(({ name }) => name.toLowerCase() === to.toLowerCase())
-  const names = (alike.length > 0 ? alike : all).map(({ name }) => name)
-  if (names.length === 0) return 'there are none yet'
-  const more = names.length > namesTold ? ` and ${names.length - namesTold} more` : ''
-  return `there ${names.length === 1 ? 'is' : 'are'} ${names.slice(0, namesTold).join(', ')}${more}`
 }

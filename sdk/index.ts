@@ -3,7 +3,8 @@
  *
  * Contract §13.
  */
-export { Bridge, type BridgeOptions, uuidFrom } from './bridge.ts'
+export { Bridge, uuidFrom } from './bridge.ts'
+export type { BridgeOptions } from './bridge-options.ts'
 export type { Bootstrap } from './contract/agent/bootstrap.ts'
 export type { Conversation, MessagePage } from './contract/agent/conversations.ts'
 export type { Client, EnrollmentClaimed } from './contract/agent/enrollments.ts'
@@ -117,9 +118,11 @@ export {
 export { fenced, neutralize, oneLine, plainJson } from './plain-text.ts'
 export { type OpenProfileOptions, openProfile } from './profile.ts'
 export type { PageOptions } from './resources/call.ts'
+export type { OutgoingMessage } from './resources/messages.ts'
 export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'
 export type { FollowOptions } from './resources/owner/following.ts'
 export type { HeldTask, TaskListOptions } from './resources/tasks.ts'
+export type { OutgoingTransfer } from './resources/transfers.ts'
 export {
   type AgeKey,
   ageKeyOf,

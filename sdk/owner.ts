@@ -3,6 +3,8 @@
  *
  * - https, or http to this machine itself; no option loosens that.
  * - Nothing of the password is kept; the cookie is in no error, log or inspected object.
+ * - Wherever a call takes the id of a project, an agent, an environment or an administrator, it takes the name too.
+ *   Text in the form of an id is an id. A name that is unknown is LocalError `name_unknown`, which lists the names.
  *
  * Contract §10 "Sign-in", §13.
  */
@@ -12,6 +14,7 @@ import type { Client } from './contract/agent/enrollments.ts'
 import { type OwnerSession, signIn } from './contract/owner/sign-in.ts'
 import { nodeHealth } from './node-status.ts'
 import { isOrigin, OwnerCookie } from './owner-cookie.ts'
+import { OwnerNames } from './owner-names.ts'
 import type { Call } from './resources/call.ts'
 import { OwnerAdministrators } from './resources/owner/administrators.ts'
 import { OwnerAgents } from './resources/owner/agents.ts'
@@ -104,7 +107,9 @@ export class Owner {
   readonly #parts: Parts
 
   private constructor(parts: Parts, session?: OwnerSession) {
-    const call: Call = (entry, input, options) => parts.transport.call(entry, input, options)
+    const plain: Call = (entry, input, options) => parts.transport.call(entry, input, options)
+    const names = new OwnerNames(plain, () => performance.now())
+    const call: Call = (entry, input, options) => names.call(entry, input, options)
     this.#parts = parts
     this.session = session
     this.signIn = new OwnerSignIn(call)

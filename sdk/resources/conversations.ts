@@ -6,6 +6,7 @@ import {
 } from '../contract/agent/conversations.ts'
 import type { ResponseOf } from '../contract/endpoint.ts'
 import { limits } from '../contract/limits.ts'
+import { asId } from '../names.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from './call.ts'
 
@@ -14,20 +15,32 @@ export interface HistoryOptions extends CallOptions {
   readonly limit?: number | undefined
 }
 
+/** Looks up names. */
+export interface ConversationNames {
+  agentId(to: string, options: CallOptions): Promise<string>
+  conversation(to: string, options: CallOptions): Promise<string | undefined>
+}
+
 export class Conversations {
   readonly #call: Call
+  readonly #names: (() => ConversationNames) | undefined
 
-  constructor(call: Call) {
+  /** Without names it takes ids alone. */
+  constructor(call: Call, names?: () => ConversationNames) {
     this.#call = call
+    this.#names = names
   }
 
   /**
-   * Create or retrieve the conversation with a peer; the caller's own id means the owner.
+   * Create or retrieve the conversation with a peer, by id or name, or with `owner`, which the caller's own
+   * id means too.
    *
-   * @throws not_found for an agent that is no peer; pairing_disabled; project_paused.
+   * @throws not_found for an agent that is no peer; pairing_disabled; project_paused. LocalError
+   *   `peer_unknown` lists the peers.
    */
-  open(recipientAgentId: string, options: KeyedOptions = {}): Promise<Conversation> {
-    return this.#call(entries.open, { body: { recipient_agent_id: recipientAgentId } }, options)
+  async open(peer: string, options: KeyedOptions = {}): Promise<Conversation> {
+    const recipient_agent_id = (await this.#names?.().agentId(peer, options)) ?? peer
+    return this.#call(entries.open, { body: { recipient_agent_id } }, options)
   }
 
   /** One page. See {@link all}. */
@@ -50,9 +63,20 @@ export class Conversations {
     return this.#call(entries.get, { params: { id } }, options)
   }
 
-  /** Messages in ascending sequence; `next_sequence` is the next `afterSequence`. @throws not_found */
-  history(id: string, { afterSequence, limit, ...options }: HistoryOptions = {}): Promise<MessagePage> {
+  /**
+   * Messages in ascending sequence; `next_sequence` is the next `afterSequence`. The conversation is given by
+   * its id, or by the name of the peer, or `owner`. If there is no conversation with the peer, there are no
+   * messages.
+   *
+   * @throws not_found; LocalError `peer_unknown` lists the peers.
+   */
+  async history(
+    conversation: string,
+    { afterSequence, limit, ...options }: HistoryOptions = {},
+  ): Promise<MessagePage> {
     const query = given({ after_sequence: afterSequence, limit })
+    const id = asId(conversation) ?? (await this.#names?.().conversation(conversation, options))
+    if (id === undefined) return { messages: [], has_more: false, next_sequence: afterSequence ?? 0 }
     return this.#call(entries.history, { params: { id }, query }, options)
   }
 }

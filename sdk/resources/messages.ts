@@ -14,26 +14,39 @@ import type { MessageDraft } from '../outbox.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'
 
-/** Sends a draft once its recipient is looked up. */
-export type SendDraft = (draft: MessageDraft, options: KeyedOptions) => Promise<MessageSent>
+/** A message with its recipient: a peer by id or name, or `owner`. Its conversation is looked up if it is absent. */
+export interface OutgoingMessage extends Omit<MessageInput, 'conversation_id'> {
+  readonly conversation_id?: string | undefined
+}
+
+/** The parts of sending beside the call. */
+export interface Sending {
+  /** Sends a draft once its recipient is looked up. */
+  readonly draft: (draft: MessageDraft, options: KeyedOptions) => Promise<MessageSent>
+  readonly agentId: (to: string, options: CallOptions) => Promise<string>
+}
 
 export class Messages {
   readonly #call: Call
-  readonly #sendDraft: SendDraft
+  readonly #sending: Sending
 
-  constructor(call: Call, sendDraft: SendDraft) {
+  constructor(call: Call, sending: Sending) {
     this.#call = call
-    this.#sendDraft = sendDraft
+    this.#sending = sending
   }
 
   /**
-   * Store a message. The same Idempotency-Key and message again get the same answer.
+   * Store a message. The same Idempotency-Key and message again get the same answer. `recipient_agent_id` is
+   * an id, a name or `owner`.
    *
    * @throws not_found, pairing_disabled, project_paused, conversation_budget (stop, do not rephrase),
-   *   idempotency_conflict.
+   *   idempotency_conflict. LocalError `peer_unknown` lists the peers.
    */
-  send(input: MessageInput, options: KeyedOptions = {}): Promise<MessageSent> {
-    return this.#call(entries.send, { body: input }, options)
+  async send(message: OutgoingMessage, options: KeyedOptions = {}): Promise<MessageSent> {
+    const { conversation_id, recipient_agent_id: to, ...draft } = message
+    if (conversation_id === undefined) return this.#sending.draft({ ...draft, to }, options)
+    const recipient_agent_id = await this.#sending.agentId(to, options)
+    return this.#call(entries.send, { body: { ...draft, conversation_id, recipient_agent_id } }, options)
   }
 
   /**
@@ -43,7 +56,7 @@ export class Messages {
    * @throws LocalError `peer_unknown`; else as {@link send}.
    */
   sendTo(to: string, message: Omit<MessageDraft, 'to'>, options: KeyedOptions = {}): Promise<MessageSent> {
-    return this.#sendDraft({ ...message, to }, options)
+    return this.#sending.draft({ ...message, to }, options)
   }
 
   /**
@@ -56,7 +69,7 @@ export class Messages {
     message: Omit<MessageDraft, 'to' | 'in_reply_to'>,
     options: KeyedOptions = {},
   ): Promise<MessageSent> {
-    return this.#sendDraft({ ...message, in_reply_to: messageId }, options)
+    return this.#sending.draft({ ...message, in_reply_to: messageId }, options)
   }
 
   /** One message with its delivery, as sender or recipient. @throws not_found */

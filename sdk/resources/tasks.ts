@@ -19,6 +19,7 @@ import {
   type TaskTimeline,
 } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
+import { asId } from '../names.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import type { EndedTask, TaskWaitOptions } from '../waiting/task-ends.ts'
 import type { TaskHandler, Worked, WorkOptions } from '../work/work.ts'
@@ -46,6 +47,8 @@ export interface TasksOfBridge {
   /** Runs a worker; handed in, so that a list of tasks does not load it. */
   readonly work: (handler: TaskHandler, options: WorkOptions) => Promise<Worked>
   readonly wait: (id: string, options: TaskWaitOptions) => Promise<EndedTask>
+  /** The id of a peer, by name or id. */
+  readonly peerId: (to: string, options: CallOptions) => Promise<string>
   /** The session of the latest call. */
   readonly sessionId: () => string | undefined
 }
@@ -60,12 +63,16 @@ export class Tasks {
   }
 
   /**
-   * Give a task to a peer. The peer hears of it by a message of type `task`.
+   * Give a task to a peer. The peer hears of it by a message of type `task`. `assignee_agent_id` is an id or
+   * a name.
    *
    * @throws not_found for an agent that is no peer; pairing_disabled; project_paused; capacity_reached.
+   *   LocalError `peer_unknown` lists the peers.
    */
-  create(input: TaskInput, options: KeyedOptions = {}): Promise<Task> {
-    return this.#call(entries.create, { body: input }, options)
+  async create(input: TaskInput, options: KeyedOptions = {}): Promise<Task> {
+    const { assignee_agent_id: to } = input
+    const assignee_agent_id = asId(to) ?? (await this.#ofBridge.peerId(to, options))
+    return this.#call(entries.create, { body: { ...input, assignee_agent_id } }, options)
   }
 
   /**

@@ -11,6 +11,7 @@ import {
   type TransferSummary,
 } from '../contract/agent/transfers.ts'
 import { limits } from '../contract/limits.ts'
+import { asId } from '../names.ts'
 import type { ServeOptions, ServingHelper } from '../transfers/direct.ts'
 import type { Port } from '../transfers/port.ts'
 import type { ReceivedFile, ReceiveFileOptions } from '../transfers/receive.ts'
@@ -26,6 +27,11 @@ export interface TransferFilter {
 
 /** What moving bytes needs beside the calls. */
 export type Moving = Omit<Port, 'transfers'>
+
+/** An offer with its recipient: a peer by id or name. */
+export interface OutgoingTransfer extends Omit<TransferInput, 'conversation_id'> {
+  readonly conversation_id?: string | undefined
+}
 
 interface Reasoned {
   readonly reason?: string | undefined
@@ -93,12 +99,20 @@ export class Transfers {
   }
 
   /**
-   * Offer a file to the peer of a conversation: its length, hash and parts, and how the bytes will travel.
+   * Offer a file to a peer: its length, hash and parts, and how the bytes will travel. `recipient_agent_id`
+   * is an id or a name, and the conversation with it is looked up if it is absent.
    *
-   * @throws manifest_invalid, not_found, pairing_disabled, project_paused; capacity_reached when the node has no room.
+   * @throws LocalError `peer_unknown`, which lists the peers. BridgeError manifest_invalid, not_found,
+   *   pairing_disabled, project_paused; capacity_reached when the node has no room.
    */
-  offer(input: TransferInput, options: KeyedOptions = {}): Promise<Transfer> {
-    return this.#call(entries.create, { body: input }, options)
+  async offer(input: OutgoingTransfer, options: KeyedOptions = {}): Promise<Transfer> {
+    const { conversation_id, recipient_agent_id: to } = input
+    const id = asId(to)
+    const address =
+      id !== undefined && conversation_id !== undefined
+        ? { conversation_id, recipient_agent_id: id }
+        : await this.#moving.address(to, options)
+    return this.#call(entries.create, { body: { ...input, ...address } }, options)
   }
 
   /** One page of the caller's transfers, oldest first, without their parts. */

@@ -31,6 +31,8 @@ export const localErrors = {
   entry_of_another:
     'The outbox entry is of another agent or another node, and only that identity may send it.',
   peer_unknown: 'No permitted peer has this name or id.',
+  name_unknown: 'No project, agent, environment or administrator has this name.',
+  name_ambiguous: 'More than one has this name; an id tells them apart.',
   not_asked: 'Another one sent this message, so no answer to it comes to this identity.',
   no_answer: 'No answer came in time; the question is stored, and the wait can be taken up again.',
   task_unfinished: 'The task was not over in time; it goes on, and the wait can be taken up again.',

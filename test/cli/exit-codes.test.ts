@@ -102,8 +102,8 @@ test('each failure on this side of the node has its exit code', () => {
   expect(Object.keys(localExits).sort()).toEqual(Object.keys(localErrors).sort())
   expect(codesOf(localExits)).toEqual({
     1: ['storage_failed'],
-    2: ['invalid_url', 'insecure_url', 'not_asked', 'not_sendable'],
-    3: ['peer_unknown'],
+    2: ['invalid_url', 'insecure_url', 'name_ambiguous', 'not_asked', 'not_sendable'],
+    3: ['peer_unknown', 'name_unknown'],
     4: ['no_answer', 'task_unfinished'],
     5: ['identity_missing', 'identity_unreadable', 'key_missing'],
     7: ['entry_of_another', 'destination_exists', 'transfer_in_use', 'transfer_expired'],
