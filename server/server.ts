@@ -76,6 +76,8 @@ export interface ServerChance {
   readonly passwordCost?: number
   /** How much time passed, by which claims run; whatever becomes of the clock. */
   readonly elapsedMs?: () => number
+  /** The steady time of waits, streams and limits in memory. */
+  readonly monotonicMs?: () => number
   /** In place of standard error. */
   readonly logTo?: LogStream
 }
@@ -128,6 +130,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
     const context = createContext({
       config,
       clock,
+      monotonicMs: chance.monotonicMs ?? (() => performance.now()),
       random,
       passwords,
       app,
@@ -165,6 +168,7 @@ const loadMeters = async (): Promise<WatchingMeters> => (await import('./metrics
 interface Parts {
   readonly config: Config
   readonly clock: () => Date
+  readonly monotonicMs: () => number
   readonly random: (bytes: number) => Buffer
   readonly passwords: Passwords
   readonly app: FastifyInstance
@@ -179,6 +183,7 @@ interface Parts {
 function createContext({
   config,
   clock,
+  monotonicMs,
   random,
   passwords,
   app,
@@ -189,7 +194,6 @@ function createContext({
   storage,
   stopping,
 }: Parts): Context {
-  const monotonicMs = () => performance.now()
   return {
     serverId: store.serverId,
     config,

@@ -37,6 +37,8 @@ export interface BridgeOptions {
   readonly data?: string
   readonly clock?: TestClock
   readonly random?: (bytes: number) => Buffer
+  /** The steady time of waits and streams; that of the process when left out. */
+  readonly monotonicMs?: () => number
   /** log2 of the work of a password, for a test that is about it; the program's is 17. */
   readonly passwordCost?: number
   /** Takes the lines of the log; say a `log_level` too. */
@@ -83,9 +85,13 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
 }
 
 /** Passwords cost next to nothing: most tests only want an owner. */
-const chance = ({ random, logTo, passwordCost = 4 }: BridgeOptions, clock: TestClock): ServerChance => ({
+const chance = (
+  { random, monotonicMs, logTo, passwordCost = 4 }: BridgeOptions,
+  clock: TestClock,
+): ServerChance => ({
   clock,
   elapsedMs: clock.elapsedMs,
+  ...(monotonicMs && { monotonicMs }),
   ...(random && { random }),
   ...(logTo && { logTo }),
   passwordCost,
