@@ -113,6 +113,11 @@ export interface Address {
   readonly pid: number
   /** The file of its certificate, where it speaks TLS. */
   readonly cert?: string
+  /** What flags and its environment may have said beside `config.json`; absent of an older server. */
+  readonly runsWith?: Pick<
+    Config,
+    'host' | 'portalOrigin' | 'tls' | 'trustedProxies' | 'envelopeKeyFile' | 'reserveBytes'
+  >
 }
 
 /** What the running server wrote, if one runs. */

@@ -29,6 +29,7 @@ import { answerHeadersFor } from './http/responses.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
 import { markOffered } from './inbox/store.ts'
+import type { Address } from './init.ts'
 import { type LeaseClock, openLeaseClock } from './leases/lease-clock.ts'
 import { type Renewal, readCertificate, warnOfExpiry, watchCertificate } from './listening/certificate.ts'
 import { localHost, type TlsFiles, urlOf } from './listening/exposure.ts'
@@ -281,7 +282,9 @@ async function running({
   stopping,
 }: Running): Promise<RunningServer> {
   const { url, port } = addressOf(app, config)
-  const address = { url, pid: process.pid, ...(config.tls && { cert: config.tls.cert }) }
+  const { host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes } = config
+  const runsWith = { host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes }
+  const address: Address = { url, pid: process.pid, ...(tls && { cert: tls.cert }), runsWith }
   writeFileSync(addressPath(config.data), `${JSON.stringify(address)}\n`, { mode: 0o600 })
   const renewal = config.tls && renewing(app, context, config.tls)
   const stopTimers = [

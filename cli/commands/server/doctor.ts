@@ -4,7 +4,7 @@ import type { CliContext } from '../../context.ts'
 import { failureEnding } from '../../failure-ending.ts'
 import { type Finding, ok, report, warning } from '../../findings.ts'
 import { clientOptions } from '../../owner-client.ts'
-import { configOf, onHost, type Server, type SettingOptions, withData } from './settings.ts'
+import { configOf, givenSettings, onHost, type Server, type SettingOptions, withData } from './settings.ts'
 import { localFetch } from './status.ts'
 
 export function serverDoctorCommand(context: CliContext, run = serverDoctor): Command {
@@ -20,7 +20,10 @@ export async function serverDoctor(context: CliContext, options: SettingOptions)
     await onHost(async (server) => {
       const config = configOf(server, context, options)
       findings.push(ok('settings', `usable; the data folder is ${config.data}`))
-      findings.push(...server.examine(config, context.clock()))
+      // A server that runs was given its own by flags and environment, which this command does not see.
+      const isGiven = Object.keys(givenSettings(server, options)).length > 0
+      const runsWith = isGiven ? undefined : server.readAddress(config.data)?.runsWith
+      findings.push(...server.examine({ ...config, ...runsWith }, context.clock()))
       findings.push(await running(context, server, config.data))
     })
   } catch (error) {

@@ -146,6 +146,31 @@ describe('a client refuses', () => {
   })
 })
 
+test('the doctor of its host looks at the certificate that it was given by flags', async () => {
+  const desk = await Desk.make()
+  const soon = new Date(Date.now() + 3.5 * 86_400_000)
+  write(await chain.server({ until: soon }))
+  const examined = async (...flags: string[]) => {
+    const found = ['server', 'doctor', '--json', '--data', bridge.data, ...flags]
+    const { code, stdout, stderr } = await desk.run(found)
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; state: string; text: string }[] }
+    const told = (check: string) => findings.find((each) => each.check === check)
+    return { code, stderr, tls: told('tls'), origin: told('origin') }
+  }
+  expect(await examined()).toMatchObject({
+    code: 0,
+    stderr: '',
+    tls: { state: 'warning', text: `${files.cert} holds for 3 more days` },
+    origin: { state: 'ok' },
+  })
+  // Flags of its own are what a next start would be given.
+  expect((await examined('--host', '127.0.0.1')).tls).toBeUndefined()
+  rmSync(files.cert)
+  expect(await examined()).toMatchObject({ code: 2, tls: { state: 'problem' } })
+  write(usual)
+  await desk.remove()
+})
+
 describe('a renewal', () => {
   const served = () =>
     new Promise<string>((resolve, reject) => {
