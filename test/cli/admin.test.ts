@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { answerJson, startNode } from '../sdk/node.ts'
 import { enroll } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { offer } from '../support/files.ts'
 import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
 import { Desk, type DeskOptions } from './desk.ts'
 
@@ -335,7 +336,14 @@ test('credentials are listed without secrets and revoked for good', async () => 
 test('a pair of agents is kept apart and let together again', async () => {
   await signedIn()
   expect((await admin('pairing', 'list')).stdout).toMatch(/^ada +ben +enabled/m)
-  expect((await admin('pairing', 'disable', 'ada', 'ben')).stdout).toBe('ada and ben are kept apart\n')
+  const { id } = await offer({ from: bridge.ada, to: bridge.ben, bytes: Buffer.from('a file') })
+  expect((await admin('pairing', 'disable', 'ada', 'ben')).stdout).toBe(
+    'ada and ben are kept apart; their open transfers are cancelled\n',
+  )
+  expect((await admin('transfer', 'show', id)).stdout).toMatch(/^state: cancelled$/m)
+  expect((await admin('pairing', 'disable', '--help')).stdout.replace(/\s+/g, ' ')).toContain(
+    'Their open transfers are cancelled, mail that was not offered waits',
+  )
   expect((await admin('pairing', 'list')).stdout).toMatch(/^ada +ben +disabled/m)
   expect((await admin('pairing', 'enable', 'ben', bridge.ada.id)).stdout).toMatch(/may talk\n$/)
   expect((await admin('pairing', 'enable', 'ada', 'ada')).code).toBe(2)
