@@ -22,6 +22,13 @@ export interface Io {
   handOver(text: string): Promise<boolean>
   /** Everything else. */
   err(text: string): void
+  /**
+   * A line on the terminal of standard error, in place of the one before; nothing where there is none. It is gone before
+   * anything else is written, so it never stands in front of a result.
+   */
+  draw(line: string): void
+  /** The drawn line is over. */
+  undraw(): void
   /** Resolves when everything written so far has been handed over, or nobody reads it any more. */
   drained(): Promise<void>
   /** Why nothing more can be written to standard output: `EPIPE` when its reader went away. */
@@ -49,20 +56,38 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
     closedBy = error.code ?? error.message
     onClosed()
   })
+  const toError = (text: string) => {
+    // Nobody reads what went wrong either: there is nobody to tell.
+    stderr ??= streams.stderr.on('error', () => {})
+    stderr.write(text)
+  }
+  let isDrawn = false
+  const undraw = () => {
+    if (isDrawn) toError('\r\u001b[K')
+    isDrawn = false
+  }
   const io: Io = {
     out: (text) => {
+      undraw()
       if (closedBy === undefined) stdout.write(text)
     },
     handOver: (text) =>
       new Promise((resolve) => {
+        undraw()
         if (closedBy !== undefined) resolve(false)
         else stdout.write(text, (error) => resolve(error === undefined || error === null))
       }),
     err: (text) => {
-      // Nobody reads what went wrong either: there is nobody to tell.
-      stderr ??= streams.stderr.on('error', () => {})
-      stderr.write(text)
+      undraw()
+      toError(text)
     },
+    draw: (line) => {
+      if (streams.stderr.isTTY !== true) return
+      // A line that is wider could not be drawn over. A terminal that does not know its size says nought.
+      toError(`\r${line.slice(0, (stdout.columns || 80) - 1)}\u001b[K`)
+      isDrawn = true
+    },
+    undraw,
     drained: () =>
       new Promise((resolve) => (closedBy === undefined ? stdout.write('', () => resolve()) : resolve())),
     get closedBy() {

@@ -1,8 +1,7 @@
 /**
  * How far files are: one line that is drawn over on a terminal, lines of JSON with `--json`, else nothing.
  *
- * It goes to standard error, so that the result alone is on standard output. The line is never longer than the terminal is
- * wide, which could not be drawn over.
+ * It goes to standard error, so that the result alone is on standard output.
  */
 import type { TransferPhase, TransferProgress } from '../sdk/index.ts'
 import type { CliContext } from './context.ts'
@@ -13,7 +12,7 @@ const everyMs = 250
 export interface ShownProgress {
   /** Of one file among those that are shown together. */
   of(file: string): { onProgress(progress: TransferProgress): void }
-  /** The line is left as it is. */
+  /** The line is over. */
   done(): void
 }
 
@@ -27,7 +26,6 @@ export function transferProgress(
 ): ShownProgress {
   const known = new Map<string, TransferProgress>()
   let shownAt = 0
-  let isDrawn = false
   let since: { phase: TransferPhase; ms: number; bytes: number } | undefined
   const show = (file: string, progress: TransferProgress) => {
     const last = known.get(file)
@@ -40,18 +38,12 @@ export function transferProgress(
     if (!isWhole && !isNext && now - shownAt < everyMs) return
     shownAt = now
     if (settings.json) io.err(`${JSON.stringify(files === 1 ? { progress } : { file, progress })}\n`)
-    else if (io.isTerminal.stderr) {
-      isDrawn = true
-      const words = lineOf(all, moved, { bytes: all.bytes - since.bytes, ms: now - since.ms })
-      io.err(`\r${words.slice(0, width(io) - 1)}\u001b[K`)
-    }
+    else if (io.isTerminal.stderr)
+      io.draw(lineOf(all, moved, { bytes: all.bytes - since.bytes, ms: now - since.ms }))
   }
   return {
     of: (file) => ({ onProgress: (progress) => show(file, progress) }),
-    done() {
-      if (isDrawn) io.err('\n')
-      isDrawn = false
-    },
+    done: () => io.undraw(),
   }
 }
 
@@ -95,6 +87,3 @@ function timeLeft(seconds: number): string {
   if (seconds < 120) return `${seconds} s left`
   return seconds < 7200 ? `${Math.round(seconds / 60)} min left` : `${Math.round(seconds / 3600)} h left`
 }
-
-/** A terminal that does not know its size says nought. */
-const width = (io: CliContext['io']): number => io.columns() || 80

@@ -1,6 +1,8 @@
 /** The line that is drawn over while files move, by a clock that the test moves. Contract §12. */
+import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { CliContext } from '../../cli/context.ts'
+import { createIo } from '../../cli/io.ts'
 import { transferProgress } from '../../cli/transfer-progress.ts'
 import type { TransferProgress } from '../../sdk/index.ts'
 
@@ -9,17 +11,16 @@ const MiB = 1024 * 1024
 function shown(files: number, { json = false, terminal = true, columns = 80 } = {}) {
   let now = 0
   const drawn: string[] = []
-  const context = {
-    io: {
-      err: (text: string) => void drawn.push(text),
-      isTerminal: { stderr: terminal },
-      columns: () => columns,
-    },
-    settings: { json },
-    clock: () => new Date(now),
-  } as unknown as CliContext
+  const sink = (isTTY: boolean) =>
+    Object.assign(new Writable({ write: (chunk, _, done) => done(void drawn.push(String(chunk))) }), {
+      isTTY,
+      columns,
+    })
+  const streams = { stdin: new PassThrough(), stdout: sink(true), stderr: sink(terminal) }
+  const io = createIo(streams)
+  const context = { io, settings: { json }, clock: () => new Date(now) } as unknown as CliContext
   const progress = transferProgress(context, 'uploaded', files)
-  return { drawn, progress, after: (ms: number) => (now += ms) }
+  return { drawn, progress, io, after: (ms: number) => (now += ms) }
 }
 
 const moving = (bytes: number, fields: Partial<TransferProgress> = {}): TransferProgress => ({
@@ -43,7 +44,23 @@ test('the rate is that of the bytes that moved now, and the time left follows fr
   expect(drawn).toEqual([
     '\ruploaded 40 MiB of 100 MiB, 0 bytes/s, part 4 of 10 (4 were there)\u001b[K',
     '\ruploaded 50 MiB of 100 MiB, 10 MiB/s, 5 s left, part 5 of 10 (4 were there)\u001b[K',
-    '\n',
+    '\r\u001b[K',
+  ])
+})
+
+test('the line is gone before anything else is written, on either stream', () => {
+  const { drawn, progress, io, after } = shown(1)
+  const { onProgress } = progress.of('a')
+  onProgress(moving(MiB))
+  io.err('offered\n')
+  after(1000)
+  onProgress(moving(2 * MiB))
+  io.out('uploaded\n')
+  io.err('hint\n')
+  const gone = '\r\u001b[K'
+  expect(drawn.map((text) => (text.startsWith('\ruploaded') ? 'line' : text))).toEqual([
+    ...['line', gone, 'offered\n'],
+    ...['line', gone, 'uploaded\n', 'hint\n'],
   ])
 })
 

@@ -99,7 +99,19 @@ test('progress is drawn on a terminal, and only there', async () => {
   const terminal = inTerminal(line, desk.home)
   expect(await terminal.ended).toBe(0)
   expect(terminal.sent()).toMatch(/\ruploaded 68 KiB of 68 KiB, .*\/s, part 1 of 1/)
-  expect(terminal.sent()).toContain('left 0')
+  // What stands there in the end: each line as it was after it was drawn over.
+  const left = terminal
+    .sent()
+    .split('\r\n')
+    .map((text) => text.split('\r').at(-1)?.replaceAll('\u001b[K', ''))
+  expect(left).toEqual([
+    expect.stringMatching(/^offered as \S+$/),
+    expect.stringMatching(
+      /^uploaded \S+: offered; bridge transfer show --profile ines \S+ tells of the receipt$/,
+    ),
+    'left 0',
+    '',
+  ])
 }, 30_000)
 
 test('a file that has the name stays; --overwrite replaces it', async () => {

@@ -50,10 +50,8 @@ function drawnProgress({ io, settings, clock }: CliContext) {
       const now = clock().getTime()
       if (!isShown || now - shownAt < everyMs) return
       shownAt = now
-      io.err(`\r${bytesWords(copied)} of ${bytesWords(total)}\u001b[K`)
+      io.draw(`${bytesWords(copied)} of ${bytesWords(total)}`)
     },
-    done(): void {
-      if (shownAt > 0) io.err('\r\u001b[K')
-    },
+    done: () => io.undraw(),
   }
 }
