@@ -90,6 +90,8 @@ export interface Bytes {
   readonly stated: string | undefined
   /** Invites a client that waits to be invited. */
   stream(): Readable
+  /** Its connection ends soon after the answer, whatever is still to come. */
+  cut(): void
 }
 
 interface Receiver<E extends EndpointSpec> {
@@ -140,6 +142,9 @@ function requirePartSize({ headers }: FastifyRequest): void {
   })
 }
 
+/** How long a client whose body is cut may take to read why. */
+const cutMs = 1000
+
 function bytesOf(request: FastifyRequest, reply: FastifyReply): Bytes {
   const { raw } = request
   const { 'content-length': length, expect } = request.headers
@@ -149,6 +154,12 @@ function bytesOf(request: FastifyRequest, reply: FastifyReply): Bytes {
     stream() {
       if (expect !== undefined) reply.raw.writeContinue()
       return raw
+    },
+    cut() {
+      reply.raw.once('finish', () => {
+        const timer = setTimeout(() => raw.complete || raw.socket.destroy(), cutMs)
+        raw.socket.once('close', () => clearTimeout(timer))
+      })
     },
   }
 }

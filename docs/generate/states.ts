@@ -167,19 +167,19 @@ function startTable(): string {
     client_name: 'client',
     last_contact_at: now.toISOString(),
   }
-  const unscheduled = { hasOpenWait: false, holdsClaim: false, mode: null, intervalSeconds: null }
+  const unscheduled = { isOccupied: false, holdsClaim: false, mode: null, intervalSeconds: null }
   const lately = { lastContactAt: ago(limits.sessionAliveSeconds - 1).toISOString(), ...unscheduled }
   const longAgo = { lastContactAt: ago(limits.sessionAliveSeconds).toISOString(), ...unscheduled }
-  const waiting = { ...longAgo, hasOpenWait: true }
+  const occupied = { ...longAgo, isOccupied: true }
   const holding = { ...longAgo, holdsClaim: true }
   const scheduled = { ...longAgo, mode: 'short_poll' as const, intervalSeconds: 60 }
   const standings = [
     ['none', undefined, longAgo],
     [`alive: contact ${limits.sessionAliveSeconds - 1} seconds ago`, active, lately],
-    ['alive: an open wait', active, waiting],
+    ['alive: an open wait, upload or download', active, occupied],
     ['alive: a claim that it holds', active, holding],
     ['alive: a declared schedule that has not run out twice', active, scheduled],
-    [`not alive: contact ${limits.sessionAliveSeconds} seconds ago, no wait`, active, longAgo],
+    [`not alive: contact ${limits.sessionAliveSeconds} seconds ago, nothing open`, active, longAgo],
   ] as const
   const newcomers = [
     ['the same instance and credential', 'C1', 'I1'],

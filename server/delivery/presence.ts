@@ -17,6 +17,8 @@ interface Observed {
   waits: number
   /** Of the waits, those that hear messages. */
   listens: number
+  /** Uploads and downloads. */
+  moves: number
   lastWaitEnded: Date | undefined
   /** When the database was last told of contact, and of which session. */
   renewed: { readonly sessionId: string; readonly atMs: number } | undefined
@@ -47,9 +49,14 @@ export interface Presence {
    * @throws wait_limit, capacity_reached
    */
   openWait(agentId: string, sessionId: string, transport: Transport): () => void
-  hasOpenWait(agentId: string): boolean
+  /** Bytes of a transfer begin to move, up or down; the returned function tells that they do no longer. */
+  openMove(agentId: string, sessionId: string): () => void
+  /** Whether a wait is open, or bytes move. */
+  isOccupied(agentId: string): boolean
   /** The sessions that hold a wait. */
   waitingSessions(): string[]
+  /** The sessions that hold a wait or move bytes. */
+  occupiedSessions(): string[]
   /** Of those, the ones of whose contact the database has heard nothing for a minute; they count as told from now on. */
   overdueRenewals(now: Date): string[]
   /** The connection words; `stored` is what the database knows of the agent's newest session. */
@@ -67,12 +74,13 @@ const owner = 'owner'
 
 /** The database hears of contact at most this often per session: enough to judge 90 seconds after a restart. */
 const renewalMs = 10_000
-/** And at least this often while a wait is open: one that signs nothing for hours is alive after a restart too. */
+/** And at least this often while a wait is open or bytes move: one that signs nothing for hours is alive after a restart too. */
 const renewedWithinMs = 60_000
 
 export function createPresence(clock: () => Date, waitsPerNode: number): Presence {
   const agents = new Map<string, Observed>()
-  const sessionWaits = new Map<string, { readonly agentId: string; held: number }>()
+  const sessionWaits = new Map<string, Held>()
+  const sessionMoves = new Map<string, Held>()
   let openWaits = 0
   const waitsByTransport = { long_poll: 0, event_stream: 0, socket: 0, tasks: 0, inbox_list: 0 }
   const people = new Map<string, Date>()
@@ -91,10 +99,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
     agent.listens -= heard
     if (heard === 1) agent.lastWaitEnded = clock()
     openWaits -= 1
-    const session = sessionWaits.get(sessionId)
-    if (session === undefined) return
-    session.held -= 1
-    if (session.held === 0) sessionWaits.delete(sessionId)
+    letGo(sessionWaits, sessionId)
   }
 
   return {
@@ -115,8 +120,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       observe(agentId).lastContact = now
     },
     openWait(agentId, sessionId, transport) {
-      const session = sessionWaits.get(sessionId) ?? { agentId, held: 0 }
-      if (session.held >= limits.waitsPerSession) {
+      if ((sessionWaits.get(sessionId)?.held ?? 0) >= limits.waitsPerSession) {
         throw new Fault('wait_limit', {
           details: { limit: limits.waitsPerSession },
           retryAfterMs: retryAfterMs.ownWait,
@@ -128,8 +132,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
           retryAfterMs: retryAfterMs.othersWait,
         })
       }
-      session.held += 1
-      sessionWaits.set(sessionId, session)
+      hold(sessionWaits, agentId, sessionId)
       const heard = hearsNothing.has(transport) ? 0 : 1
       waitsByTransport[transport] += 1
       const agent = observe(agentId)
@@ -144,17 +147,26 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
         closeWait(agentId, sessionId, heard)
       }
     },
+    openMove(agentId, sessionId) {
+      hold(sessionMoves, agentId, sessionId)
+      observe(agentId).moves += 1
+      return () => {
+        observe(agentId).moves -= 1
+        letGo(sessionMoves, sessionId)
+      }
+    },
     waitingSessions: () => [...sessionWaits.keys()],
+    occupiedSessions: () => [...new Map([...sessionWaits, ...sessionMoves]).keys()],
     overdueRenewals(now) {
       const atMs = now.getTime()
-      const overdue = [...sessionWaits].filter(([sessionId, { agentId }]) => {
+      const overdue = [...new Map([...sessionWaits, ...sessionMoves])].filter(([sessionId, { agentId }]) => {
         const { renewed } = observe(agentId)
         return renewed?.sessionId !== sessionId || Math.abs(atMs - renewed.atMs) >= renewedWithinMs
       })
       for (const [sessionId, { agentId }] of overdue) observe(agentId).renewed = { sessionId, atMs }
       return overdue.map(([sessionId]) => sessionId)
     },
-    hasOpenWait: (agentId) => (agents.get(agentId)?.waits ?? 0) > 0,
+    isOccupied: (agentId) => isOccupied(agents.get(agentId)),
     touchPerson(userId, role, now) {
       people.set(role === 'owner' ? owner : userId, now)
     },
@@ -167,10 +179,33 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
   }
 }
 
+/** How many waits, or moves, a session holds. */
+interface Held {
+  readonly agentId: string
+  held: number
+}
+
+function hold(all: Map<string, Held>, agentId: string, sessionId: string): void {
+  const session = all.get(sessionId) ?? { agentId, held: 0 }
+  session.held += 1
+  all.set(sessionId, session)
+}
+
+function letGo(all: Map<string, Held>, sessionId: string): void {
+  const session = all.get(sessionId)
+  if (session === undefined) return
+  session.held -= 1
+  if (session.held === 0) all.delete(sessionId)
+}
+
+const isOccupied = (agent: Observed | undefined): boolean =>
+  agent !== undefined && (agent.waits > 0 || agent.moves > 0)
+
 const unobserved: Observed = {
   lastContact: undefined,
   waits: 0,
   listens: 0,
+  moves: 0,
   lastWaitEnded: undefined,
   renewed: undefined,
 }
@@ -180,7 +215,7 @@ const observedOwner = (lastContact: Date | undefined): Observed => ({ ...unobser
 const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
 
 function describe(agent: Observed | undefined, stored: StoredContact | undefined, now: Date): Connection {
-  const open = (agent?.waits ?? 0) > 0
+  const open = isOccupied(agent)
   const ended = agent?.lastWaitEnded
   const hears = (agent?.listens ?? 0) > 0
   const listening = hears || (ended !== undefined && within(limits.listeningGraceSeconds, ended, now))

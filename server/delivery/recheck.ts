@@ -44,7 +44,7 @@ function newest(now: Date): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`
 }
 
-/** Sessions of this list whose right to listen is gone. */
+/** Sessions of this list whose right to wait and to move bytes is gone. */
 async function findEnded(
   db: Kysely<Tables>,
   sessionIds: readonly string[],
@@ -79,7 +79,7 @@ const batch = 500
  */
 export function startAccessRecheck(context: Context): () => void {
   return repeat(context, limits.recheckSeconds * 1000, async () => {
-    const sessions = context.presence.waitingSessions()
+    const sessions = context.presence.occupiedSessions()
     for (let start = 0; start < sessions.length; start += batch) {
       const some = sessions.slice(start, start + batch)
       const ended = await context.read((db) => findEnded(db, some, context.clock().toISOString()))
@@ -89,7 +89,7 @@ export function startAccessRecheck(context: Context): () => void {
   })
 }
 
-/** What an open wait proves is written down once a minute, so that its session is alive after a restart as well. */
+/** What an open wait, an upload or a download proves is written down once a minute, so that its session is alive after a restart as well. */
 async function renewContact(context: Context): Promise<void> {
   const overdue = context.presence.overdueRenewals(context.clock())
   for (let start = 0; start < overdue.length; start += batch) {

@@ -79,7 +79,7 @@ async function livenessOf(
   const stored = active?.last_contact_at ?? ''
   return {
     lastContactAt: observed > stored ? observed : stored,
-    hasOpenWait: context.presence.hasOpenWait(agent.agent_id),
+    isOccupied: context.presence.isOccupied(agent.agent_id),
     holdsClaim: active !== undefined && (await holdsClaim(tx.db, agent.agent_id, active.id, leaseNow)),
     mode: active?.contact_mode ?? null,
     intervalSeconds: active?.contact_interval_seconds ?? null,

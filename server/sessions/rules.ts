@@ -3,7 +3,7 @@
  *
  * - The same instance with the same credential resumes.
  * - Another instance waits while the active one is alive: contact within 90 seconds, or as long as its declared
- *   schedule says, or an open wait, or a claim that it holds. So two processes never displace each other in turns.
+ *   schedule says, or an open wait, upload or download, or a claim that it holds. So two processes never displace each other in turns.
  * - A legacy credential always replaces.
  * - More than three replacements in ten minutes are refused.
  *
@@ -30,7 +30,8 @@ export type Start = 'fresh' | 'resume' | 'replace'
 
 export interface Liveness {
   readonly lastContactAt: string
-  readonly hasOpenWait: boolean
+  /** An open wait, upload or download. */
+  readonly isOccupied: boolean
   readonly holdsClaim: boolean
   readonly mode: 'short_poll' | 'checkpoint' | null
   readonly intervalSeconds: number | null
@@ -56,8 +57,8 @@ export function decideStart(
   return 'replace'
 }
 
-const isAlive = ({ lastContactAt, hasOpenWait, holdsClaim, ...schedule }: Liveness, now: Date): boolean =>
-  hasOpenWait || holdsClaim || now.getTime() - Date.parse(lastContactAt) < aliveSeconds(schedule) * 1000
+const isAlive = ({ lastContactAt, isOccupied, holdsClaim, ...schedule }: Liveness, now: Date): boolean =>
+  isOccupied || holdsClaim || now.getTime() - Date.parse(lastContactAt) < aliveSeconds(schedule) * 1000
 
 /** How long after its last contact a session counts as alive: a declared schedule stretches it. */
 function aliveSeconds({ mode, intervalSeconds }: Pick<Liveness, 'mode' | 'intervalSeconds'>): number {

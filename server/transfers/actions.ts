@@ -6,6 +6,7 @@
  *
  * Contract §2 "Order", §9.
  */
+import type { Kysely } from 'kysely'
 import type { Transfer, TransferInput, TransferReceipt } from '../../sdk/contract/agent/transfers.ts'
 import { manifestFault } from '../../sdk/contract/helper/manifest.ts'
 import { limits } from '../../sdk/contract/limits.ts'
@@ -13,7 +14,7 @@ import { agentActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { requireParticipant, requireWritable } from '../conversations/rules.ts'
 import { findForAgent as findConversation } from '../conversations/store.ts'
-import type { TransferRow } from '../database/tables.ts'
+import type { Tables, TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import { type Admitted, writeAs } from '../identity/admission.ts'
@@ -29,6 +30,8 @@ import { causes, decide, type TransferEvent } from './rules.ts'
 import { findSecret } from './secrets.ts'
 import * as store from './store.ts'
 import { timesOf, toTransfer } from './views.ts'
+
+type Db = Kysely<Tables>
 
 export function offerTransfer(
   context: Context,
@@ -153,7 +156,7 @@ async function mutate(context: Context, caller: AgentCaller, mutation: Mutation)
     const transfer = await ownTransfer(context, tx, agent, mutation.id)
     const side = transfer.sender_agent_id === agent.agent_id ? 'sender' : 'recipient'
     if (causes[mutation.event] === 'recipient' && side === 'sender') throw notPermitted(mutation.event)
-    if (mutation.event === 'accept') await requireMovable(tx, agent, transfer)
+    if (mutation.event === 'accept') await requireMovable(tx.db, agent, transfer)
     const next = decide(transfer.state, mutation.event)
     const what = mutation.what({ transfer, agent, side, nowIso: tx.nowIso })
     const change = { ...what.change, ...(next && { state: next }) }
@@ -179,14 +182,14 @@ export async function ownTransfer(
 }
 
 /** Bytes may begin to move. @throws project_paused, pairing_disabled */
-export async function requireMovable(tx: Tx, agent: Admitted, transfer: TransferRow): Promise<void> {
+export async function requireMovable(db: Db, agent: Admitted, transfer: TransferRow): Promise<void> {
   requireProjectActive(agent.project_state)
-  await requirePair(tx, transfer)
+  await requirePair(db, transfer)
 }
 
 /** @throws pairing_disabled */
-export async function requirePair(tx: Tx, transfer: TransferRow): Promise<void> {
-  if (!(await store.isPairOpen(tx.db, transfer))) throw new Fault('pairing_disabled')
+export async function requirePair(db: Db, transfer: TransferRow): Promise<void> {
+  if (!(await store.isPairOpen(db, transfer))) throw new Fault('pairing_disabled')
 }
 
 const secretEnd = async (tx: Tx, transfer: TransferRow): Promise<string | null> =>

@@ -32,7 +32,7 @@ export function depositEndpoint(
     const transfer = await ownTransfer(context, tx, agent, id)
     requireDirect(transfer)
     requireRunner(transfer, agent, secret)
-    await requireMovable(tx, agent, transfer)
+    await requireMovable(tx.db, agent, transfer)
     const isSender = transfer.sender_agent_id === agent.agent_id
     requireNotOver(transfer)
     requireState(transfer.state, isSender ? ['offered', 'accepted'] : ['accepted'], 'a deposit')
@@ -50,7 +50,7 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
   return writeAs(context, caller, async (tx, agent) => {
     const transfer = await ownTransfer(context, tx, agent, id)
     requireDirect(transfer)
-    await requirePair(tx, transfer)
+    await requirePair(tx.db, transfer)
     requireNotOver(transfer)
     requireState(transfer.state, ['accepted'], 'reading the endpoint')
     const row = await findSecret(tx.db, transfer.id)

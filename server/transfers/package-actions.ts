@@ -1,9 +1,9 @@
 /**
- * Moving the bytes of a package: up from the sender, down to the recipient.
+ * Bytes of a package, up from its sender: "sender uploads (offered or accepted)"; and how far they are.
  *
  * - Whether they may move is asked in a transaction before the first byte, and again before the effect is written: what
- *   ended in between keeps nothing.
- * - "Sender uploads (offered or accepted), recipient downloads (accepted, after finalize)."
+ *   ended in between has no effect.
+ * - What moves ends with the right to move it, and keeps the session alive.
  *
  * Spec §4.5; contract §9.
  */
@@ -11,6 +11,7 @@ import type { Readable } from 'node:stream'
 import type { PackagePart, PackageStatus, PackageVerified } from '../../sdk/contract/agent/packages.ts'
 import type { TransferPart } from '../../sdk/contract/agent/transfers.ts'
 import { manifestText } from '../../sdk/contract/helper/manifest.ts'
+import { Refusal } from '../../sdk/parts/refusal.ts'
 import { agentActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { TransferRow } from '../database/tables.ts'
@@ -20,10 +21,11 @@ import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { ownTransfer, requireMovable, requirePair } from './actions.ts'
 import { happen } from './changes.ts'
-import { filling, refusing } from './package-faults.ts'
-import { digestOf, manifestOf, type PackageFile } from './packages.ts'
-import { requireState } from './rules.ts'
-import { findForAgent, isOpen } from './store.ts'
+import { beginMoving } from './moving.ts'
+import { filling } from './package-faults.ts'
+import { digestOf, manifestOf } from './packages.ts'
+import { requirePackage, requireState, requireThere } from './rules.ts'
+import { findForAgent } from './store.ts'
 import { partsOf, shownEnd } from './views.ts'
 
 /** The part as the manifest has it, for whoever may know; read before the proof is. */
@@ -44,7 +46,7 @@ async function uploadable(context: Context, tx: Tx, agent: Admitted, id: string)
   requirePackage(transfer)
   if (transfer.sender_agent_id !== agent.agent_id)
     throw new Fault('not_permitted', { message: 'Only the sender uploads the package.' })
-  await requireMovable(tx, agent, transfer)
+  await requireMovable(tx.db, agent, transfer)
   requireState(transfer.state, ['offered', 'accepted'], 'an upload')
   return transfer
 }
@@ -65,63 +67,83 @@ async function uploading<T>(
   }
 }
 
-function requirePackage({ mode, state }: TransferRow): void {
-  if (mode === 'package') return
-  throw new Fault('state_conflict', {
-    message: 'This transfer is direct: its bytes do not go through the service.',
-    details: { state },
-  })
-}
-
 /** A body that nobody has read yet. */
 export interface UnreadPart {
   readonly stream: () => Readable
   readonly length: number | undefined
   /** The hash that its sender signed, where it says so. */
   readonly stated: string | undefined
+  /** Its connection ends soon after the answer, whatever is still to come. */
+  readonly cut: () => void
 }
 
-/** The body is not read before it may be. @throws part_mismatch and what {@link uploadable} does */
+/** The body is not read before it may be, nor for longer. @throws part_mismatch and what {@link uploadable} does */
 export async function uploadPart(
   context: Context,
   caller: AgentCaller,
   { id, index }: { readonly id: string; readonly index: number },
   body: UnreadPart,
 ): Promise<PackagePart> {
-  const transfer = await writeAs(context, caller, (tx, agent) => {
-    tx.requireRoom()
-    return uploadable(context, tx, agent, id)
-  })
+  const moving = beginMoving(context, caller, requireMovable)
+  try {
+    const transfer = await writeAs(context, caller, (tx, agent) => {
+      tx.requireRoom()
+      return uploadable(context, tx, agent, id)
+    })
+    requireOffered(transfer, index, body)
+    await moving.of(transfer)
+    const { received, stored_parts } = await uploading(context, caller, id, async () => ({
+      received: await receive(context, transfer, index, { body, signal: moving.signal }),
+      stored_parts: (await context.packages.committed(transfer)).length,
+    }))
+    if (received.duplicate) return received
+    await writeAs(context, caller, async (tx, agent) => {
+      const now = await uploadable(context, tx, agent, id)
+      await happen(context, tx, now, {
+        kind: 'transfer.part_stored',
+        actor: agentActor(agent),
+        change: { stored_parts },
+        notices: [],
+      })
+    })
+    return received
+  } finally {
+    moving.end()
+  }
+}
+
+/** What was signed, and what will come, is the part of the offer. @throws not_found, part_mismatch */
+function requireOffered(transfer: TransferRow, index: number, { stated, length }: UnreadPart): void {
   const part = partsOf(transfer)[index]
   if (part === undefined) throw new Fault('not_found')
   // "For PUT of a package part line 6 is the manifest's hash of that part." Contract §3.
-  if (body.stated !== undefined && body.stated !== part.sha256) {
+  if (stated !== undefined && stated !== part.sha256) {
     throw new Fault('part_mismatch', {
       message: `Part ${index} has another hash in the offer than X-Content-SHA256 says.`,
       details: { sha256: part.sha256 },
     })
   }
-  if (body.length !== part.size) {
+  if (length !== part.size) {
     throw new Fault('part_mismatch', {
       message: `Part ${index} has ${part.size} bytes; Content-Length must say so.`,
       details: { size: part.size },
     })
   }
-  const { received, stored_parts } = await uploading(context, caller, id, async () => ({
-    received: await context.packages.receive(transfer, index, body.stream()),
-    stored_parts: (await context.packages.committed(transfer)).length,
-  }))
-  if (received.duplicate) return received
-  await writeAs(context, caller, async (tx, agent) => {
-    const now = await uploadable(context, tx, agent, id)
-    await happen(context, tx, now, {
-      kind: 'transfer.part_stored',
-      actor: agentActor(agent),
-      change: { stored_parts },
-      notices: [],
-    })
-  })
-  return received
+}
+
+async function receive(
+  context: Context,
+  transfer: TransferRow,
+  index: number,
+  { body, signal }: { readonly body: UnreadPart; readonly signal: AbortSignal },
+): Promise<PackagePart> {
+  try {
+    return await context.packages.receive(transfer, index, body.stream(), signal)
+  } catch (error) {
+    const isEnded = error instanceof Refusal && error.code === 'expired'
+    if (isEnded || signal.aborted) body.cut()
+    throw error
+  }
 }
 
 /** Once verified, the recipient is told that the package is there. */
@@ -130,19 +152,27 @@ export async function finalizePackage(
   caller: AgentCaller,
   id: string,
 ): Promise<PackageVerified> {
-  const transfer = await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
-  const verified = await uploading(context, caller, id, () => context.packages.finalize(transfer))
-  await writeAs(context, caller, async (tx, agent) => {
-    const now = await uploadable(context, tx, agent, id)
-    if (now.stored_at !== null) return
-    await happen(context, tx, now, {
-      kind: 'transfer.uploaded',
-      actor: agentActor(agent),
-      change: { stored_at: tx.nowIso, stored_parts: partsOf(now).length },
-      notices: [{ to: 'recipient', what: 'the package is uploaded', next: 'receive' }],
+  const moving = beginMoving(context, caller, requireMovable)
+  try {
+    const transfer = await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
+    await moving.of(transfer)
+    const verified = await uploading(context, caller, id, () =>
+      context.packages.finalize(transfer, moving.signal),
+    )
+    await writeAs(context, caller, async (tx, agent) => {
+      const now = await uploadable(context, tx, agent, id)
+      if (now.stored_at !== null) return
+      await happen(context, tx, now, {
+        kind: 'transfer.uploaded',
+        actor: agentActor(agent),
+        change: { stored_at: tx.nowIso, stored_parts: partsOf(now).length },
+        notices: [{ to: 'recipient', what: 'the package is uploaded', next: 'receive' }],
+      })
     })
-  })
-  return verified
+    return verified
+  } finally {
+    moving.end()
+  }
 }
 
 export async function packageStatus(
@@ -153,7 +183,7 @@ export async function packageStatus(
   const { transfer, mode } = await writeAs(context, caller, async (tx, agent) => {
     const found = await ownTransfer(context, tx, agent, id)
     requirePackage(found)
-    await requirePair(tx, found)
+    await requirePair(tx.db, found)
     requireThere(found)
     requireState(found.state, ['offered', 'accepted'], 'moving the package')
     const isSender = found.sender_agent_id === agent.agent_id
@@ -171,48 +201,4 @@ export async function packageStatus(
     verified: transfer.stored_at !== null,
     committed_parts: [...(await filling(context, id, () => context.packages.committed(transfer)))],
   }
-}
-
-export interface Download {
-  readonly file: PackageFile
-  readonly transfer: TransferRow
-}
-
-/** An uploaded package for the recipient that accepted it; close the file. */
-export async function openDownload(context: Context, caller: AgentCaller, id: string): Promise<Download> {
-  const admit = () => writeAs(context, caller, (tx, agent) => downloadable(context, tx, agent, id))
-  const transfer = await admit()
-  const file = await refusing(() => context.packages.open(transfer))
-  try {
-    // From here on an end stops the download; one that came just before is refused by what the transfer is now.
-    if (!(await context.read((db) => isOpen(db, id)))) await admit()
-    return { transfer, file }
-  } catch (error) {
-    await file.close()
-    throw error
-  }
-}
-
-/** @throws not_found, not_permitted, state_conflict, offer_expired, package_removed, pairing_disabled */
-async function downloadable(context: Context, tx: Tx, agent: Admitted, id: string): Promise<TransferRow> {
-  const transfer = await ownTransfer(context, tx, agent, id)
-  requirePackage(transfer)
-  if (transfer.recipient_agent_id !== agent.agent_id)
-    throw new Fault('not_permitted', { message: 'Only the recipient downloads the package.' })
-  // A pause stops what begins; the bytes are here, and fetching them finishes.
-  await requirePair(tx, transfer)
-  requireThere(transfer)
-  requireState(transfer.state, ['accepted'], 'a download')
-  if (transfer.stored_at === null)
-    throw new Fault('state_conflict', {
-      message: 'The package is not uploaded yet; the sender is at it, or has to begin.',
-      details: { state: transfer.state },
-    })
-  return transfer
-}
-
-/** @throws package_removed */
-function requireThere({ state }: TransferRow): void {
-  if (state === 'verified')
-    throw new Fault('package_removed', { message: 'The recipient has the file, so its bytes were removed.' })
 }

@@ -5,14 +5,8 @@ import { Refusal } from '../../sdk/parts/refusal.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { receiving, route, stream } from '../route.ts'
-import {
-  type Download,
-  finalizePackage,
-  findPart,
-  openDownload,
-  packageStatus,
-  uploadPart,
-} from './package-actions.ts'
+import { finalizePackage, findPart, packageStatus, uploadPart } from './package-actions.ts'
+import { type Download, openDownload } from './package-downloads.ts'
 import { partsOf } from './views.ts'
 
 const { packages } = contract
@@ -29,7 +23,7 @@ export function packageRoutes(app: FastifyInstance, context: Context): void {
     const download = await openDownload(context, caller, params.id)
     const part = partsOf(download.transfer)[Number(params.index)]
     if (part === undefined) {
-      await download.file.close()
+      await download.close()
       throw new Fault('not_found')
     }
     await send(reply, download, part)
@@ -41,10 +35,15 @@ export function packageRoutes(app: FastifyInstance, context: Context): void {
   })
 }
 
+/** Ends that belong to a download: its reader, its transfer, the right to it. */
+const isTold = (error: unknown): boolean =>
+  error instanceof Fault ||
+  (error instanceof Refusal && (error.code === 'too_slow' || error.code === 'expired'))
+
 /** The exact bytes with their length and hash. What is cut short is told by its length, never by an ending. */
 async function send(
   reply: FastifyReply,
-  { file }: Download,
+  download: Download,
   { sha256, ...range }: Range & { readonly sha256: string },
 ): Promise<void> {
   reply.hijack()
@@ -60,13 +59,12 @@ async function send(
   // A connection that breaks ends the sending, which is told by `close`.
   response.on('error', () => {})
   try {
-    await file.send(range, response)
+    await download.send(range, response)
     response.end()
   } catch (error) {
-    if (!(error instanceof Refusal && (error.code === 'too_slow' || error.code === 'expired')))
-      reply.log.error({ err: error }, 'a package could not be sent')
+    if (!isTold(error)) reply.log.error({ err: error }, 'a package could not be sent')
     response.destroy()
   } finally {
-    await file.close()
+    await download.close()
   }
 }

@@ -38,10 +38,10 @@ const underWayMs = 300_000
 
 export interface Packages {
   committed(transfer: TransferRow): Promise<readonly number[]>
-  /** @throws Refusal as {@link PartStore.receive}; `transfer_busy` */
-  receive(transfer: TransferRow, index: number, body: Readable): Promise<PartReceived>
-  /** @throws Refusal as {@link PartStore.finalize}; `transfer_busy` */
-  finalize(transfer: TransferRow): Promise<FileVerified>
+  /** @throws Refusal as {@link PartStore.receive}; `transfer_busy`; `expired` when the transfer ends; the signal's reason */
+  receive(transfer: TransferRow, index: number, body: Readable, signal: AbortSignal): Promise<PartReceived>
+  /** @throws Refusal as {@link PartStore.finalize}; `transfer_busy`; `expired` when the transfer ends; the signal's reason */
+  finalize(transfer: TransferRow, signal: AbortSignal): Promise<FileVerified>
   /** The file, ready to be read; close it. @throws Refusal `not_found` when its bytes are gone */
   open(transfer: TransferRow): Promise<PackageFile>
   /** Takes the bytes of a transfer out of reach, and begins to free them; none is no error. */
@@ -56,8 +56,8 @@ export interface Packages {
 }
 
 export interface PackageFile {
-  /** @throws Refusal as {@link StoredFile.send}; `expired` when its bytes are removed meanwhile */
-  send(range: Range, to: Writable): Promise<void>
+  /** @throws Refusal as {@link StoredFile.send}; `expired` when its bytes are removed meanwhile; the signal's reason */
+  send(range: Range, to: Writable, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
@@ -168,6 +168,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
 
   async function alone<T>(
     transfer: TransferRow,
+    signal: AbortSignal,
     act: (store: PartStore, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const opening = use(transfer)
@@ -176,7 +177,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
     const over = Promise.withResolvers<void>()
     Object.assign(one, { isBusy: true, stop: new AbortController(), idle: over.promise, usedAt: elapsedMs() })
     try {
-      return await act(one.store, one.stop.signal)
+      return await act(one.store, AbortSignal.any([one.stop.signal, signal]))
     } finally {
       one.isBusy = false
       one.usedAt = elapsedMs()
@@ -190,15 +191,15 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
     async committed(transfer) {
       return (await use(transfer)).store.committed
     },
-    receive: (transfer, index, body) =>
-      alone(transfer, (store, signal) => store.receive(index, body, { signal })),
-    finalize: (transfer) => alone(transfer, (store, signal) => store.finalize({ signal })),
+    receive: (transfer, index, body, given) =>
+      alone(transfer, given, (store, signal) => store.receive(index, body, { signal })),
+    finalize: (transfer, given) => alone(transfer, given, (store, signal) => store.finalize({ signal })),
     async open(transfer) {
-      const { signal, done } = readings.begin(transfer.id)
+      const { signal: removed, done } = readings.begin(transfer.id)
       try {
         const { file, folder } = await findFile(pathOf(transfer.id))
         return {
-          send: (range, to) => file.send(range, to, { signal }),
+          send: (range, to, signal) => file.send(range, to, { signal: AbortSignal.any([removed, signal]) }),
           async close() {
             await file.close()
             await folder.close()

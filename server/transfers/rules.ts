@@ -8,6 +8,7 @@
  * Contract §9.
  */
 import { type TransferState, transferStates } from '../../sdk/contract/agent/transfers.ts'
+import type { TransferRow } from '../database/tables.ts'
 import { Fault } from '../fault.ts'
 
 export const transferEvents = ['accept', 'decline', 'receipt', 'fail', 'cancel', 'cleanup', 'expire'] as const
@@ -108,3 +109,18 @@ const refusalOf = (state: TransferState, what: string): Fault =>
     message: `The transfer is ${state}; ${what} is not possible any more or not yet.`,
     details: { state },
   })
+
+/** @throws state_conflict */
+export function requirePackage({ mode, state }: Pick<TransferRow, 'mode' | 'state'>): void {
+  if (mode === 'package') return
+  throw new Fault('state_conflict', {
+    message: 'This transfer is direct: its bytes do not go through the service.',
+    details: { state },
+  })
+}
+
+/** @throws package_removed */
+export function requireThere({ state }: Pick<TransferRow, 'state'>): void {
+  if (state === 'verified')
+    throw new Fault('package_removed', { message: 'The recipient has the file, so its bytes were removed.' })
+}

@@ -5,9 +5,10 @@
  * Threats T5, T8; contract §6.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
+import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { messagesOf, type OpenStream, transports } from '../../support/streams.ts'
+import { type Loss, losses } from '../losses.ts'
 import { behindItsBack, listen, storeBehindItsBack } from './listeners.ts'
 
 let bridge: TestBridge
@@ -54,72 +55,17 @@ function talk({ sender, lost, conversation }: Scene) {
   }
 }
 
-interface Ending {
-  readonly by: string
-  readonly reason: string
-  readonly happens: (scene: Scene) => Promise<unknown>
-}
-
-const endings: readonly Ending[] = [
-  {
-    by: 'its credential is revoked',
-    reason: 'credential_revoked',
-    happens: ({ project, lost }) => bridge.owner.revoke(project.id, lost.enrolled.credential_id),
-  },
-  {
-    by: 'the agent is disabled',
-    reason: 'agent_disabled',
-    happens: ({ project, lost }) => bridge.owner.setAgent(project.id, lost.id, 'disabled'),
-  },
-  {
-    by: 'the owner takes the session over',
-    reason: 'session_fenced',
-    happens: ({ project, lost }) => bridge.owner.takeover(project.id, lost.id),
-  },
-  {
-    by: 'another instance replaces it',
-    reason: 'session_fenced',
-    happens: async ({ project, lost }) => {
-      const { credential, secret } = await bridge.owner.issueLegacy(project.id, lost.id)
-      const enrolled = { ...lost.enrolled, credential_id: credential.id }
-      await legacyAgent(bridge.url, enrolled, secret, bridge.clock).startSession()
-    },
-  },
-  {
-    by: 'it is enrolled again',
-    reason: 'credential_revoked',
-    happens: async ({ project, lost }) => {
-      await enroll(bridge.url, await bridge.owner.enrollmentCode(project.id, lost.id), bridge.clock)
-    },
-  },
-  {
-    by: 'it closes its session',
-    reason: 'session_closed',
-    happens: ({ lost }) => lost.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null }),
-  },
-  {
-    by: 'the project is archived',
-    reason: 'project_archived',
-    happens: ({ project }) => bridge.owner.setProject(project.id, 'archived'),
-  },
-  {
-    by: 'the project is deleted',
-    reason: 'credential_unknown',
-    happens: ({ project }) => bridge.owner.deleteProject(project.id, project.name),
-  },
-]
-
 /** Messages that came after a moment. */
 const after = (stream: OpenStream, atMs: number) =>
   stream.events.filter((event) => event.type === 'messages' && event.atMs > atMs).flatMap(messagesOf)
 
 describe.each(transports)('a wait over the %s', (name, open) => {
-  test.concurrent.each(endings)('ends when $by', async ({ reason, happens }) => {
+  test.concurrent.each(losses)('ends when $by', async ({ reason, happens }) => {
     const its = await scene()
     const stream = await listen(bridge, its.lost, open)
     const talking = talk(its)
     await stream.messages(20)
-    await happens(its)
+    await happens(bridge, its)
     const answeredMs = performance.now()
     expect(await stream.reason()).toBe(reason)
     const tookMs = performance.now() - answeredMs
@@ -131,7 +77,7 @@ describe.each(transports)('a wait over the %s', (name, open) => {
   })
 })
 
-interface QuietEnding extends Omit<Ending, 'happens'> {
+interface QuietEnding extends Omit<Loss, 'happens'> {
   readonly sql: string
   readonly value: (scene: Scene) => string
 }

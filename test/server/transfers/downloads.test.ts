@@ -2,13 +2,12 @@
  * A download whose transfer ends while its reader takes nothing: it is cut, its file is let go of, and only then are the
  * bytes said to be gone. Contract §9 "bytes removed".
  */
-import { readdirSync, readlinkSync } from 'node:fs'
-import { type IncomingMessage, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { eachAttack } from '../../support/attacks.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { openFiles, type StalledDownload, stalledDownload } from '../../support/downloads.ts'
 import { act, look, told } from '../../support/files.ts'
 import { packageBytes, packageSha256, partBytes, storeZeros } from '../../support/sparse-package.ts'
 import { soon } from '../../support/waits.ts'
@@ -19,9 +18,9 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-const calls: { destroy(): unknown }[] = []
+const downloads: StalledDownload[] = []
 afterEach(() => {
-  for (const call of calls.splice(0)) call.destroy()
+  for (const download of downloads.splice(0)) download.destroy()
 })
 
 async function accepted(from: TestAgent, to: TestAgent, fields: object = {}): Promise<Transfer> {
@@ -30,39 +29,11 @@ async function accepted(from: TestAgent, to: TestAgent, fields: object = {}): Pr
   return transfer
 }
 
-/** A download that has begun, and whose reader takes nothing until `rest`, which tells how many bytes came. */
-async function begun(by: TestAgent, id: string, what = 'file') {
-  const target = `/api/v1/transfers/${id}/package/${what}`
-  const headers = Object.fromEntries(by.sign({ target }, ''))
-  const call = request(`${by.baseUrl}${target}`, { headers, agent: false }).end()
-  calls.push(call)
-  const message = await new Promise<IncomingMessage>((resolve, reject) => {
-    call.once('response', resolve).once('error', reject)
-  })
-  expect(message.statusCode).toBe(200)
-  await vi.waitFor(() => expect(openFiles(id)).toBeGreaterThan(0), soon)
-  const closed = new Promise<void>((resolve) => message.once('close', resolve).on('error', () => {}))
-  return {
-    async rest(): Promise<number> {
-      let count = 0
-      message.on('data', (chunk: Buffer) => {
-        count += chunk.length
-      })
-      await closed
-      return count
-    },
-  }
+async function begun(by: TestAgent, id: string, what?: string): Promise<StalledDownload> {
+  const download = await stalledDownload(by, id, what)
+  downloads.push(download)
+  return download
 }
-
-/** Of this process, in which the node runs too. */
-const openFiles = (id: string): number =>
-  readdirSync('/proc/self/fd').filter((fd) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`).includes(`${id}/package`)
-    } catch {
-      return false
-    }
-  }).length
 
 const removed = (by: TestAgent, id: string) =>
   vi.waitFor(async () => expect((await look(by, id)).cleanup.service_at).not.toBeNull(), soon)
@@ -103,11 +74,11 @@ describe('a download is cut, and its bytes are gone, when', () => {
     async (_, refusal, end) => {
       const { ada, ben } = bridge
       const { id } = await accepted(ada, ben, { ttl_seconds: 60 })
-      const downloads = [await begun(ben, id), await begun(ben, id)]
+      const both = [await begun(ben, id), await begun(ben, id)]
       await end(id)
       await removed(ada, id)
       expect(openFiles(id)).toBe(0)
-      for (const { rest } of downloads) expect(await rest()).toBeLessThan(packageBytes / 2)
+      for (const { rest } of both) expect(await rest()).toBeLessThan(packageBytes / 2)
       expect(told(await ben.call({ target: `/api/v1/transfers/${id}/package/parts/3` }))).toEqual(refusal)
     },
   )
