@@ -3,7 +3,7 @@
  *
  * A wrong content type is read all the same, so that a stranger hears about the identity first.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Fault } from '../fault.ts'
 import { letGo, statusOnly } from './let-go.ts'
 import { parseStrictJson } from './strict-json.ts'
@@ -22,7 +22,8 @@ declare module 'fastify' {
   }
 }
 
-const isStreaming = ({ routeOptions }: FastifyRequest): boolean => routeOptions.config.streamingBody === true
+export const isStreaming = ({ routeOptions }: FastifyRequest): boolean =>
+  routeOptions.config.streamingBody === true
 
 export function useRawBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -41,7 +42,7 @@ export function useRawBodies(app: FastifyInstance): void {
 }
 
 /** Node has one time for every request; a package part has none, only a rate. */
-function cutSlowBody({ raw, headers, server }: FastifyRequest): void {
+export function cutSlowBody({ raw, headers, server }: FastifyRequest): void {
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
   const timer = setTimeout(() => {
     if (!raw.complete) letGo(raw.socket, statusOnly(408, server.answerHeaders))
@@ -49,17 +50,6 @@ function cutSlowBody({ raw, headers, server }: FastifyRequest): void {
   timer.unref()
   // Which comes after the end, and without one.
   raw.on('close', () => clearTimeout(timer))
-}
-
-/**
- * What is left of a body that was refused is read and dropped, for as long as a body may take: who cannot go on writing,
- * a proxy above all, would not read the answer.
- */
-export function dropBody(request: FastifyRequest, reply: FastifyReply): void {
-  if (request.raw.complete) return
-  reply.removeHeader('connection')
-  if (isStreaming(request)) cutSlowBody(request)
-  request.raw.resume()
 }
 
 /** The bytes of the body as they were sent, before `parseBody`. */

@@ -30,6 +30,7 @@ export async function startListeners(options: BridgeOptions = {}): Promise<Liste
     http,
     https,
     async close() {
+      for (const line of lines) line.leave()
       await Promise.all([http.close(), https.close()])
       setDefaultCACertificates(usualAuthorities)
       rmSync(folder, { recursive: true })
@@ -37,7 +38,10 @@ export async function startListeners(options: BridgeOptions = {}): Promise<Liste
   }
 }
 
-/** A connection whose client's side stays open until the test ends it. */
+/** Those that are open. */
+const lines = new Set<Line>()
+
+/** A connection whose client's side stays open until the test ends it, at the latest with its listeners. */
 export class Line {
   readonly socket: Socket
   /** Resolves when the server has ended its side, and with it the connection. */
@@ -50,6 +54,8 @@ export class Line {
     const { protocol, port } = new URL(url)
     const to = { port: Number(port), host: '127.0.0.1', allowHalfOpen: true }
     this.socket = protocol === 'https:' ? connectTls(to) : connectPlain(to)
+    lines.add(this)
+    this.socket.once('close', () => lines.delete(this))
     this.socket.setEncoding('latin1').on('data', (chunk: string) => {
       this.#text += chunk
       this.#heard()

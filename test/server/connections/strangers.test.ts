@@ -22,12 +22,18 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
+interface Refusal {
+  readonly error: string
+  readonly message: string
+  readonly details: { readonly limit: string }
+}
+
 interface From {
   readonly localAddress: string
   readonly forwarded?: string
 }
 
-/** 101, or the refusal's status, code and Retry-After; a socket that opens stays silent. */
+/** 101, or what the refusal says; a socket that opens stays silent. */
 function knock({ localAddress, forwarded }: From): Promise<string> {
   const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
   const url = `${bridge.url.replace('http', 'ws')}/api/v1/socket`
@@ -41,8 +47,9 @@ function knock({ localAddress, forwarded }: From): Promise<string> {
     })
     socket.once('unexpected-response', async (_request, response) => {
       const [body] = (await once(response, 'data')) as [Buffer]
-      const { error, details } = JSON.parse(body.toString()) as { error: string; details: { limit: string } }
-      resolve(`${response.statusCode} ${error} ${details.limit} ${response.headers['retry-after']}`)
+      const { error, details, message } = JSON.parse(body.toString()) as Refusal
+      expect(response.headers['retry-after']).toBe(String(limits.socketAuthSeconds))
+      resolve(`${response.statusCode} ${error} ${details.limit}: ${message}`)
       socket.terminate()
     })
   })
@@ -57,8 +64,9 @@ async function leave(): Promise<void> {
   await Promise.all(ends)
 }
 
-const addressFull = '503 capacity_reached sockets 1'
-const nodeFull = '503 capacity_reached sockets 5'
+const addressFull =
+  '503 capacity_reached sockets: This address has too many sockets that have not authenticated.'
+const nodeFull = '503 capacity_reached sockets: The node holds too many sockets that have not authenticated.'
 
 test('one address has its 32, whatever it claims, and shuts nobody else out', async () => {
   const silent = { localAddress: '127.0.0.3' }

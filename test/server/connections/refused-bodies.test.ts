@@ -1,0 +1,115 @@
+/**
+ * The rest of a body that was refused: little of it is read, the answer arrives whatever its client still sends, and
+ * then the connection is closed. A short rest is read, and its connection stays in use.
+ *
+ * RFC 9112 §9.6; contract §2.
+ */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { requestText } from '../refusals/raw-socket.ts'
+import { Line, type Listeners, startListeners } from './listeners.ts'
+
+let listeners: Listeners
+/** With the client's port, which a closed socket forgets. */
+const served: { readonly remotePort: number | undefined; readonly socket: Socket }[] = []
+const note = (message: unknown) => {
+  const { socket } = message as { socket: Socket }
+  served.push({ remotePort: socket.remotePort, socket })
+}
+
+beforeAll(async () => {
+  listeners = await startListeners()
+  subscribe('net.server.socket', note)
+})
+afterAll(async () => {
+  unsubscribe('net.server.socket', note)
+  await listeners.close()
+})
+
+const mebibyte = 1024 * 1024
+const bodyBytes = 96 * mebibyte
+const chunk = Buffer.alloc(64 * 1024, ' ')
+const chunkOfText = `${chunk.length.toString(16)}\r\n${chunk.toString()}\r\n`
+
+const kept = ['Connection', 'keep-alive'] as const
+const declared = [kept, ['Content-Length', String(bodyBytes)]] as const
+const chunked = [kept, ['Transfer-Encoding', 'chunked']] as const
+const unknown = ['Authorization', 'AgentKey 01890000-0000-7000-8000-000000000000'] as const
+const claim = { method: 'POST', target: '/api/v1/enrollments/claim' }
+const message = { method: 'POST', target: '/api/v1/messages' }
+const part = {
+  method: 'PUT',
+  target: '/api/v1/transfers/01890000-0000-7000-8000-000000000000/package/parts/0',
+}
+const nowhere = { method: 'POST', target: '/api/nowhere' }
+
+const tooLong = requestText({ ...claim, headers: declared })
+const refused: readonly (readonly [what: string, head: string, told: string])[] = [
+  ['too large by its length', tooLong, '413 body_too_large'],
+  ['too large by its chunks', requestText({ ...claim, headers: chunked }), '413 body_too_large'],
+  ["a stranger's", requestText({ ...message, headers: [...declared, unknown] }), '401 credential_unknown'],
+  [
+    "a stranger's, in chunks",
+    requestText({ ...message, headers: [...chunked, unknown] }),
+    '401 credential_unknown',
+  ],
+  [
+    'a part of a package',
+    requestText({ ...part, headers: [...declared, unknown] }),
+    '401 credential_unknown',
+  ],
+  ['for no path', requestText({ ...nowhere, headers: declared }), '404 not_found'],
+]
+
+/** Sends a body without pause, until all of it was taken or the connection is closed. */
+function pour({ socket }: Line, bytes: string | Buffer): void {
+  let sent = 0
+  const more = () => {
+    let wantsMore = true
+    for (; wantsMore && sent < bodyBytes && !socket.destroyed; sent += bytes.length)
+      wantsMore = socket.write(bytes)
+  }
+  socket.on('drain', more)
+  more()
+}
+
+/** The node's side of a connection, which is in this process too. */
+const otherSide = ({ socket: { localPort } }: Line): Socket | undefined =>
+  served.findLast(({ remotePort }) => remotePort === localPort)?.socket
+
+describe.each(['http', 'https'] as const)('over %s', (listener) => {
+  test.each(refused)('a body that is %s', async (_what, head, told) => {
+    const line = new Line(listeners[listener].url).send(head)
+    await once(line.socket, 'ready')
+    const socket = otherSide(line)
+    pour(line, head.includes('chunked') ? chunkOfText : chunk)
+    const [reply] = await line.replies(1)
+    expect(`${reply?.status} ${(JSON.parse(reply?.body ?? '') as { error: string }).error}`).toBe(told)
+    await expect.poll(() => socket?.destroyed, { timeout: 5000 }).toBe(true)
+    expect(socket?.bytesRead).toBeLessThan(1.5 * mebibyte)
+    line.leave()
+  })
+
+  test('a long one is told that its connection closes', async () => {
+    const line = new Line(listeners[listener].url).send(tooLong)
+    const [reply] = await line.replies(1)
+    expect(reply?.headers.connection).toBe('close')
+    // Its client sends nothing more, and keeps its side open.
+    await line.closed
+    line.leave()
+  })
+
+  test('a short one is read to its end, and the next request is answered', async () => {
+    const body = 'a'.repeat(300_000)
+    for (const headers of [[kept, ['Content-Length', String(body.length)]] as const, chunked]) {
+      const head = requestText({ ...claim, headers })
+      const text = headers === chunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body
+      const line = new Line(listeners[listener].url).send(head + text)
+      line.send(requestText({ target: '/api/health' }))
+      expect((await line.replies(2)).map(({ status }) => status)).toEqual([413, 200])
+      await line.closed
+    }
+  })
+})
