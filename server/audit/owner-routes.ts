@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
+import { hasLeft, onLeaving } from '../http/leaving.ts'
 import { route } from '../route.ts'
 import { getAuditRecord, listAudit, listNodeAudit, waitForEvents } from './actions.ts'
 
@@ -17,15 +18,15 @@ export function auditOwnerRoutes(app: FastifyInstance, context: Context): void {
 
 /** The signal is aborted when the client goes away before its answer. */
 async function whileConnected<T>(
-  { raw: { socket } }: FastifyRequest,
+  request: FastifyRequest,
   act: (gone: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const gone = new AbortController()
-  const leave = () => gone.abort()
-  socket.once('close', leave)
+  if (hasLeft(request)) gone.abort()
+  const stay = onLeaving(request, () => gone.abort())
   try {
     return await act(gone.signal)
   } finally {
-    socket.off('close', leave)
+    stay()
   }
 }

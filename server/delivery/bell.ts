@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
+import { hasLeft, onLeaving } from '../http/leaving.ts'
 
 export interface Bell {
   isOver(): boolean
@@ -15,8 +16,7 @@ export interface Bell {
 
 export function ringable(context: Context, agentId: string, request: FastifyRequest): Bell {
   let rung = false
-  // A client that has gone already closes nothing any more, and would keep its place until the wait is over.
-  let over = context.stopping.aborted || request.raw.socket.destroyed
+  let over = context.stopping.aborted || hasLeft(request)
   let wake: (() => void) | undefined
   const ring = () => {
     rung = true
@@ -27,7 +27,7 @@ export function ringable(context: Context, agentId: string, request: FastifyRequ
     wake?.()
   }
   const unsubscribe = context.wakeups.subscribe(agentId, ring)
-  request.raw.socket.once('close', end)
+  const stay = onLeaving(request, end)
   // Not the signal itself: it looks through all of its listeners to add or remove one, and thousands wait.
   const leave = context.streams.add({ tick() {}, stop: end })
   return {
@@ -51,7 +51,7 @@ export function ringable(context: Context, agentId: string, request: FastifyRequ
     },
     close() {
       unsubscribe()
-      request.raw.socket.off('close', end)
+      stay()
       leave()
     },
   }

@@ -9,6 +9,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { hasLeft, onLeaving } from '../http/leaving.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { InboxStream, type Outlet, type StreamEnd, type StreamEvent } from './inbox-stream.ts'
 
@@ -27,15 +28,17 @@ export async function openEventStream(
     transport: 'event_stream',
     outlet: () => outletOf(reply),
   })
-  const { socket } = request.raw
-  const gone = () => stream.closed()
+  const gone = () => {
+    stream.end('over')
+    stream.closed()
+  }
   // The connection outlives the stream where the client keeps it for the next one, and carries none of this one over.
-  socket.once('close', gone)
+  const stay = onLeaving(request, gone)
   reply.raw.once('close', () => {
-    socket.off('close', gone)
+    stay()
     stream.closed()
   })
-  if (socket.destroyed) stream.closed()
+  if (hasLeft(request)) gone()
 }
 
 /** How long an ended stream may take to be flushed before its connection is cut. */

@@ -59,7 +59,8 @@ async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
       const left = deadline - context.monotonicMs()
       if (left <= 0) break
       await bell.ring(Math.min(left, untilDue(read, context.clock())))
-      read = await readUnrung(context, wait, bell)
+      // A page is no offer to a client that may be gone.
+      if (!bell.isOver()) read = await readUnrung(context, wait, bell)
     }
     return read
   } finally {

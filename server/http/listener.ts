@@ -21,13 +21,15 @@ const options = {
   requireHostHeader: false,
 }
 
-const handshakeTimeout = 10_000
+const secureOptions = { handshakeTimeout: 10_000, allowHalfOpen: true }
 
 export function createListener(handler: RequestListener, certificate: Certificate | undefined): Server {
   const server =
     certificate === undefined
       ? createPlain(options)
-      : createSecure({ ...options, cert: certificate.cert, key: certificate.key, handshakeTimeout })
+      : createSecure({ ...options, ...secureOptions, cert: certificate.cert, key: certificate.key })
+  // A client that ends its side still gets its answers. Node's types do not know the property.
+  Object.assign(server, { httpAllowHalfOpen: true })
   // Node drops headers beyond this count in silence; without it our own limit sees them all.
   server.maxHeadersCount = 0
   server.on('request', handler)

@@ -1,0 +1,143 @@
+/**
+ * A client that ends its side of the connection gets the answers to what it has sent. A wait ends at once, with what it
+ * has: a client that was killed ends its side in the same way.
+ *
+ * Contract §6; RFC 9112 §9.6.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { TestAgent } from '../../support/agent.ts'
+import type { TestBridge } from '../../support/bridge.ts'
+import { act } from '../../support/files.ts'
+import { partBytes, storeZeros } from '../../support/sparse-package.ts'
+import { untilListening } from '../../support/waits.ts'
+import { lookUp } from '../delivery/listeners.ts'
+import { requestText } from '../refusals/raw-socket.ts'
+import { Line, type Listeners, signedText, startListeners } from './listeners.ts'
+
+let listeners: Listeners
+
+beforeAll(async () => {
+  listeners = await startListeners()
+})
+afterAll(() => listeners.close())
+
+const open = (target: string) => requestText({ target, headers: [['Connection', 'keep-alive']] })
+
+describe.each(['http', 'https'] as const)('over %s', (listener) => {
+  let bridge: TestBridge
+  let names = 0
+
+  beforeAll(() => {
+    bridge = listeners[listener]
+  })
+
+  const fresh = () => {
+    names += 1
+    return bridge.agent(`half ${names}`)
+  }
+
+  test('requests in a row are all answered, and then the connection is closed', async () => {
+    const line = new Line(bridge.url).send(open('/api/health') + open('/api/ready')).halfClose()
+    const replies = await line.replies(2)
+    expect(replies.map(({ status }) => status)).toEqual([200, 200])
+    await line.closed
+  })
+
+  test('a message is stored, and its sender told', async () => {
+    const [ada, ben] = [await fresh(), await fresh()]
+    const conversation_id = await ada.conversationWith(ben.id)
+    const body = { conversation_id, recipient_agent_id: ben.id, type: 'note', body: 'and goodbye' }
+    const line = new Line(bridge.url).send(signedText(ada, { target: '/api/v1/messages', body })).halfClose()
+    expect((await line.replies(1)).map(({ status }) => status)).toEqual([200])
+    await line.closed
+    expect((await ben.inbox()).messages.map((message) => message.body)).toEqual(['and goodbye'])
+  })
+
+  test('a body that is cut short is refused', async () => {
+    const { ada } = bridge
+    const text = signedText(ada, { target: '/api/v1/messages', body: { type: 'note' } })
+    const line = new Line(bridge.url).send(text.slice(0, -1)).halfClose()
+    await line.closed
+    expect(line.text).toMatch(/^HTTP\/1\.1 400 /)
+  })
+
+  test('a download comes whole', async () => {
+    const [ada, ben] = [await fresh(), await fresh()]
+    await ada.conversationWith(ben.id)
+    const { id } = await storeZeros(bridge, { from: ada, to: ben })
+    await act(ben, id, 'accept')
+    const target = `/api/v1/transfers/${id}/package/parts/0`
+    const line = new Line(bridge.url).send(signedText(ben, { target })).halfClose()
+    await line.closed
+    expect(line.text.length - line.text.indexOf('\r\n\r\n') - 4).toBe(partBytes)
+  })
+
+  const waits = '/api/v1/inbox?wait_seconds=20'
+  /** A third wait of the session would be refused; its places are free when the earlier ones have ended. */
+  const untilFree = async (agent: TestAgent) => {
+    const places = () =>
+      Promise.all([1, 2].map(() => agent.call({ target: '/api/v1/tasks?wait_seconds=1&state=failed' })))
+    await expect
+      .poll(async () => (await places()).map(({ status }) => status), { timeout: 5000 })
+      .toEqual([200, 200])
+  }
+
+  test.each([waits, '/api/v1/inbox/messages?wait_seconds=20', '/api/v1/tasks?wait_seconds=20'])(
+    'a wait at %s ends at once, with what there is',
+    async (target) => {
+      const agent = await fresh()
+      const began = performance.now()
+      const lines = [1, 2].map(() => new Line(bridge.url).send(signedText(agent, { target })))
+      if (target === waits) await untilListening(bridge, agent)
+      for (const line of lines) line.halfClose()
+      const replies = (await Promise.all(lines.map((line) => line.replies(1)))).flat()
+      expect(replies.map(({ status }) => status)).toEqual([200, 200])
+      expect(replies.map(({ body }) => JSON.parse(body) as object)).toMatchObject(
+        target.includes('tasks') ? [{ tasks: [] }, { tasks: [] }] : [{ messages: [] }, { messages: [] }],
+      )
+      await Promise.all(lines.map((line) => line.closed))
+      expect(performance.now() - began).toBeLessThan(10_000)
+      await untilFree(agent)
+    },
+  )
+
+  test('a long-poll that asks and ends its side at once gets its mail', async () => {
+    const [ada, ben] = [await fresh(), await fresh()]
+    await ada.send(await ada.conversationWith(ben.id), ben.id, 'here')
+    const line = new Line(bridge.url).send(signedText(ben, { target: waits })).halfClose()
+    const [reply] = await line.replies(1)
+    expect(JSON.parse(reply?.body ?? '')).toMatchObject({ messages: [{ body: 'here' }] })
+    await line.closed
+  })
+
+  test('an event stream ends at once, and what is sent then was not offered', async () => {
+    const [ada, ben] = [await fresh(), await fresh()]
+    const conversation = await ada.conversationWith(ben.id)
+    const line = new Line(bridge.url).send(signedText(ben, { target: '/api/v1/events' }))
+    await line.until('retry: 250')
+    line.halfClose()
+    await line.closed
+    await untilFree(ben)
+    const { id } = await ada.send(conversation, ben.id, 'too late')
+    expect(lookUp(bridge, 'SELECT offers FROM messages WHERE id = ?', id)).toBe(0)
+  })
+
+  test("the owner's live view ends at once, with what there is", async () => {
+    const { owner, project } = bridge
+    const target = `/api/admin/projects/${project.id}/events`
+    const { next_after } = await owner.ok<{ next_after: string }>({ target })
+    const began = performance.now()
+    const headers = [['Cookie', owner.cookie] as const]
+    const text = requestText({
+      target: `${target}?after=${next_after}&kind=project.deleted&wait_seconds=20`,
+      headers,
+    })
+    const line = new Line(bridge.url).send(text)
+    await owner.ok({ target: '/api/admin/session' })
+    line.halfClose()
+    const [reply] = await line.replies(1)
+    expect(JSON.parse(reply?.body ?? '')).toMatchObject({ events: [] })
+    await line.closed
+    expect(performance.now() - began).toBeLessThan(10_000)
+  })
+})
