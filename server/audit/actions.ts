@@ -82,16 +82,19 @@ export async function waitForEvents(
   gone: AbortSignal,
 ): Promise<EventList> {
   const { wait_seconds: seconds = 0 } = query
-  let page = await readEvents(context, caller, projectId, query)
-  if (page.events.length > 0 || seconds === 0) return page
-  const closeWait = context.ownerWaits.open(caller.session_id)
+  if (seconds === 0) return readEvents(context, caller, projectId, query)
+  // Before the first read: a commit during that read rings too.
   const bell = commitBell(context, seconds * 1000, gone)
+  let closeWait: (() => void) | undefined
   try {
+    let page = await readEvents(context, caller, projectId, query)
+    if (page.events.length > 0) return page
+    closeWait = context.ownerWaits.open(caller.session_id)
     while (page.events.length === 0 && (await bell.next()))
       page = await readEvents(context, caller, projectId, query)
     return page
   } finally {
     bell.close()
-    closeWait()
+    closeWait?.()
   }
 }
