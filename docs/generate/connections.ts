@@ -6,20 +6,25 @@ import { table } from './markdown.ts'
 
 const start = Date.parse('2026-01-01T00:00:00.000Z')
 
-type Schedule = Pick<StoredContact, 'contact_mode'> & Partial<StoredContact>
+const activeSession: StoredContact = {
+  last_contact_at: null,
+  session_state: 'active',
+  credential_expires_at: null,
+  contact_mode: null,
+  contact_interval_seconds: null,
+}
 
 /** What presence says `after` seconds once `happened` took place at the start. */
 function observed(
   after: number,
   happened: (presence: ReturnType<typeof createPresence>, at: Date) => void,
-  schedule?: Schedule,
+  session?: Partial<StoredContact>,
 ): Connection {
   let now = new Date(start)
   const presence = createPresence(() => now, limits.waitsPerNode)
   happened(presence, now)
   now = new Date(start + after * 1000)
-  const stored = { last_contact_at: null, session_state: 'active' as const, contact_interval_seconds: null }
-  return presence.connection('agent', now, schedule && { ...stored, ...schedule })
+  return presence.connection('agent', now, session && { ...activeSession, ...session })
 }
 
 export function connectionTable(): string {
@@ -44,6 +49,11 @@ export function connectionTable(): string {
       observed(seconds, contact, { contact_mode: 'short_poll', contact_interval_seconds: 60 }),
     ]),
     ['checkpoints, contact just now', observed(0, contact, { contact_mode: 'checkpoint' })],
+    ['contact just now, by a session that is fenced', observed(0, contact, { session_state: 'fenced' })],
+    [
+      'contact just now, by a credential that has expired',
+      observed(0, contact, { credential_expires_at: new Date(start).toISOString() }),
+    ],
   ]
   return table(
     ['observed', '`connected`', '`listening_now`', '`next_contact.kind`', '`overdue`'],

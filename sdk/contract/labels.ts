@@ -23,6 +23,8 @@ export const attentionLabels = {
   task_failed: 'A task failed',
   unread_unheard: 'Messages wait and nobody listens',
   question_to_owner: 'A question to the owner',
+  question_overdue: 'A question between agents is overdue',
+  no_credential_left: 'An agent has no credential left',
 } as const
 /** What may need an owner: the kinds of items in the attention list. */
 export type AttentionKind = keyof typeof attentionLabels

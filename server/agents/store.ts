@@ -31,6 +31,7 @@ export const agentViews = (db: Db) =>
         .onRef('newest.agent_id', '=', 'agents.id')
         .onRef('newest.generation', '=', 'agents.session_generation'),
     )
+    .leftJoin('credentials as used', 'used.id', 'newest.credential_id')
     .selectAll('agents')
     .select([
       'recipient_keys.recipient',
@@ -43,6 +44,7 @@ export const agentViews = (db: Db) =>
       'newest.state as session_state',
       'newest.contact_mode',
       'newest.contact_interval_seconds',
+      'used.expires_at as credential_expires_at',
     ])
 
 /** @throws not_found */

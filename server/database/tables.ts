@@ -198,6 +198,8 @@ export interface MessageRow {
   first_offered_at: string | null
   last_offered_at: string | null
   acknowledged_at: string | null
+  /** When somebody else answered it; kept only where it expects a reply by a time. */
+  answered_at: string | null
 }
 
 export interface InboxRow {

@@ -3,6 +3,8 @@
  *
  * - Connected: authorized contact within 60 seconds.
  * - Listening now: a wait for messages is open, or the last one ended less than 5 seconds ago.
+ * - Both end with the right to them: when the newest session is fenced, as by a revoked credential, or its credential
+ *   has expired.
  * - Neither says that a model has read anything.
  *
  * Spec §1; contract §6.
@@ -28,6 +30,8 @@ interface Observed {
 export interface StoredContact {
   readonly last_contact_at: string | null
   readonly session_state: 'active' | 'fenced' | 'closed' | null
+  /** Of the credential that the session belongs to. */
+  readonly credential_expires_at: string | null
   readonly contact_mode: 'short_poll' | 'checkpoint' | null
   readonly contact_interval_seconds: number | null
 }
@@ -214,7 +218,12 @@ const observedOwner = (lastContact: Date | undefined): Observed => ({ ...unobser
 
 const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
 
+/** Whoever it was that the contact was with may do nothing now. */
+const isOver = ({ session_state, credential_expires_at: expires }: StoredContact, now: Date): boolean =>
+  session_state === 'fenced' || (expires !== null && expires <= now.toISOString())
+
 function describe(agent: Observed | undefined, stored: StoredContact | undefined, now: Date): Connection {
+  if (stored !== undefined && isOver(stored, now)) return gone(agent, stored, now)
   const open = isOccupied(agent)
   const ended = agent?.lastWaitEnded
   const hears = (agent?.listens ?? 0) > 0
@@ -227,6 +236,16 @@ function describe(agent: Observed | undefined, stored: StoredContact | undefined
     next_contact: listening
       ? { kind: 'listening', expected_at: null, overdue: false }
       : expected(last, stored, now),
+    observed_at: now.toISOString(),
+  }
+}
+
+function gone(agent: Observed | undefined, stored: StoredContact, now: Date): Connection {
+  return {
+    connected: false,
+    listening_now: false,
+    last_contact_at: agent?.lastContact?.toISOString() ?? stored.last_contact_at,
+    next_contact: { kind: 'unknown', expected_at: null, overdue: false },
     observed_at: now.toISOString(),
   }
 }

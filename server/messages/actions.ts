@@ -39,10 +39,11 @@ export function sendMessage(
       const found = await findConversation(tx.db, agent.project_id, agent.agent_id, input.conversation_id)
       const standing = requireParticipant(found)
       requireRecipient(standing, agent, input)
-      const thread = await threadOf(tx, input.conversation_id, input.in_reply_to)
+      const { thread, waits } = await threadOf(tx, input.conversation_id, input.in_reply_to, agent.agent_id)
       if (standing.peer) await guard(tx, agent, standing, thread.hops)
       requireWritable(standing)
       const inserted = await store.insertMessage(tx, { ...draft(agent, standing, input), ...thread })
+      if (waits !== undefined) await store.markAnswered(tx, waits)
       const message = deliver(context, tx, inserted)
       await recordAudit(tx, {
         kind: 'message.sent',
@@ -135,13 +136,25 @@ function draft(
   }
 }
 
-/** `hops` and `root_id` follow from the message that is answered. @throws not_found when it is not in this conversation */
-export async function threadOf(tx: Tx, conversationId: string, inReplyTo: string | undefined) {
-  if (inReplyTo === undefined) return { root_id: undefined, hops: 0 }
+/**
+ * `hops` and `root_id` follow from the message that is answered. `waits` is its id where this is the reply that it expects:
+ * the first one that its sender, an agent, did not write itself.
+ *
+ * @throws not_found when it is not in this conversation
+ */
+export async function threadOf(
+  tx: Tx,
+  conversationId: string,
+  inReplyTo: string | undefined,
+  senderId: string | null,
+) {
+  if (inReplyTo === undefined) return { thread: { root_id: undefined, hops: 0 }, waits: undefined }
   const parent = await store.findParent(tx.db, conversationId, inReplyTo)
   if (parent === undefined)
     throw new Fault('not_found', { message: 'in_reply_to names no message of this conversation.' })
-  return { root_id: parent.root_id, hops: parent.hops + 1 }
+  const { root_id, hops, expects_reply_by, answered_at } = parent
+  const isExpected = expects_reply_by !== null && answered_at === null && parent.sender_agent_id !== senderId
+  return { thread: { root_id, hops: hops + 1 }, waits: isExpected ? inReplyTo : undefined }
 }
 
 /** The recipient is woken once it is committed. @throws capacity_reached */

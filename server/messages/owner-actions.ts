@@ -40,7 +40,7 @@ export function sendAsOwner(
         agentId: agent.id,
         conversationId: input.conversation_id,
       })
-      const thread = await threadOf(tx, conversationId, input.in_reply_to)
+      const { thread, waits } = await threadOf(tx, conversationId, input.in_reply_to, null)
       if (project.state === 'archived') throw new Fault('project_archived')
       const inserted = await store.insertMessage(tx, {
         project_id: project.id,
@@ -59,6 +59,7 @@ export function sendAsOwner(
         // The owner's word in a thread that had come to its end lets it go on.
         hops: 0,
       })
+      if (waits !== undefined) await store.markAnswered(tx, waits)
       await store.openBudget(tx, conversationId)
       const message = deliver(context, tx, inserted)
       await recordAudit(tx, {

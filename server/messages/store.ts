@@ -120,6 +120,7 @@ export async function insertMessage(tx: Tx, message: NewMessage): Promise<Insert
     first_offered_at: null,
     last_offered_at: null,
     acknowledged_at: null,
+    answered_at: null,
   }
   await setNumber.run(tx.db, { conversation: place.conversation, sequence: row.sequence })
   await insertOf(row).run(tx.db, row)
@@ -215,7 +216,7 @@ export async function sentBefore(
 const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>
   db
     .selectFrom('messages')
-    .select(['root_id', 'hops'])
+    .select(['root_id', 'hops', 'sender_agent_id', 'expects_reply_by', 'answered_at'])
     .where('id', '=', p('id'))
     .where('conversation_id', '=', p('conversation_id')),
 )
@@ -223,6 +224,11 @@ const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>
 /** What a reply takes over from the message that it answers. */
 export const findParent = (db: Db, conversationId: string, id: string) =>
   parent.first(db, { id, conversation_id: conversationId })
+
+/** Somebody else than its sender answered a message that expects a reply by a time. */
+export async function markAnswered(tx: Tx, id: string): Promise<void> {
+  await tx.db.updateTable('messages').set({ answered_at: tx.nowIso }).where('id', '=', id).execute()
+}
 
 /** A message that the agent sent or received, in its project. */
 export async function findForAgent(

@@ -19,9 +19,16 @@ export const findActive = (db: Db, agentId: string): Promise<SessionRow | undefi
 const newest = prepared<{ agent_id: string }>()((db, p) =>
   db
     .selectFrom('sessions')
-    .select(['last_contact_at', 'state as session_state', 'contact_mode', 'contact_interval_seconds'])
-    .where('agent_id', '=', p('agent_id'))
-    .orderBy('generation', 'desc')
+    .innerJoin('credentials', 'credentials.id', 'sessions.credential_id')
+    .select([
+      'sessions.last_contact_at',
+      'sessions.state as session_state',
+      'sessions.contact_mode',
+      'sessions.contact_interval_seconds',
+      'credentials.expires_at as credential_expires_at',
+    ])
+    .where('sessions.agent_id', '=', p('agent_id'))
+    .orderBy('sessions.generation', 'desc')
     .limit(1),
 )
 

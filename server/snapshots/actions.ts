@@ -15,6 +15,7 @@ import {
   isOpened,
   itemsOf,
   itemsOfAgents,
+  itemsWithoutCredential,
   withoutWords,
 } from './rules.ts'
 import * as store from './store.ts'
@@ -29,7 +30,7 @@ export function getSnapshot(
   return readAsOwner(context, caller, async (db, now) => {
     const project = await getProject(db, caller, projectId)
     const observed_at = now.toISOString()
-    const rows = await store.agentsQuery(db, project.id, limits.snapshotAgents + 1).execute()
+    const rows = await store.agentsQuery(db, project.id, limits.snapshotAgents + 1, observed_at).execute()
     const agents = rows.slice(0, limits.snapshotAgents).map((row) => toAgent(context, row, now))
     const latest = { order: 'newest_first', limit: limits.activityRecords } as const
     const activity = (await listRecords(db, project.id, latest)).slice(0, limits.activityRecords)
@@ -44,7 +45,7 @@ export function getSnapshot(
         tasks: await store.countTasks(db, project.id),
       },
       activity: activity.reverse().map((row) => withoutWords(toRecord(row))),
-      attention: await attention(db, project.id, agents, now),
+      attention: await attention(db, project.id, { rows, agents }, now),
       observed_at,
     }
   })
@@ -63,7 +64,7 @@ const toAgent = (context: Context, row: store.AgentRow, now: Date): SnapshotAgen
 async function attention(
   db: Db,
   projectId: string,
-  agents: readonly SnapshotAgent[],
+  { rows, agents }: { readonly rows: readonly store.AgentRow[]; readonly agents: readonly SnapshotAgent[] },
   now: Date,
 ): Promise<AttentionItem[]> {
   const since = new Date(now.getTime() - limits.attentionDays * 86_400_000).toISOString()
@@ -79,8 +80,29 @@ async function attention(
       count: 1,
     }),
   )
-  const all = [...happened, ...itemsOfAgents(agents, now.toISOString()), ...questions]
+  const overdue = await listOverdue(db, projectId, agents, { since, now: now.toISOString() })
+  const all = [
+    ...happened,
+    ...itemsOfAgents(agents, now.toISOString()),
+    ...itemsWithoutCredential(rows.slice(0, agents.length)),
+    ...questions,
+    ...overdue,
+  ]
   return all.sort((one, other) => (one.at < other.at ? 1 : -1))
+}
+
+async function listOverdue(
+  db: Db,
+  projectId: string,
+  agents: readonly SnapshotAgent[],
+  { since, now }: { readonly since: string; readonly now: string },
+): Promise<AttentionItem[]> {
+  const questions = await store.listOverdueQuestions(db, projectId, since, now)
+  return questions.map(({ id, inbox_agent_id, due_at }) => {
+    const asked = agents.find((agent) => agent.id === inbox_agent_id)
+    const agent = asked === undefined ? null : { id: asked.id, name: asked.name }
+    return { kind: 'question_overdue', at: due_at, agent, subject: { type: 'message', id }, count: 1 }
+  })
 }
 
 async function listFailed(

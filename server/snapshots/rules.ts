@@ -3,7 +3,8 @@
  *
  * - What happened stays for a week: a second use of an enrolment, a refused replacement of a session, a failed task, and
  *   a tripped guard, which the owner's word in its conversation also takes off.
- * - What is so stays while it is so: an overdue agent, mail that nobody listens for, a question without an answer.
+ * - What is so stays while it is so: an overdue agent, mail that nobody listens for, a question without an answer, an
+ *   agent that had a credential and has none left. A question between agents stays for a week at most.
  *
  * Contract §10 "Snapshot".
  */
@@ -71,6 +72,18 @@ export function itemsOfAgents(agents: readonly SnapshotAgent[], observedAt: stri
   }))
   return [...overdue, ...unheard]
 }
+
+/** Enabled agents that were enrolled once and can prove nothing now. */
+export const itemsWithoutCredential = (
+  rows: readonly (Pick<SnapshotAgent, 'id' | 'name' | 'state'> & {
+    readonly without_credential_since: string | null
+  })[],
+): AttentionItem[] =>
+  rows.flatMap(({ id, name, state, without_credential_since: at }) =>
+    state === 'enabled' && at !== null
+      ? [{ kind: 'no_credential_left', at, agent: { id, name }, subject: { type: 'agent', id }, count: 1 }]
+      : [],
+  )
 
 /** Mail waits, and nothing says that anybody will come for it: no wait, no recent contact, no schedule that is kept. */
 const isUnheard = ({ waiting, connection: { connected, next_contact: next } }: SnapshotAgent): boolean =>

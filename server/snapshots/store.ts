@@ -11,10 +11,12 @@ type Db = Kysely<Tables>
 
 // Spelt out, since a partial index is chosen for its own words and for no parameter.
 const isOpenToOwner = sql<boolean>`recipient_kind = 'owner' and acknowledged_at is null`
+const isAwaited = sql<boolean>`type = 'question' and sender_kind = 'agent' and recipient_kind = 'agent'
+  and expects_reply_by is not null and answered_at is null`
 const isPending = sql<boolean>`state = 'pending'`
 
 /** Agents, their newest session and how much waits for them; prompts and instructions stay where they are. */
-export const agentsQuery = (db: Db, projectId: string, limit: number) =>
+export const agentsQuery = (db: Db, projectId: string, limit: number, now: string) =>
   db
     .selectFrom('agents')
     .leftJoin('inboxes', 'inboxes.agent_id', 'agents.id')
@@ -23,16 +25,26 @@ export const agentsQuery = (db: Db, projectId: string, limit: number) =>
         .onRef('newest.agent_id', '=', 'agents.id')
         .onRef('newest.generation', '=', 'agents.session_generation'),
     )
+    .leftJoin('credentials as used', 'used.id', 'newest.credential_id')
     .select(['agents.id', 'agents.name', 'agents.role_name', 'agents.state', 'inboxes.waiting'])
     .select([
       'newest.last_contact_at',
       'newest.state as session_state',
       'newest.contact_mode',
       'newest.contact_interval_seconds',
+      'used.expires_at as credential_expires_at',
     ])
+    .select(sinceWithoutCredential(now).as('without_credential_since'))
     .where('agents.project_id', '=', projectId)
     .orderBy('agents.id')
     .limit(limit)
+
+/** When the last credential of an agent that has none left was revoked or expired; null of all others. */
+const sinceWithoutCredential = (now: string) => sql<string | null>`case
+  when exists (select 1 from credentials as good where good.agent_id = agents.id
+    and good.revoked_at is null and (good.expires_at is null or good.expires_at > ${now})) then null
+  else (select max(coalesce(over.revoked_at, over.expires_at)) from credentials as over
+    where over.agent_id = agents.id) end`
 
 export type AgentRow = Awaited<ReturnType<ReturnType<typeof agentsQuery>['execute']>>[number]
 
@@ -140,6 +152,27 @@ const openQuestions = prepared<{ project_id: string; limit: number }>()((db, p) 
 
 export const listOpenQuestions = (db: Db, projectId: string) =>
   openQuestions.all(db, { project_id: projectId, limit: limits.attentionPerKind })
+
+const overdueQuestions = prepared<{ project_id: string; since: string; now: string; limit: number }>()(
+  (db, p) =>
+    db
+      .selectFrom('messages')
+      .select(['id', 'inbox_agent_id', sql<string>`expects_reply_by`.as('due_at')])
+      .where('project_id', '=', p('project_id'))
+      .where(isAwaited)
+      .where('expects_reply_by', '>', p('since'))
+      .where('expects_reply_by', '<=', p('now'))
+      .where(
+        sql<boolean>`julianday(${p('now')}) - julianday(expects_reply_by)
+        > julianday(expects_reply_by) - julianday(created_at)`,
+      )
+      .orderBy('expects_reply_by', 'desc')
+      .limit(p('limit')),
+)
+
+/** Between agents, without an answer, and overdue by more than they waited for; the youngest of the time since then. */
+export const listOverdueQuestions = (db: Db, projectId: string, since: string, now: string) =>
+  overdueQuestions.all(db, { project_id: projectId, since, now, limit: limits.attentionPerKind })
 
 /** Until when the owner's word has opened these conversations again. */
 export async function findOpened(db: Db, ids: readonly string[]): Promise<Map<string, string>> {

@@ -253,6 +253,16 @@ test('what was seen too long ago is Unavailable', async () => {
   expect(Date.parse(snapshot.observed_at)).toBeGreaterThanOrEqual(soon.getTime() - 5000)
 })
 
+test('an agent whose only credential was revoked is not connected, and needs attention', async () => {
+  const faye = await bridge.agent('faye')
+  expect((await admin('status')).stdout).toMatch(/\nfaye +enabled +yes +no +just now +unknown +0\n/)
+  await bridge.owner.revoke(bridge.project.id, faye.enrolled.credential_id)
+  const { stdout } = await admin('status')
+  expect(stdout).toMatch(/\nfaye +enabled +no +no +just now +unknown +0\n/)
+  expect(stdout).toContain('  An agent has no credential left: faye, just now\n')
+  expect((await admin('agent', 'list')).stdout).toMatch(/^faye +enabled +last contact just now +/m)
+})
+
 test('a project that is not there cannot be watched', async () => {
   expect(await admin('watch', '--project', 'nowhere')).toMatchObject({ code: 3, stdout: '' })
   expect(await admin('status', '--project', 'nowhere')).toMatchObject({ code: 3, stdout: '' })

@@ -49,6 +49,7 @@ import { sql as m042 } from './042_reserved_by_sender.ts'
 import { sql as m043 } from './043_transfer_leases.ts'
 import { sql as m044 } from './044_indexes_by_rowid.ts'
 import { sql as m045 } from './045_takeover_lineage.ts'
+import { sql as m046 } from './046_answered.ts'
 
 export interface Migration {
   readonly number: number
@@ -102,6 +103,7 @@ export const migrations: readonly Migration[] = [
   { number: 43, name: 'transfer_leases', sql: m043 },
   { number: 44, name: 'indexes_by_rowid', sql: m044 },
   { number: 45, name: 'takeover_lineage', sql: m045 },
+  { number: 46, name: 'answered', sql: m046 },
 ]
 
 /** Readiness is refused until these are recorded. */

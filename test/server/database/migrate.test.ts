@@ -63,6 +63,49 @@ test('ends of transfers that were noted by a clock since set become those of the
   })
 })
 
+test('questions of an older store that somebody else answered count as answered', () => {
+  const database = emptyDatabase()
+  const before = migrations.findIndex(({ name }) => name === 'answered')
+  migrate(database, migrations.slice(0, before), clock)
+  database.pragma('foreign_keys = OFF')
+  const columns = `id, project_id, conversation_id, sequence, sender_kind, sender_agent_id, sender_name, recipient_kind,
+    recipient_agent_id, inbox_agent_id, type, body, encoding, in_reply_to, root_id, hops, expects_reply_by, created_at,
+    offers, offered_generation`
+  const add = database.prepare(
+    `INSERT INTO messages (${columns}) VALUES (@id, 'p', 'c', @sequence, @kind, @sender, 'x', 'agent', 'to', 'to', @type,
+      'b', 'text', @answers, 'r', 0, @by, @at, 0, 0)`,
+  )
+  const message = (sequence: number, fields: object) =>
+    add.run({
+      ...{
+        id: `m${sequence}`,
+        sequence,
+        kind: 'agent',
+        sender: 'ada',
+        type: 'question',
+        answers: null,
+        by: null,
+      },
+      ...{ at: `2026-01-01T00:00:0${sequence}.000Z`, ...fields },
+    })
+  const by = '2026-01-02T00:00:00.000Z'
+  for (const sequence of [1, 2, 3]) message(sequence, { by })
+  message(4, {})
+  message(5, { sender: 'ben', type: 'answer', answers: 'm1' })
+  message(6, { sender: 'ben', type: 'note', answers: 'm1' })
+  message(7, { type: 'note', answers: 'm2' })
+  message(8, { kind: 'owner', sender: null, type: 'note', answers: 'm3' })
+  message(9, { sender: 'ben', type: 'answer', answers: 'm4' })
+  migrate(database, migrations, clock)
+  const answered = database
+    .prepare('SELECT id, answered_at FROM messages WHERE answered_at IS NOT NULL')
+    .all()
+  expect(answered).toEqual([
+    { id: 'm1', answered_at: '2026-01-01T00:00:05.000Z' },
+    { id: 'm3', answered_at: '2026-01-01T00:00:08.000Z' },
+  ])
+})
+
 test('an empty database records nothing', () => {
   expect(migrationStatus(emptyDatabase())).toEqual([])
 })

@@ -4,7 +4,7 @@
  * Promise F14; spec §1; contract §6 "Presence".
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { TestAgent } from '../../support/agent.ts'
+import { enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { openSocket, transports } from '../../support/streams.ts'
 import { connectionOf, listen, lookUp, until } from './listeners.ts'
@@ -193,4 +193,82 @@ test('nobody listens after a restart until a wait is opened again, and the sessi
   expect((await own.ada.requestSession(crypto.randomUUID())).json).toMatchObject({ error: 'session_active' })
   expect((await own.ada.requestSession()).json).toMatchObject({ resumed: true })
   await again.close()
+})
+
+describe('presence ends with the right to it', () => {
+  const gone = { connected: false, listening_now: false, next_contact: unknown }
+
+  const ends: readonly (readonly [string, (own: TestBridge) => Promise<unknown>])[] = [
+    [
+      'its credential is revoked',
+      ({ owner, project, ada }) => owner.revoke(project.id, ada.enrolled.credential_id),
+    ],
+    ['the owner takes over', ({ owner, project, ada }) => owner.takeover(project.id, ada.id)],
+    ['the agent is disabled', ({ owner, project, ada }) => owner.setAgent(project.id, ada.id, 'disabled')],
+  ]
+
+  test.each(ends)('at once when %s, for everybody who looks, and after a restart', async (_what, end) => {
+    const own = await startBridge()
+    const { ada, ben, owner, project } = own
+    await ada.call({ target: '/api/v1/connection-mode', body: { mode: 'checkpoint' }, key: null })
+    const conversation = await ben.conversationWith(ada.id)
+    const socket = await listen(own, ada, openSocket)
+    const { last_contact_at } = await connectionOf(own, ada)
+    await end(own)
+    const words = await connectionOf(own, ada)
+    expect(words).toMatchObject(gone)
+    expect(Date.parse(words.last_contact_at ?? '')).toBeGreaterThanOrEqual(Date.parse(last_contact_at ?? ''))
+    const listed = async (target: string) => {
+      const { agents } = await owner.ok<{ agents: { id: string; connection: object }[] }>({ target })
+      return agents.find(({ id }) => id === ada.id)?.connection
+    }
+    expect(await listed(`/api/admin/projects/${project.id}/agents`)).toMatchObject(gone)
+    expect(await listed(`/api/admin/projects/${project.id}`)).toMatchObject(gone)
+    const sent = await ben.call({
+      target: '/api/v1/messages',
+      body: { conversation_id: conversation, recipient_agent_id: ada.id, type: 'note', body: 'there?' },
+    })
+    if (sent.status === 200) {
+      expect((sent.json as { recipient: object }).recipient).toMatchObject({ connection: gone })
+      const { peers } = await ben.ok<{ peers: { id: string; connection: object }[] }>({
+        target: '/api/v1/peers',
+      })
+      expect(peers.find(({ id }) => id === ada.id)?.connection).toMatchObject(gone)
+    }
+    await socket.ended
+    expect(await connectionOf(own, ada)).toMatchObject(gone)
+    const again = await own.restart()
+    expect(await connectionOf(again, ada)).toMatchObject(gone)
+    await again.close()
+  })
+
+  test('at the moment when its credential expires', async () => {
+    const own = await startBridge()
+    const { owner, project, clock } = own
+    const expires_at = new Date(clock().getTime() + 30_000).toISOString()
+    const enrolled = await own.agent('brief')
+    const { credential, secret } = await owner.issueLegacy(project.id, enrolled.id, { expires_at })
+    const brief = legacyAgent(own.url, { ...enrolled.enrolled, credential_id: credential.id }, secret, clock)
+    await brief.startSession()
+    expect(await connectionOf(own, brief)).toMatchObject({ connected: true })
+    clock.advance(30)
+    expect(await connectionOf(own, brief)).toMatchObject(gone)
+    await own.close()
+  })
+
+  test('and begins again with a new one; the end of another credential changes nothing', async () => {
+    const own = await startBridge()
+    const { owner, project, ada, clock } = own
+    await owner.revoke(project.id, ada.enrolled.credential_id)
+    const enrolAgain = async (fields: object = {}) =>
+      enroll(own.url, await owner.enrollmentCode(project.id, ada.id, fields), clock)
+    const second = await enrolAgain()
+    expect(await connectionOf(own, ada)).toMatchObject(gone)
+    await second.startSession()
+    expect(await connectionOf(own, ada)).toMatchObject({ connected: true })
+    const third = await enrolAgain({ keep_existing: true })
+    await owner.revoke(project.id, third.enrolled.credential_id)
+    expect(await connectionOf(own, ada)).toMatchObject({ connected: true })
+    await own.close()
+  })
 })

@@ -1,10 +1,12 @@
 /** A project at a glance, and what needs the owner. Contract §10 "Snapshot". */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { Message } from '../../../sdk/contract/agent/messages.ts'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { AttentionItem, ProjectSnapshot } from '../../../sdk/contract/owner/snapshot.ts'
 import { generateKeyPair } from '../../../sdk/signing/keys.ts'
-import { claimBody } from '../../support/agent.ts'
+import { claimBody, enroll, type TestAgent } from '../../support/agent.ts'
 import { exchange } from '../../support/http.ts'
+import { cookieOf, ownerName, ownerPassword, TestOwner } from '../../support/owner.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 import { daysAgo, tamper } from '../maintenance/upkeep.ts'
 
@@ -16,6 +18,20 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const snapshot = (id: string) => world.owner.ok<ProjectSnapshot>({ target: `/api/admin/projects/${id}` })
+
+/** With the password, since a link of the host runs by the host's clock. */
+async function signIn({ url }: World['bridge']): Promise<TestOwner> {
+  const reply = await exchange(url, {
+    method: 'POST',
+    target: '/api/admin/session',
+    headers: [
+      ['Origin', url],
+      ['Content-Type', 'application/json'],
+    ],
+    body: JSON.stringify({ name: ownerName, password: ownerPassword }),
+  })
+  return new TestOwner(url, cookieOf(reply))
+}
 
 const attention = async ({ project }: Pick<Pair, 'project'>): Promise<AttentionItem[]> =>
   (await snapshot(project.id)).attention
@@ -190,4 +206,111 @@ test('what is overdue or unheard of an agent that is disabled needs nobody', asy
   onTestFinished(() => clock.set(before))
   clock.advance(limits.connectedSeconds)
   expect(await attention({ project })).toEqual([])
+})
+
+test('an agent whose last credential was revoked needs attention until it is enrolled again', async () => {
+  const { project, ada, ben } = await world.pair()
+  await world.unenrolled(project.id)
+  const code = () => world.owner.enrollmentCode(project.id, ada.id, { keep_existing: true })
+  const spare = await enroll(world.bridge.url, await code(), world.bridge.clock)
+  const revoke = ({ enrolled }: TestAgent) => world.owner.revoke(project.id, enrolled.credential_id)
+  await revoke(spare)
+  expect(await attention({ project })).toEqual([])
+  await revoke(ada)
+  expect(await attention({ project })).toMatchObject([
+    {
+      kind: 'no_credential_left',
+      agent: { id: ada.id, name: ada.name },
+      subject: { type: 'agent', id: ada.id },
+      count: 1,
+    },
+  ])
+  const found = await snapshot(project.id)
+  expect(found.counts).toMatchObject({ enabled: 3, connected: 1 })
+  await world.setAgent(project.id, ada.id, 'disabled')
+  expect(await attention({ project })).toEqual([])
+  await world.setAgent(project.id, ada.id, 'enabled')
+  expect(await attention({ project })).toHaveLength(1)
+  await enroll(world.bridge.url, await code(), world.bridge.clock)
+  expect(await attention({ project })).toEqual([])
+  expect((await snapshot(project.id)).agents.find(({ id }) => id === ben.id)?.connection.connected).toBe(true)
+})
+
+test('an expired credential with none beside it needs attention too', async () => {
+  const other = await world.elsewhere()
+  const { owner, bridge } = other
+  const { project, ada } = await other.pair()
+  const expires_at = new Date(bridge.clock().getTime() + 60_000).toISOString()
+  await owner.issueLegacy(project.id, ada.id, { expires_at, replaces: ada.enrolled.credential_id })
+  const read = async () =>
+    (await owner.ok<ProjectSnapshot>({ target: `/api/admin/projects/${project.id}` })).attention
+  expect(await read()).toEqual([])
+  bridge.clock.advance(60)
+  expect(await read()).toMatchObject([{ kind: 'no_credential_left', at: expires_at, agent: { id: ada.id } }])
+})
+
+test('a question between agents needs attention once it is overdue by its own waiting time', async () => {
+  const other = await world.elsewhere()
+  const { owner, bridge } = other
+  const { project, ada, ben, conversation } = await other.pair()
+  const ask = async (seconds: number | undefined, fields: object = {}) => {
+    const by =
+      seconds === undefined
+        ? {}
+        : { expects_reply_by: new Date(bridge.clock().getTime() + seconds * 1000).toISOString() }
+    const body = { conversation_id: conversation, recipient_agent_id: ben.id, type: 'question', body: 'so?' }
+    const target = '/api/v1/messages'
+    const { message } = await ada.ok<{ message: Message }>({ target, body: { ...body, ...by, ...fields } })
+    return message
+  }
+  const reply = (by: TestAgent, to: TestAgent, in_reply_to: string) =>
+    by.ok({
+      target: '/api/v1/messages',
+      body: {
+        ...{ conversation_id: conversation, recipient_agent_id: to.id, type: 'answer', body: 'yes' },
+        in_reply_to,
+      },
+    })
+  const overdue = async () =>
+    (await owner.ok<ProjectSnapshot>({ target: `/api/admin/projects/${project.id}` })).attention.filter(
+      ({ kind }) => kind === 'question_overdue',
+    )
+  const [first, second, third] = [await ask(600), await ask(600), await ask(600)]
+  const short = await ask(60)
+  await ask(undefined)
+  await ask(600, { type: 'note' })
+  bridge.clock.advance(660)
+  await ben.acknowledge(first.id)
+  // The one is overdue by ten times what it waited for, the others by a tenth.
+  expect(await overdue()).toMatchObject([{ subject: { id: short.id } }])
+  await reply(ben, ada, short.id)
+  expect(await overdue()).toEqual([])
+  bridge.clock.advance(541)
+  expect(await overdue()).toMatchObject([
+    {
+      at: third.expects_reply_by,
+      agent: { id: ben.id, name: ben.name },
+      subject: { type: 'message', id: third.id },
+    },
+    { subject: { id: second.id } },
+    { subject: { id: first.id } },
+  ])
+  // A word of the one who asked is no answer; one of its peer is, and one of the owner.
+  await reply(ada, ben, first.id)
+  await reply(ben, ada, second.id)
+  await owner.ok({
+    target: `/api/admin/projects/${project.id}/messages`,
+    body: {
+      recipient_agent_id: ada.id,
+      conversation_id: conversation,
+      body: 'leave it',
+      in_reply_to: third.id,
+    },
+    key: crypto.randomUUID(),
+  })
+  expect(await overdue()).toMatchObject([{ subject: { id: first.id } }])
+  bridge.clock.advance(limits.attentionDays * 86_400)
+  const later = await signIn(bridge)
+  const { attention: left } = await later.ok<ProjectSnapshot>({ target: `/api/admin/projects/${project.id}` })
+  expect(left.filter(({ kind }) => kind === 'question_overdue')).toEqual([])
 })
