@@ -8,10 +8,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig, type SettingName } from '../../server/config.ts'
-import { initServer } from '../../server/init.ts'
 import { type RunningServer, type ServerChance, startServer } from '../../server/server.ts'
 import { enroll, type TestAgent } from './agent.ts'
 import { type TestClock, testClock } from './clock.ts'
+import { makeInstallation } from './installation.ts'
 import { setUpOwner, type TestOwner } from './owner.ts'
 
 export interface TestBridge {
@@ -49,9 +49,9 @@ export async function startBridge(options: BridgeOptions = {}): Promise<TestBrid
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'bridge-')))
   const clock = options.clock ?? testClock()
   const config = configFor(data, options)
-  const { setupLink } = await initServer(config)
+  makeInstallation(config)
   const server = await startServer(config, chance(options, clock))
-  const owner = await setUpOwner(server.url, setupLink)
+  const owner = await setUpOwner(server.url, server.setupLink ?? '')
   const project = await owner.createProject('demo')
   const agent = async (name: string, projectId = project.id) => {
     const { id } = await owner.createAgent(projectId, name)

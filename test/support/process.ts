@@ -14,8 +14,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { readConfig, type SettingName } from '../../server/config.ts'
-import { initServer } from '../../server/init.ts'
+import { issueSetupLink } from '../../server/init.ts'
 import type { Control } from '../faults/broken-store.ts'
+import { makeInstallation } from './installation.ts'
 import { compileCache, program } from './program.ts'
 
 export interface ProcessOptions {
@@ -102,8 +103,9 @@ class Supervised implements ServerProcess {
   }
 
   async init(): Promise<void> {
-    const { setupLink } = await initServer(readConfig(this.#settings(), {}))
-    this.setupLink = setupLink
+    const config = readConfig(this.#settings(), {})
+    makeInstallation(config)
+    this.setupLink = await issueSetupLink(config)
   }
 
   async start(options: ProcessOptions = {}): Promise<void> {

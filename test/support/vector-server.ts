@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { readConfig } from '../../server/config.ts'
-import { initServer } from '../../server/init.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
 import { databasePath } from '../../server/store-files.ts'
 import type { Vector, VectorIdentity } from '../vectors/signing-source/vector.ts'
 import type { TestClock } from './clock.ts'
+import { makeInstallation } from './installation.ts'
 import { type RawReply, sendRaw } from './raw-socket.ts'
 
 export interface VectorServer {
@@ -35,7 +35,7 @@ export async function startVectorServer(vectors: readonly Vector[]): Promise<Vec
   const settings = { failed_auth_per_minute: '100000', rate_per_second: '100000', rate_burst: '100000' }
   const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', ...settings }, {})
   const clock = standingClock(new Date(first.now * 1000))
-  await initServer(config)
+  makeInstallation(config)
   fillStore(data, first, vectors)
   let server: RunningServer = await startServer(config, { clock, passwordCost: 4 })
   return {

@@ -4,13 +4,13 @@
  *
  * Contract §10 "Audit record".
  */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { expect } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import type { ErrorCode } from '../../../sdk/contract/errors.ts'
 import type { ContractEntry } from '../../../sdk/contract/index.ts'
+import { databasePath } from '../../../server/store-files.ts'
 import { TestAgent } from '../../support/agent.ts'
 import type { Reply } from '../../support/http.ts'
 import type { Ready } from './send.ts'
@@ -167,16 +167,27 @@ export function expectRecorded(
 
 function recordsOf(world: World, reply: Reply): Recorded[] {
   const requestId = String(reply.headers['x-request-id'])
-  return world.folders
-    .map((folder) => join(folder, 'bridge.db'))
-    .filter((path) => existsSync(path))
-    .flatMap((path) => {
-      const database = new Database(path, { readonly: true })
-      try {
-        const sql = 'SELECT * FROM audit WHERE request_id = ? ORDER BY id'
-        return database.prepare<[string], Recorded>(sql).all(requestId)
-      } finally {
-        database.close()
-      }
-    })
+  return world.folders.flatMap((folder) => auditOf(world, databasePath(folder))?.all(requestId) ?? [])
+}
+
+type AuditReader = Database.Statement<[string], Recorded>
+
+/** One for each file: a case may remove a store, or put another in its place. */
+const readers = new WeakMap<World, Map<string, AuditReader>>()
+
+function auditOf(world: World, path: string): AuditReader | undefined {
+  const file = statSync(path, { throwIfNoEntry: false })
+  if (file === undefined) return undefined
+  const known = readers.get(world) ?? new Map<string, AuditReader>()
+  readers.set(world, known)
+  const key = `${path} ${file.ino}`
+  const reader = known.get(key) ?? openAudit(world, path)
+  known.set(key, reader)
+  return reader
+}
+
+function openAudit(world: World, path: string): AuditReader {
+  const database = new Database(path, { readonly: true })
+  world.onClose(async () => void database.close())
+  return database.prepare('SELECT * FROM audit WHERE request_id = ? ORDER BY id')
 }

@@ -8,12 +8,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig, type SettingName } from '../../../server/config.ts'
-import { initServer, issueOwnerLink, issueTelemetryToken } from '../../../server/init.ts'
+import { issueOwnerLink, issueTelemetryToken } from '../../../server/init.ts'
 import { startServer } from '../../../server/server.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { enroll } from '../../support/agent.ts'
 import { type BridgeOptions, startBridge, type TestBridge } from '../../support/bridge.ts'
 import { exchange, type Reply } from '../../support/http.ts'
+import { makeInstallation } from '../../support/installation.ts'
 import { cookieOf, TestOwner } from '../../support/owner.ts'
 
 export interface Pair {
@@ -140,6 +141,11 @@ export class World {
     return this.#telemetryToken
   }
 
+  /** Is called before the server is stopped, the last one first. */
+  onClose(close: () => Promise<void>): void {
+    this.#closers.push(close)
+  }
+
   /** A server of one's own, with the same manners. */
   async elsewhere(options: BridgeOptions = {}): Promise<World> {
     const world = new World(await startBridge(options))
@@ -161,14 +167,14 @@ export class World {
   async ownerless(settings: Partial<Record<SettingName, string>> = {}) {
     const data = await mkdtemp(join(tmpdir(), 'bridge-'))
     const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', ...settings }, {})
-    const { setupLink } = await initServer(config)
+    makeInstallation(config)
     const server = await startServer(config, { passwordCost: 4 })
     this.folders.push(data)
     this.#closers.push(async () => {
       await server.stop()
       await rm(data, { recursive: true, force: true })
     })
-    return { url: server.url, token: new URL(setupLink).hash.slice(1) }
+    return { url: server.url, token: new URL(server.setupLink ?? '').hash.slice(1) }
   }
 
   async close(): Promise<void> {
