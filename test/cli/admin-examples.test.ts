@@ -36,7 +36,7 @@ const commands = leaves(adminCommand({} as CliContext))
   .filter(([, noun = '']) => !apart.has(noun))
   .sort((one, other) => rank(one) - rank(other))
 
-test('every example of the owner commands works as typed', { timeout: 120_000 }, async () => {
+test('every example of the owner commands works as typed', async () => {
   const node = await startServerProcess()
   onTestFinished(() => node.close())
   const home = await TestHome.make()

@@ -25,7 +25,7 @@ beforeAll(async () => {
   home = TestHome.at(desk.folder)
   cleo = await enrolled(bridge, desk, 'cleo')
   dan = await enrolled(bridge, desk, 'dan')
-}, 60_000)
+})
 
 afterAll(async () => {
   await home.remove()

@@ -22,7 +22,7 @@ beforeAll(async () => {
   scene = await FileScene.open('pia', 'quy')
   ;({ desk, home, folder, sender: pia, recipient: quy } = scene)
   for (const name of names) await writeFile(join(folder, name), bytesOf(name))
-}, 60_000)
+})
 
 afterAll(() => scene.close())
 
@@ -108,7 +108,7 @@ test('commands of one profile send and receive at the same time, each process it
   for (const who of ['pia', 'quy'])
     for (const kept of await readdir(desk.path(who, 'transfers')).catch(() => []))
       expect([who, kept, await readdir(desk.path(who, 'transfers', kept))]).toEqual([who, kept, []])
-}, 30_000)
+})
 
 test('two commands that receive the same file into one place leave it there whole, once', async () => {
   const [sent] = await pia.lines<Transfer>('transfer', 'send', join(folder, 'a.bin'), '--to', 'quy')
@@ -142,4 +142,4 @@ test('what is broken off in the middle goes on with the parts that are across, i
   await twice(['transfer', 'receive', id, '--output', into, '--profile', 'quy'])
   expect((await readFile(join(into, 'large.bin'))).equals(bytes)).toBe(true)
   expect(await readdir(into)).toEqual(['large.bin'])
-}, 30_000)
+})

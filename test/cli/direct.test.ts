@@ -37,7 +37,7 @@ beforeAll(async () => {
   scene = await FileScene.open('ned', 'opal')
   ;({ bridge, desk, home, folder, sender: ned, recipient: opal } = scene)
   await writeFile(join(folder, 'report.pdf'), bytes)
-}, 60_000)
+})
 
 afterEach(() => {
   server?.closeAllConnections()
@@ -81,7 +81,7 @@ test('a file goes from machine to machine, and the service has nothing of it but
   const [shown] = await ned.lines<Transfer>('transfer', 'show', id)
   expect(shown).toMatchObject({ mode: 'direct', state: 'verified', package: null })
   expect(shown?.cleanup).toMatchObject({ sender_at: expect.any(String), recipient_at: expect.any(String) })
-}, 60_000)
+})
 
 test('a helper that is killed in the middle is followed by another, and what came across stays', async () => {
   const { sender, id } = await serve()
@@ -99,7 +99,7 @@ test('a helper that is killed in the middle is followed by another, and what cam
   const { code, stderr } = await sender.ended
   expect(code).toBe(0)
   expect(stderr.match(/serving it/g)).toHaveLength(2)
-}, 60_000)
+})
 
 test('plain http is taken and served only by who says so', async () => {
   const refused = await ned.bridge('transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct')
@@ -114,7 +114,7 @@ test('plain http is taken and served only by who says so', async () => {
   expect(code).toBe(130)
   expect(stderr).toContain(`--resume ${id} --direct --allow-plain`)
   await ned.lines('transfer', 'cancel', id)
-}, 60_000)
+})
 
 test('the https address that a tunnel prints is deposited, and the sender ends with the transfer', async () => {
   const tunnel = 'echo "up at https://abc.example:$PORT now"; exec sleep 60'
@@ -139,7 +139,7 @@ test('the https address that a tunnel prints is deposited, and the sender ends w
   expect([code, stdout]).toEqual([0, expect.stringContaining('cancelled')])
   for (const text of [token, endpoint]) expect(`${stdout}${stderr}`).not.toContain(text)
   for (const pid of all) expect(existsSync(`/proc/${pid}/cwd`)).toBe(false)
-}, 30_000)
+})
 
 test('a tunnel that is there already leads to the port that is named for it, over TLS that its sender trusts too', async () => {
   const port = await freePort()
@@ -177,7 +177,7 @@ test('a tunnel that is there already leads to the port that is named for it, ove
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
   const { code, stderr } = await sender.ended
   expect([code, stderr]).toEqual([0, expect.not.stringContaining('PLAIN')])
-}, 60_000)
+})
 
 test.each([
   [['--tunnel', 'https://a.example=1'], '--direct'],
@@ -284,7 +284,7 @@ test('what is served directly is sealed too: the endpoint has the age file only,
     code: 0,
     stdout: expect.stringMatching(/^served \S+: verified/),
   })
-}, 60_000)
+})
 
 /** As any client that has the token. */
 async function getServed(endpoint: string, token: string): Promise<Buffer> {

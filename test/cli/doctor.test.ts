@@ -26,7 +26,7 @@ beforeAll(async () => {
   bridge = await startBridge({ clock: Object.assign(() => new Date(), { advance: () => {} }) as never })
   home = await TestHome.make()
   ada = await enrolled(bridge, home, 'cleo')
-}, 60_000)
+})
 afterAll(async () => {
   await home.remove()
   await bridge.close()

@@ -132,7 +132,7 @@ test('the answer that an ask waits for is left to it by a listen of the same pro
   // Its redelivery is no news either.
   bridge.clock.advance(61)
   await dan.bridge('send', cleo.name, 'by the way')
-  await expect.poll(() => journalOf(cleo), { timeout: 20_000 }).toContain('by the way')
+  await expect.poll(() => journalOf(cleo)).toContain('by the way')
   listening.interruption.abort()
   expect(bodies((await listening.ended).stdout)).toEqual(['by the way'])
 })

@@ -34,7 +34,7 @@ beforeAll(async () => {
      process.on('exit', () => process.stderr.write('loaded ' + JSON.stringify([...packages].sort()) + '\\n'))`,
   )
   await enrolled(bridge, home, 'cleo')
-}, 60_000)
+})
 
 afterAll(async () => {
   await home.remove()

@@ -25,7 +25,7 @@ beforeEach(async () => {
   count += 1
   home = await Desk.make()
   cleo = await enrolled(bridge, home, `cleo-${count}`)
-}, 60_000)
+})
 afterEach(() => home.remove())
 
 const codeFor = (id: string): Promise<string> => bridge.owner.enrollmentCode(bridge.project.id, id)

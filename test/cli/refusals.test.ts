@@ -24,7 +24,7 @@ beforeEach(async () => {
   count += 1
   home = await Desk.make()
   cleo = await enrolled(bridge, home, `cleo-${count}`)
-}, 60_000)
+})
 afterEach(() => home.remove())
 
 /** Point the profile at another address. */

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await enrolled(bridge, desk, 'mia')
   await writeFile(join(folder, 'report.pdf'), bytes)
   await lou.lines('key', 'create')
-}, 60_000)
+})
 
 afterAll(() => scene.close())
 

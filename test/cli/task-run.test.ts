@@ -24,7 +24,7 @@ beforeAll(async () => {
   desk = await Desk.make()
   eve = await bridge.owner.createAgent(bridge.project.id, 'eve')
   await enrollAt(desk, 'eve')
-}, 60_000)
+})
 
 async function enrollAt(at: Pick<Desk, 'run'> | TestHome, profile: string): Promise<void> {
   const code = await bridge.owner.enrollmentCode(bridge.project.id, eve.id)
@@ -166,7 +166,6 @@ test('a claim that is lost stops the command at once, and nothing of it is repor
 // A renewal is due after a third of the lease, by the time that really passes.
 test.skipIf(process.env.BRIDGE_LEASES === undefined)(
   'a claim that ran out stops the command at its next renewal (BRIDGE_LEASES=1)',
-  { timeout: 60_000 },
   async () => {
     const { id } = await given()
     const ended = await runAnd('sleep 60; echo a result', [], () => bridge.clock.advance(31))
@@ -206,7 +205,7 @@ test('a runner that is killed takes its command along, and leaves its task to th
   expect(await timelineOf(bridge.ada, id)).toEqual(
     expect.arrayContaining(['created', 'claimed', 'expired', 'claimed', 'completed']),
   )
-}, 60_000)
+})
 
 /** What a command printed, what was reported of it, and its clock, which the test moves. */
 function watchedOutput() {

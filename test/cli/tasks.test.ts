@@ -22,7 +22,7 @@ beforeAll(async () => {
   await desk.run(['admin', 'login', '--url', bridge.url, '--name', 'olu', '--password-stdin'], {
     stdin: `${ownerPassword}\n`,
   })
-}, 60_000)
+})
 
 afterAll(async () => {
   await desk.remove()

@@ -33,7 +33,7 @@ beforeAll(async () => {
   ;({ bridge, desk, home, folder, sender: ines, recipient: jon } = scene)
   await jon.bridge('peers')
   await writeFile(sent(), bytes)
-}, 60_000)
+})
 
 afterAll(() => scene.close())
 
@@ -112,7 +112,7 @@ test('progress is drawn on a terminal, and only there', async () => {
     'left 0',
     '',
   ])
-}, 30_000)
+})
 
 test('a file that has the name stays; --overwrite replaces it', async () => {
   const { id } = await upload()
@@ -179,7 +179,7 @@ test('control-C ends a receive with the command that goes on, which then has the
   await ines.lines('transfer', 'send', sent(), '--resume', transfer.id)
   expect((await jon.bridge('transfer', 'receive', transfer.id, '--output', `${into}/`)).code).toBe(0)
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
-}, 30_000)
+})
 
 /** An offer whose upload was interrupted before its first byte. */
 const offeredOnly = async (): Promise<TransferSummary> =>

@@ -180,7 +180,7 @@ describe('a one-shot command', () => {
     const code = await bridge.owner.enrollmentCode(bridge.project.id, id)
     expect(await installed(['enroll', '--url', bridge.url], `${code}\n`)).toMatchObject({ code: 0 })
     expect(await installed(['send', 'ada', 'first'])).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 
   afterAll(() => bridge.close())
 

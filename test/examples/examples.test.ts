@@ -21,7 +21,7 @@ beforeAll(async () => {
   for (const name of ['gina', 'hugo', 'rita']) await enrolled(node, desk, name)
   machine = new Machine(desk.folder)
   gina = await openProfile('gina', { home: desk.home })
-}, 60_000)
+})
 
 afterAll(async () => {
   await machine.close()

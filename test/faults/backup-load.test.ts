@@ -37,7 +37,7 @@ function bodiesIn(file: string): { readonly wrong: string[]; readonly bodies: Re
 
 test.skipIf(backups === 0)(
   `${backups} backups under 32 writers`,
-  { timeout: 60_000 + backups * 20_000 },
+  { timeout: 300_000 + backups * 20_000 },
   async () => {
     const server = await startServerProcess()
     onTestFinished(() => server.close())

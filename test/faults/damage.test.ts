@@ -141,7 +141,7 @@ test.each(isFull ? left : left.slice(2))('a store is recovered %s', async (_how,
 /** Any page of the file, one at a time: what is answered is what was stored, or a refusal. */
 test.runIf(isFull)(
   'no answer is made of a page of something else',
-  { timeout: 60_000 + positions * 5000 },
+  { timeout: 300_000 + positions * 5000 },
   async () => {
     const pages = readFileSync(databasePath(folded)).length / 4096
     const refused = { start: 0, answer: 0 }

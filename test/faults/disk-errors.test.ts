@@ -34,7 +34,7 @@ beforeAll(async () => {
   server = await startServerProcess({ settings: { log_level: 'info' }, errorsTo: disk && log })
   people = await settlePeople(server, { message_budget: 100_000 })
   conversation = await people.ada.conversationWith(people.ben.id)
-}, 60_000)
+})
 afterAll(async () => {
   await server?.close()
   disk?.unmount()
@@ -105,7 +105,7 @@ const faults: readonly DiskFault[] = [
 
 test.skipIf(faults.length === 0)(
   'when the disk fails, the server says so, is not ready, and ends with 1; each key has one effect after a restart',
-  { timeout: 60_000 + faults.length * 10_000 },
+  { timeout: 300_000 + faults.length * 10_000 },
   async () => {
     const slowest = { ms: 0 }
     for (const [index, fault] of faults.entries()) await failing(fault, `fault-${index}`, slowest)

@@ -52,7 +52,7 @@ function slowBackup(data: string): { readonly ended: Promise<string>; isOver(): 
 }
 
 test(`the log has its room again after a reader was held for ${isFull ? `${minutes} minutes` : `${fewSends} sends`}`, {
-  timeout: 120_000 + minutes * 90_000,
+  timeout: 300_000 + minutes * 90_000,
 }, async () => {
   const bridge = await startBridge()
   onTestFinished(() => bridge.close())

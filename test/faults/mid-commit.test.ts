@@ -32,7 +32,7 @@ const at =
 
 test.skipIf(!canTrace)(
   `a server that dies at ${writes.length + syncs.length} moments inside a commit loses nothing that was answered`,
-  { timeout: 60_000 + writes.length * 10_000 },
+  { timeout: 300_000 + writes.length * 10_000 },
   async () => {
     const strikes = [
       ...writes.map((nth) => at('pwrite64', nth)),

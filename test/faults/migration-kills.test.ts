@@ -137,7 +137,7 @@ const stepsLeft = (): number =>
 
 test.skipIf(!canTrace)(
   'an upgrade that is killed leaves whole steps, and the next start ends it with every row',
-  { timeout: 60_000 + positions * 10_000 },
+  { timeout: 300_000 + positions * 10_000 },
   async () => {
     const places = isFull
       ? ['pwrite64', 'fsync,fdatasync'].map((call) => ({ call, from: 1, to: positions }))

@@ -27,7 +27,7 @@ function lookAt(load: TracedLoad, more: Partial<CutOptions> = {}): { audit: Comm
 
 test.skipIf(!canTrace)(
   'the log is synced before every answer, and no power cut loses what was answered',
-  { timeout: 900_000 },
+  { timeout: 300_000 + cuts * 5000 },
   async () => {
     await tracedLoad(answers, { foldEvery: 60, scrubs: true }, (load) => {
       const { audit, cut } = lookAt(load)
@@ -53,7 +53,7 @@ test.skipIf(!canTrace)(
   },
 )
 
-test.skipIf(!canTrace)('both find a server that never syncs', { timeout: 120_000 }, async () => {
+test.skipIf(!canTrace)('both find a server that never syncs', async () => {
   const { audit, cut } = await tracedLoad(answersOfControl, { control: 'no-sync' }, (load) =>
     lookAt(load, { cuts: cutsOfControl }),
   )
@@ -61,14 +61,10 @@ test.skipIf(!canTrace)('both find a server that never syncs', { timeout: 120_000
   expect(cut.wrong.length).toBeGreaterThan(cut.disks / 4)
 })
 
-test.skipIf(!canTrace)(
-  'the audit finds a server that answers before it commits',
-  { timeout: 120_000 },
-  async () => {
-    const audit = await tracedLoad(answersOfControl, { control: 'answers-before-commit' }, ({ trace }) =>
-      auditCommits(linesOf(trace)),
-    )
-    // The late commit is in time for whatever waits for a sync of another group just then.
-    expect(audit.wrong.length).toBeGreaterThan(audit.answers / 10)
-  },
-)
+test.skipIf(!canTrace)('the audit finds a server that answers before it commits', async () => {
+  const audit = await tracedLoad(answersOfControl, { control: 'answers-before-commit' }, ({ trace }) =>
+    auditCommits(linesOf(trace)),
+  )
+  // The late commit is in time for whatever waits for a sync of another group just then.
+  expect(audit.wrong.length).toBeGreaterThan(audit.answers / 10)
+})

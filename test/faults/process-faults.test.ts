@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type People, settlePeople } from '../support/people.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
-import { openWait, soon, untilListening } from '../support/waits.ts'
+import { openWait, untilListening } from '../support/waits.ts'
 
 const stoppedMs = Number(process.env.BRIDGE_STOPPED_SECONDS ?? 1) * 1000
 const resets = Number(process.env.BRIDGE_RESETS ?? 60)
@@ -129,9 +129,7 @@ test.runIf(canLimit)(
       socket.on('error', () => {})
       sockets.push(socket)
     }
-    await expect
-      .poll(() => readdirSync(`/proc/${server.pid}/fd`).length, soon)
-      .toBeGreaterThanOrEqual(open + 9)
+    await expect.poll(() => readdirSync(`/proc/${server.pid}/fd`).length).toBeGreaterThanOrEqual(open + 9)
     const before = processorMs()
     await delay(500)
     expect(processorMs() - before).toBeLessThan(250)
@@ -141,7 +139,7 @@ test.runIf(canLimit)(
         (reply) => reply.status,
         () => 0,
       )
-    await expect.poll(status, soon).toBe(200)
+    await expect.poll(status).toBe(200)
     expect(server.errors).toBe('')
   },
 )

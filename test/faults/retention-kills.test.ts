@@ -96,7 +96,7 @@ async function maintained(data: string, killAfterMs?: number): Promise<string> {
 }
 
 test(`maintenance that is killed ${kills} times keeps what must stay, and ends where it would have`, {
-  timeout: 60_000 + kills * 5000,
+  timeout: 300_000 + kills * 5000,
 }, async () => {
   const bridge = await startBridge()
   try {

@@ -32,8 +32,13 @@ export function mountSmallDisk(path: string, mebibytes: number): SmallDisk | und
     freeBytes,
     fill(but = 0) {
       const bytes = Math.max(0, freeBytes() - but)
-      for (let left = bytes; left > 0; left -= mebibyte)
-        writeFileSync(filler, Buffer.alloc(Math.min(left, mebibyte)), { flag: 'a' })
+      try {
+        for (let left = bytes; left > 0; left -= mebibyte)
+          writeFileSync(filler, Buffer.alloc(Math.min(left, mebibyte)), { flag: 'a' })
+      } catch (error) {
+        // Somebody else wrote meanwhile: the disk is full.
+        if (but > 0 || (error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+      }
     },
     empty: () => rmSync(filler, { force: true }),
     remount: (how) => spawnSync('mount', ['-o', `remount,${how}`, path]).status === 0,

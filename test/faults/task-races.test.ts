@@ -29,7 +29,7 @@ const confirmed = () =>
 test.each(rivals)(
   `what a holder does races with $what, ${rounds} times (seed ${seed})`,
   {
-    timeout: 60_000 + rounds * 2000,
+    timeout: 300_000 + rounds * 2000,
   },
   async (rival) => {
     const its = await newRace(bridge, rival.what, chanceFrom(seed))

@@ -13,7 +13,7 @@ const { BRIDGE_TRANSFER_KILLS: asked } = process.env
 let stage: Stage
 beforeAll(async () => {
   stage = await Stage.open()
-}, 60_000)
+})
 afterAll(() => stage?.close())
 
 const told = ({ on, step, moment, victim, afterwards }: Scenario) =>
@@ -33,7 +33,6 @@ const few: readonly Scenario[] = [
 
 test.skipIf(asked !== undefined).each(few)(
   'killed in a $mode transfer, $victim at $step, $moment: nothing is lost, doubled or left',
-  { timeout: 60_000 },
   async (scenario) => {
     expect(await stage.play(scenario)).toEqual([])
   },

@@ -16,7 +16,7 @@ const every = asked === 'all' ? 1 : Number(asked)
 let stage: Stage
 beforeAll(async () => {
   if (isRun) stage = await Stage.open()
-}, 60_000)
+})
 afterAll(() => stage?.close())
 
 const syncs = ['fsync', 'fdatasync']

@@ -139,7 +139,7 @@ async function atEach(
 }
 
 const partial = () => join(folder, 'made', `.b.db.partial-${'07'.repeat(6)}`)
-const limit = { timeout: 60_000 + positions * 60_000 }
+const limit = { timeout: 300_000 + positions * 60_000 }
 
 test.skipIf(!isTried)(
   'a backup that is killed leaves no file under the name, or a whole one',

@@ -121,9 +121,7 @@ describe('upload', () => {
       waits.push(ms)
       if (waits.length === 3) {
         other.destroy()
-        await expect
-          .poll(async () => (await helper.finalize()).error, { timeout: 10_000 })
-          .toBe('parts_missing')
+        await expect.poll(async () => (await helper.finalize()).error).toBe('parts_missing')
       }
     }
     await uploadFile(homeOf(helper), helper.manifest, source, { sleep })

@@ -22,7 +22,6 @@ import { start, startWith, type TestHelper } from './test-helper.ts'
 
 const bytes = randomBytes(5_000_000)
 /** On a busy machine. */
-const patient = { timeout: 10_000 }
 let helper: TestHelper
 beforeEach(async () => {
   helper = await startWith(bytes, { mode: 'download', partSize: 2_000_000 })
@@ -157,7 +156,7 @@ test('one file operation at a time; the next is let in when the last bytes have 
   expect((await big.ask({ target: '/v1/status' })).status).toBe(200)
   socket.destroy()
   // The operation of a connection that is gone ends with it.
-  await expect.poll(async () => (await big.ask({ target: '/v1/parts/0' })).status, patient).toBe(200)
+  await expect.poll(async () => (await big.ask({ target: '/v1/parts/0' })).status).toBe(200)
   for (let round = 0; round < 5; round += 1)
     expect((await big.ask({ target: '/v1/parts/1' })).status).toBe(200)
   await big.close()
@@ -172,7 +171,7 @@ test('a reader that takes nothing is cut, and the next one is served', async () 
   const socket = connect(big.port, '127.0.0.1').pause()
   socket.on('error', () => {})
   socket.write(request({ target: '/v1/file', token: big.token }))
-  await expect.poll(async () => (await big.ask({ target: '/v1/parts/0' })).status, patient).toBe(200)
+  await expect.poll(async () => (await big.ask({ target: '/v1/parts/0' })).status).toBe(200)
   socket.destroy()
   await big.close()
 })
@@ -183,5 +182,5 @@ test('the fifth connection is closed without an answer', async () => {
   const fifth = await exchange(helper.port, request({ target: '/v1/status', token: helper.token }))
   expect(fifth.text).toBe('')
   for (const socket of silent) socket.destroy()
-  await expect.poll(async () => (await helper.ask({ target: '/v1/status' })).status, patient).toBe(200)
+  await expect.poll(async () => (await helper.ask({ target: '/v1/status' })).status).toBe(200)
 })

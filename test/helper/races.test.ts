@@ -24,7 +24,7 @@ import { startWith } from './test-helper.ts'
 const swaps = Number(process.env.BRIDGE_RACES ?? 500)
 
 test(`${swaps} swaps of a name: what is read is the file inside or a refusal`, {
-  timeout: 60_000 + swaps * 2,
+  timeout: 300_000 + swaps * 2,
 }, async () => {
   const place = new Place()
   const secret = join(place.folder, 'secret')

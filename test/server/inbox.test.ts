@@ -9,7 +9,7 @@ import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerPassword } from '../support/owner.ts'
 import { rawRequest } from '../support/raw-socket.ts'
-import { openWait, soon, untilListening } from '../support/waits.ts'
+import { openWait, untilListening } from '../support/waits.ts'
 
 let shared: TestBridge
 /** The one server, with a project and two agents for this test alone. */
@@ -211,13 +211,13 @@ describe('an offer counts when its bytes were sent', () => {
     socket.destroy()
     const page = await read(bridge.ben, '?limit=100&wait_seconds=20')
     expect(page.messages.map(({ delivery }) => delivery.attempt)).toEqual(Array(large).fill(1))
-    await expect.poll(() => deliveryOf(id), soon).toBe(1)
+    await expect.poll(() => deliveryOf(id)).toBe(1)
   })
 
   test('while a slow reader takes its page, a second read neither gets those messages nor spins', async () => {
     const ids = await writeLarge()
     await read(bridge.ben, '?limit=100')
-    await expect.poll(() => deliveryOf(ids.at(-1) ?? ''), soon).toBe(1)
+    await expect.poll(() => deliveryOf(ids.at(-1) ?? '')).toBe(1)
     bridge.clock.advance(60)
     const slow = await slowReader(ids[0] ?? '')
 
@@ -236,7 +236,7 @@ describe('an offer counts when its bytes were sent', () => {
     bridge.clock.advance(90)
     await bridge.ben.startSession(randomUUID())
     expect((await read(bridge.ben, '?limit=100')).messages).toHaveLength(large)
-    await expect.poll(() => deliveryOf(ids.at(-1) ?? ''), soon).toBe(1)
+    await expect.poll(() => deliveryOf(ids.at(-1) ?? '')).toBe(1)
 
     slow.resume()
     await once(slow, 'close')
@@ -250,7 +250,7 @@ describe('an offer counts when its bytes were sent', () => {
     await untilListening(bridge, bridge.ben)
     bridge.clock.advance(61)
     await wait.leave()
-    await expect.poll(async () => bodiesOf(await read(bridge.ben)), soon).toEqual(['patience'])
+    await expect.poll(async () => bodiesOf(await read(bridge.ben))).toEqual(['patience'])
   })
 })
 
@@ -280,7 +280,7 @@ describe('waiting', () => {
 
   test('of two waits of one session one gets the message, and the other waits on', async () => {
     const waits = [openWait(bridge.ben), openWait(bridge.ben)]
-    await expect.poll(async () => (await thirdWait(bridge.ben)).status, soon).toBe(429)
+    await expect.poll(async () => (await thirdWait(bridge.ben)).status).toBe(429)
     await write('for one')
     const first = await Promise.race(waits.map(({ answer }) => answer))
     expect(bodiesOf({ messages: first?.body.messages ?? [] })).toEqual(['for one'])
@@ -291,7 +291,7 @@ describe('waiting', () => {
 
   test('a third wait of a session is refused until one of the two has ended', async () => {
     const waits = [openWait(bridge.ben), openWait(bridge.ben)]
-    await expect.poll(async () => (await thirdWait(bridge.ben)).status, soon).toBe(429)
+    await expect.poll(async () => (await thirdWait(bridge.ben)).status).toBe(429)
     const refused = await thirdWait(bridge.ben)
     expect(refused.json).toMatchObject({ error: 'wait_limit', details: { limit: 2 } })
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
@@ -299,7 +299,7 @@ describe('waiting', () => {
     expect((await thirdWait(bridge.ada)).status).toBe(200)
 
     await waits[0]?.leave()
-    await expect.poll(async () => (await thirdWait(bridge.ben)).status, soon).toBe(200)
+    await expect.poll(async () => (await thirdWait(bridge.ben)).status).toBe(200)
     await waits[1]?.leave()
   })
 })
@@ -453,7 +453,7 @@ describe('listing', () => {
     const listing = (query = 'wait_seconds=20') => openWait(bridge.ben, query, '/api/v1/inbox/messages')
     const project = () => `/api/admin/projects/${bridge.project.id}`
     /** A read that would wait finds no place. */
-    const placesAreTaken = () => expect.poll(async () => (await thirdWait(bridge.ben)).status, soon).toBe(429)
+    const placesAreTaken = () => expect.poll(async () => (await thirdWait(bridge.ben)).status).toBe(429)
     const answers = (...waits: readonly { answer: Promise<unknown> }[]) =>
       Promise.all(waits.map(({ answer }) => answer))
 

@@ -237,7 +237,7 @@ describe('a project', () => {
       database.close()
     })
     // Its own row goes last.
-    await expect.poll(() => dump(again.bridge.data).projects, { timeout: 15_000 }).toEqual([])
+    await expect.poll(() => dump(again.bridge.data).projects).toEqual([])
     expect(dump(again.bridge.data).messages).toEqual([])
     expect(filesHolding(again.bridge.data, canaryBytes)).toEqual([])
   })

@@ -5,7 +5,7 @@ import { claimBody } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { openSocket } from '../support/streams.ts'
-import { openWait, soon, untilListening } from '../support/waits.ts'
+import { openWait, untilListening } from '../support/waits.ts'
 
 interface Line {
   readonly msg: string
@@ -43,7 +43,7 @@ test('a mutation that succeeded is followed from its answer to its line and to i
   const reply = await ada.call({ target: '/api/v1/messages', body })
   const id = idOf(reply)
   expect(reply.status).toBe(200)
-  await expect.poll(() => linesOf(id), soon).toHaveLength(1)
+  await expect.poll(() => linesOf(id)).toHaveLength(1)
   expect(linesOf(id)[0]).toMatchObject({
     msg: 'answered',
     method: 'POST',
@@ -68,7 +68,7 @@ test('one that was refused carries the id in its body too, and what it left in t
   const refused = await claim()
   const id = idOf(refused)
   expect(refused.json).toMatchObject({ error: 'enrollment_used', request_id: id })
-  await expect.poll(() => linesOf(id), soon).toHaveLength(1)
+  await expect.poll(() => linesOf(id)).toHaveLength(1)
   expect(linesOf(id)[0]).toMatchObject({ msg: 'answered', status: 410, caller: 'public' })
   expect(await recordsOf(id)).toEqual(['enrollment.reused'])
   expect(JSON.stringify(lines)).not.toContain(code)
@@ -78,16 +78,14 @@ test('one that changed nothing has its line, and no record', async () => {
   const reply = await bridge.ada.call({ target: '/api/v1/messages', body: { body: 'nobody' } })
   const id = idOf(reply)
   expect(reply.json).toMatchObject({ error: 'invalid_request', request_id: id })
-  await expect.poll(() => linesOf(id).map(({ status }) => status), soon).toEqual([422])
+  await expect.poll(() => linesOf(id).map(({ status }) => status)).toEqual([422])
   expect(await recordsOf(id)).toEqual([])
 })
 
 test('every answer has its line: to a path that is none, and to an upgrade', async () => {
   for (const target of ['/nowhere', '/%zz']) {
     const id = idOf(await exchange(bridge.url, { method: 'GET', target }))
-    await expect
-      .poll(() => linesOf(id).map(({ route, status }) => [route, status]), soon)
-      .toEqual([['none', 404]])
+    await expect.poll(() => linesOf(id).map(({ route, status }) => [route, status])).toEqual([['none', 404]])
   }
   const socket = openSocket(bridge.ada, { type: 'authenticate', headers: {} })
   await socket.ended
@@ -103,7 +101,7 @@ test('a client that leaves before its answer leaves a line that says so', async 
   await untilListening(bridge, bridge.ada)
   await wait.leave()
   const cut = () => lines.filter(({ msg }) => msg === 'cut')
-  await expect.poll(cut, soon).toHaveLength(1)
+  await expect.poll(cut).toHaveLength(1)
   expect(cut()[0]).toMatchObject({ route: '/api/v1/inbox', caller: 'agent' })
   expect(cut()[0]).not.toHaveProperty('status')
 })

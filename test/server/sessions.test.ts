@@ -6,7 +6,7 @@ import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { sha256 } from '../support/files.ts'
 import type { Reply } from '../support/http.ts'
-import { openWait, soon, untilListening } from '../support/waits.ts'
+import { openWait, untilListening } from '../support/waits.ts'
 
 let bridge: TestBridge
 
@@ -149,7 +149,7 @@ describe('who may take the place of the active session', () => {
     bridge.clock.advance(200)
     expect(errorOf(await start(jo, randomUUID()))).toBe('session_active')
     await wait.leave()
-    await expect.poll(async () => (await start(jo, randomUUID())).status, soon).toBe(200)
+    await expect.poll(async () => (await start(jo, randomUUID())).status).toBe(200)
     expect(await isIn(jo, jo.session?.id ?? '')).toBe('session_fenced')
   })
 })

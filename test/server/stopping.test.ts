@@ -11,7 +11,7 @@ import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { type People, settlePeople } from '../support/people.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
-import { openWait, soon } from '../support/waits.ts'
+import { openWait } from '../support/waits.ts'
 
 describe('the program', () => {
   let server: ServerProcess
@@ -39,7 +39,7 @@ describe('the program', () => {
   async function untilAllListen(agents: readonly TestAgent[]): Promise<void> {
     for (const agent of agents) {
       await expect
-        .poll(async () => (await agent.call({ target: '/api/v1/inbox?wait_seconds=1' })).status, soon)
+        .poll(async () => (await agent.call({ target: '/api/v1/inbox?wait_seconds=1' })).status)
         .toBe(429)
     }
   }

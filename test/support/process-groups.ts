@@ -29,5 +29,4 @@ function isAtWork(leader: number): boolean {
 }
 
 /** Resolves when nothing of the group is at work any more. */
-export const untilGone = (leader: number): Promise<void> =>
-  expect.poll(() => isAtWork(leader), { timeout: 15_000 }).toBe(false)
+export const untilGone = (leader: number): Promise<void> => expect.poll(() => isAtWork(leader)).toBe(false)

@@ -50,7 +50,7 @@ export async function untilListening({ owner, project }: Where, agent: TestAgent
     const { connection } = await owner.ok<{ connection: { listening_now: boolean } }>({ target })
     return connection.listening_now
   }
-  await expect.poll(isListening, soon).toBe(true)
+  await expect.poll(isListening).toBe(true)
 }
 
 interface Where {
@@ -58,5 +58,5 @@ interface Where {
   readonly project: { readonly id: string }
 }
 
-/** For `expect.poll`, on a machine that has other things to do as well. */
-export const soon = { timeout: 15_000 } as const
+/** For `vi.waitFor`, which gives up after a second: as long as `expect.poll` waits. */
+export const soon = { timeout: 60_000 } as const

@@ -29,7 +29,7 @@ beforeAll(async () => {
   hugo = await enrolled(bridge, home, 'hugo')
   await gina.bridge('session', 'start')
   await hugo.bridge('session', 'start')
-}, 60_000)
+})
 
 afterAll(async () => {
   await home.remove()
@@ -39,39 +39,35 @@ afterAll(async () => {
 const blocksOf = (guide: string): string[] =>
   [...guide.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '')
 
-test.each(guideTopics)(
-  'the guide of %s can be followed',
-  async (topic) => {
-    const { stdout: guide } = await gina.bridge('guide', topic)
-    const blocks = blocksOf(guide)
-    expect(blocks.length).toBeGreaterThan(0)
-    const file = join(home.folder, 'notes.txt')
-    writeFileSync(file, 'one line\n')
-    const question = storedId(await hugo.bridge('send', 'gina', '--type', 'question', 'Which branch?'))
-    const task = await hugo.lines<{ id: string }>('task', 'create', 'gina', 'Count', 'Count the lines.')
-    const folder = join(home.folder, topic)
-    mkdirSync(folder)
-    const sent = await hugo.lines<{ id: string }>('transfer', 'send', file, '--to', 'gina')
-    const env = {
-      PATH: process.env.PATH,
-      HOME: home.folder,
-      BRIDGE_HOME: join(home.folder, 'bridge'),
-      BRIDGE_PROFILE: 'gina',
-      NODE: process.execPath,
-      PROGRAM: program,
-      PEER: 'hugo',
-      MESSAGE_ID: question,
-      TASK_ID: task[0]?.id,
-      TRANSFER_ID: sent[0]?.id,
-      FOLDER: folder,
-      FILE: file,
-    }
-    for (const block of blocks) {
-      await inShell('bash', ['-euo', 'pipefail', '-c', `bridge() { "$NODE" "$PROGRAM" "$@"; }\n${block}`], {
-        cwd: root,
-        env,
-      })
-    }
-  },
-  60_000,
-)
+test.each(guideTopics)('the guide of %s can be followed', async (topic) => {
+  const { stdout: guide } = await gina.bridge('guide', topic)
+  const blocks = blocksOf(guide)
+  expect(blocks.length).toBeGreaterThan(0)
+  const file = join(home.folder, 'notes.txt')
+  writeFileSync(file, 'one line\n')
+  const question = storedId(await hugo.bridge('send', 'gina', '--type', 'question', 'Which branch?'))
+  const task = await hugo.lines<{ id: string }>('task', 'create', 'gina', 'Count', 'Count the lines.')
+  const folder = join(home.folder, topic)
+  mkdirSync(folder)
+  const sent = await hugo.lines<{ id: string }>('transfer', 'send', file, '--to', 'gina')
+  const env = {
+    PATH: process.env.PATH,
+    HOME: home.folder,
+    BRIDGE_HOME: join(home.folder, 'bridge'),
+    BRIDGE_PROFILE: 'gina',
+    NODE: process.execPath,
+    PROGRAM: program,
+    PEER: 'hugo',
+    MESSAGE_ID: question,
+    TASK_ID: task[0]?.id,
+    TRANSFER_ID: sent[0]?.id,
+    FOLDER: folder,
+    FILE: file,
+  }
+  for (const block of blocks) {
+    await inShell('bash', ['-euo', 'pipefail', '-c', `bridge() { "$NODE" "$PROGRAM" "$@"; }\n${block}`], {
+      cwd: root,
+      env,
+    })
+  }
+})

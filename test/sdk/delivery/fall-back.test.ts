@@ -90,11 +90,11 @@ test('an event stream is opened again with a fresh proof when its twenty seconds
   const { ear } = node.listen(agent, { baseUrl: proxy.url, clock: node.bridge.clock, transports: ['sse'] })
   await node.tell(agent, 'in the first')
   await ear.heard('in the first')
-  await expect.poll(() => times(proxy, 'events'), { timeout: 30_000, interval: 200 }).toBe(2)
+  await expect.poll(() => times(proxy, 'events'), { interval: 200 }).toBe(2)
   await node.tell(agent, 'in the second')
   await ear.heard('in the second')
   expect([times(proxy, 'events'), ear.transports, ear.connection]).toEqual([2, ['sse'], []])
-}, 60_000)
+})
 
 test('it comes back to the socket by itself, with growing intervals while that does not help', async () => {
   const proxy = await node.between({ upgrades: 'answered' })
@@ -206,7 +206,7 @@ test('a third wait of the session is waited for', async () => {
   expect(await refused.promise).toBeGreaterThanOrEqual(1000)
   others[0]?.close()
   await others[0]?.ended
-  await expect.poll(() => openWaits(agent), { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => openWaits(agent)).toBe(1)
   freed.resolve()
   await ear.on('socket')
   others[1]?.close()

@@ -128,5 +128,5 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('a killed node, over %s',
     const heard = await hearing
     expect(new Set(heard.map(({ body }) => body))).toEqual(new Set(expected))
     expect(new Set(offersOf(heard)).size).toBe(heard.length)
-  }, 90_000)
+  })
 })

@@ -68,4 +68,4 @@ export const times = (proxy: Between, what: Asked): number =>
 
 /** Waits until it was asked for so often. */
 export const asks = (proxy: Between, what: Asked, count: number): Promise<void> =>
-  expect.poll(() => times(proxy, what), { timeout: 10_000 }).toBe(count)
+  expect.poll(() => times(proxy, what)).toBe(count)

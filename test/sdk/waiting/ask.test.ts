@@ -10,7 +10,6 @@ import {
 } from '../../../sdk/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { soon } from '../../support/waits.ts'
 import { bridgeOf, Ear } from '../delivery/listening.ts'
 import { type Asker, askerOf, reply, unacknowledged } from './scene.ts'
 
@@ -50,7 +49,7 @@ async function asking(
   return { question: await asked.promise, answer }
 }
 
-const waits = () => expect.poll(() => asker.openLists(), soon).toBe(1)
+const waits = () => expect.poll(() => asker.openLists()).toBe(1)
 const codeOf = (promise: Promise<unknown>) => promise.catch((error: { code?: unknown }) => error.code)
 const tell = (text: string) => node.owner.message(node.project.id, ada.id, text)
 
@@ -238,7 +237,7 @@ describe('no answer', () => {
       code: 'aborted',
       message: expect.stringContaining(`answerTo('${question.id}')`),
     })
-    await expect.poll(() => asker.openLists(), soon).toBe(0)
+    await expect.poll(() => asker.openLists()).toBe(0)
     expect(await codeOf(asker.bridge.answerTo(question, { signal: AbortSignal.abort() }))).toBe('aborted')
 
     const again = asker.bridge.answerTo(question)

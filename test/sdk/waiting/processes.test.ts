@@ -7,7 +7,6 @@ import type { Message } from '../../../sdk/index.ts'
 import { Desk } from '../../cli/desk.ts'
 import { type Enrolled, enrolled } from '../../cli/people.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { soon } from '../../support/waits.ts'
 import { askerOf, reply } from './scene.ts'
 
 const entry = fileURLToPath(new URL('./asking-process.ts', import.meta.url))
@@ -45,7 +44,7 @@ function script(...resumed: string[]) {
   })
   const ended = once(child, 'close').then(() => text)
   const line = async () => {
-    await expect.poll(() => text, soon).toContain('\n')
+    await expect.poll(() => text).toContain('\n')
     return text.split('\n')[0] ?? ''
   }
   return { child, ended, line }
@@ -70,7 +69,7 @@ test('a listen of the profile leaves the answer to the script, and hears all els
   await ben.bridge('reply', question, 'release-2')
   expect(await asking.ended).toBe(`${question}\nrelease-2\n`)
   await ben.bridge('send', ada.name, 'after')
-  await expect.poll(async () => (await ada.bridge('inbox')).stderr, soon).toBe('nothing is unacknowledged\n')
+  await expect.poll(async () => (await ada.bridge('inbox')).stderr).toBe('nothing is unacknowledged\n')
   interruption.abort()
   const { stdout } = await listening
   expect([...stdout.matchAll(/^\| (.*)$/gm)].map(([, body]) => body)).toEqual(['before', 'after'])
@@ -87,9 +86,9 @@ test('a node that restarts is waited for, and tells at once what came then', asy
     onConnection: (away) => told.push(away && 'away'),
   })
   const question = await asked.promise
-  await expect.poll(openLists, soon).toBe(1)
+  await expect.poll(openLists).toBe(1)
   await node.server.stop()
-  await expect.poll(() => told, soon).toEqual(['away'])
+  await expect.poll(() => told).toEqual(['away'])
   node = await node.restart()
   await reply(peer, question, 'release-2')
   expect(await answer).toMatchObject({ body: 'release-2' })

@@ -4,7 +4,6 @@ import { type EndedTask, type LocalError, type Task, TaskUnfinished } from '../.
 import { act, createTask, evidence, heldBy } from '../../server/tasks/people.ts'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { soon } from '../../support/waits.ts'
 import { type Asker, askerOf, unacknowledged } from './scene.ts'
 
 let node: TestBridge
@@ -30,7 +29,7 @@ afterEach(async () => {
   for (const each of undo.splice(0).reverse()) await each()
 })
 
-const waits = (on = asker) => expect.poll(() => on.openLists(), soon).toBe(1)
+const waits = (on = asker) => expect.poll(() => on.openLists()).toBe(1)
 const codeOf = (promise: Promise<unknown>) => promise.catch((error: { code?: unknown }) => error.code)
 const claim = async (task: Task) => heldBy(await act(ben, task.id, 'claim'))
 const complete = async (task: Task) =>
@@ -137,7 +136,7 @@ test('a task that is not over in time is an error with its id, and an abort says
   await waits()
   stop.abort()
   expect(await aborted).toMatchObject({ code: 'aborted', message: expect.stringContaining(task.id) })
-  await expect.poll(() => asker.openLists(), soon).toBe(0)
+  await expect.poll(() => asker.openLists()).toBe(0)
   expect(await unacknowledged(ada)).toEqual([])
 })
 

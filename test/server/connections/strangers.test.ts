@@ -115,7 +115,7 @@ test('a node has its 512, and five seconds later it has room again', async () =>
   expect(await knock({ localAddress: '127.0.2.1' })).toBe(nodeFull)
   // Other transports have places of their own.
   expect((await bridge.ben.call({ target: '/api/v1/inbox' })).status).toBe(200)
-  await expect.poll(() => opened.size, { timeout: 8000 }).toBe(0)
+  await expect.poll(() => opened.size).toBe(0)
   expect(await knock({ localAddress: '127.0.2.1' })).toBe('101')
   await leave()
 })

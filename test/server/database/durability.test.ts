@@ -42,18 +42,14 @@ async function audit(
 traced.each([
   { what: 'by the thread itself', atOnce: [] },
   { what: 'by another thread, where several wait', atOnce: ['5'] },
-])('the WAL is written and synced before each answer, $what', { timeout: 60_000 }, async ({ atOnce }) => {
+])('the WAL is written and synced before each answer, $what', async ({ atOnce }) => {
   expect(await audit(...atOnce)).toEqual({ answers: writes, unsynced: 0, empty: 0 })
 })
 
-traced(
-  'the audit is not blind: without the sync of the log answers leave before it',
-  { timeout: 60_000 },
-  async () => {
-    const { unsynced } = await audit('1', 'no-sync')
-    expect(unsynced).toBeGreaterThan(writes / 2)
-  },
-)
+traced('the audit is not blind: without the sync of the log answers leave before it', async () => {
+  const { unsynced } = await audit('1', 'no-sync')
+  expect(unsynced).toBeGreaterThan(writes / 2)
+})
 
 /** Everything that a writer of twenty rows says while strace fails calls on its WAL. One row is there before. */
 async function sabotaged(inject: string, ...args: readonly string[]) {
@@ -74,7 +70,7 @@ async function sabotaged(inject: string, ...args: readonly string[]) {
   return { said, rows: rows - 1, integrity }
 }
 
-traced('a sync that fails is answered 503, is fatal, and ends writing', { timeout: 60_000 }, async () => {
+traced('a sync that fails is answered 503, is fatal, and ends writing', async () => {
   const { said, rows, integrity } = await sabotaged('fsync,fdatasync:error=EIO:when=6+')
   const failedAt = said.indexOf('fatal EIO')
   expect(failedAt).toBeGreaterThan(0)
@@ -85,34 +81,26 @@ traced('a sync that fails is answered 503, is fatal, and ends writing', { timeou
   expect(integrity).toBe('ok')
 })
 
-traced(
-  'a sync that fails on another thread is the end for all that it was for',
-  { timeout: 60_000 },
-  async () => {
-    const { said, rows, integrity } = await sabotaged('fsync,fdatasync:error=EIO:when=2+', '5')
-    const failedAt = said.indexOf('fatal EIO')
-    expect(said.slice(0, failedAt).every((line) => line.startsWith('stored '))).toBe(true)
-    expect(new Set(said.slice(failedAt + 1))).toEqual(new Set(['refused unavailable']))
-    expect([failedAt, failedAt + 5]).toContain(rows)
-    expect(integrity).toBe('ok')
-  },
-)
+traced('a sync that fails on another thread is the end for all that it was for', async () => {
+  const { said, rows, integrity } = await sabotaged('fsync,fdatasync:error=EIO:when=2+', '5')
+  const failedAt = said.indexOf('fatal EIO')
+  expect(said.slice(0, failedAt).every((line) => line.startsWith('stored '))).toBe(true)
+  expect(new Set(said.slice(failedAt + 1))).toEqual(new Set(['refused unavailable']))
+  expect([failedAt, failedAt + 5]).toContain(rows)
+  expect(integrity).toBe('ok')
+})
 
-traced(
-  'a disk that is full at COMMIT refuses, stores nothing, and later writes go on',
-  { timeout: 60_000 },
-  async () => {
-    const { said, rows, integrity } = await sabotaged('pwrite64:error=ENOSPC:when=30..35')
-    const refused = said.filter((line) => line === 'refused storage_full')
-    expect(refused.length).toBeGreaterThan(0)
-    expect(said.at(-1)).toBe(`stored ${writes - 1}`)
-    expect(refused.length + rows).toBe(writes)
-    expect(said.filter((line) => line.startsWith('stored'))).toHaveLength(rows)
-    expect(integrity).toBe('ok')
-  },
-)
+traced('a disk that is full at COMMIT refuses, stores nothing, and later writes go on', async () => {
+  const { said, rows, integrity } = await sabotaged('pwrite64:error=ENOSPC:when=30..35')
+  const refused = said.filter((line) => line === 'refused storage_full')
+  expect(refused.length).toBeGreaterThan(0)
+  expect(said.at(-1)).toBe(`stored ${writes - 1}`)
+  expect(refused.length + rows).toBe(writes)
+  expect(said.filter((line) => line.startsWith('stored'))).toHaveLength(rows)
+  expect(integrity).toBe('ok')
+})
 
-test('what was answered is there after a kill', { timeout: 60_000 }, async () => {
+test('what was answered is there after a kill', async () => {
   for (let round = 0; round < 5; round += 1) {
     const path = join(temporaryFolder(), 'bridge.db')
     const child = startChild('write.ts', [path, '100000'])

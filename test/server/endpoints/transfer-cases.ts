@@ -3,6 +3,7 @@ import { vi } from 'vitest'
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import { fileOf, finalize, look, offer, offerBody, putOther, putPart, upload } from '../../support/files.ts'
 import type { Reply } from '../../support/http.ts'
+import { soon } from '../../support/waits.ts'
 import { type Make, type SomeCases, unknownId } from './case.ts'
 import { fillInbox } from './full-inbox.ts'
 import type { Ready } from './send.ts'
@@ -59,12 +60,9 @@ async function received(world: World): Promise<Stage> {
 async function settled(stage: Stage): Promise<Stage> {
   const { pair, params, transfer } = stage
   if (transfer.mode === 'direct') return stage
-  await vi.waitFor(
-    async () => {
-      if ((await look(pair.ada, params.id)).cleanup.service_at === null) throw new Error('bytes are left')
-    },
-    { timeout: 10_000 },
-  )
+  await vi.waitFor(async () => {
+    if ((await look(pair.ada, params.id)).cleanup.service_at === null) throw new Error('bytes are left')
+  }, soon)
   return stage
 }
 
