@@ -41,7 +41,7 @@ export class Listener {
   readonly #answering = new Map<Socket, Exchange>()
   /** Sockets whose bytes were no request. */
   readonly #unreadable = new WeakSet<Socket>()
-  /** Of these, the ones on which the refusal of the bytes takes the place of every answer. */
+  /** The unreadable sockets on which the refusal of the bytes takes the place of every answer. */
   readonly #refused = new WeakSet<Socket>()
   readonly #ending = new AbortController()
   /** The file operation that runs. */

@@ -86,7 +86,7 @@ export function stream<E extends EndpointSpec>(
 /** A body of bytes that nobody has read yet. */
 export interface Bytes {
   readonly length: number | undefined
-  /** What its sender signed, where it says so. */
+  /** The hash that its sender signed, if it says so. */
   readonly stated: string | undefined
   /** Invites a client that waits to be invited. */
   stream(): Readable
@@ -95,7 +95,7 @@ export interface Bytes {
 }
 
 interface Receiver<E extends EndpointSpec> {
-  /** What the bytes must hash to, where their sender does not state it: the proof is checked before any of them is read. */
+  /** The hash that the bytes must have; called if their sender states none. */
   hashOf(
     caller: Pick<AgentCaller, 'agent_id' | 'project_id'>,
     params: ParamsOf<E>,

@@ -89,7 +89,10 @@ export function startAccessRecheck(context: Context): () => void {
   })
 }
 
-/** What an open wait, an upload or a download proves is written down once a minute, so that its session is alive after a restart as well. */
+/**
+ * An open wait, upload or download proves contact. The node stores that once a minute, so that its session is alive
+ * after a restart as well.
+ */
 async function renewContact(context: Context): Promise<void> {
   const overdue = context.presence.overdueRenewals(context.clock())
   for (let start = 0; start < overdue.length; start += batch) {

@@ -44,8 +44,8 @@ export async function proveRequestHead(context: Context, request: FastifyRequest
 }
 
 /**
- * Of a body that nobody has read: what its sender says that it signed. It leads to no effect by itself: bytes are taken
- * only where it is the hash of the offer.
+ * The hash that the sender of an unread body says it signed. It leads to no effect by itself, since the node takes
+ * bytes only if it is the hash of the offer.
  *
  * @throws invalid_request for what is no hash
  */
@@ -66,8 +66,8 @@ type HashOf = (identity: {
 }) => Promise<string | undefined>
 
 /**
- * Afterwards `request.caller` is set. The proof for a body that nobody has read is over the hash that its sender states,
- * so that its refusal is about what is wrong; where it states none, over what `hashOf` says that it must hash to.
+ * Afterwards `request.caller` is set. For an unread body the proof is checked over the hash that its sender states, so
+ * that the refusal names the fault. If the sender states none, it is checked over the hash that `hashOf` answers.
  */
 export async function proveRequestBody(
   request: FastifyRequest,

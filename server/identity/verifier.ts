@@ -46,7 +46,7 @@ export interface ProofInput {
   readonly serverId: string
   readonly method: string
   readonly target: string
-  /** Of the body received, or of the manifest for a package part, whose bytes are compared as they stream. */
+  /** Of the body received. Of an unread part: what its sender states, which must be the hash of the offer. */
   readonly bodySha256: string
 }
 

@@ -2,7 +2,7 @@
  * Folders of packages on their way out: a rename takes one out of reach at once, and its blocks are freed afterwards.
  *
  * - Large files take the disk tens of milliseconds each, so one is freed at a time.
- * - What a crash or a failure left of this is freed by {@link Leaving.sweep}.
+ * - {@link Leaving.sweep} frees folders that a crash or a failure left.
  *
  * Contract §9 "bytes removed".
  */
@@ -17,11 +17,11 @@ export interface Gone {
 }
 
 export interface Leaving {
-  /** Nobody reaches the folder by its name afterwards; none is no error. */
+  /** Afterwards the folder has another name. A missing one is no error. */
   takeAway(name: string): Promise<Gone>
-  /** Frees what was taken away and is still there. */
+  /** Frees folders that were taken away and are still there. */
   sweep(): Promise<void>
-  /** Resolves when what was taken away is freed, or could not be. */
+  /** Resolves when every folder that was taken away is freed, or freeing it failed. */
   settled(): Promise<void>
 }
 
@@ -36,7 +36,7 @@ const free = (path: string): Promise<void> => turns.take(() => rm(path, { recurs
 export function createLeaving(root: string): Leaving {
   const under = new Set<Promise<void>>()
 
-  /** The new path; undefined where there is no such folder. What an earlier one left has its name already. */
+  /** The new path, or undefined if there is no such folder. Names that earlier removals left are skipped. */
   async function moved(name: string): Promise<string | undefined> {
     for (let count = 0; ; count += 1) {
       const to = join(root, `${name}.${count}${ending}`)

@@ -1,7 +1,8 @@
 /**
  * Bytes that one agent moves: while they do, its session is alive, and they end at once with its right to move them.
  *
- * A notice for the agent asks whether the right still stands. Notices tell of messages too, so one read answers several.
+ * Each notice for the agent makes the node check the right again. Messages cause notices too, so one read serves
+ * several.
  *
  * Contract §3 "Revoking … ends its waits, streams, uploads and downloads at once", §5 "an open wait or upload".
  */
@@ -11,18 +12,18 @@ import type { Tables, TransferRow } from '../database/tables.ts'
 import { type Admitted, admit } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 
-/** What admission does not ask. @throws Fault */
+/** The conditions that admission does not check. @throws Fault */
 export type Right = (db: Kysely<Tables>, agent: Admitted, transfer: TransferRow) => Promise<void>
 
 export interface Moving {
-  /** Aborted with what ended the right. */
+  /** Its reason is the refusal that ended the right. */
   readonly signal: AbortSignal
-  /** From now on bytes of the transfer move. Asks at once, for what ended while it was looked up. @throws Fault */
+  /** Bytes of the transfer move from now on. Checks the right, which may have ended before. @throws Fault */
   of(transfer: TransferRow): Promise<void>
   end(): void
 }
 
-/** To be called before admission is asked for: what ends the right afterwards is noticed. */
+/** Call it before admission, so that no notice is missed in between. */
 export function beginMoving(context: Context, caller: AgentCaller, right: Right): Moving {
   const stop = new AbortController()
   let moved: TransferRow | undefined

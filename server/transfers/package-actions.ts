@@ -1,9 +1,9 @@
 /**
- * Bytes of a package, up from its sender: "sender uploads (offered or accepted)"; and how far they are.
+ * Uploads of packages, and how far they are: "sender uploads (offered or accepted)".
  *
- * - Whether they may move is asked in a transaction before the first byte, and again before the effect is written: what
- *   ended in between has no effect.
- * - What moves ends with the right to move it, and keeps the session alive.
+ * - A transaction checks the right to upload before the first byte, and again before the effect is written: an upload
+ *   whose right ended in between has no effect.
+ * - An upload ends with the right to it, and keeps the session of its agent alive.
  *
  * Spec §4.5; contract §9.
  */
@@ -51,7 +51,7 @@ async function uploadable(context: Context, tx: Tx, agent: Admitted, id: string)
   return transfer
 }
 
-/** What was stopped because the transfer ended is refused by what it is now. */
+/** An operation that the end of the transfer stopped is refused with the state of the transfer. */
 async function uploading<T>(
   context: Context,
   caller: AgentCaller,
@@ -112,7 +112,7 @@ export async function uploadPart(
   }
 }
 
-/** What was signed, and what will come, is the part of the offer. @throws not_found, part_mismatch */
+/** Signed hash and length are those of the offered part. @throws not_found, part_mismatch */
 function requireOffered(transfer: TransferRow, index: number, { stated, length }: UnreadPart): void {
   const part = partsOf(transfer)[index]
   if (part === undefined) throw new Fault('not_found')

@@ -1,7 +1,7 @@
 /**
- * Bytes of a package, down to its recipient: "recipient downloads (accepted, after finalize)".
+ * Downloads of packages: "recipient downloads (accepted, after finalize)".
  *
- * They keep its session alive, and end with the right to them. Contract §3, §5, §9.
+ * A download ends with the right to it, and keeps the session of its agent alive. Contract §3, §5, §9.
  */
 import type { Writable } from 'node:stream'
 import type { Range } from '../../sdk/parts/blocks.ts'

@@ -21,7 +21,7 @@ export function removePackage(context: Context, transferId: string): Promise<voi
   return removal
 }
 
-/** So long an answer waits for the disk to free the bytes that nobody reaches any more. */
+/** An answer waits at most this long for the disk to free bytes that are out of reach. */
 const freeingMs = 250
 
 /** Out of reach; `freed` resolves when the bytes are freed, or that takes long. */
@@ -49,7 +49,7 @@ async function remove(context: Context, transferId: string): Promise<void> {
   }
 }
 
-/** The transfer as it is once its package is removed, where it is over. */
+/** The transfer after the removal of its package, if it has ended. */
 export async function withoutPackage(context: Context, transfer: Transfer): Promise<Transfer> {
   if (!isFinal(transfer.state) || transfer.package?.removed_at !== null) return transfer
   await removePackage(context, transfer.id)

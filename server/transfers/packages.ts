@@ -38,9 +38,9 @@ const underWayMs = 300_000
 
 export interface Packages {
   committed(transfer: TransferRow): Promise<readonly number[]>
-  /** @throws Refusal as {@link PartStore.receive}; `transfer_busy`; `expired` when the transfer ends; the signal's reason */
+  /** @throws Refusal as {@link PartStore.receive}, `transfer_busy`, `expired` at the end of the transfer */
   receive(transfer: TransferRow, index: number, body: Readable, signal: AbortSignal): Promise<PartReceived>
-  /** @throws Refusal as {@link PartStore.finalize}; `transfer_busy`; `expired` when the transfer ends; the signal's reason */
+  /** @throws Refusal as {@link PartStore.finalize}, `transfer_busy`, `expired` at the end of the transfer */
   finalize(transfer: TransferRow, signal: AbortSignal): Promise<FileVerified>
   /** The file, ready to be read; close it. @throws Refusal `not_found` when its bytes are gone */
   open(transfer: TransferRow): Promise<PackageFile>
@@ -48,15 +48,15 @@ export interface Packages {
   remove(transferId: string): Promise<Gone>
   /** The transfers that have a folder; what else lies there is none of ours. */
   stored(): Promise<string[]>
-  /** Frees what was taken out of reach and is still there. */
+  /** Frees packages that were taken out of reach and are still there. */
   sweep(): Promise<void>
-  /** Resolves when what was taken out of reach is freed, or could not be. */
+  /** Resolves when every package that was taken out of reach is freed, or freeing it failed. */
   freed(): Promise<void>
   close(): Promise<void>
 }
 
 export interface PackageFile {
-  /** @throws Refusal as {@link StoredFile.send}; `expired` when its bytes are removed meanwhile; the signal's reason */
+  /** @throws Refusal as {@link StoredFile.send}, `expired` at the end of the transfer */
   send(range: Range, to: Writable, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }

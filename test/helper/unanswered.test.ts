@@ -72,7 +72,7 @@ afterAll(async () => {
   for (const helper of helpers) await helper.close()
 })
 
-/** What came first: the status of an answer, `closed`, or `nothing`. */
+/** The first event: the status of an answer, `closed`, or `nothing`. */
 async function firstWord(helper: TestHelper, method: string, target: string, rest: Rest): Promise<string> {
   const socket = connect({ port: helper.port, host: '127.0.0.1', allowHalfOpen: true })
   const head = [

@@ -35,7 +35,7 @@ export async function stalledDownload(by: TestAgent, id: string, what = 'file'):
   }
 }
 
-/** Of a package, by this process. */
+/** How often this process has the file of a package open. */
 export const openFiles = (id: string): number =>
   readdirSync('/proc/self/fd').filter((fd) => {
     try {

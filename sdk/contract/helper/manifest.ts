@@ -35,7 +35,7 @@ export const emptySha256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495
 /** "reserved Windows names": the stem before the first dot, in any case. */
 const reservedStem = /^(con|prn|aux|nul|clock\$|conin\$|conout\$|com[0-9]|lpt[0-9])$/i
 
-/** Whatever is not printable ASCII, and what a path or a file system of Windows gives a meaning. */
+/** Everything but printable ASCII, and the characters that a path or a file system of Windows gives a meaning. */
 const noNameCharacter = /[^ -~]|[/\\:*?"<>|]/
 
 /** Words for {@link isFilename}. */
