@@ -27,6 +27,7 @@ import { useOpenapi } from './http/openapi.ts'
 import { useRawBodies } from './http/raw-body.ts'
 import { requestIds } from './http/request-ids.ts'
 import { type AnswerHeaders, useResponseHeaders } from './http/responses.ts'
+import { useUnsentBound } from './http/unsent.ts'
 import { useContractValidation } from './http/validation.ts'
 import { inboxRoutes } from './inbox/routes.ts'
 import type { Certificate } from './listening/certificate.ts'
@@ -103,6 +104,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   useResponseHeaders(app)
   useClientAddress(app, (raw) => context.clientAddress(raw))
   useAnswerDeadline(app)
+  useUnsentBound(app)
   useFraming(app)
   useFaults(app)
   app.addHook('onRequest', (request, _reply, done) => {

@@ -108,6 +108,20 @@ export const settings = [
     meaning: 'requests that an agent may send at once',
   },
   {
+    name: 'public_per_second',
+    env: 'BRIDGE_PUBLIC_PER_SECOND',
+    kind: 'integer',
+    fallback: String(limits.publicPerSecond),
+    meaning: 'requests a second per address at endpoints that ask for no credential',
+  },
+  {
+    name: 'public_burst',
+    env: 'BRIDGE_PUBLIC_BURST',
+    kind: 'integer',
+    fallback: String(limits.publicBurst),
+    meaning: 'such requests that an address may send at once',
+  },
+  {
     name: 'failed_auth_per_minute',
     env: 'BRIDGE_FAILED_AUTH_PER_MINUTE',
     kind: 'integer',
@@ -183,6 +197,8 @@ export interface Config extends Exposure {
   readonly envelopeKeyFile: string
   readonly ratePerSecond: number
   readonly rateBurst: number
+  readonly publicPerSecond: number
+  readonly publicBurst: number
   readonly failedAuthPerMinute: number
   readonly maxWaits: number
   readonly packageBytes: number
@@ -235,6 +251,8 @@ export function readConfig(
     envelopeKeyFile: value('envelope_key_file') || join(data, 'envelope.key'),
     ratePerSecond: integer('rate_per_second', value('rate_per_second'), 1, 1_000_000),
     rateBurst: integer('rate_burst', value('rate_burst'), 1, 1_000_000),
+    publicPerSecond: integer('public_per_second', value('public_per_second'), 1, 1_000_000),
+    publicBurst: integer('public_burst', value('public_burst'), 1, 1_000_000),
     failedAuthPerMinute: integer('failed_auth_per_minute', value('failed_auth_per_minute'), 1, 1_000_000),
     maxWaits: integer('max_waits', value('max_waits'), 1, 1_000_000),
     packageBytes,

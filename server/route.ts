@@ -16,6 +16,7 @@ import { refuseGetBody, refuseRanges, refuseSecondOrigin } from './http/framing.
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
 import { parseBody, rawBody, streamingBody } from './http/raw-body.ts'
+import { requireFirst } from './http/unsent.ts'
 import { proveRequestBody, proveRequestHead, statedHash } from './identity/agent.ts'
 import type { AgentCaller, CallerOf } from './identity/callers.ts'
 import { proveOwner } from './identity/owner.ts'
@@ -67,8 +68,15 @@ export function route<E extends EndpointSpec>(
   })
 }
 
-/** An entry whose answer is not JSON: the handler takes the connection over. */
-export function stream<E extends EndpointSpec>(
+/** An entry whose answer streams: it is refused behind other requests of its connection. */
+export const stream: typeof takingOver = (app, context, entry, handler) =>
+  takingOver(app, context, entry, async (call) => {
+    if (requireFirst(call.request.raw)) await handler(call)
+    else call.reply.hijack()
+  })
+
+/** An entry whose handler sends the answer itself. */
+export function takingOver<E extends EndpointSpec>(
   app: FastifyInstance,
   context: Context,
   entry: E,
@@ -183,6 +191,7 @@ async function before(context: Context, entry: EndpointSpec, request: FastifyReq
   else refuseSecondOrigin(raw)
   if (isOwners) refuseCrossSite(raw)
   refuseGetBody(raw)
+  if (entry.caller === 'public') context.throttle.takePublic(request.clientAddress)
   if (entry.bytes !== undefined) refuseRanges(raw)
   if (entry.bytes === 'request') statedHash(request)
   if (entry.caller === 'agent' || entry.caller === 'agent-without-session')

@@ -39,7 +39,7 @@ export const health = {
     caller: 'public',
     summary: 'Liveness, with service, stage and build.',
     response: Health,
-    errors: [],
+    errors: ['rate_limited'],
   }),
   ready: endpoint({
     id: 'health.ready',
@@ -48,7 +48,7 @@ export const health = {
     caller: 'public',
     summary: 'Readiness: 200 when every check holds, else 503 with the same body.',
     response: Readiness,
-    errors: [],
+    errors: ['rate_limited'],
   }),
   openapi: endpoint({
     id: 'health.openapi',
@@ -57,6 +57,6 @@ export const health = {
     caller: 'public',
     summary: 'This API description, of the running revision.',
     response: Type.Record(Type.String(), Type.Unknown()),
-    errors: [],
+    errors: ['rate_limited'],
   }),
 }

@@ -28,6 +28,13 @@ export const limits = {
   inboxWaitSeconds: 20,
   /** How long an answer may make no progress before its connection is cut. */
   answerStallSeconds: 20,
+  /** Answers of one connection that its client has not read, in bytes; past it the connection is closed. */
+  unsentBytes: 1024 * 1024,
+  /** Requests of one connection that wait for their answers. */
+  pipelinedRequests: 100,
+  /** Requests without credentials from one address; bursts of `publicBurst`. */
+  publicPerSecond: 50,
+  publicBurst: 200,
   streamSeconds: 20,
   heartbeatSeconds: 10,
   streamRetryMs: 250,

@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import { build } from '../build.ts'
 import type { Context } from '../context.ts'
-import { route } from '../route.ts'
+import { type Prebuilt, prebuild, sendPrebuilt } from '../http/prebuilt.ts'
+import { route, takingOver } from '../route.ts'
 import { readiness } from './readiness.ts'
 
 export function healthRoutes(app: FastifyInstance, context: Context): void {
@@ -20,5 +21,10 @@ export function healthRoutes(app: FastifyInstance, context: Context): void {
     if (!answer.ready) reply.header('retry-after', '1')
     return answer
   })
-  route(app, context, contract.health.openapi, async () => ({ ...app.swagger() }))
+  let description: Prebuilt | undefined
+  takingOver(app, context, contract.health.openapi, async ({ request, reply }) => {
+    // Not before the last route is registered.
+    description ??= prebuild(app.swagger())
+    await sendPrebuilt(request, reply, description)
+  })
 }

@@ -1,5 +1,6 @@
 /**
- * Rates: a token bucket per agent, and counts of failed authentications per address. The addresses of an IPv6 network
+ * Rates: a token bucket per agent, one per address for requests without credentials, and counts of failed
+ * authentications per address. The addresses of an IPv6 network
  * count as one.
  *
  * - Each kind of identity has its own count, so an agent that fails in a loop never keeps the owner's password out.
@@ -15,6 +16,8 @@ import { networkOf } from './network.ts'
 export type Surface = 'proof' | 'enrollment' | 'password' | 'link' | 'telemetry'
 
 export interface Throttle {
+  /** Charge a request that needs no credential. @throws rate_limited when the address's bucket is empty. */
+  takePublic(address: string): void
   /** @throws rate_limited when the agent's bucket is empty. */
   takeAgent(agentId: string): void
   /** Count a failed authentication. @throws rate_limited past the limit of the last minute. */
@@ -23,9 +26,21 @@ export interface Throttle {
   refuseFlood(surface: Surface, address: string): void
 }
 
+interface Bucket {
+  tokens: number
+  at: number
+}
+
+interface Rate {
+  readonly perSecond: number
+  readonly burst: number
+}
+
 export interface ThrottleLimits {
   readonly ratePerSecond: number
   readonly rateBurst: number
+  readonly publicPerSecond: number
+  readonly publicBurst: number
   readonly failedAuthPerMinute: number
 }
 
@@ -36,7 +51,8 @@ const flood = 3
 const windowMs = 60_000
 
 export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Throttle {
-  const buckets = new Map<string, { tokens: number; at: number }>()
+  const agents = new Map<string, Bucket>()
+  const addresses = new Map<string, Bucket>()
   const counts = (): Map<string, { count: number; since: number }> => new Map()
   const failures: Readonly<Record<Surface, ReturnType<typeof counts>>> = {
     proof: counts(),
@@ -55,20 +71,24 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
       retryAfterMs: Math.max(1, Math.ceil(since + windowMs - nowMs())),
     })
 
+  const take = (buckets: Map<string, Bucket>, key: string, { perSecond, burst }: Rate) => {
+    const now = nowMs()
+    const bucket = buckets.get(key) ?? { tokens: burst, at: now }
+    const refill = (Math.max(0, now - bucket.at) / 1000) * perSecond
+    bucket.tokens = Math.min(burst, bucket.tokens + refill)
+    bucket.at = now
+    remember(buckets, key, bucket)
+    if (bucket.tokens < 1)
+      throw new Fault('rate_limited', { retryAfterMs: Math.ceil(((1 - bucket.tokens) / perSecond) * 1000) })
+    bucket.tokens -= 1
+  }
+
   return {
+    takePublic(address) {
+      take(addresses, networkOf(address), { perSecond: rates.publicPerSecond, burst: rates.publicBurst })
+    },
     takeAgent(agentId) {
-      const now = nowMs()
-      const bucket = buckets.get(agentId) ?? { tokens: rates.rateBurst, at: now }
-      const refill = (Math.max(0, now - bucket.at) / 1000) * rates.ratePerSecond
-      bucket.tokens = Math.min(rates.rateBurst, bucket.tokens + refill)
-      bucket.at = now
-      remember(buckets, agentId, bucket)
-      if (bucket.tokens < 1) {
-        throw new Fault('rate_limited', {
-          retryAfterMs: Math.ceil(((1 - bucket.tokens) / rates.ratePerSecond) * 1000),
-        })
-      }
-      bucket.tokens -= 1
+      take(agents, agentId, { perSecond: rates.ratePerSecond, burst: rates.rateBurst })
     },
     countFailure(surface, address) {
       const network = networkOf(address)

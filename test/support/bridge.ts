@@ -105,6 +105,8 @@ function configFor(data: string, { settings = {} }: BridgeOptions) {
     reserve_bytes: '0',
     rate_per_second: '100000',
     rate_burst: '100000',
+    public_per_second: '100000',
+    public_burst: '100000',
     failed_auth_per_minute: '100000',
   }
   return readConfig({ data, ...defaults, ...settings }, {})

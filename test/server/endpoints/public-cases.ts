@@ -1,5 +1,5 @@
 /** What anybody may ask: health, readiness, the API description, and the claim of an enrolment. */
-
+import { setTimeout as pause } from 'node:timers/promises'
 import { contract } from '../../../sdk/contract/index.ts'
 import { enrollV1, sha256Hex } from '../../../sdk/signing/canonical.ts'
 import { generateKeyPair } from '../../../sdk/signing/keys.ts'
@@ -36,11 +36,21 @@ function deviceClaim(world: World, code: string): Ready {
 
 const anybody = async (world: World): Promise<Ready> => ({ by: world.bridge })
 
+/** The request that follows the one that used up the budget: the next is earned a second later. */
+async function overBudget(world: World): Promise<Ready> {
+  const { bridge } = await world.elsewhere({ settings: { public_per_second: '1', public_burst: '20' } })
+  const ready = { by: bridge }
+  const isServed = async () => (await send(contract.health.get, ready)).status === 200
+  while (await isServed());
+  while (!(await isServed())) await pause(10)
+  return ready
+}
+
 export const publicCases: SomeCases<'health.get' | 'health.ready' | 'health.openapi' | 'enrollments.claim'> =
   {
-    'health.get': { success: anybody, refusals: {} },
-    'health.ready': { success: anybody, refusals: {} },
-    'health.openapi': { success: anybody, refusals: {} },
+    'health.get': { success: anybody, refusals: { rate_limited: overBudget } },
+    'health.ready': { success: anybody, refusals: { rate_limited: overBudget } },
+    'health.openapi': { success: anybody, refusals: { rate_limited: overBudget } },
 
     'enrollments.claim': {
       success: async (world) => deviceClaim(world, (await coded(world, { binding: 'device' })).code),

@@ -18,7 +18,13 @@ test.each([
 })
 
 test('who changes its address within its network stays counted; the next network is not', () => {
-  const throttle = createThrottle(() => 0, { ratePerSecond: 1, rateBurst: 1, failedAuthPerMinute: 3 })
+  const throttle = createThrottle(() => 0, {
+    ratePerSecond: 1,
+    rateBurst: 1,
+    publicPerSecond: 1,
+    publicBurst: 2,
+    failedAuthPerMinute: 3,
+  })
   for (let host = 1; host <= 3; host += 1) throttle.countFailure('proof', `2001:db8:1:2::${host}`)
   expect(() => throttle.countFailure('proof', '2001:db8:1:2:ffff::4')).toThrow(/Too many failed/)
   expect(() => throttle.countFailure('proof', '2001:db8:1:3::1')).not.toThrow()

@@ -1,0 +1,50 @@
+/**
+ * An answer that is the same for every caller: serialised and compressed once, then sent from memory.
+ *
+ * Contract §2 "What anybody may read without credentials is built once".
+ */
+import { createHash } from 'node:crypto'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+export interface Prebuilt {
+  readonly etag: string
+  /** Bytes by content coding; `identity` is the text itself. */
+  readonly variants: Readonly<Record<'br' | 'gzip' | 'identity', Buffer>>
+}
+
+export function prebuild(value: unknown): Prebuilt {
+  const identity = Buffer.from(JSON.stringify(value))
+  const quality = { [constants.BROTLI_PARAM_QUALITY]: 5 }
+  return {
+    etag: `"${createHash('sha256').update(identity).digest('base64url')}"`,
+    variants: { identity, gzip: gzipSync(identity), br: brotliCompressSync(identity, { params: quality }) },
+  }
+}
+
+/** Sends the smallest variant that the caller accepts; 304 to a caller that already has it. */
+export function sendPrebuilt(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  answer: Prebuilt,
+): FastifyReply {
+  reply.headers({ etag: answer.etag, vary: 'accept-encoding' })
+  const known = headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  if (known?.some((tag) => tag === answer.etag || tag === '*')) return reply.code(304).send()
+  const coding = preferred(headers['accept-encoding'])
+  if (coding !== 'identity') reply.header('content-encoding', coding)
+  return reply.type('application/json; charset=utf-8').send(answer.variants[coding])
+}
+
+/** A coding with weight 0 is refused by the caller. RFC 9110 §12.5.3. */
+function preferred(accepted = ''): keyof Prebuilt['variants'] {
+  const codings = new Set(
+    accepted
+      .toLowerCase()
+      .split(',')
+      .map((each) => each.split(';').map((piece) => piece.trim()))
+      .filter(([, weight]) => !/^q=0(\.0*)?$/.test(weight ?? ''))
+      .map(([name]) => name),
+  )
+  return (['br', 'gzip'] as const).find((name) => codings.has(name)) ?? 'identity'
+}

@@ -1,0 +1,121 @@
+/** How much of one connection may wait, unanswered or unread; and the description that is built once. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { limits } from '../../../sdk/contract/limits.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { rawRequest } from '../../support/raw-socket.ts'
+
+let bridge: TestBridge
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: bridge.example\r\n${more}\r\n`
+
+async function open(): Promise<Socket> {
+  const socket = connect(bridge.server.port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Everything that arrived until the node closed the connection. */
+async function untilClosed(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk)).resume()
+  await once(socket, 'close')
+  return Buffer.concat(chunks).toString('latin1')
+}
+
+const answersIn = (text: string): number => text.split('HTTP/1.1 200').length - 1
+
+describe('a connection whose client reads nothing', () => {
+  test('is closed once answers of more than a MiB wait, whatever was pipelined', async () => {
+    const socket = await open()
+    socket.pause()
+    const most = 90
+    socket.write(get('/api/openapi').repeat(most))
+    // The node has parsed them when it answers somebody else, who did not have to wait for this client.
+    expect((await fetch(`${bridge.url}/api/health`)).status).toBe(200)
+    expect(answersIn(await untilClosed(socket))).toBeLessThan(most)
+  })
+
+  test('is closed with credentials too', async () => {
+    const { ada } = bridge
+    const socket = await open()
+    socket.pause()
+    const request = () =>
+      rawRequest(ada, { target: '/api/v1/inbox' }).toString().replace('Connection: close\r\n', '')
+    socket.write(Array.from({ length: limits.pipelinedRequests + 1 }, request).join(''))
+    expect(answersIn(await untilClosed(socket))).toBeLessThanOrEqual(limits.pipelinedRequests)
+  })
+})
+
+describe('a connection that pipelines', () => {
+  test('gets every answer while it reads and few wait', async () => {
+    const socket = await open()
+    const closing = get('/api/health', 'Connection: close\r\n')
+    socket.write(get('/api/health').repeat(limits.pipelinedRequests - 1) + closing)
+    expect(answersIn(await untilClosed(socket))).toBe(limits.pipelinedRequests)
+  })
+
+  test('is closed when one request more waits for its answer', async () => {
+    const socket = await open()
+    socket.write(get('/api/health').repeat(limits.pipelinedRequests + 1))
+    expect(answersIn(await untilClosed(socket))).toBeLessThanOrEqual(limits.pipelinedRequests)
+  })
+
+  test('is closed when it asks for a stream behind other requests', async () => {
+    const { ada } = bridge
+    const socket = await open()
+    const events = rawRequest(ada, { target: '/api/v1/events' }).toString()
+    const poll = rawRequest(ada, { target: '/api/v1/inbox?wait_seconds=20' }).toString()
+    socket.write(poll.replace('Connection: close\r\n', '') + events)
+    expect(answersIn(await untilClosed(socket))).toBe(0)
+  })
+})
+
+describe('the API description', () => {
+  const read = async (headers: Record<string, string> = {}) => {
+    const socket = await open()
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.write(get('/api/openapi', `${lines.join('')}Connection: close\r\n`))
+    const text = await untilClosed(socket)
+    const end = text.indexOf('\r\n\r\n')
+    return { head: text.slice(0, end).toLowerCase(), body: Buffer.from(text.slice(end + 4), 'latin1') }
+  }
+
+  test('is the same bytes each time, and no-store', async () => {
+    const [first, second] = [await read(), await read()]
+    expect(first.body.equals(second.body)).toBe(true)
+    expect(JSON.parse(first.body.toString())).toMatchObject({ openapi: '3.1.0' })
+    expect(first.head).toMatch(/cache-control: no-store/)
+    expect(first.head).not.toMatch(/content-encoding/)
+  })
+
+  test('comes compressed to a caller that accepts it, and not to one that refuses', async () => {
+    const plain = await read()
+    const gzip = await read({ 'accept-encoding': 'gzip' })
+    expect(gzip.head).toMatch(/content-encoding: gzip/)
+    expect(gunzipSync(gzip.body).equals(plain.body)).toBe(true)
+    const brotli = await read({ 'accept-encoding': 'gzip, br;q=0.9' })
+    expect(brotli.head).toMatch(/content-encoding: br/)
+    expect(brotliDecompressSync(brotli.body).equals(plain.body)).toBe(true)
+    expect((await read({ 'accept-encoding': 'gzip;q=0, br;q=0' })).body.equals(plain.body)).toBe(true)
+  })
+
+  test('is not sent again to a caller that names its ETag', async () => {
+    const url = `${bridge.url}/api/openapi`
+    const first = await fetch(url)
+    await first.text()
+    const etag = first.headers.get('etag') ?? ''
+    const same = await fetch(url, { headers: { 'if-none-match': etag } })
+    expect([same.status, await same.text()]).toEqual([304, ''])
+    const other = await fetch(url, { headers: { 'if-none-match': '"another"' } })
+    expect([other.status, (await other.text()) === '']).toEqual([200, false])
+  })
+})
