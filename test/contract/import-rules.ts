@@ -163,7 +163,11 @@ const roles = perImport((path, { target, isType }) => {
   if (to === 'routes' && path !== 'server/app.ts') return 'only app.ts registers routes'
   if (from === 'rules') {
     const isRow = isType && (to === 'store' || target === 'server/database/tables.ts')
-    const may = isRow || to === 'rules' || target === 'server/fault.ts' || target.startsWith('sdk/contract/')
+    const may =
+      isRow ||
+      to === 'rules' ||
+      /^server\/(fault|retry-after)\.ts$/.test(target) ||
+      target.startsWith('sdk/contract/')
     return may ? undefined : 'rules are pure: the contract, Fault, other rules, and the type of a row'
   }
   return never[from]?.roles.includes(to) ? never[from].because : undefined
