@@ -184,7 +184,7 @@ function closeWith(socket: WebSocket, fault: Fault, id: string): void {
 }
 
 function closeCode(fault: Fault): number {
-  if (fault.code === 'unavailable') return closeCodes.restart
+  if (fault.code === 'unavailable' || fault.code === 'internal') return closeCodes.restart
   if (fault.status === 503) return closeCodes.capacity
   if (fault.status === 409) return closeCodes.session
   if (fault.status === 429) return closeCodes.limit

@@ -6,7 +6,9 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { closeCodes } from '../../../sdk/contract/events.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { testClock } from '../../support/clock.ts'
 import { exchangeBytes } from '../../support/raw.ts'
 import { authenticate, openEvents, openSocket } from '../../support/streams.ts'
 import { connectionOf, until } from './listeners.ts'
@@ -259,6 +261,28 @@ test('a node that holds as many waits as it may refuses the next one on every tr
   expect(poll.headers['retry-after']).toBe('5')
   one.close()
   await small.close()
+})
+
+test('a bug of the server ends it with 1012, since nothing is wrong with the credential', async () => {
+  const steady = testClock()
+  let isBroken = false
+  const clock = Object.assign(() => {
+    if (isBroken) throw new Error('the clock is broken')
+    return steady()
+  }, steady)
+  const own = await startBridge({ clock })
+  try {
+    const socket = openSocket(own.ada, null)
+    await once(socket.socket, 'open')
+    const frame = JSON.stringify(authenticate(own.ada))
+    isBroken = true
+    socket.send(frame)
+    expect(await socket.reason()).toBe('internal')
+    expect(await socket.ended).toBe(closeCodes.restart)
+  } finally {
+    isBroken = false
+    await own.close()
+  }
 })
 
 test('a server that stops does not wait for sockets that never said who they are or no longer answer', async () => {
