@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { LocalError } from './transport/failures.ts'
+import { LocalError, type LocalErrorCode } from './transport/failures.ts'
 
 /**
  * Make a folder, and those above it, for this user only. Folders that exist keep their mode.
@@ -64,10 +64,21 @@ export async function syncFolder(path: string): Promise<void> {
 
 /** What the platform said about a file of ours, in our words. */
 export function storageFailed(path: string, cause: unknown): LocalError {
-  if (cause instanceof LocalError) return cause
+  return cause instanceof LocalError ? cause : failed('storage_failed', path, cause)
+}
+
+/** {@link storageFailed} of a file that the caller named: a wrong name is its mistake. */
+export function sourceFailed(path: string, cause: unknown): LocalError {
+  const { code = '' } = cause as NodeJS.ErrnoException
+  return wrongName.test(code) ? failed('not_sendable', path, cause) : storageFailed(path, cause)
+}
+
+const wrongName = /^(ENOENT|EACCES|EPERM|EISDIR|ENOTDIR|ELOOP|ENAMETOOLONG)$/
+
+function failed(kind: LocalErrorCode, path: string, cause: unknown): LocalError {
   const code = (cause as NodeJS.ErrnoException | null)?.code ?? 'unknown error'
   const words = errnoWords[code] === undefined ? '' : `: ${errnoWords[code]}`
-  return new LocalError('storage_failed', `cannot use ${path}${words} (${code})`, { cause })
+  return new LocalError(kind, `cannot use ${path}${words} (${code})`, { cause })
 }
 
 const errnoWords: Readonly<Record<string, string>> = {

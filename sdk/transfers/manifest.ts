@@ -16,7 +16,7 @@ import {
   manifestText,
   type TransferMode,
 } from '../contract/helper/manifest.ts'
-import { storageFailed } from '../durable-file.ts'
+import { sourceFailed, storageFailed } from '../durable-file.ts'
 import { eachBlock } from '../parts/blocks.ts'
 import { LocalError } from '../transport/failures.ts'
 
@@ -45,7 +45,7 @@ export const usualPartSize = (size: number): number =>
  * The manifest of a file as it is now.
  *
  * @throws LocalError `not_sendable` for a name, an id or a part size that no manifest may have, and for what is no
- *   regular file; `storage_failed` when it cannot be read.
+ *   regular file or cannot be opened; `storage_failed` when its reading fails.
  */
 export async function describeFile(path: string, options: DescribeOptions): Promise<Manifest> {
   const { transferId, mode, filename } = options
@@ -75,7 +75,7 @@ async function openFile(path: string): Promise<FileHandle> {
     if ((await file.stat()).isFile()) return file
     await file.close()
   } catch (error) {
-    throw storageFailed(path, error)
+    throw sourceFailed(path, error)
   }
   throw refused(`${path} is not a regular file`)
 }

@@ -12,7 +12,7 @@ import { copyFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import type { MessageAddress } from '../directory.ts'
-import { storageFailed } from '../durable-file.ts'
+import { sourceFailed, storageFailed } from '../durable-file.ts'
 import { sealFile } from '../sealing.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
 import { describeFile } from './manifest.ts'
@@ -147,7 +147,7 @@ async function sendingOf(
   { filename, ttlSeconds, direct }: Named,
 ): Promise<Sending> {
   const found = await stat(path, { bigint: true }).catch((error: unknown) => {
-    throw storageFailed(path, error)
+    throw sourceFailed(path, error)
   })
   if (!found.isFile()) throw new LocalError('not_sendable', `${path} is not a regular file`)
   return {

@@ -64,7 +64,7 @@ test('refuses what it cannot describe, and overwrites nothing but a manifest', a
   expect(await code(folder, '--mode', 'upload', '--out', join(folder, 'x'))).toBe(2)
   expect(await code(file, '--mode', 'upload', '--name', 'a/b')).toBe(2)
   expect(await code(file, '--mode', 'upload', '--part-size', '1')).toBe(2)
-  expect(await code(join(folder, 'nothing'), '--mode', 'upload')).toBe(1)
+  expect(await code(join(folder, 'nothing'), '--mode', 'upload')).toBe(2)
   expect(await code(file, '--mode', 'upload', '--out', file)).toBe(7)
   expect(readFileSync(file).equals(bytes)).toBe(true)
 })
