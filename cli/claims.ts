@@ -48,7 +48,7 @@ export async function findClaim(folder: string, id: string): Promise<HeldTask> {
     return { id, claim: { generation, session_generation } }
   }
   throw new CommandFailure('conflict', `this profile holds no claim of the task ${id}`, {
-    hint: `bridge task claim ${id} takes it`,
+    hint: `bridge task show ${id} tells its state; bridge task claim ${id} takes an open one`,
   })
 }
 

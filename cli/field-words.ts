@@ -57,12 +57,16 @@ const nouns: Readonly<Record<string, string>> = {
 export function faultWords({ details }: BridgeError, takes: Takes): string | undefined {
   const { faults } = details
   if (!Array.isArray(faults) || faults.length === 0) return undefined
-  return faults
-    .map(({ path, problem }: { path?: unknown; problem?: unknown }) => {
-      const field = fieldOf(String(path))
-      const rule = ruleWords(String(problem), field)
-      return `${subjectOf(field, takes)}${predicate.test(rule) ? ' ' : ': '}${rule}`
-    })
+  const found = faults.map(({ path, problem }: { path?: unknown; problem?: unknown }) => {
+    const field = fieldOf(String(path))
+    return { subject: subjectOf(field, takes), rule: ruleWords(String(problem), field) }
+  })
+  // Of a choice the node tells what each of its members would want: what was typed breaks the first rule that it can keep.
+  const typed = found.filter(({ subject }) => /^[-<]/.test(subject))
+  const told = new Map((typed.length > 0 ? typed : found).toReversed().map((each) => [each.subject, each]))
+  return [...told.values()]
+    .toReversed()
+    .map(({ subject, rule }) => `${subject}${predicate.test(rule) ? ' ' : ': '}${rule}`)
     .join('; ')
 }
 

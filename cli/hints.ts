@@ -75,7 +75,7 @@ const refusals: Partial<Record<RefusalCode, string>> = {
   project_paused: 'the owner paused the project; reading and acknowledging still work',
   claim_held: 'another session of this agent holds it; wait until its claim is over, or take another task',
   claim_lost: 'stop the work: the claim is over. bridge task show tells what became of the task',
-  pairing_disabled: 'the owner disabled this pair',
+  pairing_disabled: 'only the owner can let the two talk again',
   enrollment_used: 'the code was used by another key; the owner has been told and can issue a new one',
   enrollment_expired: 'ask the owner for a new enrolment prompt',
   enrollment_revoked: 'ask the owner for the newest enrolment prompt',
@@ -90,11 +90,11 @@ const locals: Partial<Record<LocalErrorCode, string>> = {
   sandbox_blocked: 'allow this program to open network connections, then run bridge outbox flush',
   insecure_url: 'use https, or --allow-plain-http when the network between is yours',
   invalid_url: 'an address is scheme, host and port: http://127.0.0.1:8484, https://bridge.example',
-  identity_missing: 'bridge enroll --url URL makes one; --profile names another',
+  identity_missing: 'bridge enroll --url URL makes one, with a code of the owner; --profile names another',
   entry_of_another: 'leave it to the profile with that identity, or give it up: bridge outbox drop',
   peer_unknown: 'bridge peers lists the peers',
   capability_off: 'try again later, or the other way: --direct needs no store, and an upload no helper',
   key_missing:
     'bridge key show tells the key of this profile; the sender can send anew to the one that is registered',
-  destination_exists: 'move it away, or choose another name',
+  destination_exists: 'move it away, or choose another name; --overwrite replaces it',
 }

@@ -8,8 +8,16 @@ import { chmod, readFile } from 'node:fs/promises'
 import { basename, dirname, extname } from 'node:path'
 import { CommandFailure, type ExitName } from './exit-codes.ts'
 
-/** The parsed file, or undefined when there is none. @throws CommandFailure when it cannot be read or is no object. */
-export async function readJson(path: string, exit: ExitName): Promise<Record<string, unknown> | undefined> {
+/**
+ * The parsed file, or undefined when there is none. `hint`: what makes it good again.
+ *
+ * @throws CommandFailure when it cannot be read or is no object.
+ */
+export async function readJson(
+  path: string,
+  exit: ExitName,
+  hint?: string,
+): Promise<Record<string, unknown> | undefined> {
   const text = await readIfThere(path, exit)
   if (text === undefined) return undefined
   try {
@@ -18,7 +26,7 @@ export async function readJson(path: string, exit: ExitName): Promise<Record<str
   } catch {
     // Said below, together with JSON of another shape; the parser's words would repeat the content.
   }
-  throw new CommandFailure(exit, `${path} is not a JSON object`)
+  throw new CommandFailure(exit, `${path} is not a JSON object`, { hint })
 }
 
 async function readIfThere(path: string, exit: ExitName): Promise<string | undefined> {

@@ -8,6 +8,7 @@ import { version } from '../sdk/version.ts'
 import type { CliContext } from './context.ts'
 import { CommandFailure, localExits, refusalExits } from './exit-codes.ts'
 import { failureWords } from './failure-words.ts'
+import { addressHint } from './hints.ts'
 import { loadOwnerProfile, saveOwnerProfile } from './owner-profile.ts'
 import { openSecrets } from './owner-secrets.ts'
 
@@ -16,9 +17,10 @@ export async function asOwner<T>(context: CliContext, act: (owner: Owner) => Pro
   const profile = await loadOwnerProfile(context)
   if (profile === undefined) {
     throw new CommandFailure('authentication', 'nobody is signed in', {
-      hint: 'bridge admin login --url URL --name NAME',
+      hint: 'bridge admin login --url URL --name NAME; bridge admin setup --name NAME makes the owner of a fresh node',
     })
   }
+  context.address = profile.base_url
   return withOwnerHints(async () => {
     const { Owner } = await import('../sdk/index.ts')
     const reload = () => loadOwnerProfile(context)
@@ -75,13 +77,14 @@ export async function isRefusal(error: unknown, code: RefusalCode): Promise<bool
 }
 
 /** What an owner can do next differs from what an agent can. @throws CommandFailure in place of an error with such a step. */
-export async function withOwnerHints<T>(act: () => Promise<T>): Promise<T> {
+export async function withOwnerHints<T>(act: () => Promise<T>, address?: string): Promise<T> {
   try {
     return await act()
   } catch (cause) {
     const { BridgeError, LocalError } = await import('../sdk/index.ts')
     if (!(cause instanceof BridgeError || cause instanceof LocalError)) throw cause
-    const hint = cause instanceof BridgeError ? refusals[cause.code] : locals[cause.code]
+    const usual = cause instanceof BridgeError ? refusals[cause.code] : locals[cause.code]
+    const hint = addressHint(cause, address) ?? usual
     throw hint === undefined ? cause : failureOf(cause, hint)
   }
 }

@@ -26,11 +26,10 @@ const fileOf = ({ home, settings }: Place): string =>
 /** Undefined when nobody is signed in. @throws CommandFailure when what is stored is not usable. */
 export async function loadOwnerProfile(place: Place): Promise<OwnerProfile | undefined> {
   const path = fileOf(place)
-  const stored = await readJson(path, 'authentication')
+  const hint = 'bridge admin login --url URL --name NAME writes it again'
+  const stored = await readJson(path, 'authentication', hint)
   if (stored === undefined || isProfile(stored)) return stored
-  throw new CommandFailure('authentication', `${path} is not a whole sign-in`, {
-    hint: 'bridge admin login --url URL --name NAME writes it again',
-  })
+  throw new CommandFailure('authentication', `${path} is not a whole sign-in`, { hint })
 }
 
 /** Takes the place of an earlier sign-in of the profile. */

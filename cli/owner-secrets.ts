@@ -45,11 +45,12 @@ function linesOf(io: Io): Secrets {
     rest ??= io.readAll().then((text) => text.replace(/\r?\n$/, '').split(/\r?\n/))
     return rest
   }
-  const next = async (what: string) => given((await lines()).shift() ?? '', what)
+  const hint = 'standard input holds one line for each; --help tells which'
+  const next = async (what: string) => given((await lines()).shift() ?? '', what, hint)
   return { next, hasMore: async () => (await lines()).length > 0, nextChosen: next }
 }
 
-function given(text: string, what: string): string {
+function given(text: string, what: string, hint?: string): string {
   if (text !== '') return text
-  throw new CommandFailure('usage', `no ${what} was given`)
+  throw new CommandFailure('usage', `no ${what} was given`, { hint })
 }

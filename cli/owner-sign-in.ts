@@ -20,7 +20,7 @@ export async function signInAt(context: CliContext, baseUrl: string, proof: Sign
     const { kept, session } = signedIn(owner)
     await saveOwnerProfile(context, { ...kept, name: session.user.name })
     context.output.result(session, `${sessionText(session)} at ${kept.base_url}`)
-  })
+  }, baseUrl)
 }
 
 function signedIn(owner: Owner) {

@@ -27,12 +27,11 @@ export function profilePaths(home: string, name: string): ProfilePaths {
 
 /** The stored identity of a profile, or undefined. @throws CommandFailure when what is stored is not usable. */
 export async function readProfile(paths: ProfilePaths): Promise<ProfileRecord | undefined> {
-  const stored = await readJson(paths.record, 'authentication')
+  const hint = 'bridge enroll --url URL --replace with a new code of the owner writes it again'
+  const stored = await readJson(paths.record, 'authentication', hint)
   if (stored === undefined) return undefined
   if (files.isProfile(stored)) return stored
-  throw new CommandFailure('authentication', `${paths.record} is not a whole profile`, {
-    hint: 'bridge enroll --url URL --replace with a new code from the owner writes it again',
-  })
+  throw new CommandFailure('authentication', `${paths.record} is not a whole profile`, { hint })
 }
 
 /** Commands of the same word that need no agent: what is typed without a profile may mean them. */
@@ -57,8 +56,8 @@ export async function requireProfile(
     ...(isOwner && ofTheOwner.has(command)
       ? [`bridge admin ${command} is the owner's, who is signed in here`]
       : []),
-    others.length === 0 ? '--profile names another' : `--profile names one of ${others.join(', ')}`,
-    'bridge enroll --url URL makes one',
+    ...(others.length === 0 ? [] : [`--profile names one of ${others.join(', ')}`]),
+    'bridge enroll --url URL makes one, with a code of the owner',
     ...(ofTheNode.has(command) ? [`bridge server ${command} is for a node of this machine`] : []),
   ]
   throw new CommandFailure('authentication', `no identity in the profile ${name}`, { hint: ways.join('; ') })

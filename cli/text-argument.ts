@@ -2,15 +2,19 @@
 import { CommandFailure } from './exit-codes.ts'
 import type { Io } from './io.ts'
 
-/** The text; one newline at the end of standard input belongs to the shell. @throws CommandFailure when there is none. */
-export async function messageBody(io: Io, argument: string | undefined): Promise<string> {
-  if (argument !== undefined && argument !== '-') return nonEmpty(argument)
+/**
+ * The text; one newline at the end of standard input belongs to the shell. `name` is the argument's.
+ *
+ * @throws CommandFailure when there is none.
+ */
+export async function messageBody(io: Io, argument: string | undefined, name = 'text'): Promise<string> {
+  if (argument !== undefined && argument !== '-') return nonEmpty(argument, name)
   if (argument === undefined && io.isTerminal.stdin) {
-    throw new CommandFailure('usage', 'no text was given', {
+    throw new CommandFailure('usage', `no ${name} was given`, {
       hint: 'give it as an argument, or - to type it on standard input',
     })
   }
-  return nonEmpty((await io.readAll()).replace(/\r?\n$/, ''))
+  return nonEmpty((await io.readAll()).replace(/\r?\n$/, ''), name)
 }
 
 /**
@@ -28,9 +32,9 @@ export async function requireMessageBody(io: Io, argument: string | undefined): 
   )
 }
 
-function nonEmpty(text: string): string {
+function nonEmpty(text: string, name: string): string {
   if (text !== '') return text
-  throw new CommandFailure('usage', 'the text is empty', {
+  throw new CommandFailure('usage', `<${name}> is empty`, {
     hint: 'give it as an argument in quotes, or on standard input',
   })
 }

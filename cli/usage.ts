@@ -22,7 +22,7 @@ export async function usageEnding(error: UsageError, whole: () => Promise<Comman
     code === 'commander.unknownCommand'
       ? await meantBy(first, command, whole)
       : similar?.replace(/^\((.*)\)$/, '$1').toLowerCase()
-  return { exit: 'usage', error: 'usage', message, hint: meant ?? hintFor(code, command) }
+  return { exit: 'usage', error: 'usage', message, hint: meant ?? hintFor(code, message, command) }
 }
 
 /** The whole tree is loaded only for this: the one at hand holds what was typed. */
@@ -64,20 +64,33 @@ function wordsFor(code: string, message: string, command: Command): string {
     .replace(/^(option '[^']*') argument '.*' is invalid/s, '$1 is invalid')
 }
 
-function hintFor(code: string, command: Command): string {
+function hintFor(code: string, message: string, command: Command): string {
   const help = command.parent === null ? 'bridge --help' : `bridge ${typed(command)} --help`
   if (code === 'commander.unknownCommand') {
     return command.parent === null ? `${help} lists the commands` : `${help} lists its commands`
   }
-  if (code === 'commander.invalidArgument' && takes(command, 'message_id')) {
-    return 'bridge inbox and bridge history show the ids'
-  }
+  const id = /argument '([a-z]+_id)'/.exec(message)?.[1]
+  const shows = id === undefined ? undefined : idsShownBy(id, command)
+  if (shows !== undefined) return shows
+  if (typed(command) === 'enroll' && code === 'commander.missingMandatoryOptionValue')
+    return 'the prompt of the owner holds the whole command, and the code'
   if (code !== 'commander.excessArguments') return `${help} shows how`
   if (takes(command, 'text')) return `put the text in quotes: ${exampleOf(command)}`
   const readsSecret = /\b(code|password|link|secret|token)\b.* standard input/.test(
     [command.description(), ...command.options.map((option) => option.description)].join(' '),
   )
   return readsSecret ? `codes and passwords come on standard input; ${help} shows how` : `${help} shows how`
+}
+
+/** Where an id is found that a command wants. */
+function idsShownBy(id: string, command: Command): string | undefined {
+  const isOwners = typed(command).startsWith('admin ')
+  if (id === 'message_id')
+    return isOwners
+      ? 'bridge admin conversations and bridge admin history show the ids'
+      : 'bridge inbox and bridge history show the ids'
+  const list = command.parent?.commands.find((each) => each.name() === 'list')
+  return list === undefined ? undefined : `bridge ${typed(list)} shows the ids`
 }
 
 const takes = (command: Command, argument: string): boolean =>

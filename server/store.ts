@@ -50,16 +50,14 @@ export function openStore(options: StoreOptions): Store {
   const path = databasePath(data)
   requireNoRestore(data)
   if (!existsSync(path)) {
-    throw new NotInitialised(`${data} holds no installation; run: bridge server init --data ${data}`)
+    throw new NotInitialised(`${data} holds no installation`)
   }
   const database = openDatabase(path)
   try {
     migrate(database, migrations, clock)
     const serverId = readServerId(database)
     if (serverId === undefined) {
-      throw new NotInitialised(
-        `${data} was not initialised completely; remove it and run: bridge server init`,
-      )
+      throw new NotInitialised(`${data} was not initialised completely: remove it, and make it anew`)
     }
     const serves = options.serves === true
     const scrubbed = serves && putInOrder(database)

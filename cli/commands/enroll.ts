@@ -120,10 +120,15 @@ function worded(cause: BridgeError, baseUrl: string): Error {
   })
 }
 
-/** The code is a secret: no error repeats it. */
+/**
+ * The only line that has its form: what is pasted may bring blank lines, indentation or all of the prompt along. It is a
+ * secret: no error repeats it.
+ */
 async function readCode({ io }: CliContext): Promise<string> {
-  const code = (await io.readSecret('enrolment code: ')).trim()
-  if (/^[A-Za-z0-9_-]{16,128}$/.test(code)) return code
+  const text = io.isTerminal.stdin ? await io.readSecret('enrolment code: ') : await io.readAll()
+  const codes = text.split('\n').flatMap((line) => /^\s*([A-Za-z0-9_-]{16,128})\s*$/.exec(line)?.[1] ?? [])
+  const [code] = codes
+  if (code !== undefined && codes.length === 1) return code
   throw new CommandFailure('usage', 'standard input holds no enrolment code', {
     hint: 'the code is the single line between the CODE marks of the prompt',
   })

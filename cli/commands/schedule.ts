@@ -37,5 +37,7 @@ function nextText({ schedule: declared, connection }: ConnectionModeSet): string
 function scheduleOf({ every, checkpoint }: ScheduleOptions): ContactSchedule {
   if (checkpoint === true && every === undefined) return { mode: 'checkpoint' }
   if (checkpoint === undefined && every !== undefined) return { mode: 'short_poll', interval_seconds: every }
-  throw new CommandFailure('usage', 'say either --every or --checkpoint')
+  throw new CommandFailure('usage', 'say either --every or --checkpoint', {
+    hint: 'bridge schedule --every 5m, or bridge schedule --checkpoint',
+  })
 }

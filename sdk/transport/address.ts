@@ -17,7 +17,9 @@ export interface Address {
 export const nameOf = ({ origin, prefix }: Address): string => `${origin}${prefix}`
 
 /** @throws LocalError `invalid_url`, or `insecure_url` for http beyond loopback unless `allowPlainHttp`. */
-export function parseBaseUrl(text: string, options: { allowPlainHttp?: boolean | undefined } = {}): Address {
+export function parseBaseUrl(typed: string, options: { allowPlainHttp?: boolean | undefined } = {}): Address {
+  // What is pasted may bring blanks along.
+  const text = typed.trim()
   if (!/^[a-z]+:\/\//i.test(text)) {
     throw new LocalError('invalid_url', 'the address of the node has no http:// or https:// in front')
   }

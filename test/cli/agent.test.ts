@@ -106,7 +106,7 @@ test.each([
   ['a newline', '\n'],
 ])('%s is no text', async (_what, stdin) => {
   const ended = await desk.run(['send', 'dan', '-', '--profile', 'cleo'], { stdin })
-  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('the text is empty') })
+  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('<text> is empty') })
 })
 
 test('a text that no message holds is refused before it is kept', async () => {

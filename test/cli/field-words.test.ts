@@ -55,7 +55,7 @@ const long = 'x'.repeat(201)
 
 test.each<[readonly string[], string, string?]>([
   [['admin', 'project', 'create', ''], '<name> must have at least 1 character'],
-  [['admin', 'project', 'create', 'a\u0007b'], '<name> must be one line, without spaces at its ends'],
+  [['admin', 'project', 'create', 'a\u0007b'], '<name> must not hold U+0007'],
   [['admin', 'agent', 'create', long], '<name> must have at most 80 characters'],
   [['admin', 'agent', 'create', 'x', '--role', ' x'], '--role must be one line'],
   [['admin', 'agent', 'name', 'cleo', long], '<new_name> must have at most 80 characters'],
@@ -64,14 +64,14 @@ test.each<[readonly string[], string, string?]>([
   [['admin', 'task', 'create', 'cleo', long, 'y'], '<title> must have at most 200 characters'],
   [['admin', 'message', 'cleo', '-'], '<text> must not be longer than 65536 bytes', 'y'.repeat(65_537)],
   [['admin', 'project', 'delete', 'demo', '--confirm', 'other'], '--confirm '],
-  [['admin', 'password', '--password-stdin'], 'the new password must have 12 to 128 characters', 'short'],
+  [['admin', 'password', '--password-stdin'], 'the new password must have at least 12 characters', 'short'],
   [['task', 'create', 'ada', long, 'y', '--profile', 'cleo'], '<title> must have at most 200 characters'],
   [['schedule', '--every', '1s', '--profile', 'cleo'], '--every must be at least 5 seconds'],
   [
     ['send', 'ada', 'x', '--in-reply-to', '01980000-0000-7000-8000-000000000001', '--profile', 'cleo'],
     '--in-reply-to names no message of this conversation',
   ],
-])('%.80j is refused: %s', async (argv, words, stdin = '') => {
+])('%j is refused: %s', async (argv, words, stdin = '') => {
   const { code, stdout, stderr } = await desk.run(argv, { stdin })
   expect(stderr).toMatch(/^bridge: /)
   expect(stderr.slice('bridge: '.length)).toContain(words)
@@ -113,7 +113,7 @@ test('a set-up with a password that is too short says so, and the link is still 
     })
   expect(await setup('short')).toMatchObject({
     code: 2,
-    stderr: 'bridge: the password must have 12 to 128 characters\n',
+    stderr: 'bridge: the password must have at least 12 characters\n',
   })
   expect(await setup('correct horse battery staple')).toMatchObject({ code: 0 })
   await running.stop()

@@ -39,7 +39,7 @@ test('without a profile there is nobody to be', async () => {
     code: 5,
     stdout: '',
     stderr:
-      'bridge: no identity in the profile nobody\nhint: --profile names one of cleo-1; bridge enroll --profile nobody --url URL makes one\n',
+      'bridge: no identity in the profile nobody\nhint: --profile names one of cleo-1; bridge enroll --profile nobody --url URL makes one, with a code of the owner\n',
   })
 })
 

@@ -83,7 +83,7 @@ test('a key goes elsewhere only as a private file that was asked for, and comes 
     'nothing\n',
     text.replace(/KEY-1(.)/, (_, letter) => `KEY-1${letter === 'Q' ? 'P' : 'Q'}`),
   ])
-    expect(await into(wrong, 'kim')).toMatchObject({ code: 5, stderr: expect.not.stringContaining(secret) })
+    expect(await into(wrong, 'kim')).toMatchObject({ code: 2, stderr: expect.not.stringContaining(secret) })
 })
 
 test('a file for who has a key is sealed, and arrives opened, byte for byte', async () => {

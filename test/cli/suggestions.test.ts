@@ -104,12 +104,12 @@ afterAll(() => desk.remove())
 
 test('a command of an agent without one names those of the node and of the owner', async () => {
   expect((await desk.run(['status'])).stderr).toBe(
-    'bridge: no identity in the profile default\nhint: --profile names another; bridge enroll --url URL makes one; bridge server status is for a node of this machine\n',
+    'bridge: no identity in the profile default\nhint: bridge enroll --url URL makes one, with a code of the owner; bridge server status is for a node of this machine\n',
   )
   await mkdir(desk.path('default'), { recursive: true })
   await writeFile(desk.path('default', 'owner.json'), '{}')
   expect((await desk.run(['task', 'list'])).stderr).toContain(
-    "hint: bridge admin task list is the owner's, who is signed in here; --profile names another; ",
+    "hint: bridge admin task list is the owner's, who is signed in here; bridge enroll ",
   )
   expect((await desk.run(['task', 'claim', '01980000-0000-7000-8000-000000000001'])).stderr).not.toContain(
     'admin',

@@ -179,7 +179,7 @@ test('with nothing to do it says so', async () => {
   const ended = await desk.run(['task', 'run', '--exec', 'true', '--timeout', '1', '--profile', 'eve'], {
     clock: () => bridge.clock(),
   })
-  expect(ended).toMatchObject({ code: 4, stderr: 'bridge: no task came within 1 seconds\n' })
+  expect(ended).toMatchObject({ code: 4, stderr: 'bridge: no task came within 1 second\n' })
 })
 
 test('a runner that is killed takes its command along, and leaves its task to the next one', async () => {

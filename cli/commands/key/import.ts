@@ -1,4 +1,5 @@
 /** `bridge key import`: an age identity from standard input. Contract §12. */
+import type { AgeKey } from '../../../sdk/index.ts'
 import { readAgeKey, writeAgeKey } from '../../age-key.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -15,8 +16,7 @@ export function importKeyCommand(context: CliContext, run = importKey): Command 
 
 export async function importKey(context: CliContext): Promise<void> {
   const { paths } = await context.agent()
-  const { ageKeyOf } = await import('../../../sdk/index.ts')
-  const key = await ageKeyOf(await context.io.readAll())
+  const key = await readIdentity(context)
   const own = await readAgeKey(paths)
   if (own === undefined) await writeAgeKey(paths.ageKey, key)
   else if (own.recipient !== key.recipient) {
@@ -29,4 +29,16 @@ export async function importKey(context: CliContext): Promise<void> {
     )
   }
   await registerOwn(context)
+}
+
+/** @throws CommandFailure that repeats nothing of what was read */
+async function readIdentity({ io }: CliContext): Promise<AgeKey> {
+  const { ageKeyOf } = await import('../../../sdk/index.ts')
+  const text = await io.readAll()
+  return ageKeyOf(text).catch((cause: Error) => {
+    throw new CommandFailure('usage', `standard input: ${cause.message}`, {
+      hint: 'bridge key import < FILE, where bridge key export or age-keygen wrote FILE',
+      cause,
+    })
+  })
 }

@@ -29,7 +29,7 @@ export async function addSettings(to: Command): Promise<void> {
   const { settings } = await server()
   for (const { name, env, meaning, fallback } of settings) {
     const usual = fallback === '' ? '' : `; ${fallback} when absent`
-    to.option(`--${name.replaceAll('_', '-')} <value>`, `${meaning}${usual} (${env})`)
+    to.option(`${flagOf(name)} <value>`, `${meaning}${usual} (${env})`)
   }
 }
 
@@ -57,9 +57,19 @@ export async function onHost<T>(act: (loaded: Server) => Promise<T>): Promise<T>
   try {
     return await act(loaded)
   } catch (cause) {
-    throw hostFailure(cause)
+    throw hostFailure(cause instanceof Error && cause.name === 'ConfigError' ? asFlags(loaded, cause) : cause)
   }
 }
+
+/** Settings by their flags; in `config.json`, whose faults begin with its path, they have their own names. */
+function asFlags({ settings }: Server, cause: Error): Error {
+  if (cause.message.startsWith('/')) return cause
+  const names = settings.map(({ name }) => name).filter((name) => name.includes('_'))
+  const message = cause.message.replace(new RegExp(`\\b(${names.join('|')})\\b`, 'g'), (name) => flagOf(name))
+  return Object.assign(new Error(message, { cause }), { name: cause.name })
+}
+
+const flagOf = (setting: string): string => `--${setting.replaceAll('_', '-')}`
 
 /** The server lives in a bundle of its own, so its errors are told by name. */
 function hostFailure(cause: unknown): unknown {

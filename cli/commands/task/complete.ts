@@ -40,7 +40,7 @@ export async function taskComplete(
       hint: '--evidence "command:npm test" --exit-code 0, or commit:, file:, url:, text:',
     })
   }
-  const result = await messageBody(context.io, text)
+  const result = await messageBody(context.io, text, 'result')
   const evidence = await gatherEvidence(wishes, exitCode)
   const { bridge, paths } = await context.agent()
   const held = await findClaim(paths.claims, taskId)

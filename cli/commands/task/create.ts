@@ -23,7 +23,7 @@ export async function taskCreate(
   text: string | undefined,
   options: NewTaskOptions,
 ): Promise<void> {
-  const instructions = await messageBody(context.io, text)
+  const instructions = await messageBody(context.io, text, 'instructions')
   const { signal } = context
   const bridge = await context.bridge()
   const assignee_agent_id = await bridge.directory.peerId(peer, { signal })

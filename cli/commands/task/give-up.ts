@@ -37,7 +37,7 @@ export async function giveUp(
   given: { readonly taskId: string; readonly reason: string | undefined },
   { key }: KeyOption,
 ): Promise<void> {
-  const reason = await messageBody(context.io, given.reason)
+  const reason = await messageBody(context.io, given.reason, 'reason')
   const { bridge, paths } = await context.agent()
   const held = await findClaim(paths.claims, given.taskId)
   const task = await bridge.tasks[verb](held, { reason }, { idempotencyKey: key, signal: context.signal })

@@ -17,6 +17,7 @@ import { CommandFailure } from '../../exit-codes.ts'
 import { failureWords as nodeWords } from '../../failure-words.ts'
 import { runTask, type TaskEnd } from '../../run-task.ts'
 import { ShellCommands } from '../../shell-commands.ts'
+import { exactDuration } from '../../words.ts'
 
 export interface TaskRunOptions {
   readonly exec: string
@@ -81,7 +82,7 @@ export async function taskRun(context: CliContext, options: TaskRunOptions): Pro
     .finally(() => shell.close())
   if (signal.aborted) throw new CommandFailure('interrupted', 'interrupted')
   if (claimed === 0)
-    throw new CommandFailure('nothing_came', `no task came within ${options.timeout} seconds`)
+    throw new CommandFailure('nothing_came', `no task came within ${exactDuration(options.timeout ?? 0)}`)
   if (options.once === true) requireGood(endings.at(-1))
 }
 

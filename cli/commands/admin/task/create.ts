@@ -30,7 +30,7 @@ export async function createTask(
   text: string | undefined,
   options: AdminTaskOptions,
 ): Promise<void> {
-  const instructions = await messageBody(context.io, text)
+  const instructions = await messageBody(context.io, text, 'instructions')
   await asOwner(context, async (owner) => {
     const project = await findProject(owner, options.project, context)
     const assignee_agent_id = await findAgent(owner, project, agent, context)
