@@ -4,6 +4,7 @@ import type { HostSampleInput } from '../sdk/contract/telemetry.ts'
 import type { Config } from './config.ts'
 import type { Commits } from './database/commits.ts'
 import type { Reader } from './database/reader.ts'
+import type { SteadyClock } from './database/steady-clock.ts'
 import type { Writer } from './database/transaction.ts'
 import type { OfferLog } from './delivery/offer-log.ts'
 import type { Offers } from './delivery/offers.ts'
@@ -15,7 +16,6 @@ import type { ClientAddress } from './http/client-address.ts'
 import type { Identities } from './identity/identities.ts'
 import type { Throttle } from './identity/throttle.ts'
 import type { Offer } from './inbox/store.ts'
-import type { LeaseClock } from './leases/lease-clock.ts'
 import type { Meters } from './metrics/meters.ts'
 import type { SignInDelays } from './owners/delays.ts'
 import type { Passwords } from './owners/password.ts'
@@ -57,8 +57,8 @@ export interface Context {
   readonly receipts: Receipts
   readonly streams: Streams
   readonly presence: Presence
-  /** The time that claims and transfers run by. */
-  readonly leases: LeaseClock
+  /** The time that lifetimes and windows run by. */
+  readonly steady: SteadyClock
   readonly offers: Offers
   readonly offerLog: OfferLog<Offer>
   readonly identities: Identities

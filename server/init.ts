@@ -13,7 +13,7 @@ import { urlOf } from './listening/exposure.ts'
 import { maintainStore } from './maintain.ts'
 import type { CycleReport } from './maintenance/cycle.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
-import { openStore } from './store.ts'
+import { openStore, type Store } from './store.ts'
 import {
   AlreadyInitialised,
   addressPath,
@@ -79,10 +79,12 @@ export const rotateKey = (config: Config, lost: boolean): Promise<RotationReport
     rotateEnvelopeKey({ write, random, path: config.envelopeKeyFile, lost }),
   )
 
-async function withStore<T>(
-  config: Config,
-  act: (maker: { readonly write: Writer['write']; readonly random: (bytes: number) => Buffer }) => Promise<T>,
-): Promise<T> {
+interface Maker extends Pick<Store, 'steady'> {
+  readonly write: Writer['write']
+  readonly random: (bytes: number) => Buffer
+}
+
+async function withStore<T>(config: Config, act: (maker: Maker) => Promise<T>): Promise<T> {
   // What could not be stored is refused by the write itself; nothing else of this store is used.
   const note = () => {}
   const store = openStore({
@@ -94,7 +96,7 @@ async function withStore<T>(
     onEffectError: note,
   })
   try {
-    return await act({ write: store.writer.write, random: randomBytes })
+    return await act({ write: store.writer.write, steady: store.steady, random: randomBytes })
   } finally {
     await store.close()
   }

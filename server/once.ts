@@ -110,7 +110,7 @@ export async function once(
     ...name,
     fingerprint: keyed.fingerprint,
     answer,
-    created_at: tx.nowIso,
+    created_at: tx.steadyIso,
     project_id: principal.project_id,
   })
   return new Answer(answer, false)

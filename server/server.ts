@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { uptime } from 'node:os'
 import type { Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { createApp, useRoutes } from './app.ts'
@@ -23,6 +24,7 @@ import { startAccessRecheck, startRecheck } from './delivery/recheck.ts'
 import { createStreams } from './delivery/streams.ts'
 import { useSocket } from './delivery/upgrade.ts'
 import { createWakeups } from './delivery/wakeups.ts'
+import { createElapsed } from './elapsed.ts'
 import { isEnvelopeKey } from './envelope/keys.ts'
 import { clientAddresses } from './http/client-address.ts'
 import { answerHeadersFor } from './http/responses.ts'
@@ -30,7 +32,6 @@ import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
 import { markOffered } from './inbox/store.ts'
 import type { Address } from './init.ts'
-import { type LeaseClock, openLeaseClock } from './leases/lease-clock.ts'
 import { type Renewal, readCertificate, warnOfExpiry, watchCertificate } from './listening/certificate.ts'
 import { localHost, type TlsFiles, urlOf } from './listening/exposure.ts'
 import type { LogStream } from './log-stream.ts'
@@ -75,9 +76,9 @@ export interface ServerChance {
   readonly random?: (bytes: number) => Buffer
   /** log2 of scrypt's N for new passwords; no setting of the program reaches it. */
   readonly passwordCost?: number
-  /** How much time passed, by which claims run; whatever becomes of the clock. */
+  /** How much time passed, by which lifetimes run; whatever the clock is set to. */
   readonly elapsedMs?: () => number
-  /** The steady time of waits, streams and limits in memory. */
+  /** The monotonic time of waits, streams and limits in memory. */
   readonly monotonicMs?: () => number
   /** In place of standard error. */
   readonly logTo?: LogStream
@@ -88,6 +89,7 @@ const graceMs = 10_000
 export async function startServer(config: Config, chance: ServerChance = {}): Promise<RunningServer> {
   const clock = chance.clock ?? (() => new Date())
   const random = chance.random ?? randomBytes
+  const monotonicMs = () => performance.now()
   const { logLevel, tls } = config
   const certificate = tls && readCertificate(tls)
   const lock = lockDataFolder(config.data)
@@ -111,7 +113,8 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
     store = openStore({
       data: config.data,
       clock,
-      monotonicMs: () => performance.now(),
+      monotonicMs,
+      elapsedMs: chance.elapsedMs ?? createElapsed({ clock, monotonicMs, uptimeMs: () => uptime() * 1000 }),
       random,
       onFatal(error) {
         app.log.fatal({ err: error }, 'the store failed; the process ends')
@@ -126,18 +129,15 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       serves: true,
     })
     const passwords = createPasswords(random, chance.passwordCost)
-    const { elapsedMs = () => performance.now() } = chance
-    const leases = await openLeaseClock(store.writer.write, clock, elapsedMs)
     const context = createContext({
       config,
       clock,
-      monotonicMs: chance.monotonicMs ?? (() => performance.now()),
+      monotonicMs: chance.monotonicMs ?? monotonicMs,
       random,
       passwords,
       app,
       store,
       commits,
-      leases,
       meters,
       storage,
       stopping: stopping.signal,
@@ -175,7 +175,6 @@ interface Parts {
   readonly app: FastifyInstance
   readonly store: Store
   readonly commits: Commits
-  readonly leases: LeaseClock
   readonly meters: WatchingMeters | undefined
   readonly storage: Storage
   readonly stopping: AbortSignal
@@ -190,7 +189,6 @@ function createContext({
   app,
   store,
   commits,
-  leases,
   meters,
   storage,
   stopping,
@@ -217,8 +215,8 @@ function createContext({
     wakeups: createWakeups(),
     receipts: createReceipts(),
     streams: createStreams(monotonicMs),
-    presence: createPresence(clock, config.maxWaits),
-    leases,
+    presence: createPresence(store.steady, config.maxWaits),
+    steady: store.steady,
     offers: createOffers(),
     offerLog: createOfferLog(store.writer.write, markOffered),
     identities: createIdentities(store.reader.read),
@@ -335,6 +333,6 @@ function renewing(app: FastifyInstance, { log, clock }: Context, files: TlsFiles
 
 /** "First start prints a one-time setup link." Contract §10. A link that is still open is not taken away. */
 async function offerSetup(context: Context): Promise<string | undefined> {
-  if (await context.read((db) => hasOpenSetup(db, context.clock()))) return undefined
+  if (await context.read((db) => hasOpenSetup(db, context.steady.now()))) return undefined
   return linkUrl(context.portalOrigin(), 'setup', await makeLinkToken(context, 'setup'))
 }

@@ -15,6 +15,7 @@ import { openDatabase } from './database/open.ts'
 import { createReader, type Reader } from './database/reader.ts'
 import { foldLog } from './database/room.ts'
 import { scrub } from './database/scrub.ts'
+import { openSteadyClock, type SteadyClock } from './database/steady-clock.ts'
 import { createWriter, type Writer, type WriterOptions } from './database/transaction.ts'
 import { openWalSync, syncedByCommit } from './database/wal-sync.ts'
 import { databasePath, NotInitialised, readServerId, requireNoRestore } from './store-files.ts'
@@ -24,6 +25,7 @@ export interface Store {
   readonly writer: Writer
   readonly reader: Reader
   readonly nonces: Nonces
+  readonly steady: SteadyClock
   /** Whether the file was written anew, since projects had been deleted from it. */
   readonly scrubbed: boolean
   close(): Promise<void>
@@ -33,6 +35,8 @@ export interface StoreOptions {
   readonly data: string
   readonly clock: () => Date
   readonly monotonicMs: () => number
+  /** By which lifetimes run; where it differs from `monotonicMs`. */
+  readonly elapsedMs?: () => number
   readonly random: (bytes: number) => Buffer
   readonly onFatal: (error: unknown) => void
   readonly onEffectError: (error: unknown) => void
@@ -46,7 +50,7 @@ export interface StoreOptions {
 
 /** Brings the schema up to date and opens it. @throws NotInitialised, RestoreUnfinished, DatabaseNewer, UnsafeStore, … */
 export function openStore(options: StoreOptions): Store {
-  const { data, clock, monotonicMs, random } = options
+  const { data, clock, monotonicMs, elapsedMs = monotonicMs, random } = options
   const path = databasePath(data)
   requireNoRestore(data)
   if (!existsSync(path)) {
@@ -62,6 +66,7 @@ export function openStore(options: StoreOptions): Store {
     const serves = options.serves === true
     const scrubbed = serves && putInOrder(database)
     const nonces = openNonces({ database, clock, monotonicMs })
+    const steady = openSteadyClock({ database, clock, elapsedMs, writes: serves })
     const ids = createIds(greatestId(database), random)
     const walSync = serves ? openWalSync(database) : syncedByCommit
     const { onFatal, onEffectError, onCommit = () => {}, onGroup, onFull, isShort } = options
@@ -70,6 +75,7 @@ export function openStore(options: StoreOptions): Store {
       walSync,
       clock,
       monotonicMs,
+      steady,
       ids,
       nonces,
       onFatal,
@@ -85,6 +91,7 @@ export function openStore(options: StoreOptions): Store {
       writer,
       reader,
       nonces,
+      steady,
       scrubbed,
       async close() {
         await reader.close()

@@ -21,7 +21,7 @@ function observed(
   session?: Partial<StoredContact>,
 ): Connection {
   let now = new Date(start)
-  const presence = createPresence(() => now, limits.waitsPerNode)
+  const presence = createPresence({ now: () => now, wall: (iso) => iso }, limits.waitsPerNode)
   happened(presence, now)
   now = new Date(start + after * 1000)
   return presence.connection('agent', now, session && { ...activeSession, ...session })

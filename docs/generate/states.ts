@@ -168,8 +168,9 @@ function startTable(): string {
     last_contact_at: now.toISOString(),
   }
   const unscheduled = { isOccupied: false, holdsClaim: false, mode: null, intervalSeconds: null }
-  const lately = { lastContactAt: ago(limits.sessionAliveSeconds - 1).toISOString(), ...unscheduled }
-  const longAgo = { lastContactAt: ago(limits.sessionAliveSeconds).toISOString(), ...unscheduled }
+  const silentFor = (seconds: number) => ({ silentMs: seconds * 1000, last_contact_at: '', ...unscheduled })
+  const lately = silentFor(limits.sessionAliveSeconds - 1)
+  const longAgo = silentFor(limits.sessionAliveSeconds)
   const occupied = { ...longAgo, isOccupied: true }
   const holding = { ...longAgo, holdsClaim: true }
   const scheduled = { ...longAgo, mode: 'short_poll' as const, intervalSeconds: 60 }
@@ -190,7 +191,7 @@ function startTable(): string {
     newcomers.flatMap(([words, credential_id, instance_id]) =>
       (['key', 'legacy'] as const).map((binding) => {
         const newcomer = { credential_id, instance_id, binding }
-        const start = outcome(() => decideStart(stored, newcomer, liveness, now))
+        const start = outcome(() => decideStart(stored, newcomer, liveness))
         return [standing, bindingWords[binding], words, startWords[start] ?? start]
       }),
     ),

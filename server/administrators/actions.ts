@@ -79,10 +79,11 @@ interface Link {
 /** Takes the place of an earlier link of the same person. */
 async function issueLink(context: Context, tx: Tx, { id, token, ttl }: Link): Promise<AdministratorLink> {
   const seconds = ttl ?? limits.administratorLinkTtlSeconds.default
-  const expires_at = new Date(tx.now.getTime() + seconds * 1000).toISOString()
+  const expires_at = tx.endIn(seconds)
   await replaceLink(tx, { token_sha256: tokenDigest(token), kind: 'sign_in', user_id: id, expires_at })
   const administrator = await store.viewAdministrator(tx.db, id)
-  return { administrator, link: linkUrl(context.portalOrigin(), 'sign_in', token), expires_at }
+  const link = linkUrl(context.portalOrigin(), 'sign_in', token)
+  return { administrator, link, expires_at: context.steady.wall(expires_at) }
 }
 
 /** Taking away holds from the next request on; each asks the store again. */

@@ -53,12 +53,12 @@ export function createAgent(
       subject: { type: 'agent', id },
       details: { name: input.name },
     })
-    return { agent: view(context, await store.getAgent(tx.db, project.id, id), tx.now) }
+    return { agent: view(context, await store.getAgent(tx.db, project.id, id)) }
   })
 }
 
-const view = (context: Context, row: store.AgentView, now: Date): Agent =>
-  store.toAgent(row, context.presence.connection(row.id, now, row))
+const view = ({ presence, steady }: Context, row: store.AgentView): Agent =>
+  store.toAgent(row, presence.connection(row.id, steady.now(), row))
 
 export function listAgents(
   context: Context,
@@ -66,11 +66,11 @@ export function listAgents(
   projectId: string,
   query: store.AgentQuery,
 ) {
-  return readAsOwner(context, caller, async (db, now) => {
+  return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, projectId)
     const rows = await store.listAgents(db, project.id, query)
     const limit = query.limit ?? limits.pageDefault
-    const { items: agents, ...page } = toPage(rows, limit, query.after, (row) => view(context, row, now))
+    const { items: agents, ...page } = toPage(rows, limit, query.after, (row) => view(context, row))
     return { agents, ...page }
   })
 }
@@ -80,9 +80,9 @@ export function getAgent(
   caller: OwnerCaller,
   ids: { readonly id: string; readonly agent_id: string },
 ): Promise<Agent> {
-  return readAsOwner(context, caller, async (db, now) => {
+  return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, ids.id)
-    return view(context, await store.getAgent(db, project.id, ids.agent_id), now)
+    return view(context, await store.getAgent(db, project.id, ids.agent_id))
   })
 }
 

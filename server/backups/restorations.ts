@@ -19,7 +19,6 @@ import type { Context } from '../context.ts'
 import { markRevoked } from '../credentials/store.ts'
 import type { Tables, TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
-import { readOffset } from '../leases/lease-clock.ts'
 import { fence } from '../sessions/fencing.ts'
 import { notify } from '../transfers/notices.ts'
 import { recordTransfer } from '../transfers/records.ts'
@@ -38,6 +37,7 @@ export interface Restoring {
   readonly generation: number
   /** Whether the bytes of a package lie in the data folder. */
   readonly hasBytes: (transfer: TransferRow) => boolean
+  /** Their ends in steady time. */
   readonly grants: ReviewedGrant[]
   readonly transfers: EndedTransfer[]
   /** Agents that were disabled here because nobody knows. */
@@ -87,7 +87,7 @@ const ownerLinks: Restoration = async (tx, { grants }) => {
     .leftJoin('owner_users', 'owner_users.id', 'owner_links.user_id')
     .select(['kind', 'owner_links.expires_at', 'name'])
     .where('used_at', 'is', null)
-    .where('expires_at', '>', tx.nowIso)
+    .where('expires_at', '>', tx.steadyIso)
     .execute()
   for (const { kind, name, expires_at } of open) {
     const told = kind === 'setup' ? 'setup_link' : 'sign_in_link'
@@ -102,7 +102,7 @@ const ownerSessions: Restoration = async (tx, { grants }) => {
     .innerJoin('owner_users', 'owner_users.id', 'owner_sessions.user_id')
     .select(['owner_sessions.id', 'name', 'expires_at'])
     .where('ended_at', 'is', null)
-    .where('expires_at', '>', tx.nowIso)
+    .where('expires_at', '>', tx.steadyIso)
     .execute()
   for (const { id, name, expires_at } of open)
     grants.push({ kind: 'owner_session', id, of: name, project: null, expires_at })
@@ -219,7 +219,7 @@ const enrollments: Restoration = async (tx, { grants }) => {
     await tx.db.updateTable('enrollments').set({ state: 'revoked' }).where('id', '=', id).execute()
     const subject = { type: 'enrollment', id }
     await recordAudit(tx, { kind: 'enrollment.revoked', ...why, project_id, subject, details: { reason } })
-    if (expires_at > tx.nowIso) grants.push({ kind: 'enrollment', id, of: agent, project, expires_at })
+    if (expires_at > tx.steadyIso) grants.push({ kind: 'enrollment', id, of: agent, project, expires_at })
   }
 }
 
@@ -229,7 +229,7 @@ const takeovers: Restoration = async (tx, { grants }) => {
     .innerJoin('agents', 'agents.id', 'takeovers.agent_id')
     .innerJoin('projects', 'projects.id', 'agents.project_id')
     .select(['agents.name as agent', 'projects.name as project', 'expires_at'])
-    .where('expires_at', '>', tx.nowIso)
+    .where('expires_at', '>', tx.steadyIso)
     .execute()
   for (const { agent, project, expires_at } of open)
     grants.push({ kind: 'takeover', id: null, of: agent, project, expires_at })
@@ -271,19 +271,6 @@ const transfers: Restoration = async (tx, { context, hasBytes, transfers: ended 
   }
 }
 
-/** By how much a clock was set is of the host that it was set on: from here on the ends of transfers are as they were shown. */
-const leaseClock: Restoration = async (tx) => {
-  const offsetMs = await readOffset(tx.db)
-  if (offsetMs !== 0) {
-    const open = tx.db.selectFrom('transfers').select(['id', 'ends_at']).where('ends_at', 'is not', null)
-    for (const { id, ends_at } of await open.execute()) {
-      const shown = new Date(Date.parse(ends_at ?? '') + offsetMs).toISOString()
-      await tx.db.updateTable('transfers').set({ ends_at: shown }).where('id', '=', id).execute()
-    }
-  }
-  await tx.db.deleteFrom('lease_clock').execute()
-}
-
 /** Raised already when the store was opened; see `restore.ts`. Held to here, since nothing else refuses old proofs. */
 const replayFloor: Restoration = async (tx) => {
   const { floor } = await tx.db.selectFrom('replay_floor').select('floor').executeTakeFirstOrThrow()
@@ -308,7 +295,6 @@ export const restorations: Record<keyof Tables, Restoration | string> = {
   challenges,
   transfer_secrets: transferSecrets,
   transfers,
-  lease_clock: leaseClock,
   replay_floor: replayFloor,
 
   server: 'clients have learnt its id, and it is the same node',
@@ -321,6 +307,7 @@ export const restorations: Record<keyof Tables, Restoration | string> = {
   tasks: 'a claim runs to its end, and no session is left that could renew it',
   task_releases: 'says why claims were given back; nothing is let in by it',
   audit: 'goes on with the records of the restore',
+  steady_clock: 'goes on by the wall clock, as after any stop',
   maintenance: 'a store that was off for long skips one run by itself',
   telemetry_hosts: 'shown as stale by their age',
   schema_migrations: 'brought up to date before',

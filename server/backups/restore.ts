@@ -188,7 +188,11 @@ async function prepare(
         subject: { type: 'server', id: checked.server_id },
         details: { newest_record_at: before.newest, generation: restoring.generation },
       })
-      const { held, revoked, grants, transfers, fenced } = restoring
+      const { held, revoked, transfers, fenced } = restoring
+      const grants = restoring.grants.map(({ expires_at, ...grant }) => ({
+        ...grant,
+        expires_at: expires_at && store.steady.wall(expires_at),
+      }))
       const credentials = await reviewCredentials(tx.db, { held, revoked, nowIso: tx.nowIso })
       return { credentials, grants, people: await reviewPeople(tx.db), transfers, sessions_fenced: fenced }
     })

@@ -10,10 +10,10 @@
  */
 import type Database from 'better-sqlite3'
 import { isGrave, Statements, sqliteCode } from './connection.ts'
-import type { Ids } from './ids.ts'
 import type { Nonce, Nonces } from './nonces.ts'
 import { UnitOverrun, withinTurn } from './overrun.ts'
-import { type Tx, Unit, UnitEnded } from './unit.ts'
+import type { SteadyClock } from './steady-clock.ts'
+import { type Tx, Unit, type UnitChance, UnitEnded } from './unit.ts'
 
 export interface Request {
   readonly unit: (tx: Tx) => Promise<unknown>
@@ -40,15 +40,13 @@ export class GroupFailure extends Error {
   }
 }
 
-export interface GroupOptions {
+export interface GroupOptions extends UnitChance {
   readonly database: Database.Database
-  readonly clock: () => Date
-  readonly ids: Ids
+  /** Its reading goes with the commit of a group. */
+  readonly steady: SteadyClock
   readonly nonces: Nonces
   /** For durations: never steps. */
   readonly monotonicMs: () => number
-  /** Whether the disk has too little room for anything new. */
-  readonly isShort?: (() => boolean) | undefined
 }
 
 export class Groups {
@@ -90,6 +88,7 @@ export class Groups {
       this.#begin.run()
       const outcomes: Outcome[] = []
       for (const request of requests) outcomes.push(await this.#perform(request))
+      this.#options.steady.note()
       committing = true
       this.#commitBeganMs = this.#options.monotonicMs()
       this.#commit.run()
@@ -105,8 +104,7 @@ export class Groups {
     const refusal = nonce && this.#options.nonces.spend(nonce)
     if (refusal !== undefined) return { ok: false, error: refusal }
     this.#savepoint.run()
-    const { ids, clock, isShort } = this.#options
-    const tx = new Unit(this.#statements, ids, clock(), isShort)
+    const tx = new Unit(this.#statements, this.#options)
     const outcome = await settled(tx, unit)
     this.#requireIntact(tx)
     if (!outcome.ok) this.#undo.run()

@@ -1,4 +1,9 @@
-/** The rows of every table, in the wire's own names. Migrations make them; this types them. */
+/**
+ * The rows of every table, in the wire's own names. Migrations make them; this types them.
+ *
+ * An instant that a lifetime or a window is judged by is in steady time, where it says so; see `steady-clock.ts`. Every
+ * other is wall time, as it was recorded.
+ */
 
 export interface ServerRow {
   one: 1
@@ -23,6 +28,7 @@ export interface OwnerLinkRow {
   /** Whom it signs in; null is the owner. */
   user_id: string | null
   created_at: string
+  /** In steady time. */
   expires_at: string
   used_at: string | null
 }
@@ -38,6 +44,7 @@ export interface OwnerSessionRow {
   user_id: string
   token_sha256: Buffer
   created_at: string
+  /** In steady time, as the two below. */
   last_used_at: string
   expires_at: string
   fresh_until: string
@@ -120,6 +127,7 @@ export interface EnrollmentRow {
   keep_existing: 0 | 1
   state: 'pending' | 'claimed' | 'revoked'
   created_at: string
+  /** In steady time. */
   expires_at: string
   claimed_at: string | null
   credential_id: string | null
@@ -135,6 +143,7 @@ export interface SessionRow {
   state: 'active' | 'fenced' | 'closed'
   client_name: string
   client_version: string
+  /** In steady time, as `last_contact_at`. */
   started_at: string
   last_contact_at: string
   ended_at: string | null
@@ -149,12 +158,14 @@ export interface ChallengeRow {
   challenge_sha256: Buffer
   credential_id: string
   device: string
+  /** In steady time. */
   expires_at: string
 }
 
 export interface TakeoverRow {
   agent_id: string
   grant_sha256: Buffer
+  /** In steady time. */
   expires_at: string
   /** Null where no session was active. */
   fenced_session_id: string | null
@@ -196,6 +207,7 @@ export interface MessageRow {
   offers: number
   offered_generation: number
   first_offered_at: string | null
+  /** In steady time. */
   last_offered_at: string | null
   acknowledged_at: string | null
   /** When somebody else answered it; kept only where it expects a reply by a time. */
@@ -227,6 +239,7 @@ export interface IdempotencyRow {
   key: string
   fingerprint: Buffer
   answer: string
+  /** In steady time. */
   created_at: string
 }
 
@@ -275,6 +288,7 @@ export interface TaskRow {
   claim_session_id: string | null
   claim_session_generation: number | null
   claimed_at: string | null
+  /** In steady time; null when no claim is held. */
   claim_ends_at: string | null
   claim_end: 'finished' | 'released' | 'expired' | null
   cancel_requested_at: string | null
@@ -303,9 +317,10 @@ export interface TaskReleaseRow {
   reason: string
 }
 
-export interface LeaseClockRow {
+export interface SteadyClockRow {
   one: 1
-  offset_ms: number
+  wall_ms: number
+  steady_ms: number
 }
 
 export interface TelemetryTokenRow {
@@ -337,7 +352,7 @@ export interface TransferRow {
   state: 'offered' | 'accepted' | 'verified' | 'declined' | 'failed' | 'cancelled' | 'expired'
   /** By the wall clock when it was offered, or as it was shown last when it ended. */
   expires_at: string
-  /** In lease time; null when it is over. */
+  /** In steady time; null once it has ended. */
   ends_at: string | null
   reserved_bytes: number
   stored_parts: number
@@ -357,7 +372,7 @@ export interface TransferSecretRow {
   project_id: string
   deposited_by: string
   sealed: Buffer
-  /** In lease time. */
+  /** In steady time. */
   expires_at: string
 }
 
@@ -392,7 +407,7 @@ export interface Tables {
   takeovers: TakeoverRow
   maintenance: MaintenanceRow
   tasks: TaskRow
-  lease_clock: LeaseClockRow
+  steady_clock: SteadyClockRow
   telemetry_token: TelemetryTokenRow
   telemetry_hosts: TelemetryHostRow
   transfers: TransferRow

@@ -148,7 +148,7 @@ class WriteQueue {
   }
 
   async #close(): Promise<void> {
-    const { database, walSync } = this.#options
+    const { database, walSync, steady } = this.#options
     if (!this.#isIdle) {
       await new Promise<void>((resolve) => {
         this.#whenIdle = resolve
@@ -158,6 +158,7 @@ class WriteQueue {
     // After an I/O error the file is left as it is: the next start recovers it from what the disk really holds.
     if (this.#state === 'broken') return
     try {
+      steady.noteLast()
       database.pragma('wal_checkpoint(TRUNCATE)')
     } catch (error) {
       // The log is then as good as the file, and is folded in when there is room.

@@ -5,6 +5,7 @@ import { retryAfterMs } from '../retry-after.ts'
 import { type Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import type { Ids } from './ids.ts'
+import type { SteadyClock } from './steady-clock.ts'
 import type { Tables } from './tables.ts'
 
 /** The power to write. Whoever takes a `Tx` writes; whoever takes only its `db` could be given a reader's. */
@@ -14,6 +15,11 @@ export interface Tx {
   readonly now: Date
   /** `now` as the wire and the columns have it. */
   readonly nowIso: string
+  /** Lifetimes are judged by it; see `steady-clock.ts`. */
+  readonly steadyNow: Date
+  readonly steadyIso: string
+  /** Where a lifetime that begins now ends, in steady time. */
+  endIn(seconds: number): string
   /** A new id, greater than every id of the store. */
   id(): string
   /** To be asked before something new is stored; what spares or removes does not ask. @throws storage_full */
@@ -30,31 +36,52 @@ export class UnitEnded extends Error {
   }
 }
 
+/** Where a unit has its times and ids from. */
+export interface UnitChance {
+  readonly clock: () => Date
+  readonly steady: Pick<SteadyClock, 'now'>
+  readonly ids: Ids
+  /** Whether the disk has too little room for anything new. */
+  readonly isShort?: (() => boolean) | undefined
+}
+
 export class Unit implements Tx {
   readonly db: Kysely<Tables>
   readonly now: Date
   readonly nowIso: string
   readonly connection: UnitConnection
   readonly effects: (() => void)[] = []
-  readonly #ids: Ids
-  readonly #isShort: () => boolean
+  readonly #chance: UnitChance
+  #steadyNow: Date | undefined
 
-  constructor(statements: Statements, ids: Ids, now: Date, isShort = () => false) {
+  constructor(statements: Statements, chance: UnitChance) {
     this.connection = new UnitConnection(statements)
     this.db = unitDb(this.connection)
-    this.now = now
-    this.nowIso = now.toISOString()
-    this.#ids = ids
-    this.#isShort = isShort
+    this.now = chance.clock()
+    this.nowIso = this.now.toISOString()
+    this.#chance = chance
+  }
+
+  get steadyNow(): Date {
+    this.#steadyNow ??= this.#chance.steady.now()
+    return this.#steadyNow
+  }
+
+  get steadyIso(): string {
+    return this.steadyNow.toISOString()
+  }
+
+  endIn(seconds: number): string {
+    return new Date(this.steadyNow.getTime() + seconds * 1000).toISOString()
   }
 
   id(): string {
     this.connection.requireOpen()
-    return this.#ids.next(this.now)
+    return this.#chance.ids.next(this.now)
   }
 
   requireRoom(): void {
-    if (this.#isShort()) throw new Fault('storage_full', { retryAfterMs: retryAfterMs.disk })
+    if (this.#chance.isShort?.()) throw new Fault('storage_full', { retryAfterMs: retryAfterMs.disk })
   }
 
   afterCommit(effect: () => void): void {

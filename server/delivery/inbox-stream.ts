@@ -108,7 +108,7 @@ export class InboxStream implements Ticking {
   }
 
   #attend(nowMs: number): void {
-    if (this.#nextDue !== undefined && this.#nextDue <= this.#context.clock()) this.#wake()
+    if (this.#nextDue !== undefined && this.#nextDue <= this.#context.steady.now()) this.#wake()
     if (nowMs - this.#lastSentMs >= limits.heartbeatSeconds * 1000) {
       this.#send({ type: 'heartbeat', data: { server_time: this.#context.clock().toISOString() } })
     }

@@ -58,7 +58,7 @@ async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
     while (read.page.messages.length === 0 && !bell.isOver()) {
       const left = deadline - context.monotonicMs()
       if (left <= 0) break
-      await bell.ring(Math.min(left, untilDue(read, context.clock())))
+      await bell.ring(Math.min(left, untilDue(read, context.steady.now())))
       // A page is no offer to a client that may be gone.
       if (!bell.isOver()) read = await readUnrung(context, wait, bell)
     }

@@ -7,10 +7,13 @@
  *   has expired.
  * - Neither says that a model has read anything.
  *
+ * Instants are in steady time here, and in wall time in the words of a connection.
+ *
  * Spec §1; contract §6.
  */
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
+import type { SteadyClock } from '../database/steady-clock.ts'
 import { Fault } from '../fault.ts'
 import { retryAfterMs } from '../retry-after.ts'
 
@@ -63,6 +66,8 @@ export interface Presence {
   occupiedSessions(): string[]
   /** Of those, the ones of whose contact the database has heard nothing for a minute; they count as told from now on. */
   overdueRenewals(now: Date): string[]
+  /** The last contact of an agent since the start. */
+  lastContact(agentId: string): Date | undefined
   /** The connection words; `stored` is what the database knows of the agent's newest session. */
   connection(agentId: string, now: Date, stored: StoredContact | undefined): Connection
   /** A person at the owner's API. */
@@ -81,7 +86,7 @@ const renewalMs = 10_000
 /** And at least this often while a wait is open or bytes move: one that signs nothing for hours is alive after a restart too. */
 const renewedWithinMs = 60_000
 
-export function createPresence(clock: () => Date, waitsPerNode: number): Presence {
+export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsPerNode: number): Presence {
   const agents = new Map<string, Observed>()
   const sessionWaits = new Map<string, Held>()
   const sessionMoves = new Map<string, Held>()
@@ -101,9 +106,23 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
     const agent = observe(agentId)
     agent.waits -= 1
     agent.listens -= heard
-    if (heard === 1) agent.lastWaitEnded = clock()
+    if (heard === 1) agent.lastWaitEnded = steady.now()
     openWaits -= 1
     letGo(sessionWaits, sessionId)
+  }
+
+  const connection = (
+    agent: Observed | undefined,
+    stored: StoredContact | undefined,
+    now: Date,
+  ): Connection => {
+    const described = describe(agent, stored, { now, observed_at: steady.wall(now.toISOString()) })
+    const { last_contact_at: last, next_contact: next } = described
+    return {
+      ...described,
+      last_contact_at: last && steady.wall(last),
+      next_contact: { ...next, expected_at: next.expected_at && steady.wall(next.expected_at) },
+    }
   }
 
   return {
@@ -116,7 +135,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       const atMs = now.getTime()
       const { renewed } = agent
       agent.lastContact = now
-      if (renewed?.sessionId === sessionId && Math.abs(atMs - renewed.atMs) < renewalMs) return false
+      if (renewed?.sessionId === sessionId && atMs - renewed.atMs < renewalMs) return false
       agent.renewed = { sessionId, atMs }
       return true
     },
@@ -165,7 +184,7 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
       const atMs = now.getTime()
       const overdue = [...new Map([...sessionWaits, ...sessionMoves])].filter(([sessionId, { agentId }]) => {
         const { renewed } = observe(agentId)
-        return renewed?.sessionId !== sessionId || Math.abs(atMs - renewed.atMs) >= renewedWithinMs
+        return renewed?.sessionId !== sessionId || atMs - renewed.atMs >= renewedWithinMs
       })
       for (const [sessionId, { agentId }] of overdue) observe(agentId).renewed = { sessionId, atMs }
       return overdue.map(([sessionId]) => sessionId)
@@ -177,9 +196,10 @@ export function createPresence(clock: () => Date, waitsPerNode: number): Presenc
     ownerConnection(administratorIds, now) {
       const contacts = [owner, ...administratorIds].flatMap((each) => people.get(each) ?? [])
       const last = contacts.toSorted((one, other) => one.getTime() - other.getTime()).at(-1)
-      return describe(observedOwner(last), undefined, now)
+      return connection(observedOwner(last), undefined, now)
     },
-    connection: (agentId, now, stored) => describe(agents.get(agentId), stored, now),
+    lastContact: (agentId) => agents.get(agentId)?.lastContact,
+    connection: (agentId, now, stored) => connection(agents.get(agentId), stored, now),
   }
 }
 
@@ -219,11 +239,21 @@ const observedOwner = (lastContact: Date | undefined): Observed => ({ ...unobser
 const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
 
 /** Whoever it was that the contact was with may do nothing now. */
-const isOver = ({ session_state, credential_expires_at: expires }: StoredContact, now: Date): boolean =>
-  session_state === 'fenced' || (expires !== null && expires <= now.toISOString())
+const isOver = ({ session_state, credential_expires_at: expires }: StoredContact, wallIso: string): boolean =>
+  session_state === 'fenced' || (expires !== null && expires <= wallIso)
 
-function describe(agent: Observed | undefined, stored: StoredContact | undefined, now: Date): Connection {
-  if (stored !== undefined && isOver(stored, now)) return gone(agent, stored, now)
+/** One instant, in steady time and in wall time. */
+interface Instant {
+  readonly now: Date
+  readonly observed_at: string
+}
+
+function describe(
+  agent: Observed | undefined,
+  stored: StoredContact | undefined,
+  { now, observed_at }: Instant,
+): Connection {
+  if (stored !== undefined && isOver(stored, observed_at)) return gone(agent, stored, observed_at)
   const open = isOccupied(agent)
   const ended = agent?.lastWaitEnded
   const hears = (agent?.listens ?? 0) > 0
@@ -236,17 +266,17 @@ function describe(agent: Observed | undefined, stored: StoredContact | undefined
     next_contact: listening
       ? { kind: 'listening', expected_at: null, overdue: false }
       : expected(last, stored, now),
-    observed_at: now.toISOString(),
+    observed_at,
   }
 }
 
-function gone(agent: Observed | undefined, stored: StoredContact, now: Date): Connection {
+function gone(agent: Observed | undefined, stored: StoredContact, observed_at: string): Connection {
   return {
     connected: false,
     listening_now: false,
     last_contact_at: agent?.lastContact?.toISOString() ?? stored.last_contact_at,
     next_contact: { kind: 'unknown', expected_at: null, overdue: false },
-    observed_at: now.toISOString(),
+    observed_at,
   }
 }
 

@@ -94,13 +94,13 @@ export function startAccessRecheck(context: Context): () => void {
  * after a restart as well.
  */
 async function renewContact(context: Context): Promise<void> {
-  const overdue = context.presence.overdueRenewals(context.clock())
+  const overdue = context.presence.overdueRenewals(context.steady.now())
   for (let start = 0; start < overdue.length; start += batch) {
     const some = overdue.slice(start, start + batch)
     await context.write((tx) =>
       tx.db
         .updateTable('sessions')
-        .set({ last_contact_at: tx.nowIso })
+        .set({ last_contact_at: tx.steadyIso })
         .where('id', 'in', some)
         .where('state', '=', 'active')
         .execute(),

@@ -138,7 +138,7 @@ function outletOf(context: Context, socket: WebSocket, { agentId, sessionId, req
   let lastPingMs = lastPongMs
   socket.on('pong', () => {
     lastPongMs = context.monotonicMs()
-    context.presence.seen(agentId, context.clock())
+    context.presence.seen(agentId, context.steady.now())
   })
   socket.send(text({ type: 'ready', session_id: sessionId, server_time: now }))
   return {

@@ -42,7 +42,8 @@ export function createEnrollment(
     const code = context.random(18).toString('base64url')
     const ttl = input.ttl_seconds ?? limits.enrollmentTtlSeconds.default
     const binding = input.binding ?? 'key'
-    const expires_at = new Date(tx.now.getTime() + ttl * 1000).toISOString()
+    const ends_at = tx.endIn(ttl)
+    const expires_at = context.steady.wall(ends_at)
     const enrollment_id = await store.insertEnrollment(tx, {
       project_id: project.id,
       agent_id: agent.id,
@@ -50,7 +51,7 @@ export function createEnrollment(
       binding,
       scopes: JSON.stringify(input.scopes ?? allScopes),
       keep_existing: input.keep_existing ? 1 : 0,
-      expires_at,
+      expires_at: ends_at,
     })
     await recordAudit(tx, {
       kind: 'enrollment.created',
@@ -77,11 +78,11 @@ export function getEnrollment(
   caller: OwnerCaller,
   ids: { readonly id: string; readonly agent_id: string; readonly enrollment_id: string },
 ): Promise<EnrollmentStatus> {
-  return readAsOwner(context, caller, async (db, now) => {
+  return readAsOwner(context, caller, async (db) => {
     await getProject(db, caller, ids.id)
     const row = await store.findEnrollment(db, ids)
     if (row === undefined) throw new Fault('not_found')
-    return store.toStatus(row, now)
+    return store.toStatus(row, context.steady)
   })
 }
 
@@ -91,9 +92,9 @@ export function listEnrollments(
   projectId: string,
   query: store.EnrollmentQuery,
 ) {
-  return readAsOwner(context, caller, async (db, now) => {
+  return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, projectId)
-    const { items: enrollments, ...page } = await store.listEnrollments(db, project.id, query, now)
+    const { items: enrollments, ...page } = await store.listEnrollments(db, project.id, query, context.steady)
     return { enrollments, ...page }
   })
 }
@@ -103,11 +104,11 @@ export function readEnrollment(
   caller: OwnerCaller,
   ids: { readonly id: string; readonly enrollment_id: string },
 ): Promise<Enrollment> {
-  return readAsOwner(context, caller, async (db, now) => {
+  return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, ids.id)
     const row = await store.findInProject(db, project.id, ids.enrollment_id)
     if (row === undefined) throw new Fault('not_found')
-    return store.toEnrollment(row, now)
+    return store.toEnrollment(row, context.steady)
   })
 }
 
@@ -121,8 +122,8 @@ export function revokeEnrollment(
     const project = await getProject(tx.db, caller, ids.id)
     const row = await store.findInProject(tx.db, project.id, ids.enrollment_id)
     if (row === undefined) throw new Fault('not_found')
-    const state = stateOf(row, tx.now)
-    if (state === 'revoked') return store.toEnrollment(row, tx.now)
+    const state = stateOf(row, tx.steadyNow)
+    if (state === 'revoked') return store.toEnrollment(row, context.steady)
     if (state !== 'pending') {
       const message =
         state === 'claimed'
@@ -138,7 +139,7 @@ export function revokeEnrollment(
       subject: { type: 'enrollment', id: row.id },
       details: { agent_id: row.agent_id },
     })
-    return store.toEnrollment({ ...row, state: 'revoked' }, tx.now)
+    return store.toEnrollment({ ...row, state: 'revoked' }, context.steady)
   })
 }
 
@@ -177,7 +178,12 @@ async function claim(
     found.credential_id === null
       ? undefined
       : await findCredential(tx.db, found.project_id, found.credential_id)
-  const outcome = judgeClaim(found, earlier, { public_key: input.public_key, device: input.device }, tx.now)
+  const outcome = judgeClaim(
+    found,
+    earlier,
+    { public_key: input.public_key, device: input.device },
+    tx.steadyNow,
+  )
   if (outcome === 'repeat' && earlier) return claimed(context, tx, found, earlier.id)
   if (outcome === 'enrollment_used') return refuseSecondUse(tx, caller, found)
   if (outcome !== 'claim') throw new Fault(outcome === 'repeat' ? 'internal' : outcome)

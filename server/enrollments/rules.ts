@@ -1,7 +1,7 @@
 /**
  * What a claim of an enrolment meets.
  *
- * pending → claimed | expired | revoked. Expiry is read from the clock. The same code, key and device again, until the
+ * pending → claimed | expired | revoked. Expiry is read from the steady clock: `now` is an instant of it. The same code, key and device again, until the
  * code expires, get the same answer; another key is a second use, which the owner hears of.
  *
  * Contract §4.

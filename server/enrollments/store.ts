@@ -4,6 +4,7 @@ import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Enrollment, EnrollmentStatus } from '../../sdk/contract/owner/enrollments.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import type { SteadyClock } from '../database/steady-clock.ts'
 import type { EnrollmentRow, Tables } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { type EnrollmentState, stateOf } from './rules.ts'
@@ -86,8 +87,9 @@ export async function listEnrollments(
   db: Db,
   projectId: string,
   { after, limit = limits.pageDefault, agent_id, state }: EnrollmentQuery,
-  now: Date,
+  steady: SteadyClock,
 ): Promise<Page<Enrollment>> {
+  const now = steady.now().toISOString()
   const stored = state === 'expired' ? 'pending' : state
   const rows = await db
     .selectFrom('enrollments')
@@ -96,24 +98,24 @@ export async function listEnrollments(
     .where('id', '>', after ?? beforeAll)
     .$if(agent_id !== undefined, (some) => some.where('agent_id', '=', agent_id ?? ''))
     .$if(stored !== undefined, (some) => some.where('state', '=', stored ?? 'pending'))
-    .$if(state === 'pending', (some) => some.where('expires_at', '>', now.toISOString()))
-    .$if(state === 'expired', (some) => some.where('expires_at', '<=', now.toISOString()))
+    .$if(state === 'pending', (some) => some.where('expires_at', '>', now))
+    .$if(state === 'expired', (some) => some.where('expires_at', '<=', now))
     .orderBy('id')
     .limit(limit + 1)
     .execute()
-  return toPage(rows, limit, after, (row) => toEnrollment(row, now))
+  return toPage(rows, limit, after, (row) => toEnrollment(row, steady))
 }
 
-export const toStatus = (row: EnrollmentRow, now: Date): EnrollmentStatus => ({
+export const toStatus = (row: EnrollmentRow, steady: SteadyClock): EnrollmentStatus => ({
   id: row.id,
-  state: stateOf(row, now),
+  state: stateOf(row, steady.now()),
   created_at: row.created_at,
-  expires_at: row.expires_at,
+  expires_at: steady.wall(row.expires_at),
   claimed_at: row.claimed_at,
 })
 
-export const toEnrollment = (row: EnrollmentRow, now: Date): Enrollment => ({
-  ...toStatus(row, now),
+export const toEnrollment = (row: EnrollmentRow, steady: SteadyClock): Enrollment => ({
+  ...toStatus(row, steady),
   agent_id: row.agent_id,
   binding: row.binding,
   scopes: JSON.parse(row.scopes) as Scope[],
@@ -131,7 +133,7 @@ export async function revokePending(tx: Tx, agentId: string): Promise<{ id: stri
     .set({ state: 'revoked' })
     .where('agent_id', '=', agentId)
     .where('state', '=', 'pending')
-    .where('expires_at', '>', tx.nowIso)
+    .where('expires_at', '>', tx.steadyIso)
     .returning('id')
     .execute()
 }

@@ -106,8 +106,8 @@ const renewCredential = prepared<{ id: string; now: string }>()((db, p) =>
 /** Note contact; every ten seconds of it is written down, inside the transaction that is open anyway. */
 async function noteContact(context: Context, tx: Tx, agent: Admitted): Promise<void> {
   if (agent.session.id === '') return
-  if (!context.presence.touch(agent.agent_id, agent.session.id, tx.now)) return
-  await renewContact.run(tx.db, { id: agent.session.id, now: tx.nowIso })
+  if (!context.presence.touch(agent.agent_id, agent.session.id, tx.steadyNow)) return
+  await renewContact.run(tx.db, { id: agent.session.id, now: tx.steadyIso })
   await renewCredential.run(tx.db, { id: agent.credential_id, now: tx.nowIso })
 }
 

@@ -63,7 +63,7 @@ const findSession = prepared<{ id: string }>()((db, p) =>
     .where('owner_sessions.id', '=', p('id')),
 )
 
-/** The standing of a session. @throws owner_session_expired, not_permitted, reauth_required */
+/** The standing of a session at an instant of steady time. @throws owner_session_expired, not_permitted, reauth_required */
 async function admitOwner(db: Kysely<Tables>, id: string, endpoint: EndpointSpec, now: Date) {
   const found = await findSession.first(db, { id })
   const idleFrom = new Date(now.getTime() - limits.ownerIdleSeconds * 1000).toISOString()
@@ -90,7 +90,7 @@ export async function proveOwner(
   if (token === undefined) throw new Fault('owner_session_expired')
   const found = await context.read(async (db) => {
     const session = await findByToken.first(db, { token_sha256: tokenDigest(token) })
-    return admitOwner(db, session?.id ?? '', endpoint, context.clock())
+    return admitOwner(db, session?.id ?? '', endpoint, context.steady.now())
   })
   const caller: OwnerCaller = {
     kind: 'owner',
@@ -102,18 +102,18 @@ export async function proveOwner(
     request_id: request.id,
   }
   request.caller = caller
-  context.presence.touchPerson(found.user_id, found.role, context.clock())
+  context.presence.touchPerson(found.user_id, found.role, context.steady.now())
   if (endpoint.method === 'GET') await renew(context, found.id, found.last_used_at)
 }
 
 /** A minute's precision is enough to judge an hour of idleness, and spares a write per read. */
 async function renew(context: Context, id: string, lastUsed: string): Promise<void> {
-  if (context.clock().getTime() - Date.parse(lastUsed) < 60_000) return
+  if (context.steady.now().getTime() - Date.parse(lastUsed) < 60_000) return
   await context.write((tx) => markUsed(tx, id))
 }
 
 const markUsed = async (tx: Tx, id: string) => {
-  await tx.db.updateTable('owner_sessions').set({ last_used_at: tx.nowIso }).where('id', '=', id).execute()
+  await tx.db.updateTable('owner_sessions').set({ last_used_at: tx.steadyIso }).where('id', '=', id).execute()
 }
 
 /** Run one unit of work for an owner; the session is asked again inside the transaction. */
@@ -123,7 +123,7 @@ export async function writeAsOwner<T>(
   unit: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   return context.write(async (tx) => {
-    await admitOwner(tx.db, caller.session_id, caller.endpoint, tx.now)
+    await admitOwner(tx.db, caller.session_id, caller.endpoint, tx.steadyNow)
     await markUsed(tx, caller.session_id)
     return unit(tx)
   })
@@ -136,8 +136,7 @@ export async function readAsOwner<T>(
   unit: (db: Kysely<Tables>, now: Date) => Promise<T>,
 ): Promise<T> {
   return context.read(async (db) => {
-    const now = context.clock()
-    await admitOwner(db, caller.session_id, caller.endpoint, now)
-    return unit(db, now)
+    await admitOwner(db, caller.session_id, caller.endpoint, context.steady.now())
+    return unit(db, context.clock())
   })
 }

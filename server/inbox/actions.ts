@@ -22,6 +22,7 @@ import * as store from './store.ts'
 export interface InboxRead {
   readonly page: InboxPage
   readonly agent: Admitted
+  /** In steady time, as is `nextDueAt`. */
   readonly at: Date
   /** When a redelivery falls due, if the page is empty. */
   readonly nextDueAt: Date | undefined
@@ -47,11 +48,12 @@ const soonestMs = 1000
 export async function readInbox(context: Context, caller: AgentCaller, size: PageSize): Promise<InboxRead> {
   let held: Held | undefined
   try {
-    return await readAs(context, caller, async (db, agent, at) => {
+    return await readAs(context, caller, async (db, agent, now) => {
+      const at = context.steady.now()
       const found = await lookUp(context, db, agent, { at, limit: size.messages })
       // From here on nothing is awaited: what is chosen is held before another wait of the session can choose it too.
-      const { page, rows } = choose(context, agent, found, { at, size })
-      held = hold(context, agent, rows, at)
+      const { page, rows } = choose(context, agent, found, { now, size })
+      held = hold(context, agent, rows, { now, at })
       return { page, agent, at, nextDueAt: dueAfter(found.earliest, at), ...held }
     })
   } catch (error) {
@@ -95,7 +97,7 @@ function choose(
   context: Context,
   { session }: Admitted,
   found: Found,
-  { at, size }: { readonly at: Date; readonly size: PageSize },
+  { now, size }: { readonly now: Date; readonly size: PageSize },
 ): { readonly page: InboxPage; readonly rows: readonly MessageRow[] } {
   const limit = size.messages
   const notHeld = (row: MessageRow) => !context.offers.isHeld(session.id, row.id)
@@ -104,7 +106,7 @@ function choose(
   const kept = Math.min(due.length, context.offers.kept(session.id, limit))
   const newOnes = fresh.slice(0, limit - kept)
   const rows = fitting([...newOnes, ...due.slice(0, limit - newOnes.length)], size.bytes)
-  const messages = rows.map((row) => offered(row, at))
+  const messages = rows.map((row) => offered(row, now))
   return {
     page: { messages, has_more: fresh.length + due.length > rows.length, waiting: found.waiting },
     rows,
@@ -139,7 +141,7 @@ function dueAfter(earliest: string | null, at: Date): Date | undefined {
   return new Date(Math.max(Date.parse(earliest) + redeliveryMs, at.getTime() + soonestMs))
 }
 
-function offered(row: MessageRow, at: Date): OfferedMessage {
+function offered(row: MessageRow, now: Date): OfferedMessage {
   const message = toMessage(row)
   return {
     ...message,
@@ -147,13 +149,18 @@ function offered(row: MessageRow, at: Date): OfferedMessage {
       ...message.delivery,
       offers: row.offers + 1,
       attempt: row.offers + 1,
-      first_offered_at: row.first_offered_at ?? at.toISOString(),
+      first_offered_at: row.first_offered_at ?? now.toISOString(),
     },
   }
 }
 
 /** Hold the messages of a page while their bytes travel. */
-function hold(context: Context, agent: Admitted, rows: readonly MessageRow[], at: Date): Held {
+function hold(
+  context: Context,
+  agent: Admitted,
+  rows: readonly MessageRow[],
+  { now, at }: { readonly now: Date; readonly at: Date },
+): Held {
   const ids = rows.map(({ id }) => id)
   const { id: session, generation } = agent.session
   if (ids.length > 0) context.offers.hold(session, ids)
@@ -169,7 +176,12 @@ function hold(context: Context, agent: Admitted, rows: readonly MessageRow[], at
       }
       context.offers.used(session, ids.length)
       try {
-        await context.offerLog.record({ ids, generation, at: at.toISOString() })
+        await context.offerLog.record({
+          ids,
+          generation,
+          offered_at: now.toISOString(),
+          steady_at: at.toISOString(),
+        })
       } finally {
         // A read whose snapshot is older than the commit ends within this turn of the event loop.
         setImmediate(release)

@@ -172,7 +172,7 @@ export async function listOfferedEarlier(db: Db, view: InboxView, limit: number)
   return rows
 }
 
-/** Offered to this session at or before `before` and not acknowledged, longest ago first. */
+/** Offered to this session at or before `before`, in steady time, and not acknowledged, longest ago first. */
 export const listDue = (db: Db, view: InboxView, before: string, limit: number): Promise<MessageRow[]> =>
   due.all(db, { agent_id: view.agentId, generation: view.generation, before, ...typesOf(view.scopes), limit })
 
@@ -191,7 +191,7 @@ export async function listUnacknowledged(
   return rows.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, limit)
 }
 
-/** When the longest unacknowledged offer of this session was made. */
+/** When the longest unacknowledged offer of this session was made, in steady time. */
 export async function findEarliestOffer(db: Db, view: InboxView): Promise<string | null> {
   const found = await earliestOffer.first(db, {
     agent_id: view.agentId,
@@ -205,30 +205,34 @@ export async function countWaiting(db: Db, agentId: string): Promise<number> {
   return (await waitingIn.first(db, { agent_id: agentId }))?.waiting ?? 0
 }
 
-const offeredTo = prepared<{ id: string; generation: number; at: string }>()((db, p) =>
-  db
-    .updateTable('messages')
-    .set((eb) => ({
-      offers: eb('offers', '+', 1),
-      offered_generation: p('generation'),
-      first_offered_at: eb.fn.coalesce('first_offered_at', sql<string>`${p('at')}`),
-      last_offered_at: p('at'),
-    }))
-    .where('id', '=', p('id'))
-    .where('acknowledged_at', 'is', null)
-    .where('offered_generation', '<=', p('generation')),
+const offeredTo = prepared<{ id: string; generation: number; offered_at: string; steady_at: string }>()(
+  (db, p) =>
+    db
+      .updateTable('messages')
+      .set((eb) => ({
+        offers: eb('offers', '+', 1),
+        offered_generation: p('generation'),
+        first_offered_at: eb.fn.coalesce('first_offered_at', sql<string>`${p('offered_at')}`),
+        last_offered_at: p('steady_at'),
+      }))
+      .where('id', '=', p('id'))
+      .where('acknowledged_at', 'is', null)
+      .where('offered_generation', '<=', p('generation')),
 )
 
 export interface Offer {
   readonly ids: readonly string[]
   readonly generation: number
-  readonly at: string
+  /** In wall time. */
+  readonly offered_at: string
+  /** The same instant, by which redeliveries fall due. */
+  readonly steady_at: string
 }
 
 /**
- * Record that these were offered at `at`. An acknowledgement that came first keeps its own record, and so does a newer
+ * Record that these were offered. An acknowledgement that came first keeps its own record, and so does a newer
  * session that was offered them meanwhile.
  */
-export async function markOffered(tx: Tx, { ids, generation, at }: Offer): Promise<void> {
-  for (const id of ids) await offeredTo.run(tx.db, { id, generation, at })
+export async function markOffered(tx: Tx, { ids, ...offer }: Offer): Promise<void> {
+  for (const id of ids) await offeredTo.run(tx.db, { id, ...offer })
 }

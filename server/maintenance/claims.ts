@@ -1,13 +1,12 @@
 /**
  * Writing down that claims are over, a batch a transaction, so that no request waits for it.
  *
- * What is shown does not wait for this: an expired claim is never shown as held. It is what tells both sides, and what
- * keeps the offset of the lease clock. The server looks every second; the run of all maintenance does it too.
+ * What is shown does not wait for this: an expired claim is never shown as held. It is what tells both sides. The server
+ * looks every second; the run of all maintenance does it too.
  *
  * Contract §8.
  */
 import type { Context } from '../context.ts'
-import { createLeaseClock, keepOffset, readOffset } from '../leases/lease-clock.ts'
 import { reconcile } from '../tasks/changes.ts'
 import { listExpired } from '../tasks/store.ts'
 import type { Job, RunBatch } from './job.ts'
@@ -15,18 +14,16 @@ import type { Job, RunBatch } from './job.ts'
 const everyMs = 1000
 const atOnce = 50
 
-/** As a job it may run beside the server, and goes by the offset that the server wrote down. */
 export const claimReconciling: Job = {
   name: 'claims reconciled',
   begin:
-    ({ clock, monotonicMs, wakeups }): RunBatch =>
+    ({ wakeups }): RunBatch =>
     async (tx, room) => {
-      const leases = createLeaseClock(clock, monotonicMs, await readOffset(tx.db))
-      const expired = await listExpired(tx.db, leases.at(tx.now).toISOString(), room.rows)
+      const expired = await listExpired(tx.db, tx.steadyIso, room.rows)
       let done = 0
       for (const task of expired) {
         if (done > 0 && room.isOver()) break
-        await reconcile({ leases, wakeups }, tx, task)
+        await reconcile({ wakeups }, tx, task)
         done += 1
       }
       return { done, more: done < expired.length || done === room.rows }
@@ -38,7 +35,9 @@ export async function reconcileClaims(context: Context): Promise<number> {
   let reconciled = 0
   let found: number
   do {
-    found = await context.read(async (db) => (await listExpired(db, leaseNow(context), atOnce)).length)
+    found = await context.read(
+      async (db) => (await listExpired(db, context.steady.now().toISOString(), atOnce)).length,
+    )
     if (found > 0) reconciled += await reconcileBatch(context)
   } while (found === atOnce && !context.stopping.aborted)
   return reconciled
@@ -46,22 +45,18 @@ export async function reconcileClaims(context: Context): Promise<number> {
 
 const reconcileBatch = (context: Context): Promise<number> =>
   context.write(async (tx) => {
-    const expired = await listExpired(tx.db, context.leases.at(tx.now).toISOString(), atOnce)
+    const expired = await listExpired(tx.db, tx.steadyIso, atOnce)
     for (const task of expired) await reconcile(context, tx, task)
     return expired.length
   })
 
-const leaseNow = ({ leases, clock }: Context): string => leases.at(clock()).toISOString()
-
 /** Runs until the returned function is called. */
 export function startClaimReconciling(context: Context): () => void {
   let busy = false
-  let kept = context.leases.offsetMs
   const look = async () => {
+    // A commit takes the reading of the clocks along.
+    if (context.steady.isSet()) await context.write(async () => {})
     await reconcileClaims(context)
-    const { offsetMs } = context.leases
-    if (offsetMs !== kept) await context.write((tx) => keepOffset(tx, context.leases))
-    kept = offsetMs
   }
   const timer = setInterval(() => {
     // To both sides it is told by a message, for which there is no room then. What is shown does not wait for it.

@@ -29,7 +29,9 @@ const removing = (name: string, table: Table, key: string, keptDays: number): Jo
       const removed = await sql`
         delete from ${sql.table(table)} where ${sql.ref(key)} in (
           select ${sql.ref(key)} from ${sql.table(table)}
-          where expires_at <= ${before(tx.now, keptDays)} order by expires_at limit ${rows})`.execute(tx.db)
+          where expires_at <= ${before(tx.steadyNow, keptDays)} order by expires_at limit ${rows})`.execute(
+        tx.db,
+      )
       const done = Number(removed.numAffectedRows ?? 0n)
       return { done, more: done === rows }
     },
@@ -49,7 +51,7 @@ export const idempotencyRetention: Job = {
   begin:
     (): RunBatch =>
     async (tx, { rows, bytes }) => {
-      const cutoff = before(tx.now, limits.idempotencyDays)
+      const cutoff = before(tx.steadyNow, limits.idempotencyDays)
       const old = await oldAnswers(tx, cutoff, rows)
       const going = within(old, bytes)
       if (going.length === 0) return { done: 0, more: false }

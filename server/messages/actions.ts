@@ -169,9 +169,9 @@ export function deliver(context: Context, tx: Tx, { row, waiting }: store.Insert
 async function answer(context: Context, tx: Tx, message: Message, projectId: string): Promise<MessageSent> {
   if (message.recipient.kind === 'owner') {
     const people = await administratorsOf(tx.db, projectId)
-    return { message, recipient: { connection: context.presence.ownerConnection(people, tx.now) } }
+    return { message, recipient: { connection: context.presence.ownerConnection(people, tx.steadyNow) } }
   }
-  const connection = await connectionOf(context, tx.db, message.recipient_agent_id, tx.now)
+  const connection = await connectionOf(context, tx.db, message.recipient_agent_id, tx.steadyNow)
   return { message, recipient: { connection } }
 }
 

@@ -1,4 +1,5 @@
 /** Setting up the owner, signing in and out. Contract §10 "Sign-in". */
+import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
   OwnerSession,
@@ -11,7 +12,7 @@ import type {
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { type PageQuery, toPage } from '../database/page.ts'
-import type { OwnerUserRow } from '../database/tables.ts'
+import type { OwnerUserRow, Tables } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
@@ -26,8 +27,6 @@ export interface SignedIn {
   readonly token: string
 }
 
-const later = (from: Date, seconds: number) => new Date(from.getTime() + seconds * 1000).toISOString()
-
 export async function setUpOwner(
   context: Context,
   caller: PublicCaller,
@@ -37,7 +36,8 @@ export async function setUpOwner(
   const link = tokenDigest(input.token)
   return counting(context, 'link', caller, async () => {
     // Before the work of a hash, which nobody without the link may cause; it is used up in the transaction.
-    if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.clock())))) throw deadLink()
+    if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.steady.now()))))
+      throw deadLink()
     const password = await context.passwords.hash(input.password)
     return context.write(async (tx) => {
       if ((await store.findOwner(tx.db)) !== undefined) throw new Fault('setup_done')
@@ -136,8 +136,8 @@ async function begin(context: Context, tx: Tx, user: OwnerUserRow, caller: Publi
     user_id: user.id,
     token_sha256: tokenDigest(token),
     user_agent: caller.user_agent.slice(0, 200),
-    expires_at: later(tx.now, limits.ownerSessionSeconds),
-    fresh_until: later(tx.now, limits.ownerFreshSeconds),
+    expires_at: tx.endIn(limits.ownerSessionSeconds),
+    fresh_until: tx.endIn(limits.ownerFreshSeconds),
   })
   await store.endOldSessions(tx, user.id)
   await recordAudit(tx, {
@@ -147,21 +147,24 @@ async function begin(context: Context, tx: Tx, user: OwnerUserRow, caller: Publi
     subject: { type: 'owner_session', id },
     details: { address: caller.address },
   })
-  return { session: store.toOwnerSession(await store.getSession(tx.db, id), id), token }
+  return { session: await viewSession(context, tx.db, id), token }
 }
 
 export function currentSession(context: Context, caller: OwnerCaller): Promise<OwnerSession> {
-  return readAsOwner(context, caller, async (db) =>
-    store.toOwnerSession(await store.getSession(db, caller.session_id), caller.session_id),
-  )
+  return readAsOwner(context, caller, (db) => viewSession(context, db, caller.session_id))
 }
 
+/** The caller's own. */
+const viewSession = async ({ steady }: Context, db: Kysely<Tables>, id: string): Promise<OwnerSession> =>
+  store.toOwnerSession(await store.getSession(db, id), id, steady)
+
 export function listSessions(context: Context, caller: OwnerCaller, query: PageQuery) {
-  return readAsOwner(context, caller, async (db, now) => {
+  const { steady } = context
+  return readAsOwner(context, caller, async (db) => {
     const { after, limit = limits.pageDefault } = query
-    const rows = await store.listSessions(db, caller.user_id, { after, limit, nowIso: now.toISOString() })
+    const rows = await store.listSessions(db, caller.user_id, { after, limit, now: steady.now() })
     const { items: sessions, ...page } = toPage(rows, limit, after, (row) =>
-      store.toOwnerSession(row, caller.session_id),
+      store.toOwnerSession(row, caller.session_id, steady),
     )
     return { sessions, ...page }
   })
@@ -191,7 +194,7 @@ export async function confirm(
   await checkPassword(context, attempt, input.password)
   const token = context.random(32).toString('base64url')
   return writeAsOwner(context, caller, async (tx) => {
-    const fresh_until = later(tx.now, limits.ownerFreshSeconds)
+    const fresh_until = tx.endIn(limits.ownerFreshSeconds)
     await store.renewSession(tx, caller.session_id, { token_sha256: tokenDigest(token), fresh_until })
     await recordAudit(tx, {
       kind: 'owner.confirmed',
@@ -199,8 +202,7 @@ export async function confirm(
       project_id: null,
       subject: { type: 'owner_session', id: caller.session_id },
     })
-    const session = await store.getSession(tx.db, caller.session_id)
-    return { session: store.toOwnerSession(session, caller.session_id), token }
+    return { session: await viewSession(context, tx.db, caller.session_id), token }
   })
 }
 

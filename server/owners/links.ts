@@ -7,6 +7,7 @@
  */
 import { limits } from '../../sdk/contract/limits.ts'
 import { recordAudit, systemActor } from '../audit/store.ts'
+import type { SteadyClock } from '../database/steady-clock.ts'
 import type { Writer } from '../database/transaction.ts'
 import { Fault } from '../fault.ts'
 import { tokenDigest } from '../identity/owner.ts'
@@ -16,11 +17,12 @@ const lifetimes = { setup: limits.setupLinkSeconds, sign_in: limits.ownerLinkSec
 
 interface Maker {
   readonly write: Writer['write']
+  readonly steady: SteadyClock
   readonly random: (bytes: number) => Buffer
 }
 
 /** A new token of a kind; it takes the place of the last. @throws setup_done, not_found when there is no owner yet */
-export function makeLinkToken({ write, random }: Maker, kind: 'setup' | 'sign_in'): Promise<string> {
+export function makeLinkToken({ write, steady, random }: Maker, kind: 'setup' | 'sign_in'): Promise<string> {
   const token = random(32).toString('base64url')
   return write(async (tx) => {
     const owner = await findOwner(tx.db)
@@ -28,14 +30,14 @@ export function makeLinkToken({ write, random }: Maker, kind: 'setup' | 'sign_in
     if (kind === 'sign_in' && owner === undefined) {
       throw new Fault('not_found', { message: 'There is no owner yet; make a set-up link instead.' })
     }
-    const expires_at = new Date(tx.now.getTime() + lifetimes[kind] * 1000).toISOString()
+    const expires_at = tx.endIn(lifetimes[kind])
     await replaceLink(tx, { token_sha256: tokenDigest(token), kind, user_id: null, expires_at })
     await recordAudit(tx, {
       kind: kind === 'setup' ? 'owner.setup_link_made' : 'owner.sign_in_link_made',
       actor: systemActor,
       project_id: null,
       subject: { type: 'owner_link', id: null },
-      details: { expires_at },
+      details: { expires_at: steady.wall(expires_at) },
     })
     return token
   })

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerSession } from '../../sdk/contract/owner/sign-in.ts'
 import { beforeAll } from '../database/page.ts'
+import type { SteadyClock } from '../database/steady-clock.ts'
 import type { OwnerLinkRow, OwnerSessionRow, OwnerUserRow, Tables } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 
@@ -59,7 +60,7 @@ export async function replaceLink(
     .execute()
 }
 
-/** Whether a link could be used up now. */
+/** Whether a link could be used up now, an instant of steady time. */
 export async function isLinkOpen(
   db: Db,
   kind: OwnerLinkRow['kind'],
@@ -93,7 +94,7 @@ export async function redeemLink(
     .where('token_sha256', '=', tokenSha256)
     .where('kind', '=', kind)
     .where('used_at', 'is', null)
-    .where('expires_at', '>', tx.nowIso)
+    .where('expires_at', '>', tx.steadyIso)
     .returning('user_id')
     .executeTakeFirst()
 }
@@ -105,7 +106,7 @@ export async function insertSession(
   const id = tx.id()
   await tx.db
     .insertInto('owner_sessions')
-    .values({ ...session, id, created_at: tx.nowIso, last_used_at: tx.nowIso, ended_at: null })
+    .values({ ...session, id, created_at: tx.nowIso, last_used_at: tx.steadyIso, ended_at: null })
     .execute()
   return id
 }
@@ -170,30 +171,34 @@ export const getSession = (db: Db, id: string): Promise<SessionView> =>
 export async function listSessions(
   db: Db,
   userId: string,
-  page: { readonly after: string | undefined; readonly limit: number; readonly nowIso: string },
+  page: { readonly after: string | undefined; readonly limit: number; readonly now: Date },
 ): Promise<SessionView[]> {
   return views(db)
     .where('user_id', '=', userId)
     .where('ended_at', 'is', null)
-    .where('expires_at', '>', page.nowIso)
+    .where('expires_at', '>', page.now.toISOString())
     .where('owner_sessions.id', '>', page.after ?? beforeAll)
     .orderBy('owner_sessions.id')
     .limit(page.limit + 1)
     .execute()
 }
 
-export const toOwnerSession = (row: SessionView, currentId: string): OwnerSession => ({
+export const toOwnerSession = (
+  row: SessionView,
+  currentId: string,
+  { wall }: Pick<SteadyClock, 'wall'>,
+): OwnerSession => ({
   id: row.id,
   user: { id: row.user_id, name: row.name, role: row.role },
   created_at: row.created_at,
-  last_used_at: row.last_used_at,
-  expires_at: row.expires_at,
-  fresh_until: row.fresh_until,
+  last_used_at: wall(row.last_used_at),
+  expires_at: wall(row.expires_at),
+  fresh_until: wall(row.fresh_until),
   user_agent: row.user_agent,
   current: row.id === currentId,
 })
 
-/** Whether nobody needs a new set-up link: there is an owner, or an unused link is open. */
+/** Whether nobody needs a new set-up link: there is an owner, or an unused link is open. `now` in steady time. */
 export async function hasOpenSetup(db: Db, now: Date): Promise<boolean> {
   if ((await findOwner(db)) !== undefined) return true
   const link = await db

@@ -9,7 +9,8 @@ import type { AgentCaller } from '../identity/callers.ts'
 import { listPermitted, type PeerView } from './store.ts'
 
 export function listPeers(context: Context, caller: AgentCaller, query: PageQuery) {
-  return readAs(context, caller, async (db, agent, now) => {
+  return readAs(context, caller, async (db, agent) => {
+    const now = context.steady.now()
     const limit = query.limit ?? limits.pageDefault
     const rows = await listPermitted(db, agent, { after: query.after, limit })
     const { items: peers, ...page } = toPage(rows, limit, query.after, (row) => toPeer(context, row, now))

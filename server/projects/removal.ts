@@ -132,7 +132,7 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   maintenance: stays,
   telemetry_token: stays,
   telemetry_hosts: stays,
-  lease_clock: stays,
+  steady_clock: stays,
   schema_migrations: stays,
 }
 

@@ -22,16 +22,21 @@ export function startSession(context: Context, caller: AgentCaller, input: Sessi
     const active = await store.findActive(tx.db, agent.agent_id)
     const { agent_id, credential_id, binding } = agent
     const newcomer = { credential_id, instance_id: input.instance_id, binding }
-    const redeemed = await redeemTakeover(tx, { ...newcomer, agent_id, active }, input.takeover_grant)
+    const redeemed = await redeemTakeover(
+      context,
+      tx,
+      { ...newcomer, agent_id, active },
+      input.takeover_grant,
+    )
     const start =
       redeemed === 'repeated'
         ? 'resume'
-        : decideStart(active, newcomer, await livenessOf(context, tx, agent, active), tx.now)
+        : decideStart(active, newcomer, await livenessOf(context, tx, agent, active))
     const session =
       start === 'resume' && active !== undefined
         ? await resume(tx, agent, active)
         : await begin(context, tx, agent, input, { active, redeemed })
-    context.presence.touch(agent.agent_id, session.id, tx.now)
+    context.presence.touch(agent.agent_id, session.id, tx.steadyNow)
     await pairWithProject(tx, agent)
     return {
       id: session.id,
@@ -39,7 +44,7 @@ export function startSession(context: Context, caller: AgentCaller, input: Sessi
       project_id: session.project_id,
       generation: session.generation,
       resumed: start === 'resume',
-      started_at: session.started_at,
+      started_at: context.steady.wall(session.started_at),
       replaced_session_id: session.replaced_session_id,
       policy: await getPolicy(tx.db, agent.project_id),
     }
@@ -53,7 +58,7 @@ async function recordRefusal(context: Context, caller: AgentCaller, error: unkno
   const { agent_id: id, agent_name: name, project_id, request_id } = caller
   const kind = 'session.replacement_refused'
   await context.write(async (tx) => {
-    if (await wasRecorded(tx, { kind, project_id, id, since: replacementsSince(tx.now) })) return
+    if (await wasRecorded(tx, { kind, project_id, id, since: replacementsSince(tx.steadyNow) })) return
     await recordAudit(tx, {
       kind,
       actor: { kind: 'agent', id, name, request_id },
@@ -74,13 +79,14 @@ async function livenessOf(
   agent: Admitted,
   active: SessionRow | undefined,
 ): Promise<Liveness> {
-  const leaseNow = context.leases.at(tx.now).toISOString()
-  const observed = context.presence.connection(agent.agent_id, tx.now, undefined).last_contact_at ?? ''
+  const observed = context.presence.lastContact(agent.agent_id)?.toISOString() ?? ''
   const stored = active?.last_contact_at ?? ''
+  const last = observed > stored ? observed : stored
   return {
-    lastContactAt: observed > stored ? observed : stored,
+    silentMs: tx.steadyNow.getTime() - Date.parse(last),
+    last_contact_at: last && context.steady.wall(last),
     isOccupied: context.presence.isOccupied(agent.agent_id),
-    holdsClaim: active !== undefined && (await holdsClaim(tx.db, agent.agent_id, active.id, leaseNow)),
+    holdsClaim: active !== undefined && (await holdsClaim(tx.db, agent.agent_id, active.id, tx.steadyIso)),
     mode: active?.contact_mode ?? null,
     intervalSeconds: active?.contact_interval_seconds ?? null,
   }
@@ -108,8 +114,8 @@ async function begin(
   const replaced = active?.id ?? takeover?.fenced_session_id ?? null
   if (active !== undefined) {
     requireReplacementRoom(
-      await store.listReplacements(tx, agent.agent_id, replacementsSince(tx.now)),
-      tx.now,
+      await store.listReplacements(tx, agent.agent_id, replacementsSince(tx.steadyNow)),
+      tx.steadyNow,
     )
     await fence(
       context,

@@ -34,8 +34,8 @@ export function issueChallenge(context: Context, caller: AgentCaller): Promise<C
         details: { state: agent.binding },
       })
     }
-    await tx.db.deleteFrom('challenges').where('expires_at', '<=', tx.nowIso).execute()
-    const expires_at = new Date(tx.now.getTime() + limits.challengeSeconds * 1000).toISOString()
+    await tx.db.deleteFrom('challenges').where('expires_at', '<=', tx.steadyIso).execute()
+    const expires_at = tx.endIn(limits.challengeSeconds)
     await tx.db
       .insertInto('challenges')
       .values({
@@ -45,7 +45,7 @@ export function issueChallenge(context: Context, caller: AgentCaller): Promise<C
         expires_at,
       })
       .execute()
-    return { challenge, expires_at }
+    return { challenge, expires_at: context.steady.wall(expires_at) }
   })
 }
 
@@ -69,7 +69,7 @@ export async function requireChallenge(
     .where('challenge_sha256', '=', digest(challenge ?? ''))
     .where('credential_id', '=', agent.credential_id)
     .where('device', '=', deviceKey(caller.device))
-    .where('expires_at', '>', tx.nowIso)
+    .where('expires_at', '>', tx.steadyIso)
     .executeTakeFirst()
   if (used.numDeletedRows !== 1n) throw new Fault('challenge_invalid')
 }

@@ -17,7 +17,7 @@ export function reportConnectionMode(
       .set({
         contact_mode: schedule.mode,
         contact_interval_seconds: schedule.mode === 'short_poll' ? schedule.interval_seconds : null,
-        last_contact_at: tx.nowIso,
+        last_contact_at: tx.steadyIso,
       })
       .where('id', '=', agent.session.id)
       .execute()
@@ -28,6 +28,6 @@ export function reportConnectionMode(
       subject: { type: 'session', id: agent.session.id },
       details: { ...schedule },
     })
-    return { schedule, connection: await connectionOf(context, tx.db, agent.agent_id, tx.now) }
+    return { schedule, connection: await connectionOf(context, tx.db, agent.agent_id, tx.steadyNow) }
   })
 }

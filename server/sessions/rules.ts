@@ -29,7 +29,10 @@ export interface Newcomer {
 export type Start = 'fresh' | 'resume' | 'replace'
 
 export interface Liveness {
-  readonly lastContactAt: string
+  /** Since its last contact. */
+  readonly silentMs: number
+  /** As it is shown. */
+  readonly last_contact_at: string
   /** An open wait, upload or download. */
   readonly isOccupied: boolean
   readonly holdsClaim: boolean
@@ -42,23 +45,22 @@ export function decideStart(
   active: ActiveSession | undefined,
   newcomer: Newcomer,
   liveness: Liveness,
-  now: Date,
 ): Start {
   if (active === undefined) return 'fresh'
   if (newcomer.binding === 'legacy') return 'replace'
   const same = active.instance_id === newcomer.instance_id && active.credential_id === newcomer.credential_id
   if (same) return 'resume'
-  if (isAlive(liveness, now)) {
+  if (isAlive(liveness)) {
     throw new Fault('session_active', {
       message: `Another instance (${active.client_name}) is active. Stop it, or ask the owner for a takeover.`,
-      details: { last_contact_at: liveness.lastContactAt, client_name: active.client_name },
+      details: { last_contact_at: liveness.last_contact_at, client_name: active.client_name },
     })
   }
   return 'replace'
 }
 
-const isAlive = ({ lastContactAt, isOccupied, holdsClaim, ...schedule }: Liveness, now: Date): boolean =>
-  isOccupied || holdsClaim || now.getTime() - Date.parse(lastContactAt) < aliveSeconds(schedule) * 1000
+const isAlive = ({ silentMs, isOccupied, holdsClaim, ...schedule }: Liveness): boolean =>
+  isOccupied || holdsClaim || silentMs < aliveSeconds(schedule) * 1000
 
 /** How long after its last contact a session counts as alive: a declared schedule stretches it. */
 function aliveSeconds({ mode, intervalSeconds }: Pick<Liveness, 'mode' | 'intervalSeconds'>): number {

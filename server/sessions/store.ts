@@ -74,8 +74,8 @@ export async function insertSession(
       ...session,
       id: tx.id(),
       state: 'active',
-      started_at: tx.nowIso,
-      last_contact_at: tx.nowIso,
+      started_at: tx.steadyIso,
+      last_contact_at: tx.steadyIso,
       ended_at: null,
       contact_mode: null,
       contact_interval_seconds: null,
@@ -101,7 +101,7 @@ export async function endSessions(
 }
 
 /**
- * When an agent's session was replaced by another one since a time, newest first. Takeovers are the owner's and do not
+ * When an agent's session was replaced by another one since an instant of steady time, newest first. Takeovers are the owner's and do not
  * count.
  */
 export async function listReplacements(tx: Tx, agentId: string, since: string): Promise<string[]> {

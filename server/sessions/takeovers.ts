@@ -40,9 +40,14 @@ export function issueTakeover(
     const why = { actor: ownerActor(caller), project_id: project.id }
     await fence(context, tx, { agentId: agent.id }, { ...why, reason: 'takeover' })
     const ttl = input.ttl_seconds ?? limits.takeoverTtlSeconds.default
-    const expires_at = new Date(tx.now.getTime() + ttl * 1000).toISOString()
+    const ends_at = tx.endIn(ttl)
+    const expires_at = context.steady.wall(ends_at)
     const fenced = active?.id ?? (await findOpen(tx, agent.id))?.fenced_session_id ?? null
-    await replaceGrant(tx, agent.id, { grant_sha256: digest(grant), expires_at, fenced_session_id: fenced })
+    await replaceGrant(tx, agent.id, {
+      grant_sha256: digest(grant),
+      expires_at: ends_at,
+      fenced_session_id: fenced,
+    })
     await recordAudit(tx, {
       kind: 'takeover.issued',
       ...why,
@@ -63,7 +68,7 @@ const findOpen = (tx: Tx, agentId: string): Promise<TakeoverRow | undefined> =>
     .selectFrom('takeovers')
     .selectAll()
     .where('agent_id', '=', agentId)
-    .where('expires_at', '>', tx.nowIso)
+    .where('expires_at', '>', tx.steadyIso)
     .executeTakeFirst()
 
 async function replaceGrant(tx: Tx, agentId: string, row: Omit<TakeoverRow, 'agent_id'>): Promise<void> {
@@ -91,6 +96,7 @@ export type Redeemed = 'none' | 'repeated' | Pick<TakeoverRow, 'grant_sha256' | 
  * @throws takeover_pending without a grant; grant_invalid with one that is unknown, used, voided or expired
  */
 export async function redeemTakeover(
+  { steady }: Pick<Context, 'steady'>,
   tx: Tx,
   claimant: Claimant,
   grant: string | undefined,
@@ -98,7 +104,7 @@ export async function redeemTakeover(
   const open = await findOpen(tx, claimant.agent_id)
   if (grant === undefined) {
     if (open === undefined) return 'none'
-    throw new Fault('takeover_pending', { details: { expires_at: open.expires_at } })
+    throw new Fault('takeover_pending', { details: { expires_at: steady.wall(open.expires_at) } })
   }
   const given = digest(grant)
   if (open !== undefined && timingSafeEqual(given, open.grant_sha256)) {

@@ -29,9 +29,10 @@ export function getSnapshot(
 ): Promise<ProjectSnapshot> {
   return readAsOwner(context, caller, async (db, now) => {
     const project = await getProject(db, caller, projectId)
-    const observed_at = now.toISOString()
+    const steadyNow = context.steady.now()
+    const observed_at = context.steady.wall(steadyNow.toISOString())
     const rows = await store.agentsQuery(db, project.id, limits.snapshotAgents + 1, observed_at).execute()
-    const agents = rows.slice(0, limits.snapshotAgents).map((row) => toAgent(context, row, now))
+    const agents = rows.slice(0, limits.snapshotAgents).map((row) => toAgent(context, row, steadyNow))
     const latest = { order: 'newest_first', limit: limits.activityRecords } as const
     const activity = (await listRecords(db, project.id, latest)).slice(0, limits.activityRecords)
     return {
@@ -41,7 +42,7 @@ export function getSnapshot(
       counts: {
         ...countsOf(agents),
         to_owner: await store.countToOwner(db, project.id),
-        pending_enrollments: await store.countPendingEnrollments(db, project.id, observed_at),
+        pending_enrollments: await store.countPendingEnrollments(db, project.id, steadyNow),
         tasks: await store.countTasks(db, project.id),
       },
       activity: activity.reverse().map((row) => withoutWords(toRecord(row))),
@@ -51,12 +52,12 @@ export function getSnapshot(
   })
 }
 
-const toAgent = (context: Context, row: store.AgentRow, now: Date): SnapshotAgent => ({
+const toAgent = (context: Context, row: store.AgentRow, steadyNow: Date): SnapshotAgent => ({
   id: row.id,
   name: row.name,
   role_name: row.role_name,
   state: row.state,
-  connection: context.presence.connection(row.id, now, row),
+  connection: context.presence.connection(row.id, steadyNow, row),
   waiting: row.waiting ?? 0,
 })
 

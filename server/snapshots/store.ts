@@ -80,8 +80,14 @@ const pendingEnrollments = prepared<{ project_id: string; now: string; most: num
     .select((eb) => eb.fn.countAll<number>().as('count')),
 )
 
-export const countPendingEnrollments = async (db: Db, projectId: string, now: string): Promise<number> =>
-  (await pendingEnrollments.first(db, { project_id: projectId, now, most: limits.snapshotCount }))?.count ?? 0
+export const countPendingEnrollments = async (db: Db, projectId: string, steadyNow: Date): Promise<number> =>
+  (
+    await pendingEnrollments.first(db, {
+      project_id: projectId,
+      now: steadyNow.toISOString(),
+      most: limits.snapshotCount,
+    })
+  )?.count ?? 0
 
 const unfinished = prepared<{ project_id: string; most: number }>()((db, p) =>
   db

@@ -51,7 +51,7 @@ export function createTask(
       })
       await notify(context, tx, task, newTask(agent.agent_name))
       await recordTask(tx, task, { kind: 'task.created', actor: agentActor(agent) })
-      return toTask(task, context.leases)
+      return toTask(task, context.steady)
     }),
   )
 }
@@ -84,8 +84,8 @@ export interface Moment {
   readonly next: TaskState
   readonly agent: Admitted
   readonly nowIso: string
-  /** When a claim that is taken or renewed now ends, in lease time. */
-  readonly leaseEnd: string
+  /** When a claim that is taken or renewed now ends, in steady time. */
+  readonly claimEnd: string
 }
 
 function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Promise<Answer> {
@@ -93,15 +93,14 @@ function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Prom
     once(tx, agentPrincipal(agent), mutation.keyed, async () => {
       const task = await allowed(context, tx, agent, mutation)
       const next = decide(task, mutation.event, () => holderOf(context, task))
-      const leaseEnd = context.leases.at(tx.now).getTime() + task.claim_ttl_seconds * 1000
       const what = mutation.what({
         task,
         next,
         agent,
         nowIso: tx.nowIso,
-        leaseEnd: new Date(leaseEnd).toISOString(),
+        claimEnd: tx.endIn(task.claim_ttl_seconds),
       })
-      return toTask(await happen(context, tx, task, { ...what, actor: agentActor(agent) }), context.leases)
+      return toTask(await happen(context, tx, task, { ...what, actor: agentActor(agent) }), context.steady)
     }),
   )
 }
@@ -136,7 +135,7 @@ const notPermitted = (event: TaskEvent) =>
 
 /** What a loser is told: who has the claim and until when. */
 function holderOf(context: Context, task: TaskRow) {
-  const claim = claimOf(task, context.leases)
+  const claim = claimOf(task, context.steady)
   return {
     holder: {
       agent_id: task.assignee_agent_id,
@@ -167,7 +166,7 @@ export const claimTask: Mutating<unknown> = (context, caller, id, _, keyed) =>
     id,
     event: 'claim',
     keyed,
-    what: ({ task, next, agent, nowIso, leaseEnd }) => ({
+    what: ({ task, next, agent, nowIso, claimEnd }) => ({
       kind: 'task.claimed',
       change: {
         state: next,
@@ -176,7 +175,7 @@ export const claimTask: Mutating<unknown> = (context, caller, id, _, keyed) =>
         claim_session_id: agent.session.id,
         claim_session_generation: agent.session.generation,
         claimed_at: nowIso,
-        claim_ends_at: leaseEnd,
+        claim_ends_at: claimEnd,
         claim_end: null,
       },
       notices: [
@@ -194,9 +193,9 @@ export const renewTask: Mutating<TaskHolder> = (context, caller, id, holder, key
     event: 'renew',
     keyed,
     holder,
-    what: ({ next, leaseEnd }) => ({
+    what: ({ next, claimEnd }) => ({
       kind: 'task.renewed',
-      change: { state: next, claim_ends_at: leaseEnd },
+      change: { state: next, claim_ends_at: claimEnd },
       notices: [],
     }),
   })

@@ -4,7 +4,6 @@
  * Contract §8.
  */
 import { type Actor, recordAudit, systemActor } from '../audit/store.ts'
-import type { Context } from '../context.ts'
 import type { TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/transaction.ts'
 import { type Notice, notify, type Telling } from './notices.ts'
@@ -54,12 +53,8 @@ export async function recordTask(
 }
 
 /** Write down that a claim is over, if it is. Answers the task as it stands now. */
-export async function reconcile(
-  context: Telling & Pick<Context, 'leases'>,
-  tx: Tx,
-  task: TaskRow,
-): Promise<TaskRow> {
-  if (!isExpired(task, context.leases.at(tx.now).toISOString())) return task
+export async function reconcile(context: Telling, tx: Tx, task: TaskRow): Promise<TaskRow> {
+  if (!isExpired(task, tx.steadyIso)) return task
   const change = expiry(task, tx.nowIso)
   const what = {
     open: 'the claim expired, the task is open again',

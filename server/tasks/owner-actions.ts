@@ -48,7 +48,7 @@ export function createTaskAsOwner(
       })
       await notify(context, tx, task, newTask(`the owner ${caller.name}`))
       await recordTask(tx, task, { kind: 'task.created', actor: ownerActor(caller) })
-      return toTask(task, context.leases)
+      return toTask(task, context.steady)
     }),
   )
 }
@@ -60,12 +60,12 @@ export async function listTasksAsOwner(
   query: OwnerTaskListQuery,
 ): Promise<TaskList> {
   await reconcileClaims(context)
-  return readAsOwner(context, caller, async (db, now) => {
+  return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, projectId)
     const limit = query.limit ?? limits.pageDefault
     const range = { after: query.after, limit: limit + 1, state: query.state }
     const rows = await listInProject(db, project.id, query.assignee_agent_id, range)
-    return toTaskList(context, rows, { ...range, limit, now })
+    return toTaskList(context, rows, { ...range, limit })
   })
 }
 
@@ -86,8 +86,8 @@ async function findTask(
 }
 
 export function getTaskAsOwner(context: Context, caller: OwnerCaller, ids: Ids): Promise<Task> {
-  return readAsOwner(context, caller, async (db, now) =>
-    toTask(current(await findTask(db, caller, ids), context.leases, now), context.leases),
+  return readAsOwner(context, caller, async (db) =>
+    toTask(current(await findTask(db, caller, ids), context.steady), context.steady),
   )
 }
 
@@ -122,7 +122,7 @@ export function cancelTaskAsOwner(
         },
       )
       const cancelled = await happen(context, tx, task, { ...what, actor: ownerActor(caller) })
-      return { task: toTask(cancelled, context.leases) }
+      return { task: toTask(cancelled, context.steady) }
     }),
   )
 }

@@ -41,8 +41,7 @@ async function reconcileProject(context: Context, caller: AgentCaller): Promise<
   let found: number
   do {
     found = await writeAs(context, caller, async (tx) => {
-      const now = context.leases.at(tx.now).toISOString()
-      const expired = await store.listExpiredIn(tx.db, caller.project_id, now, reconciledAtOnce)
+      const expired = await store.listExpiredIn(tx.db, caller.project_id, tx.steadyIso, reconciledAtOnce)
       for (const task of expired) await reconcile(context, tx, task)
       return expired.length
     })
@@ -74,11 +73,11 @@ async function waitForTasks(
 }
 
 function readTasks(context: Context, caller: AgentCaller, query: TaskListQuery) {
-  return readAs(context, caller, async (db, agent, now) => {
+  return readAs(context, caller, async (db, agent) => {
     const limit = query.limit ?? limits.pageDefault
     const range = { after: query.after, limit: limit + 1, state: query.state }
     const rows = await listForAgent(db, agent, query.role, range)
-    return { page: toTaskList(context, rows, { ...range, limit, now }), agent }
+    return { page: toTaskList(context, rows, { ...range, limit }), agent }
   })
 }
 
@@ -86,14 +85,13 @@ export interface ListShape {
   readonly after: string | undefined
   readonly limit: number
   readonly state: TaskRow['state'] | undefined
-  readonly now: Date
 }
 
 /** `rows` holds up to `limit + 1` rows. A claim that ran out since it was reconciled is judged by the clock. */
 export function toTaskList(context: Context, rows: readonly TaskRow[], shape: ListShape): TaskList {
-  const { after, limit, state, now } = shape
+  const { after, limit, state } = shape
   const { items, ...page } = toPage(rows, limit, after, (row) =>
-    toTask(current(row, context.leases, now), context.leases),
+    toTask(current(row, context.steady), context.steady),
   )
   const tasks = fittingTasks(items)
   const cut = tasks.length < items.length ? { has_more: true, next_after: tasks.at(-1)?.id ?? null } : {}
@@ -101,8 +99,8 @@ export function toTaskList(context: Context, rows: readonly TaskRow[], shape: Li
 }
 
 export function getTask(context: Context, caller: AgentCaller, id: string): Promise<Task> {
-  return readAs(context, caller, async (db, agent, now) =>
-    toTask(current(await visible(db, agent, id), context.leases, now), context.leases),
+  return readAs(context, caller, async (db, agent) =>
+    toTask(current(await visible(db, agent, id), context.steady), context.steady),
   )
 }
 

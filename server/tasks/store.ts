@@ -140,8 +140,8 @@ const expired = prepared<{ now: string; limit: number }>()((db, p) =>
 )
 
 /** Whose claim is over, longest ago first. */
-export const listExpired = (db: Db, leaseNow: string, limit: number): Promise<TaskRow[]> =>
-  expired.all(db, { now: leaseNow, limit })
+export const listExpired = (db: Db, steadyIso: string, limit: number): Promise<TaskRow[]> =>
+  expired.all(db, { now: steadyIso, limit })
 
 const expiredIn = prepared<{ project_id: string; now: string; limit: number }>()((db, p) =>
   db
@@ -159,9 +159,9 @@ const expiredIn = prepared<{ project_id: string; now: string; limit: number }>()
 export const listExpiredIn = (
   db: Db,
   projectId: string,
-  leaseNow: string,
+  steadyIso: string,
   limit: number,
-): Promise<TaskRow[]> => expiredIn.all(db, { project_id: projectId, now: leaseNow, limit })
+): Promise<TaskRow[]> => expiredIn.all(db, { project_id: projectId, now: steadyIso, limit })
 
 const heldBy = prepared<{ agent_id: string; session_id: string; now: string }>()((db, p) =>
   db
@@ -179,9 +179,9 @@ export const holdsClaim = async (
   db: Db,
   agentId: string,
   sessionId: string,
-  leaseNow: string,
+  steadyIso: string,
 ): Promise<boolean> =>
-  (await heldBy.first(db, { agent_id: agentId, session_id: sessionId, now: leaseNow })) !== undefined
+  (await heldBy.first(db, { agent_id: agentId, session_id: sessionId, now: steadyIso })) !== undefined
 
 const timeline = prepared<{ project_id: string; id: string; after: string; limit: number }>()((db, p) =>
   db

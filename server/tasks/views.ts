@@ -1,8 +1,8 @@
 /** A task as the wire shows it: its state at the server's clock, whatever was written down of an expired claim. */
 import type { Evidence, Task, TaskEntry, TaskParty } from '../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import type { SteadyClock } from '../database/steady-clock.ts'
 import type { TaskRow } from '../database/tables.ts'
-import type { LeaseClock } from '../leases/lease-clock.ts'
 import { decide } from './rules.ts'
 import type { listTimeline, TaskChange } from './store.ts'
 
@@ -19,13 +19,14 @@ export function expiry(task: TaskRow, atIso: string): TaskChange {
   }
 }
 
-export const isExpired = (task: TaskRow, leaseNow: string): boolean =>
-  task.claim_ends_at !== null && task.claim_ends_at <= leaseNow
+export const isExpired = (task: TaskRow, steadyIso: string): boolean =>
+  task.claim_ends_at !== null && task.claim_ends_at <= steadyIso
 
 /** The task as it stands now, though nobody wrote the expiry down yet. */
-export function current(task: TaskRow, leases: LeaseClock, now: Date): TaskRow {
-  if (!isExpired(task, leases.at(now).toISOString())) return task
-  const at = leases.wall(task.claim_ends_at ?? now.toISOString())
+export function current(task: TaskRow, steady: SteadyClock): TaskRow {
+  const now = steady.now().toISOString()
+  if (!isExpired(task, now)) return task
+  const at = steady.wall(task.claim_ends_at ?? now)
   return { ...task, ...expiry(task, at), updated_at: at }
 }
 
@@ -35,7 +36,7 @@ const party = (kind: TaskParty['kind'], agent_id: string | null, name: string): 
   name,
 })
 
-export function toTask(task: TaskRow, leases: LeaseClock): Task {
+export function toTask(task: TaskRow, steady: SteadyClock): Task {
   return {
     id: task.id,
     project_id: task.project_id,
@@ -49,7 +50,7 @@ export function toTask(task: TaskRow, leases: LeaseClock): Task {
     max_attempts: task.max_attempts,
     claim_ttl_seconds: task.claim_ttl_seconds,
     due_at: task.due_at,
-    claim: claimOf(task, leases),
+    claim: claimOf(task, steady),
     cancellation: cancellationOf(task),
     progress: progressOf(task),
     outcome: outcomeOf(task),
@@ -58,7 +59,7 @@ export function toTask(task: TaskRow, leases: LeaseClock): Task {
   }
 }
 
-export function claimOf(task: TaskRow, leases: LeaseClock): Task['claim'] {
+export function claimOf(task: TaskRow, steady: SteadyClock): Task['claim'] {
   const { claim_session_id, claim_session_generation, claimed_at, claim_ends_at } = task
   if (claim_ends_at === null || claim_session_id === null) return null
   if (claim_session_generation === null || claimed_at === null) return null
@@ -67,7 +68,7 @@ export function claimOf(task: TaskRow, leases: LeaseClock): Task['claim'] {
     session_id: claim_session_id,
     session_generation: claim_session_generation,
     claimed_at,
-    expires_at: leases.wall(claim_ends_at),
+    expires_at: steady.wall(claim_ends_at),
   }
 }
 

@@ -44,7 +44,7 @@ export function offerTransfer(
     once(tx, agentPrincipal(agent), keyed, async () => {
       await requirePeer(tx, agent, input)
       const reserved_bytes = await reservation(context, tx, agent, input)
-      const ttlMs = (input.ttl_seconds ?? limits.transferTtlSeconds.default) * 1000
+      const ends_at = tx.endIn(input.ttl_seconds ?? limits.transferTtlSeconds.default)
       const transfer = await store.insertTransfer(tx, {
         project_id: agent.project_id,
         conversation_id: input.conversation_id,
@@ -55,8 +55,8 @@ export function offerTransfer(
         sha256: input.sha256,
         mode: input.mode,
         encryption: input.encryption,
-        expires_at: new Date(tx.now.getTime() + ttlMs).toISOString(),
-        ends_at: new Date(context.leases.at(tx.now).getTime() + ttlMs).toISOString(),
+        expires_at: context.steady.wall(ends_at),
+        ends_at,
         reserved_bytes,
         parts: JSON.stringify(input.parts),
       })
@@ -67,7 +67,7 @@ export function offerTransfer(
         needsRoom: true,
       })
       await recordTransfer(tx, transfer, { kind: 'transfer.offered', actor: agentActor(agent) })
-      return toTransfer(transfer, null, timesOf(context, tx.now))
+      return toTransfer(transfer, null, timesOf(context, tx.steadyNow))
     }),
   )
 }
@@ -164,7 +164,7 @@ async function mutate(context: Context, caller: AgentCaller, mutation: Mutation)
     const row = isNew
       ? await happen(context, tx, transfer, { ...what, change, actor: agentActor(agent) })
       : transfer
-    return toTransfer(row, await secretEnd(tx, row), timesOf(context, tx.now))
+    return toTransfer(row, await secretEnd(tx, row), timesOf(context, tx.steadyNow))
   })
   return withoutPackage(context, changed)
 }

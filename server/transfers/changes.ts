@@ -28,7 +28,7 @@ export async function happen(
   what: Happening,
 ): Promise<TransferRow> {
   const ends = what.change.state !== undefined && isFinal(what.change.state)
-  const end = ends ? { ends_at: null, expires_at: shownEnd(transfer, context.leases) } : {}
+  const end = ends ? { ends_at: null, expires_at: shownEnd(transfer, context.steady) } : {}
   const changed = await changeTransfer(tx, transfer, { ...what.change, ...end })
   if (ends) await destroySecret(tx, transfer.id)
   if (ends && transfer.mode === 'package') tx.afterCommit(() => void removePackage(context, transfer.id))
@@ -39,7 +39,7 @@ export async function happen(
 
 /** Write down that a transfer's time is over, if it is. Answers the transfer as it stands now. */
 export async function reconcile(context: Context, tx: Tx, transfer: TransferRow): Promise<TransferRow> {
-  if (!isOver(transfer, timesOf(context, tx.now))) return transfer
+  if (!isOver(transfer, timesOf(context, tx.steadyNow))) return transfer
   const state = decide(transfer.state, 'expire')
   return happen(context, tx, transfer, {
     kind: 'transfer.expired',

@@ -37,7 +37,7 @@ export function depositEndpoint(
     requireNotOver(transfer)
     requireState(transfer.state, isSender ? ['offered', 'accepted'] : ['accepted'], 'a deposit')
     requireEndpoint(secret.endpoint)
-    const times = timesOf(context, tx.now)
+    const times = timesOf(context, tx.steadyNow)
     const ends_at = endOf(secret.expires_at, tx.now, times)
     await depositSecret(context, tx, transfer, { deposited_by: agent.agent_id, ends_at, secret })
     await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_deposited', actor: agentActor(agent) })
@@ -58,14 +58,14 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
       throw new Fault('not_found', { message: 'No endpoint is deposited; wait for the other side.' })
     if (row.deposited_by === agent.agent_id)
       throw new Fault('not_permitted', { message: 'Only the other side reads the endpoint.' })
-    const { leaseNow, wall } = timesOf(context, tx.now)
-    if (row.expires_at <= leaseNow) throw expired()
+    const { steadyIso, wall } = timesOf(context, tx.steadyNow)
+    if (row.expires_at <= steadyIso) throw expired()
     await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_read', actor: agentActor(agent) })
     return { ...openSecret(context, row), expires_at: wall(row.expires_at) }
   }).catch(async (error: unknown) => {
     // What is over is destroyed at once; the refusal undid its own transaction. A fresh one may have come meanwhile.
     if (error instanceof Fault && error.code === 'offer_expired')
-      await context.write((tx) => destroyIfOver(tx, id, timesOf(context, tx.now).leaseNow))
+      await context.write((tx) => destroyIfOver(tx, id, timesOf(context, tx.steadyNow).steadyIso))
     throw error
   })
 }
@@ -110,13 +110,13 @@ function requireEndpoint(endpoint: string): void {
   if (problem !== undefined) throw invalid('endpoint', problem)
 }
 
-/** In lease time. "At most the helper's expires_at and 1800 s ahead, else 422." @throws invalid_request */
-function endOf(expiresAt: string, now: Date, { leaseNow }: Times): string {
+/** In steady time. "At most the helper's expires_at and 1800 s ahead, else 422." @throws invalid_request */
+function endOf(expiresAt: string, now: Date, { steadyIso }: Times): string {
   const left = Date.parse(expiresAt) - now.getTime()
   if (left <= 0) throw invalid('expires_at', 'must be in the future')
   if (left > transferLimits.ttlSeconds.max * 1000)
     throw invalid('expires_at', `must be at most ${transferLimits.ttlSeconds.max} seconds ahead`)
-  return new Date(Date.parse(leaseNow) + left).toISOString()
+  return new Date(Date.parse(steadyIso) + left).toISOString()
 }
 
 const invalid = (field: string, problem: string): Fault =>

@@ -34,7 +34,7 @@ export function listTransfersAsOwner(
     const limit = query.limit ?? limits.pageDefault
     const range = { after: query.after, limit: limit + 1, state: query.state }
     const rows = await store.listInProject(db, project.id, range)
-    const times = timesOf(context, context.clock())
+    const times = timesOf(context, context.steady.now())
     return toTransferList(rows, { after: query.after, limit, state: query.state, times })
   })
 }
@@ -49,7 +49,7 @@ export function getTransferAsOwner(
     const row = await store.findInProject(db, project.id, transfer_id)
     if (row === undefined) throw new Fault('not_found')
     const secret = await findSecret(db, row.id)
-    const times = timesOf(context, context.clock())
+    const times = timesOf(context, context.steady.now())
     return toTransfer(current(row, times), secret?.expires_at ?? null, times)
   })
 }
@@ -68,7 +68,7 @@ export async function cancelTransferAsOwner(
     const next = decide(transfer.state, 'cancel')
     const row =
       next === undefined ? transfer : await cancelBoth(context, tx, caller, transfer, { more: reason })
-    return toTransfer(row, null, timesOf(context, tx.now))
+    return toTransfer(row, null, timesOf(context, tx.steadyNow))
   })
   return withoutPackage(context, cancelled)
 }

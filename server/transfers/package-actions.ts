@@ -197,7 +197,7 @@ export async function packageStatus(
     manifest_size: Buffer.byteLength(text),
     size: transfer.size,
     sha256: transfer.sha256,
-    expires_at: shownEnd(transfer, context.leases),
+    expires_at: shownEnd(transfer, context.steady),
     verified: transfer.stored_at !== null,
     committed_parts: [...(await filling(context, id, () => context.packages.committed(transfer)))],
   }

@@ -43,7 +43,7 @@ export async function openDownload(context: Context, caller: AgentCaller, id: st
       transfer,
       async send(range, to) {
         await file.send(range, to, moving.signal)
-        context.presence.seen(caller.agent_id, context.clock())
+        context.presence.seen(caller.agent_id, context.steady.now())
       },
       async close() {
         moving.end()

@@ -55,7 +55,7 @@ export async function withoutPackage(context: Context, transfer: Transfer): Prom
   await removePackage(context, transfer.id)
   return context.read(async (db) => {
     const row = await store.findInProject(db, transfer.project_id, transfer.id)
-    return row === undefined ? transfer : toTransfer(row, null, timesOf(context, context.clock()))
+    return row === undefined ? transfer : toTransfer(row, null, timesOf(context, context.steady.now()))
   })
 }
 

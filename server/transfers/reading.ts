@@ -21,14 +21,14 @@ export async function listTransfers(
   query: TransferListQuery,
 ): Promise<TransferList> {
   const expired = await writeAs(context, caller, async (tx) => {
-    const over = await store.listExpired(tx.db, timesOf(context, tx.now).leaseNow, reconciledAtOnce)
+    const over = await store.listExpired(tx.db, timesOf(context, tx.steadyNow).steadyIso, reconciledAtOnce)
     const own = over.filter(({ project_id }) => project_id === caller.project_id)
     for (const transfer of own) await reconcile(context, tx, transfer)
     return own.filter(({ mode }) => mode === 'package').map(({ id }) => id)
   })
   await Promise.all(expired.map((id) => removePackage(context, id)))
-  return readAs(context, caller, async (db, agent, now) => {
-    const times = timesOf(context, now)
+  return readAs(context, caller, async (db, agent) => {
+    const times = timesOf(context, context.steady.now())
     const limit = query.limit ?? limits.pageDefault
     const range = { after: query.after, limit: limit + 1, state: query.state }
     const rows = await store.listForAgent(db, agent.agent_id, query.role, range)
@@ -55,8 +55,8 @@ export function toTransferList(rows: readonly store.ListedRow[], shape: ListShap
 }
 
 export function getTransfer(context: Context, caller: AgentCaller, id: string): Promise<Transfer> {
-  return readAs(context, caller, async (db, agent, now) => {
-    const times = timesOf(context, now)
+  return readAs(context, caller, async (db, agent) => {
+    const times = timesOf(context, context.steady.now())
     const row = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
     if (row === undefined) throw new Fault('not_found')
     const secret = await findSecret(db, row.id)

@@ -2,7 +2,7 @@
  * Endpoint and token of a direct transfer, at rest.
  *
  * Sealed with AES-256-GCM under the envelope key, the transfer's id as associated data: the row of another transfer does
- * not open. Gone at its expiry, with its replacement, and when the transfer ends. `expires_at` of a row is lease time.
+ * not open. Gone at its expiry, with its replacement, and when the transfer ends. `expires_at` of a row is steady time.
  *
  * Contract §9 "Direct mode".
  */
@@ -71,7 +71,7 @@ function envelopeKeys(context: Context): Keys {
 
 export interface Deposit {
   readonly deposited_by: string
-  /** In lease time. */
+  /** In steady time. */
   readonly ends_at: string
   readonly secret: TransferSecret
 }
@@ -111,22 +111,22 @@ export async function destroySecret(tx: Tx, transferId: string): Promise<void> {
 }
 
 /** The one of a transfer, when it or the transfer is over now. */
-export async function destroyIfOver(tx: Tx, transferId: string, leaseNow: string): Promise<void> {
+export async function destroyIfOver(tx: Tx, transferId: string, steadyIso: string): Promise<void> {
   const open = tx.db
     .selectFrom('transfers')
     .select('id')
     .where('id', '=', transferId)
-    .where('ends_at', '>', leaseNow)
+    .where('ends_at', '>', steadyIso)
   await tx.db
     .deleteFrom('transfer_secrets')
     .where('transfer_id', '=', transferId)
-    .where((where) => where.or([where('expires_at', '<=', leaseNow), where('transfer_id', 'not in', open)]))
+    .where((where) => where.or([where('expires_at', '<=', steadyIso), where('transfer_id', 'not in', open)]))
     .execute()
 }
 
 /** Those that are over, wherever their transfers stand. */
-export async function destroyExpiredSecrets(tx: Tx, leaseNow: string): Promise<void> {
-  await tx.db.deleteFrom('transfer_secrets').where('expires_at', '<=', leaseNow).execute()
+export async function destroyExpiredSecrets(tx: Tx, steadyIso: string): Promise<void> {
+  await tx.db.deleteFrom('transfer_secrets').where('expires_at', '<=', steadyIso).execute()
 }
 
 const all = (tx: Tx) => tx.db.selectFrom('transfer_secrets').select(['transfer_id', 'sealed']).execute()

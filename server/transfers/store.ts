@@ -93,7 +93,7 @@ export async function findForAgent(
 export const isPairOpen = (db: Db, transfer: TransferRow): Promise<boolean> =>
   isPairEnabled(db, transfer.sender_agent_id, transfer.recipient_agent_id)
 
-/** Whose time is over, longest ago first. `now` in lease time. */
+/** Whose time is over, longest ago first. `now` in steady time. */
 export const listExpired = (db: Db, now: string, limit: number): Promise<TransferRow[]> =>
   db
     .selectFrom('transfers')
@@ -104,7 +104,7 @@ export const listExpired = (db: Db, now: string, limit: number): Promise<Transfe
     .limit(limit)
     .execute()
 
-/** When the next transfer ends, in lease time. */
+/** When the next transfer ends, in steady time. */
 export async function nextEnd(db: Db): Promise<string | undefined> {
   const open = db.selectFrom('transfers').select('ends_at').where('ends_at', 'is not', null)
   return (await open.orderBy('ends_at').limit(1).executeTakeFirst())?.ends_at ?? undefined

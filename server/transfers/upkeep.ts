@@ -68,15 +68,15 @@ async function sweep(context: Context): Promise<void> {
 async function untilNextEnd(context: Context): Promise<number> {
   const end = await context.read(store.nextEnd)
   if (end === undefined) return Number.POSITIVE_INFINITY
-  return Math.max(0, Date.parse(end) - context.leases.at(context.clock()).getTime())
+  return Math.max(0, Date.parse(end) - context.steady.now().getTime())
 }
 
 async function endExpired(context: Context): Promise<void> {
   for (;;) {
     const count = await context.write(async (tx) => {
-      const { leaseNow } = timesOf(context, tx.now)
-      await destroyExpiredSecrets(tx, leaseNow)
-      const over = await store.listExpired(tx.db, leaseNow, atOnce)
+      const { steadyIso } = timesOf(context, tx.steadyNow)
+      await destroyExpiredSecrets(tx, steadyIso)
+      const over = await store.listExpired(tx.db, steadyIso, atOnce)
       for (const transfer of over) await reconcile(context, tx, transfer)
       return over.length
     })

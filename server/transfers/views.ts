@@ -1,30 +1,29 @@
 /**
  * A transfer as the wire shows it: its state at the server's clock, whatever was written down of its expiry.
  *
- * Ends are stored in lease time, which no setting of the clock moves, and shown in wall time.
+ * Ends are stored in steady time, which no setting of the clock moves, and shown in wall time.
  */
 import type { Transfer, TransferPart, TransferSummary } from '../../sdk/contract/agent/transfers.ts'
+import type { SteadyClock } from '../database/steady-clock.ts'
 import type { TransferRow } from '../database/tables.ts'
-import type { LeaseClock } from '../leases/lease-clock.ts'
 import { isFinal } from './rules.ts'
 import type { TransferSummaryRow } from './store.ts'
 
 /** What a moment means to transfers. */
 export interface Times {
-  /** The moment, in lease time. */
-  readonly leaseNow: string
-  /** What to show for an instant of lease time. */
-  readonly wall: LeaseClock['wall']
+  /** The moment, in steady time. */
+  readonly steadyIso: string
+  /** What to show for an instant of steady time. */
+  readonly wall: SteadyClock['wall']
 }
 
-/** `now` was read just now. */
-export const timesOf = ({ leases }: { readonly leases: LeaseClock }, now: Date): Times => ({
-  leaseNow: leases.at(now).toISOString(),
-  wall: (leaseIso) => leases.wall(leaseIso),
+export const timesOf = ({ steady }: { readonly steady: SteadyClock }, steadyNow: Date): Times => ({
+  steadyIso: steadyNow.toISOString(),
+  wall: steady.wall,
 })
 
-export const isOver = (transfer: TransferSummaryRow, { leaseNow }: Times): boolean =>
-  transfer.ends_at !== null && transfer.ends_at <= leaseNow
+export const isOver = (transfer: TransferSummaryRow, { steadyIso }: Times): boolean =>
+  transfer.ends_at !== null && transfer.ends_at <= steadyIso
 
 /** Moved along with the clock while it is open. */
 export const shownEnd = (
@@ -39,13 +38,13 @@ export function current<T extends TransferSummaryRow>(transfer: T, times: Times)
   return { ...transfer, state: 'expired', ends_at: null, expires_at: at, updated_at: at }
 }
 
-/** `secretEndsAt`: of the endpoint that is deposited, in lease time, or null. */
+/** `secretEndsAt`: of the endpoint that is deposited, in steady time, or null. */
 export function toSummary(
   transfer: TransferSummaryRow,
   secretEndsAt: string | null,
   times: Times,
 ): TransferSummary {
-  const isReady = secretEndsAt !== null && secretEndsAt > times.leaseNow && !isFinal(transfer.state)
+  const isReady = secretEndsAt !== null && secretEndsAt > times.steadyIso && !isFinal(transfer.state)
   return {
     id: transfer.id,
     project_id: transfer.project_id,

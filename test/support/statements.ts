@@ -56,7 +56,7 @@ export function explain(data: string, texts: readonly string[]): Explained[] {
 }
 
 /** No tables; tables of one row; `found`, which was limited before it is counted; and the kinds of an actor's records. */
-const bounded = ['CONSTANT ROW', 'found', 'kinds', 'replay_floor', 'lease_clock', 'maintenance']
+const bounded = ['CONSTANT ROW', 'found', 'kinds', 'replay_floor', 'steady_clock', 'maintenance']
 const whole = new RegExp(`^SCAN (?!(?:${bounded.join('|')})\\b)|TEMP B-TREE`)
 
 /** What costs more with every row that is stored: a table or an index read from its beginning, rows put in order. */

@@ -50,6 +50,7 @@ import { sql as m043 } from './043_transfer_leases.ts'
 import { sql as m044 } from './044_indexes_by_rowid.ts'
 import { sql as m045 } from './045_takeover_lineage.ts'
 import { sql as m046 } from './046_answered.ts'
+import { sql as m047 } from './047_steady_clock.ts'
 
 export interface Migration {
   readonly number: number
@@ -104,6 +105,7 @@ export const migrations: readonly Migration[] = [
   { number: 44, name: 'indexes_by_rowid', sql: m044 },
   { number: 45, name: 'takeover_lineage', sql: m045 },
   { number: 46, name: 'answered', sql: m046 },
+  { number: 47, name: 'steady_clock', sql: m047 },
 ]
 
 /** Readiness is refused until these are recorded. */

@@ -26,7 +26,6 @@ import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, look, offer, putPart, told, upload } from '../../support/files.ts'
 import { exchange, type Reply } from '../../support/http.ts'
 import { cookieOf, ownerPassword, TestOwner } from '../../support/owner.ts'
-import { tamper } from '../maintenance/upkeep.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bridge-restore-'))
 const file = join(folder, 'backup.db')
@@ -84,8 +83,8 @@ async function settle() {
     expires_at: new Date(clock().getTime() + 600_000).toISOString(),
     helper_mode: 'download',
   })
-  // As after a clock that was set back by ten minutes: what is stored of ends is shown so much earlier.
-  tamper(data, (database) => database.exec('INSERT OR REPLACE INTO lease_clock VALUES (1, -600000)'))
+  // From now on every stored end is shown ten minutes later.
+  clock.step(600)
   const doomed = await owner.createProject('doomed')
   const link = new URL(await issueOwnerLink(configOf(data))).hash.slice(1)
   const telemetry = await issueTelemetryToken(configOf(data))
@@ -314,7 +313,7 @@ describe('where nobody knows what happened since', () => {
       expect(words).toEqual([expect.stringMatching(/^failed: /), expect.stringMatching(/^cancelled: /)])
     }
     // And end when they were said to, though nobody knows of the clock here.
-    const end = Date.parse((await look(as, unbegun.id)).expires_at) + 600_000
+    const end = Date.parse((await look(as, unbegun.id)).expires_at) - 600_000
     expect(Math.abs(end - Date.parse(unbegun.expires_at))).toBeLessThan(1000)
     // The endpoint was of the other time; a fresh one may be deposited.
     expect(told(await as.call({ target: `/api/v1/transfers/${direct.id}/secret` }))).toEqual([

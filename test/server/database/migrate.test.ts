@@ -56,11 +56,19 @@ test('ends of transfers that were noted by a clock since set become those of the
   database
     .prepare(`INSERT INTO transfers (${columns}) VALUES (${row})`)
     .run({ end: '2026-03-01T00:30:00.250Z' })
-  migrate(database, migrations, clock)
-  expect(database.prepare('SELECT expires_at, ends_at FROM transfers').get()).toEqual({
+  migrate(database, migrations.slice(0, before + 1), clock)
+  const read = database.prepare('SELECT expires_at, ends_at FROM transfers')
+  expect(read.get()).toEqual({
     expires_at: '2026-03-01T00:30:00.250Z',
     ends_at: '2026-02-28T23:29:59.750Z',
   })
+  // The steady clock begins as the wall clock, so the offset is added again.
+  migrate(database, migrations, clock)
+  expect(read.get()).toEqual({
+    expires_at: '2026-03-01T00:30:00.250Z',
+    ends_at: '2026-03-01T00:30:00.250Z',
+  })
+  expect(database.prepare('SELECT count(*) FROM steady_clock').pluck().get()).toBe(0)
 })
 
 test('questions of an older store that somebody else answered count as answered', () => {

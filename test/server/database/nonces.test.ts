@@ -160,6 +160,21 @@ test('the floor outlives a restart', async () => {
   expect(openStore({ path }).nonces.floor()).toBe(now)
 })
 
+test('a nonce that was removed because a restart found the clock a day ahead is refused once it is set back', async () => {
+  const path = join(temporaryFolder(), 'bridge.db')
+  const store = openStore({ path })
+  const used = proof()
+  await spend(store, used)
+  await store.close()
+  const tomorrow = { now: new Date(start.getTime() + 86_400_000), monotonicMs: 0 }
+  const ahead = openStore({ path, time: tomorrow })
+  expect(await purge(ahead)).toBe(1)
+  await ahead.close()
+  const after = openStore({ path })
+  const later = proof(fresh(), now + 1)
+  expect(await outcomes([spend(after, used), spend(after, later)])).toEqual(['request_replayed', 'done'])
+})
+
 test('a purge goes in batches', async () => {
   const store = openStore()
   await Promise.all(Array.from({ length: 1200 }, () => spend(store, proof())))

@@ -11,6 +11,7 @@ import { migrations } from '../../../server/database/migrations/index.ts'
 import { openNonces } from '../../../server/database/nonces.ts'
 import { openDatabase } from '../../../server/database/open.ts'
 import { createReader } from '../../../server/database/reader.ts'
+import { openSteadyClock } from '../../../server/database/steady-clock.ts'
 import { createWriter, type Tx } from '../../../server/database/transaction.ts'
 import { openWalSync, type WalSync } from '../../../server/database/wal-sync.ts'
 
@@ -29,6 +30,8 @@ export interface StoreOptions {
   /** The writer's, by which it gathers a group. */
   readonly monotonicMs?: () => number
   readonly noncesPerCredential?: number
+  /** The first reading of the clocks. */
+  readonly time?: { now: Date; monotonicMs: number }
   readonly onFull?: () => void
   readonly isShort?: () => boolean
   readonly onCommit?: () => void
@@ -39,7 +42,7 @@ export interface StoreOptions {
 
 export function openStore(options: StoreOptions = {}) {
   const path = options.path ?? join(temporaryFolder(), 'bridge.db')
-  const time = { now: start, monotonicMs: 0 }
+  const time = options.time ?? { now: start, monotonicMs: 0 }
   const clock = () => time.now
   const database = openDatabase(path)
   migrate(database, migrations, clock)
@@ -58,6 +61,7 @@ export function openStore(options: StoreOptions = {}) {
     clock,
     monotonicMs: options.monotonicMs ?? (() => performance.now()),
     nonces,
+    steady: openSteadyClock({ database, clock, elapsedMs: () => time.monotonicMs, writes: true }),
     ids: createIds(greatestId(database), randomBytes),
     onFatal: (error) => fatal.push(error),
     onEffectError: (error) => effectErrors.push(error),

@@ -1,13 +1,13 @@
 /**
  * Everything that an installation has stored, to compare before and after.
  *
- * Left out: nonces, which a refused request spends, the times of contact, which it may renew, and when maintenance
- * last looked at the clock.
+ * Left out: nonces, which a refused request spends, the times of contact, which it may renew, and the readings of the
+ * clocks.
  */
 import Database from 'better-sqlite3'
 import { databasePath } from '../../../server/store-files.ts'
 
-const spent = ['nonces', 'maintenance']
+const spent = ['nonces', 'maintenance', 'steady_clock']
 const contact = ['last_contact_at', 'last_used_at']
 
 /** Table → a line for each row, as SQL would write its values: made and compared quickly, and still read. */

@@ -43,9 +43,11 @@ async function statementsOf(projectId: string): Promise<string[]> {
     ...{ kind: 'owner', user_id: '', name: 'olu', role: 'owner', session_id: session },
     ...{ endpoint: contract.owner.snapshots.get, request_id: '' },
   } as OwnerCaller
+  const steady = { now: () => new Date(), wall: (iso: string) => iso }
   const context = {
     clock: () => new Date(),
-    presence: createPresence(() => new Date(), 1),
+    steady,
+    presence: createPresence(steady, 1),
     read: (unit: (of: typeof db) => Promise<unknown>) => unit(db),
   } as unknown as Context
   await getSnapshot(context, caller, projectId)

@@ -6,6 +6,7 @@ import { migrate } from '../../../../server/database/migrate.ts'
 import { migrations } from '../../../../server/database/migrations/index.ts'
 import { openNonces } from '../../../../server/database/nonces.ts'
 import { openDatabase } from '../../../../server/database/open.ts'
+import { openSteadyClock } from '../../../../server/database/steady-clock.ts'
 import { createWriter } from '../../../../server/database/transaction.ts'
 import { openWalSync } from '../../../../server/database/wal-sync.ts'
 
@@ -22,6 +23,7 @@ export function openStore(path: string, fault?: 'no-sync') {
     walSync: fault === undefined ? walSync : { ...walSync, sync: async () => {}, syncNow() {} },
     clock,
     monotonicMs: () => performance.now(),
+    steady: openSteadyClock({ database, clock, elapsedMs: () => performance.now(), writes: true }),
     nonces: openNonces({ database, clock, monotonicMs: () => performance.now() }),
     ids: createIds(greatestId(database), randomBytes),
     onFatal: (error) => say(`fatal ${(error as { code?: string }).code}`),

@@ -1,0 +1,100 @@
+/**
+ * The steady clock: lifetimes and windows run by it. Setting the machine's clock does not move it, and it never goes back.
+ *
+ * - While the process lives it is monotonic time.
+ * - Across a restart the wall clock tells how much time passed. If it was set back meanwhile, no time passed: an expired
+ *   lifetime stays expired.
+ * - The store holds the end of a lifetime in steady time. A client sees it in wall time, which moves along when the clock
+ *   is set.
+ * - The store holds the last reading of both clocks. A commit takes a new one along: after a second at the earliest, or
+ *   when the clock was set. Without other changes a reading is written after a minute.
+ *
+ * Contract §5 "Lifetimes".
+ */
+import type Database from 'better-sqlite3'
+
+export interface SteadyClock {
+  now(): Date
+  /** The wall time of an instant of steady time, as the wall clock is set now. */
+  wall(steadyIso: string): string
+  /** Whether the clock was set since the last reading was written: by a second or more. */
+  isSet(): boolean
+  /** Write a reading if one is due. To be called inside the writer's transaction. */
+  note(): void
+  /** Write a reading in any case, before the store is closed. */
+  noteLast(): void
+}
+
+export interface SteadyClockOptions {
+  readonly database: Database.Database
+  readonly clock: () => Date
+  /** Milliseconds that only grow, whatever the clock is set to. */
+  readonly elapsedMs: () => number
+  /** The server's. A command of the host beside it reads what the server wrote. */
+  readonly writes: boolean
+}
+
+/** Below this the two clocks drift, and the steady clock follows the wall clock; from this on somebody set the clock. */
+const stepMs = 1000
+const soonestMs = 1000
+const latestMs = 60_000
+
+interface Reading {
+  readonly wall_ms: number
+  readonly steady_ms: number
+}
+
+/** Needs the migrated store; the database is the writer's. */
+export function openSteadyClock({ database, clock, elapsedMs, writes }: SteadyClockOptions): SteadyClock {
+  const keep = database.prepare<[number, number]>(
+    `INSERT INTO steady_clock (one, wall_ms, steady_ms) VALUES (1, ?, ?)
+      ON CONFLICT (one) DO UPDATE SET wall_ms = excluded.wall_ms, steady_ms = excluded.steady_ms`,
+  )
+  const countChanges = database.prepare<[], number>('SELECT total_changes()').pluck()
+  const openedMs = clock().getTime()
+  let lastMs = openedAt(database, openedMs)
+  let offsetMs = openedMs - lastMs
+  const zeroMs = lastMs - elapsedMs()
+  let written = { steady_ms: Number.NEGATIVE_INFINITY, offsetMs: Number.NaN, changes: 0 }
+
+  const read = (): Reading => {
+    const wallMs = clock().getTime()
+    const apart = wallMs - (zeroMs + elapsedMs())
+    if (Math.abs(apart - offsetMs) >= stepMs) offsetMs = Math.round(apart)
+    lastMs = Math.max(lastMs, wallMs - offsetMs)
+    return { steady_ms: lastMs, wall_ms: lastMs + offsetMs }
+  }
+  const write = ({ wall_ms, steady_ms }: Reading) => {
+    keep.run(wall_ms, steady_ms)
+    written = { steady_ms, offsetMs, changes: countChanges.get() ?? 0 }
+  }
+  const isDue = ({ steady_ms }: Reading): boolean => {
+    if (offsetMs !== written.offsetMs) return true
+    const sinceMs = steady_ms - written.steady_ms
+    return sinceMs >= latestMs || (sinceMs >= soonestMs && countChanges.get() !== written.changes)
+  }
+
+  return {
+    now: () => new Date(read().steady_ms),
+    wall: (steadyIso) =>
+      offsetMs === 0 ? steadyIso : new Date(Date.parse(steadyIso) + offsetMs).toISOString(),
+    isSet() {
+      read()
+      return offsetMs !== written.offsetMs
+    },
+    note() {
+      if (!writes) return
+      const reading = read()
+      if (isDue(reading)) write(reading)
+    },
+    noteLast() {
+      if (writes) write(read())
+    },
+  }
+}
+
+/** The steady time of a start: the last reading, and what passed since by the wall clock. */
+function openedAt(database: Database.Database, wallMs: number): number {
+  const last = database.prepare<[], Reading>('SELECT wall_ms, steady_ms FROM steady_clock').get()
+  return last === undefined ? wallMs : last.steady_ms + Math.max(0, wallMs - last.wall_ms)
+}

@@ -1,0 +1,170 @@
+/** The clock of lifetimes: what moves it, what does not, and what the store holds of it. Contract §5 "Lifetimes". */
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { migrate } from '../../../server/database/migrate.ts'
+import { migrations } from '../../../server/database/migrations/index.ts'
+import { openDatabase } from '../../../server/database/open.ts'
+import { openSteadyClock } from '../../../server/database/steady-clock.ts'
+import { add, openStore, start, temporaryFolder } from './store.ts'
+
+const hour = 3_600_000
+const iso = (afterMs: number) => new Date(start.getTime() + afterMs).toISOString()
+
+/** One process after the other over the same store, with both clocks in hand. */
+function processes() {
+  const path = join(temporaryFolder(), 'bridge.db')
+  const time = { wall: start.getTime(), elapsed: 0 }
+  return {
+    path,
+    time,
+    pass(ms: number) {
+      time.wall += ms
+      time.elapsed += ms
+    },
+    open(writes = true) {
+      const database = openDatabase(path)
+      migrate(database, migrations, () => start)
+      onTestFinished(() => void database.close())
+      const elapsedAtStart = time.elapsed
+      const steady = openSteadyClock({
+        database,
+        clock: () => new Date(time.wall),
+        elapsedMs: () => time.elapsed - elapsedAtStart,
+        writes,
+      })
+      const stored = () =>
+        database.prepare<[], object>('SELECT wall_ms, steady_ms FROM steady_clock').get() ?? {}
+      return { database, steady, stored, now: () => steady.now().getTime() - start.getTime() }
+    },
+  }
+}
+
+test.each([hour, -hour, 24 * hour, -24 * hour])(
+  'setting the clock by %i ms moves what is shown, and not the time',
+  (step) => {
+    const { time, pass, open } = processes()
+    const { steady, now } = open()
+    pass(1000)
+    const end = iso(5000)
+    expect([now(), steady.wall(end)]).toEqual([1000, end])
+    time.wall += step
+    pass(1000)
+    expect([now(), steady.wall(end)]).toEqual([2000, iso(5000 + step)])
+    time.wall -= step
+    expect([now(), steady.wall(end)]).toEqual([2000, end])
+  },
+)
+
+test('below a second it follows the wall clock, and never back', () => {
+  const { time, pass, open } = processes()
+  const { steady, now } = open()
+  pass(10_000)
+  time.wall += 900
+  expect(now()).toBe(10_900)
+  time.wall -= 1800
+  expect([now(), steady.isSet()]).toEqual([10_900, true])
+  steady.note()
+  expect(steady.isSet()).toBe(false)
+  // Together the steps are more than a second.
+  time.wall -= 900
+  expect([now(), steady.isSet()]).toEqual([10_900, true])
+  pass(1000)
+  expect(now()).toBe(11_000)
+})
+
+test('across a restart the wall clock tells what passed, and one that was set back tells nothing', () => {
+  const { time, pass, open } = processes()
+  const first = open()
+  pass(1000)
+  time.wall += hour
+  first.now()
+  first.steady.noteLast()
+  time.wall += 5000
+  const second = open()
+  expect([second.now(), second.steady.wall(iso(0))]).toEqual([6000, iso(hour)])
+  second.steady.noteLast()
+  time.wall -= 24 * hour
+  const third = open()
+  expect([third.now(), third.steady.wall(iso(0))]).toEqual([6000, iso(hour - 24 * hour)])
+  pass(1000)
+  expect(third.now()).toBe(7000)
+  third.steady.noteLast()
+  time.wall += 24 * hour
+  expect(open().now()).toBe(7000 + 24 * hour)
+})
+
+test('a reading is written with what is written: after a second, at once when the clock was set, alone after a minute', () => {
+  const { time, pass, open } = processes()
+  const { database, steady, stored } = open()
+  const write = () => database.exec("REPLACE INTO maintenance VALUES (1, '')")
+  const at = (steady_ms: number, ahead = 0) => ({
+    steady_ms: start.getTime() + steady_ms,
+    wall_ms: start.getTime() + steady_ms + ahead,
+  })
+  steady.note()
+  expect(stored()).toEqual(at(0))
+  pass(999)
+  write()
+  steady.note()
+  expect(stored()).toEqual(at(0))
+  pass(1)
+  steady.note()
+  expect(stored()).toEqual(at(1000))
+  pass(59_999)
+  steady.note()
+  expect(stored()).toEqual(at(1000))
+  pass(1)
+  steady.note()
+  expect(stored()).toEqual(at(61_000))
+  time.wall += hour
+  steady.note()
+  expect(stored()).toEqual(at(61_000, hour))
+})
+
+test('a command beside the server goes by the reading of the server, and writes none', () => {
+  const { time, pass, open } = processes()
+  const server = open()
+  time.wall += hour
+  server.steady.note()
+  pass(2000)
+  const command = open(false)
+  expect(command.now()).toBe(2000)
+  pass(90_000)
+  command.database.exec("REPLACE INTO maintenance VALUES (1, '')")
+  command.steady.note()
+  command.steady.noteLast()
+  expect(command.stored()).toMatchObject({ steady_ms: start.getTime() })
+})
+
+test('a commit takes the reading along, and a stop writes the last', async () => {
+  const store = openStore()
+  const stored = () => store.bystander.prepare('SELECT steady_ms FROM steady_clock').pluck().get()
+  const at = (ms: number) => start.getTime() + ms
+  const pass = (ms: number) => {
+    store.time.now = new Date(store.time.now.getTime() + ms)
+    store.time.monotonicMs += ms
+  }
+  await store.writer.write((tx) => add(tx, 'ada'))
+  expect(stored()).toBe(at(0))
+  pass(1500)
+  // Nothing was written.
+  await store.writer.write(async () => {})
+  expect(stored()).toBe(at(0))
+  await expect(
+    store.writer.write(async (tx) => {
+      await add(tx, 'ben')
+      throw new Error('refused')
+    }),
+  ).rejects.toThrow('refused')
+  const [now, end] = await store.writer.write(async (tx) => {
+    await add(tx, 'cleo')
+    return [tx.steadyIso, tx.endIn(60)]
+  })
+  expect([stored(), now, end]).toEqual([at(1500), iso(1500), iso(61_500)])
+  pass(700)
+  const { path } = store
+  await store.close()
+  expect(openStore({ path }).bystander.prepare('SELECT steady_ms FROM steady_clock').pluck().get()).toBe(
+    at(2200),
+  )
+})

@@ -1,0 +1,97 @@
+/**
+ * Somebody sets the clock of the node while a lifetime runs: nothing ends early, and nothing that has ended comes back.
+ * Across a restart the wall clock tells what passed; one that was set back meanwhile revives nothing.
+ *
+ * Contract §5 "Lifetimes".
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { type GoesOn, type Lifetime, lifetimesOf } from './lifetimes.ts'
+
+let bridge: TestBridge
+
+beforeAll(async () => {
+  bridge = await startBridge()
+})
+afterAll(() => bridge.close())
+
+const lifetimes = lifetimesOf(() => bridge)
+const [hour, day] = [3600, 86_400]
+/** For the requests of the test itself, which take real time. */
+const margin = 10
+
+async function pass({ askedEverySeconds: step }: Lifetime, seconds: number, ...all: GoesOn[]): Promise<void> {
+  let left = seconds
+  for (; step !== undefined && left > step; left -= step) {
+    bridge.clock.advance(step)
+    for (const goesOn of all) expect(await goesOn()).toBe(true)
+  }
+  bridge.clock.advance(left)
+}
+
+/** An hour on or back, and then a day. */
+const directions = [
+  ['on', 1],
+  ['back', -1],
+] as const
+
+describe.each(Object.entries(lifetimes))('%s', (_, lifetime) => {
+  const { seconds, begin } = lifetime
+
+  test.each(directions)('ends in time, and not early, when the clock is set %s', async (_direction, sign) => {
+    const [early, late] = [await begin(), await begin()]
+    bridge.clock.step(sign * hour)
+    await pass(lifetime, seconds / 2, early, late)
+    bridge.clock.step(sign * (day - hour))
+    await pass(lifetime, seconds / 2 - margin, early, late)
+    expect(await early()).toBe(true)
+    await pass(lifetime, margin + 1, late)
+    expect(await late()).toBe(false)
+    bridge.clock.step(-sign * day)
+  })
+
+  test('is not revived by a clock that is set back', async () => {
+    const goesOn = await begin()
+    await pass(lifetime, seconds + 1, goesOn)
+    bridge.clock.step(-day)
+    expect(await goesOn()).toBe(false)
+    bridge.clock.step(day)
+  })
+})
+
+describe('across a restart', () => {
+  /** The names of the lifetimes that go on after `happen`. */
+  const goingOn = async (happen: () => Promise<void>): Promise<string[]> => {
+    const begun: [string, GoesOn][] = []
+    for (const [name, { begin }] of Object.entries(lifetimes)) begun.push([name, await begin()])
+    await happen()
+    const on: string[] = []
+    for (const [name, goesOn] of begun) if (await goesOn()) on.push(name)
+    return on
+  }
+  const restarted = async (meanwhile: () => void) => {
+    await bridge.server.stop()
+    meanwhile()
+    bridge = await bridge.restart()
+  }
+
+  test('what has not ended goes on, also when the clock was set back meanwhile', async () => {
+    const all = Object.keys(lifetimes)
+    expect(await goingOn(() => restarted(() => {}))).toEqual(all)
+    expect(await goingOn(() => restarted(() => bridge.clock.step(-day)))).toEqual(all)
+    bridge.clock.step(day)
+  })
+
+  test('what ended while the node was down is over', async () => {
+    expect(await goingOn(() => restarted(() => bridge.clock.advance(13 * hour)))).toEqual([])
+  })
+
+  test.each([hour, day])('a clock that is set back by %i s meanwhile revives nothing', async (seconds) => {
+    const after = goingOn(async () => {
+      bridge.clock.advance(13 * hour)
+      await restarted(() => bridge.clock.step(-seconds))
+    })
+    expect(await after).toEqual([])
+    bridge.clock.step(seconds)
+  })
+})

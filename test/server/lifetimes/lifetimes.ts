@@ -1,0 +1,270 @@
+/** Everything that ends by itself after a time, as a test begins it and asks whether it goes on. */
+import { randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
+import { limits } from '../../../sdk/contract/limits.ts'
+import { generateKeyPair } from '../../../sdk/signing/keys.ts'
+import { claimBody, enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
+import type { TestBridge } from '../../support/bridge.ts'
+import { act, fileOf, look, offer } from '../../support/files.ts'
+import { exchange, type Reply } from '../../support/http.ts'
+import { cookieOf, ownerName, ownerPassword, TestOwner } from '../../support/owner.ts'
+import { soon } from '../../support/waits.ts'
+
+/** Whether it goes on. To be asked once: the answer may use it up. */
+export type GoesOn = () => Promise<boolean>
+
+export interface Lifetime {
+  readonly seconds: number
+  begin(): Promise<GoesOn>
+  /** Asked so often it goes on until then. */
+  readonly askedEverySeconds?: number
+}
+
+const codeOf = ({ json }: Reply): string | undefined => (json as { error?: string }).error
+const isDone = ({ status }: Reply): boolean => status === 200
+
+/** Over one node; `bridge` is asked each time, since a restart makes another. */
+export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, Lifetime>> {
+  let count = 0
+  const name = (of: string) => {
+    count += 1
+    return `${of} ${count}`
+  }
+  const post = (target: string, body: object) => {
+    const { url } = bridge()
+    const headers = [['Origin', url] as const, ['Content-Type', 'application/json'] as const]
+    return exchange(url, { method: 'POST', target, headers, body: JSON.stringify(body) })
+  }
+  const newSignIn = async () => {
+    const reply = await post('/api/admin/session', { name: ownerName, password: ownerPassword })
+    return new TestOwner(bridge().url, cookieOf(reply))
+  }
+  let last: TestOwner | undefined
+  /** One that is good whatever time passed. It takes the place of the last, since a person has ten at once. */
+  const signIn = async () => {
+    await last?.call({ target: '/api/admin/session/close', body: {} })
+    last = await newSignIn()
+    return last
+  }
+  const follow = (token: string) => post('/api/admin/session', { link_token: token })
+  const person = async (fields: object = {}) => {
+    const owner = await signIn()
+    const { id } = await owner.createAgent(bridge().project.id, name('agent'))
+    const issue = () => owner.enrollmentCode(bridge().project.id, id, fields)
+    return { owner, id, issue }
+  }
+  const enrolled = async (fields: object = {}, device?: string): Promise<TestAgent> =>
+    enroll(bridge().url, await (await person(fields)).issue(), bridge().clock, device)
+  const agent = async () => {
+    const made = await enrolled()
+    await made.startSession()
+    return made
+  }
+  const pair = async (policy: object = {}) => {
+    const owner = await signIn()
+    const project = await owner.createProject(name('project'), { policy })
+    const one = async () => {
+      const { id } = await owner.createAgent(project.id, name('agent'))
+      const made = await enroll(bridge().url, await owner.enrollmentCode(project.id, id), bridge().clock)
+      await made.startSession()
+      return made
+    }
+    const [ada, ben] = [await one(), await one()]
+    return { owner, project, ada, ben, conversation: await ada.conversationWith(ben.id) }
+  }
+  const connection = async (of: TestAgent) => {
+    const target = `/api/admin/projects/${bridge().project.id}/agents/${of.id}`
+    const owner = await signIn()
+    return (
+      await owner.ok<{ connection: { connected: boolean; next_contact: { overdue: boolean } } }>({ target })
+    ).connection
+  }
+  /** Alive: another instance does not replace it. */
+  const staying = async (schedule?: object): Promise<GoesOn> => {
+    const one = await agent()
+    if (schedule) await one.ok({ target: '/api/v1/connection-mode', body: schedule, key: null })
+    return async () => codeOf(await one.requestSession(randomUUID())) === 'session_active'
+  }
+
+  return {
+    'a challenge': {
+      seconds: limits.challengeSeconds,
+      async begin() {
+        const device = JSON.stringify({ os: 'Linux', machine: 'a'.repeat(64), install: randomUUID() })
+        const one = await enrolled({ binding: 'device' }, device)
+        const challenge = await one.challenge()
+        return async () => isDone(await one.requestSession(undefined, { challenge }))
+      },
+    },
+    'a takeover grant': {
+      seconds: 60,
+      async begin() {
+        const one = await agent()
+        const { grant } = await (await signIn()).takeover(bridge().project.id, one.id, { ttl_seconds: 60 })
+        return async () => isDone(await one.requestSession(undefined, { takeover_grant: grant }))
+      },
+    },
+    'the wait for the grant': {
+      seconds: 60,
+      async begin() {
+        const one = await agent()
+        await (await signIn()).takeover(bridge().project.id, one.id, { ttl_seconds: 60 })
+        return async () => codeOf(await one.requestSession()) === 'takeover_pending'
+      },
+    },
+    'an enrolment code': {
+      seconds: 60,
+      async begin() {
+        const code = await (await person({ ttl_seconds: 60 })).issue()
+        return async () => isDone(await post('/api/v1/enrollments/claim', claimBody(code, generateKeyPair())))
+      },
+    },
+    'an enrolment, as it is listed': {
+      seconds: 60,
+      async begin() {
+        const { id, issue } = await person({ ttl_seconds: 60 })
+        await issue()
+        return async () => {
+          const target = `/api/admin/projects/${bridge().project.id}/enrollments?state=pending&agent_id=${id}`
+          const owner = await signIn()
+          return (await owner.ok<{ enrollments: object[] }>({ target })).enrollments.length === 1
+        }
+      },
+    },
+    "a link for an administrator's sign-in": {
+      seconds: 60,
+      async begin() {
+        const body = { name: name('administrator'), ttl_seconds: 60 }
+        const { link } = await (await signIn()).ok<{ link: string }>({
+          target: '/api/admin/administrators',
+          body,
+        })
+        return async () => isDone(await follow(new URL(link).hash.slice(1)))
+      },
+    },
+    'a sign-in that is not used': {
+      seconds: limits.ownerIdleSeconds,
+      async begin() {
+        const owner = await newSignIn()
+        return async () => isDone(await owner.call({ target: '/api/admin/session' }))
+      },
+    },
+    'a sign-in that is used': {
+      seconds: limits.ownerSessionSeconds,
+      askedEverySeconds: 1500,
+      async begin() {
+        const owner = await newSignIn()
+        return async () => isDone(await owner.call({ target: '/api/admin/session' }))
+      },
+    },
+    'a confirmation': {
+      seconds: limits.ownerFreshSeconds,
+      async begin() {
+        const owner = await newSignIn()
+        await owner.ok({ target: '/api/admin/session/confirm', body: { password: ownerPassword } })
+        return async () => {
+          const body = { name: name('administrator') }
+          return isDone(await owner.call({ target: '/api/admin/administrators', body }))
+        }
+      },
+    },
+    'a session': { seconds: limits.sessionAliveSeconds, begin: () => staying() },
+    'a session with a schedule': {
+      seconds: 2 * 60 + limits.sessionAliveScheduleMargin,
+      begin: () => staying({ mode: 'short_poll', interval_seconds: 60 }),
+    },
+    'a session in checkpoint mode': {
+      seconds: limits.sessionAliveCheckpointSeconds,
+      begin: () => staying({ mode: 'checkpoint' }),
+    },
+    'the count of replacements': {
+      seconds: limits.sessionReplacementWindowSeconds,
+      async begin() {
+        const { id, owner } = await person()
+        const { credential, secret } = await owner.issueLegacy(bridge().project.id, id)
+        const { serverId: server_id } = bridge().server
+        const known = { server_id, agent: { id, name: 'legacy' }, project: bridge().project }
+        const one = legacyAgent(
+          bridge().url,
+          { ...known, credential_id: credential.id },
+          secret,
+          bridge().clock,
+        )
+        for (let starts = 0; starts < 4; starts += 1) await one.startSession()
+        return async () => codeOf(await one.requestSession()) === 'rate_limited'
+      },
+    },
+    contact: {
+      seconds: limits.connectedSeconds,
+      async begin() {
+        const one = await agent()
+        return async () => (await connection(one)).connected
+      },
+    },
+    'a schedule that is kept': {
+      seconds: 60 + limits.overdueSeconds,
+      async begin() {
+        const one = await agent()
+        const body = { mode: 'short_poll', interval_seconds: 60 }
+        await one.ok({ target: '/api/v1/connection-mode', body, key: null })
+        return async () => !(await connection(one)).next_contact.overdue
+      },
+    },
+    'the wait before a redelivery': {
+      seconds: limits.redeliverySeconds,
+      async begin() {
+        const { ada, ben, conversation } = await pair()
+        const { id } = await ada.send(conversation, ben.id, 'hello')
+        await ben.inbox()
+        // The node records the offer after its answer.
+        const sent = () => ada.ok<{ delivery: { offers: number } }>({ target: `/api/v1/messages/${id}` })
+        await expect.poll(async () => (await sent()).delivery.offers, soon).toBe(1)
+        return async () => (await ben.inbox()).messages.length === 0
+      },
+    },
+    'a claim': {
+      seconds: 30,
+      async begin() {
+        const { ada, ben } = await pair()
+        const body = {
+          assignee_agent_id: ben.id,
+          title: 'a task',
+          instructions: 'do it',
+          claim_ttl_seconds: 30,
+        }
+        const { id } = await ada.ok<{ id: string }>({ target: '/api/v1/tasks', body })
+        const target = `/api/v1/tasks/${id}`
+        const { claim } = await ben.ok<{ claim: { generation: number; session_generation: number } }>({
+          target: `${target}/claim`,
+          body: {},
+        })
+        const held = { claim_generation: claim.generation, session_generation: claim.session_generation }
+        return async () =>
+          isDone(await ben.call({ target: `${target}/progress`, body: { ...held, percent: 1 } }))
+      },
+    },
+    'an offer': {
+      seconds: 60,
+      async begin() {
+        const { ada, ben } = await pair()
+        const { id } = await offer({ from: ada, to: ben, bytes: fileOf(10), fields: { ttl_seconds: 60 } })
+        return async () => (await look(ben, id)).state === 'offered'
+      },
+    },
+    'an endpoint': {
+      seconds: 60,
+      async begin() {
+        const { ada, ben } = await pair()
+        const { id } = await offer({ from: ada, to: ben, bytes: fileOf(10), fields: { mode: 'direct' } })
+        await act(ben, id, 'accept')
+        await act(ada, id, 'secret', {
+          endpoint: 'https://tunnel.example',
+          token: 'T'.repeat(43),
+          helper_mode: 'download',
+          expires_at: new Date(bridge().clock().getTime() + 60_000).toISOString(),
+        })
+        return async () => isDone(await ben.call({ target: `/api/v1/transfers/${id}/secret` }))
+      },
+    },
+  }
+}
