@@ -6,13 +6,13 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../sdk/contract/error-body.ts'
-import type { EndpointId } from '../../../sdk/contract/index.ts'
+import { contract, type EndpointId } from '../../../sdk/contract/index.ts'
 import { namedSchemas } from '../../../sdk/contract/primitives.ts'
 import type { CaseOf } from '../endpoints/case.ts'
 import { cases } from '../endpoints/cases.ts'
 import { send } from '../endpoints/send.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
-import { withBody } from './attempts.ts'
+import { answering, withBody } from './attempts.ts'
 import type { Schema } from './fields.ts'
 
 let world: World
@@ -93,4 +93,49 @@ describe.each(withBody.map((entry) => ({ id: entry.id as EndpointId, entry })))(
     const { error, details } = reply.status === 200 ? { error: '', details: {} } : (reply.json as ErrorBody)
     expect([reply.status, error, details]).toEqual([200, '', {}])
   })
+})
+
+interface Edges {
+  readonly name: string
+  readonly edges: readonly number[]
+}
+
+/** Numbers of a query. What waits is left out: that it may wait so long is the tests' of delivery to show. */
+const numbersOf = (query: Schema | undefined): Edges[] =>
+  Object.entries(query?.properties ?? {}).flatMap(([name, { type, minimum, maximum }]) =>
+    type === 'integer' && name !== 'wait_seconds'
+      ? [{ name, edges: [minimum, maximum].filter((edge) => edge !== undefined) }]
+      : [],
+  )
+
+const asked = answering.map((entry) => ({
+  id: entry.id as EndpointId,
+  entry,
+  numbers: numbersOf(entry.query as Schema),
+}))
+
+test.each(asked.filter(({ numbers }) => numbers.length > 0))(
+  '$id takes the greatest and the least number of each parameter',
+  async ({ id, entry, numbers }) => {
+    const ready = await (cases[id] as CaseOf<never>).success(world)
+    for (const { name, edges } of numbers)
+      for (const edge of edges) {
+        const reply = await send(entry, { ...ready, query: `?${name}=${edge}` })
+        expect([name, edge, reply.status, reply.status === 200 ? '' : reply.text]).toEqual([
+          name,
+          edge,
+          200,
+          '',
+        ])
+      }
+  },
+)
+
+test('an Idempotency-Key of the least and of the greatest length is taken', async () => {
+  const entry = contract.messages.send
+  const ready = await (cases['messages.send'] as CaseOf<never>).success(world)
+  for (const length of [8, 128]) {
+    const reply = await send(entry, { ...ready, key: 'k'.repeat(length) })
+    expect([length, reply.status]).toEqual([length, 200])
+  }
 })
