@@ -1,9 +1,11 @@
 /**
  * The small schemas that every noun is made of.
  *
- * Three keywords are ours. `x-max-bytes` counts bytes of UTF-8, since JSON Schema's `maxLength` counts characters;
- * `x-well-formed` refuses lone surrogates, which a UTF-8 store would change in silence; `x-visible` refuses control, bidi
- * and invisible characters, whose place in a word no pattern without look-around tells.
+ * Three keywords are ours:
+ *
+ * - `x-max-bytes` counts bytes of UTF-8, since JSON Schema's `maxLength` counts characters.
+ * - `x-well-formed` refuses lone surrogates, which a UTF-8 store would change in silence.
+ * - `x-visible` refuses control, bidi and invisible characters. A pattern cannot, since some stand in the right place.
  *
  * Contract §1.
  */

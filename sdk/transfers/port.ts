@@ -17,7 +17,7 @@ export interface Port {
   address(to: string, options: KeyedOptions): Promise<MessageAddress>
   /** @throws BridgeError `not_found` when there is none */
   recipientKey(conversationId: string, options: CallOptions): Promise<RecipientKey>
-  /** What the node does now, by its bootstrap. */
+  /** The capabilities that the node's bootstrap names now. */
   capabilities(options: CallOptions): Promise<Bootstrap['capabilities']>
   /** A fresh Idempotency-Key. */
   newKey(): string

@@ -1,5 +1,5 @@
 /**
- * The capabilities of this node now: false for each that it would refuse whoever asks.
+ * The capabilities of this node now. One is false if the node would refuse it to every caller.
  *
  * - Long-poll, event stream and socket are served by every node that serves the bootstrap.
  * - Packages need room: in the settings, and on the disk.

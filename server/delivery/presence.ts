@@ -33,7 +33,7 @@ interface Observed {
 export interface StoredContact {
   readonly last_contact_at: string | null
   readonly session_state: 'active' | 'fenced' | 'closed' | null
-  /** Of the credential that the session belongs to. */
+  /** Expiry of the session's credential. */
   readonly credential_expires_at: string | null
   readonly contact_mode: 'short_poll' | 'checkpoint' | null
   readonly contact_interval_seconds: number | null
@@ -238,7 +238,7 @@ const observedOwner = (lastContact: Date | undefined): Observed => ({ ...unobser
 
 const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
 
-/** Whoever it was that the contact was with may do nothing now. */
+/** The session's owner may do nothing now, so its contact proves nothing. */
 const isOver = ({ session_state, credential_expires_at: expires }: StoredContact, wallIso: string): boolean =>
   session_state === 'fenced' || (expires !== null && expires <= wallIso)
 

@@ -1,12 +1,12 @@
 /**
- * Characters that a name may not hold, because nobody sees them or because they turn the text around: control and
- * bidi characters, line separators, and whatever Unicode lets a renderer leave out (Default_Ignorable_Code_Point).
+ * Characters that a name may not hold, because nobody sees them or because they turn the text around. These are control
+ * and bidi characters, line separators, and every Default_Ignorable_Code_Point of Unicode.
  *
- * Three of them stay where a script or an emoji needs them, since a name is spelt wrong without:
+ * Three of them stay where a script or an emoji needs them:
  *
- * - a zero-width joiner or non-joiner between two letters of a script that joins, as in Persian and Hindi;
- * - a zero-width joiner between two pictures;
- * - U+FE0F after a picture, or in a keycap.
+ * - A zero-width joiner or non-joiner stands between two letters of a script that joins, as in Persian and Hindi.
+ * - A zero-width joiner stands between two pictures.
+ * - U+FE0F stands after a picture, or in a keycap.
  *
  * Contract §10 "Names refuse control, bidi and invisible characters".
  */

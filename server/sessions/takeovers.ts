@@ -79,7 +79,7 @@ async function replaceGrant(tx: Tx, agentId: string, row: Omit<TakeoverRow, 'age
     .execute()
 }
 
-/** Of a start: its identity, its instance and the session that is active now. */
+/** A start: its identity, its instance and the session that is active now. */
 export interface Claimant {
   readonly agent_id: string
   readonly credential_id: string

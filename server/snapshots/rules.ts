@@ -1,9 +1,9 @@
 /**
  * What needs the owner's attention, and until when.
  *
- * - What happened stays for a week: a second use of an enrolment, a refused replacement of a session, a failed task, and
- *   a tripped guard, which the owner's word in its conversation also takes off.
- * - What is so stays while it is so: an overdue agent, mail that nobody listens for, a question without an answer, an
+ * - An event stays for a week: a second use of an enrolment, a refused replacement of a session, a failed task, a
+ *   tripped guard. The owner's word in its conversation takes a tripped guard off earlier.
+ * - A condition stays while it holds: an overdue agent, mail that nobody listens for, a question without an answer, an
  *   agent that had a credential and has none left. A question between agents stays for a week at most.
  *
  * Contract §10 "Snapshot".

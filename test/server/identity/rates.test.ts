@@ -8,6 +8,7 @@ import { legacyAgent, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { exchange, type Reply } from '../../support/http.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
+import { authenticate, openSocket } from '../../support/streams.ts'
 
 let bridge: TestBridge
 afterEach(() => bridge.close())
@@ -46,6 +47,21 @@ test('replays of a request that a schema refuses cost its agent nothing either',
   const send = captured(bridge.ada, '/api/v1/sessions', { surplus: 1 })
   expect(told(await send())).toEqual([422, 'invalid_request'])
   for (let n = 0; n < 40; n += 1) expect(told(await send())).toEqual([401, 'request_replayed'])
+  for (let n = 0; n < 10; n += 1) await bridge.ada.ok({ target: '/api/v1/bootstrap', session: null })
+})
+
+test('replays of the frame that opens a socket cost its agent nothing either', async () => {
+  bridge = await startBridge({
+    settings: { rate_per_second: '1', rate_burst: '20', failed_auth_per_minute: '3' },
+  })
+  const frame = authenticate(bridge.ada)
+  const first = openSocket(bridge.ada, frame)
+  await first.take('ready')
+  const codes: (string | undefined)[] = []
+  for (let n = 0; n < 40; n += 1) codes.push(await openSocket(bridge.ada, frame).reason())
+  expect(codes.slice(0, 3)).toEqual(Array(3).fill('request_replayed'))
+  expect(new Set(codes.slice(3))).toEqual(new Set(['rate_limited']))
+  first.close()
   for (let n = 0; n < 10; n += 1) await bridge.ada.ok({ target: '/api/v1/bootstrap', session: null })
 })
 
