@@ -1,8 +1,8 @@
 /**
- * Commands in our own sentences, spelled so that they work where they are read: with the profile and the data folder of the
- * command that says them, and by npx where that ran it.
+ * Commands in our own sentences, spelled so that they work when they are pasted.
  *
- * Without them a command that is pasted speaks for another profile, or for the node of another folder.
+ * A command gets the profile and the data folder of the command that prints it, and `npx` where npx ran that one.
+ * Without them it would speak for another profile, or for the node of another folder.
  *
  * Contract §12.
  */

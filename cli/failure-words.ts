@@ -35,7 +35,7 @@ export function failureFacts(error: SdkError): Record<string, unknown> {
 }
 
 /** A sentence of the node in the voice of this program. */
-const spoken = (sentence: string): string =>
+export const spoken = (sentence: string): string =>
   sentence.replace(/^[A-Z](?=[a-z]|\s)/, (letter) => letter.toLowerCase()).replace(/\.$/, '')
 
 /** Those that the catalogue words for whoever writes a client. */

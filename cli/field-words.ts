@@ -1,8 +1,7 @@
 /**
- * What a refusal of a schema says to a person: the option or argument that was typed in place of the path of a field, and
- * the rule in words.
+ * Words for a refusal of a schema: the option or argument that was typed, in place of the path of a field, and its rule.
  *
- * A field that no option or argument of the command stands for, such as a password that was asked for, has a noun.
+ * A field without an option or argument has a noun, such as a password that was asked for.
  *
  * Contract §1 "422 with the path of each fault", §12.
  */
@@ -10,7 +9,7 @@ import type { BridgeError } from '../sdk/index.ts'
 
 /** A command and what it takes, as its help names them. */
 export interface Takes {
-  /** What is typed after `bridge`: `task show`. */
+  /** The words after `bridge`: `task show`. */
   readonly words: string
   /** `--ttl` */
   readonly options: readonly string[]
@@ -37,7 +36,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
   size: ['file'],
 }
 
-/** What is asked for, or read from a file or from standard input. */
+/** Fields that are asked for, or read from a file or from standard input. */
 const nouns: Readonly<Record<string, string>> = {
   agent_ids: 'the agents',
   body: 'the text',
@@ -61,7 +60,7 @@ export function faultWords({ details }: BridgeError, takes: Takes): string | und
     const field = fieldOf(String(path))
     return { subject: subjectOf(field, takes), rule: ruleWords(String(problem), field) }
   })
-  // Of a choice the node tells what each of its members would want: what was typed breaks the first rule that it can keep.
+  // A choice of forms has faults of each form. The first rule about something typed is the one that matters.
   const typed = found.filter(({ subject }) => /^[-<]/.test(subject))
   const told = new Map((typed.length > 0 ? typed : found).toReversed().map((each) => [each.subject, each]))
   return [...told.values()]
@@ -70,7 +69,7 @@ export function faultWords({ details }: BridgeError, takes: Takes): string | und
     .join('; ')
 }
 
-/** What goes on with its subject; else it is a sentence of its own. */
+/** A rule that continues its subject. Any other is a sentence of its own. */
 const predicate = /^(must|is|cannot|does|has|holds|names|breaks|differs|may)\b/
 
 /** `body/policy/idle_seconds`, `query/limit`, `body/message_ids/0`, `header idempotency-key`: the last name. */

@@ -1,9 +1,9 @@
 /**
- * The key of an enrolment that is under way: on disk before the node is asked, since a lost key costs a new enrolment, and
- * removed again once it is known that no node has it.
+ * The key of an enrolment that is in flight. It is on disk before the node is asked, since a lost key costs a new
+ * enrolment, and is removed when no node has it.
  *
- * A code that was claimed for a profile that turned out to be another agent's is claimed again by the profile that the
- * user names next: the key of that code is taken from wherever it lies.
+ * A code may be refused after its claim, because its profile is another agent's. The user then names another profile,
+ * which claims the code again with the same key, from the folder where it lies.
  *
  * Contract §4.
  */

@@ -1,10 +1,7 @@
-/**
- * What a word that is no command may have meant: a command elsewhere in the tree, another word for one, or a slip of the
- * fingers.
- */
+/** Suggestions for a word that is no command: one elsewhere in the tree, another word for one, or a typing error. */
 import { type Command, wordsOf } from './command.ts'
 
-/** Other words for commands, by the word alone or behind its group; a sentence where there is no command for it. */
+/** Other words for commands, alone or behind a group. A sentence stands where no command does it. */
 export const synonyms: Readonly<Record<string, readonly string[] | string>> = {
   // The node.
   up: ['server init', 'server start'],
@@ -111,7 +108,7 @@ export const synonyms: Readonly<Record<string, readonly string[] | string>> = {
   dashboard: ['admin watch', 'admin status'],
 }
 
-/** Verbs for which a group may have another one. */
+/** Verbs, and the one that a group may have instead. */
 const verbs: Readonly<Record<string, string>> = {
   add: 'create',
   new: 'create',
@@ -127,7 +124,7 @@ const verbs: Readonly<Record<string, string>> = {
 
 const most = 5
 
-/** One line; undefined where nothing comes near. `group` is where the word stands, `root` the whole tree. */
+/** One line, or undefined where nothing is near. `group` is where the word stands, `root` the whole tree. */
 export function suggestion(word: string, group: Command, root: Command): string | undefined {
   const here = synonyms[[...wordsOf(group), word].join(' ')]
   const known = here ?? synonyms[word]

@@ -1,13 +1,13 @@
 /**
  * Text of others, made harmless for a terminal, a page and a reader.
  *
- * - A character that has no shape of its own is shown as `<U+XXXX>`: controls, format characters (bidi controls and tags
- *   among them), line and paragraph separators, lone surrogates, and every Default_Ignorable_Code_Point. A person does
- *   not see them, a program or a model reads them: they carry hidden words.
- * - A joiner or a variation selector stays where an emoji or a script needs it, one at a time: see {@link needs}.
+ * - `<U+XXXX>` stands for a character without a shape of its own: a control, a format character (bidi controls and tags
+ *   are some), a line or paragraph separator, a lone surrogate, every Default_Ignorable_Code_Point. A person does not see
+ *   them. A program or a model reads them, so they can carry hidden words.
+ * - A joiner or a variation selector stays where an emoji or a script needs it, one at a time. See {@link needs}.
  * - A body is fenced: each of its lines begins with `| `, so nothing in it can pose as a line of ours.
  *
- * It uses no `node:` module and keeps no state: a page in a browser uses the same functions. Contract §12.
+ * It uses no `node:` module and keeps no state, so a page in a browser can use it. Contract §12.
  */
 
 /** Most of what is printed, tabs and newlines included. */
@@ -15,7 +15,7 @@ const plain = /^[\t\n -~]*$/
 
 /**
  * The flags of England, Scotland and Wales, which Unicode recommends for general interchange, or one unseen character.
- * Of the controls tab and newline are left to the functions below.
+ * It leaves tabs and newlines to the functions below.
  */
 const unseen =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about

@@ -279,8 +279,9 @@ function readFile(path: string): Partial<Record<string, string>> {
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw new ConfigError(`cannot read ${path}`, { cause: error })
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return {}
+    throw new ConfigError(`cannot read ${path} (${code})`, { cause: error })
   }
   const known = new Set<string>(settings.map((each) => each.name))
   const parsed = parseObject(path, text)

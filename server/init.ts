@@ -9,6 +9,7 @@ import { openDatabase } from './database/open.ts'
 import type { Writer } from './database/transaction.ts'
 import { makeEnvelopeKey } from './envelope/keys.ts'
 import { type RotationReport, rotateEnvelopeKey } from './envelope/rotation.ts'
+import { readCertificate } from './listening/certificate.ts'
 import { urlOf } from './listening/exposure.ts'
 import { maintainStore } from './maintain.ts'
 import type { CycleReport } from './maintenance/cycle.ts'
@@ -29,11 +30,17 @@ export interface Initialised {
   readonly setupLink: string
 }
 
-/** A fresh data folder: database, server id, envelope key, and the one-time set-up link. @throws AlreadyInitialised */
+/**
+ * A fresh data folder: database, server id, envelope key, and the one-time set-up link.
+ *
+ * @throws AlreadyInitialised; ConfigError for a certificate or key that a start could not use
+ */
 export async function initServer(config: Config): Promise<Initialised> {
   const path = databasePath(config.data)
   requireNoRestore(config.data)
   if (existsSync(path)) throw new AlreadyInitialised(`${config.data} holds an installation already`)
+  // The settings are kept: a start that cannot read these files would need config.json edited.
+  if (config.tls !== undefined) readCertificate(config.tls)
   makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
   const database = openDatabase(path)
   let serverId: string

@@ -1,6 +1,6 @@
 /**
- * The mistakes of somebody who is new to the program: each error names what is wrong, where it can what to do next, and has
- * the exit code of its kind; nothing is used up or lost by it.
+ * The mistakes of a new user. Each error names the fault and a next step where there is one, and has the exit code of its
+ * kind. No code, link or message is lost by it.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -76,6 +76,21 @@ describe('before there is anything', () => {
       'port must be a whole number',
       'lists the settings',
     ],
+    [
+      [
+        'server',
+        'init',
+        '--data',
+        '/nowhere/at/all',
+        '--tls-cert',
+        '/no/cert.pem',
+        '--tls-key',
+        '/no/key.pem',
+      ],
+      2,
+      '--tls-cert /no/cert.pem cannot be read (ENOENT)',
+      'lists the settings',
+    ],
     [['server', 'restore', 'nofile.db', '--data', '/nowhere/at/all'], 3, 'there is no file nofile.db', ''],
   ])('%j exits %i', async (argv, code, message, hint) => {
     expect(await told(argv)).toEqual([code, expect.stringContaining(message), expect.stringContaining(hint)])
@@ -101,7 +116,7 @@ describe('signing in', () => {
       expect.any(String),
       `the address has the path /setup; most nodes are at ${bridge.url}`,
     ])
-    // Nothing was kept of any of them; blanks around an address are none of it.
+    // None of them left a sign-in. Blanks around an address do no harm.
     expect(await told(['admin', 'whoami'])).toEqual([5, 'nobody is signed in', expect.any(String)])
     expect((await desk.run([...login, '--url', `  ${bridge.url} `], options)).code).toBe(0)
   })

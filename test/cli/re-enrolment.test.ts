@@ -1,6 +1,6 @@
 /**
- * A new enrolment on a machine that has the profile: its printed command works, keeps what the profile kept, and survives a
- * kill anywhere; that of another agent, or at another node, gives up nothing.
+ * A new enrolment on a machine that has the profile. Its printed command works, keeps what the profile kept, and survives
+ * a kill anywhere. An enrolment of another agent, or at another node, gives up nothing.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -33,7 +33,7 @@ const codeFor = (id: string): Promise<string> => bridge.owner.enrollmentCode(bri
 const enrol = (profile: string, code: string, ...more: string[]) =>
   home.run(['enroll', '--url', bridge.url, '--profile', profile, ...more], { stdin: `${code}\n` })
 
-/** The outbox keeps one message while the node is away. */
+/** The outbox keeps one message, since the node cannot be reached. */
 async function keepOne(): Promise<void> {
   const gone = await startNode(() => {})
   await gone.close()

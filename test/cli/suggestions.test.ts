@@ -1,4 +1,4 @@
-/** A word that is no command: what it may have meant is told, and is a command. */
+/** Suggestions for a word that is no command. Each is a command. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Command } from '../../cli/command.ts'

@@ -1,4 +1,4 @@
-/** Nothing that others wrote may speak to the terminal, or pose as a line of ours. */
+/** Text of others never acts on a terminal, hides words from a person, or poses as a line of ours. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { messageText } from '../../cli/message-text.ts'
@@ -21,7 +21,7 @@ const active =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff\p{Cf}]/u
 const isUnseen = (character: string): boolean => isIgnorable(character) || active.test(character)
-/** What {@link neutralize} may leave where it is needed. */
+/** Without the characters that {@link neutralize} leaves where they are needed. */
 const withoutJoiners = (text: string): string => text.replace(/\u200c|\u200d|[\u{e0062}-\u{e007f}]/gu, '')
 
 const anything = fc.oneof(

@@ -9,6 +9,7 @@ import type { SettingName } from '../../../server/main.ts'
 import type { Command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure, type ExitName, refusalExits } from '../../exit-codes.ts'
+import { spoken } from '../../failure-words.ts'
 
 export const server = () => import('../../../server/main.ts')
 export type Server = Awaited<ReturnType<typeof server>>
@@ -77,7 +78,7 @@ function hostFailure(cause: unknown): unknown {
   const { name, code = '' } = cause as Error & { code?: string }
   if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return damaged(cause)
   const [exit, hint] = named[name] ?? (name === 'Fault' ? faultExit(code) : systemExits[code]) ?? []
-  return exit === undefined ? cause : new CommandFailure(exit, cause.message, { hint, cause })
+  return exit === undefined ? cause : new CommandFailure(exit, spoken(cause.message), { hint, cause })
 }
 
 /** What SQLite finds when it reads; nothing is served from it. */
