@@ -37,6 +37,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   redeliverySeconds: 'seconds until a message is offered again in the same session',
   redeliveryShare: 'places, of which one is kept for a redelivery that is due',
   waitsPerSession: 'open waits of one session',
+  listsPerSession: 'of these, waits for the list of the inbox',
   waitsPerNode: 'open waits of the node (setting `max_waits`)',
   inboxUnacknowledged: 'unacknowledged messages in one inbox',
   acknowledgeIds: 'ids of one acknowledgement',

@@ -49,6 +49,8 @@ export const limits = {
   /** Of a page of this many messages, one place is kept for a redelivery that is due. */
   redeliveryShare: 10,
   waitsPerSession: 2,
+  /** Of these, so that a wait for one answer leaves a place to a listener. */
+  listsPerSession: 1,
   waitsPerNode: 10_000,
   inboxUnacknowledged: 10_000,
   acknowledgeIds: 100,

@@ -89,6 +89,7 @@ const renewedWithinMs = 60_000
 export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsPerNode: number): Presence {
   const agents = new Map<string, Observed>()
   const sessionWaits = new Map<string, Held>()
+  const sessionLists = new Map<string, Held>()
   const sessionMoves = new Map<string, Held>()
   let openWaits = 0
   const waitsByTransport = { long_poll: 0, event_stream: 0, socket: 0, tasks: 0, inbox_list: 0 }
@@ -102,13 +103,17 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
     return fresh
   }
 
-  const closeWait = (agentId: string, sessionId: string, heard: 0 | 1) => {
+  const closeWait = (agentId: string, sessionId: string, transport: Transport) => {
     const agent = observe(agentId)
+    waitsByTransport[transport] -= 1
     agent.waits -= 1
-    agent.listens -= heard
-    if (heard === 1) agent.lastWaitEnded = steady.now()
+    if (!hearsNothing.has(transport)) {
+      agent.listens -= 1
+      agent.lastWaitEnded = steady.now()
+    }
     openWaits -= 1
     letGo(sessionWaits, sessionId)
+    if (transport === 'inbox_list') letGo(sessionLists, sessionId)
   }
 
   const connection = (
@@ -143,12 +148,9 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
       observe(agentId).lastContact = now
     },
     openWait(agentId, sessionId, transport) {
-      if ((sessionWaits.get(sessionId)?.held ?? 0) >= limits.waitsPerSession) {
-        throw new Fault('wait_limit', {
-          details: { limit: limits.waitsPerSession },
-          retryAfterMs: retryAfterMs.ownWait,
-        })
-      }
+      const isList = transport === 'inbox_list'
+      requirePlace(sessionWaits, sessionId, limits.waitsPerSession)
+      if (isList) requirePlace(sessionLists, sessionId, limits.listsPerSession)
       if (openWaits >= waitsPerNode) {
         throw new Fault('capacity_reached', {
           details: { limit: 'waits' },
@@ -156,18 +158,17 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
         })
       }
       hold(sessionWaits, agentId, sessionId)
-      const heard = hearsNothing.has(transport) ? 0 : 1
+      if (isList) hold(sessionLists, agentId, sessionId)
       waitsByTransport[transport] += 1
       const agent = observe(agentId)
       agent.waits += 1
-      agent.listens += heard
+      if (!hearsNothing.has(transport)) agent.listens += 1
       openWaits += 1
       let open = true
       return () => {
         if (!open) return
         open = false
-        waitsByTransport[transport] -= 1
-        closeWait(agentId, sessionId, heard)
+        closeWait(agentId, sessionId, transport)
       }
     },
     openMove(agentId, sessionId) {
@@ -213,6 +214,11 @@ function hold(all: Map<string, Held>, agentId: string, sessionId: string): void 
   const session = all.get(sessionId) ?? { agentId, held: 0 }
   session.held += 1
   all.set(sessionId, session)
+}
+
+function requirePlace(all: Map<string, Held>, sessionId: string, limit: number): void {
+  if ((all.get(sessionId)?.held ?? 0) < limit) return
+  throw new Fault('wait_limit', { details: { limit }, retryAfterMs: retryAfterMs.ownWait })
 }
 
 function letGo(all: Map<string, Held>, sessionId: string): void {

@@ -9,7 +9,7 @@ import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerPassword } from '../support/owner.ts'
 import { rawRequest } from '../support/raw-socket.ts'
-import { openWait, untilListening } from '../support/waits.ts'
+import { type OpenWait, openWait, untilListening } from '../support/waits.ts'
 
 let shared: TestBridge
 /** The one server, with a project and two agents for this test alone. */
@@ -450,25 +450,29 @@ describe('listing', () => {
   })
 
   describe('with a wait', () => {
-    const listing = (query = 'wait_seconds=20') => openWait(bridge.ben, query, '/api/v1/inbox/messages')
+    const path = '/api/v1/inbox/messages'
+    const listing = (query = 'wait_seconds=20') => openWait(bridge.ben, query, path)
     const project = () => `/api/admin/projects/${bridge.project.id}`
-    /** A read that would wait finds no place. */
-    const placesAreTaken = () => expect.poll(async () => (await thirdWait(bridge.ben)).status).toBe(429)
-    const answers = (...waits: readonly { answer: Promise<unknown> }[]) =>
-      Promise.all(waits.map(({ answer }) => answer))
+    /** Of two lists the node refuses one, which shows that the other one waits. */
+    async function openList(query?: string) {
+      const two = [listing(query), listing(query)]
+      const refused = await Promise.race(two.map(async (each) => ({ each, answer: await each.answer })))
+      expect(refused.answer).toMatchObject({
+        status: 429,
+        body: { error: 'wait_limit', details: { limit: 1 } },
+      })
+      return two[refused.each === two[0] ? 1 : 0] as OpenWait
+    }
 
     test('is answered at once with what is stored meanwhile, which is offered as if nobody had waited', async () => {
-      const [old = ''] = await write('old')
-      await read(bridge.ben)
-      const waits = [listing(`after=${old}&wait_seconds=20`), listing(`after=${old}&wait_seconds=20`)]
-      await placesAreTaken()
+      const { answer } = await openList()
       const target = `${project()}/agents/${bridge.ben.id}`
       expect(await bridge.owner.ok({ target })).toMatchObject({
         connection: { connected: true, listening_now: false },
       })
       const [id = ''] = await write('now')
-      const listed = { status: 200, body: { messages: [{ id, delivery: { offers: 0 } }], next_after: id } }
-      expect(await answers(...waits)).toMatchObject([listed, listed])
+      const listed = { messages: [{ id, delivery: { offers: 0 } }], next_after: id }
+      expect(await answer).toMatchObject({ status: 200, body: listed })
       expect((await read(bridge.ben)).messages).toMatchObject([{ id, delivery: { attempt: 1 } }])
     })
 
@@ -482,22 +486,22 @@ describe('listing', () => {
     })
 
     test('ends with an empty page when its pair is disabled, and with the reason when its agent is', async () => {
-      const waits = [listing(), listing()]
-      await placesAreTaken()
-      await bridge.owner.ok({
-        target: `${project()}/pairings`,
-        body: { agent_ids: [bridge.ada.id, bridge.ben.id], enabled: false },
-      })
-      const empty = { status: 200, body: { messages: [] } }
-      expect(await answers(...waits)).toMatchObject([empty, empty])
-      const others = [listing(), listing()]
-      await placesAreTaken()
-      await bridge.owner.ok({
-        target: `${project()}/agents/${bridge.ben.id}/state`,
-        body: { state: 'disabled' },
-      })
-      const refused = { status: 403, body: { error: 'agent_disabled' } }
-      expect(await answers(...others)).toMatchObject([refused, refused])
+      const unpaired = await openList()
+      await bridge.owner.setPairing(bridge.project.id, [bridge.ada.id, bridge.ben.id], false)
+      expect(await unpaired.answer).toMatchObject({ status: 200, body: { messages: [] } })
+      const disabled = await openList()
+      await bridge.owner.setAgent(bridge.project.id, bridge.ben.id, 'disabled')
+      expect(await disabled.answer).toMatchObject({ status: 403, body: { error: 'agent_disabled' } })
+    })
+
+    test('takes one of the two places at most, so that a listener finds the other one', async () => {
+      const list = await openList()
+      const listener = openWait(bridge.ben)
+      await untilListening(bridge, bridge.ben)
+      expect((await thirdWait(bridge.ben)).json).toMatchObject({ error: 'wait_limit', details: { limit: 2 } })
+      await write('for both')
+      const heard = { status: 200, body: { messages: [{ body: 'for both' }] } }
+      expect(await Promise.all([list.answer, listener.answer])).toMatchObject([heard, heard])
     })
   })
 })

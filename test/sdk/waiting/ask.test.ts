@@ -201,6 +201,24 @@ describe('several questions', () => {
     expect(await answer).toMatchObject({ body: 'release-2' })
   })
 
+  test('of several processes leave a place to a listener, and all get their answers', async () => {
+    const { question: first, answer } = await asking()
+    const beside = askerOf(ada)
+    undo.push(() => beside.bridge.close())
+    const { message: second } = await beside.bridge.messages.sendTo(ben.name, {
+      type: 'question',
+      body: 'Ready?',
+    })
+    const other = beside.bridge.answerTo(second, { timeout: 20_000 })
+    await waits()
+    const ear = new Ear(asker.bridge)
+    undo.push(() => ear.stop())
+    await ear.on('socket')
+    for (const question of [first, second]) await reply(ben, question, `to ${question.body}`)
+    const bodies = (await Promise.all([answer, other])).map(({ body }) => body)
+    expect(bodies).toEqual(['to Which branch?', 'to Ready?'])
+  })
+
   test('under one key are one question', async () => {
     const idempotencyKey = `question-${count}`
     const first = await asking('Which branch?', { idempotencyKey })

@@ -331,10 +331,10 @@ export const agentCases: SomeCases<
       'after a wait for nothing': async (world) => ({ by: await world.agent(), query: '?wait_seconds=1' }),
     },
     refusals: {
-      wait_limit: async (world) => firstOf(await world.agent(), 3, contract.inbox.list),
+      wait_limit: async (world) => firstList(Array(2).fill(await world.agent())),
       capacity_reached: async (world) => {
         const { bridge } = await world.elsewhere({ settings: { max_waits: '1' } })
-        return firstOf(bridge.ada, 2, contract.inbox.list)
+        return firstList([bridge.ada, bridge.ben])
       },
     },
   },
@@ -358,11 +358,13 @@ export const agentCases: SomeCases<
 }
 
 /** Of this many reads at once, the first that is answered: the others wait. */
-function firstOf(
-  by: TestAgent,
-  reads: number,
-  entry: typeof contract.inbox.read | typeof contract.inbox.list = contract.inbox.read,
-) {
-  const waits = Array.from({ length: reads }, () => send(entry, { by, query: '?wait_seconds=20' }))
+function firstOf(by: TestAgent, reads: number) {
+  const waits = Array.from({ length: reads }, () =>
+    send(contract.inbox.read, { by, query: '?wait_seconds=20' }),
+  )
   return Promise.race(waits)
 }
+
+/** The same, of a list of the inbox by each of these agents. */
+const firstList = (agents: readonly TestAgent[]) =>
+  Promise.race(agents.map((by) => send(contract.inbox.list, { by, query: '?wait_seconds=20' })))
