@@ -9,6 +9,7 @@ import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerPassword } from '../support/owner.ts'
 import { rawRequest } from '../support/raw-socket.ts'
+import { type Served, watchServed } from '../support/served.ts'
 import { type OpenWait, openWait, untilListening } from '../support/waits.ts'
 
 let shared: TestBridge
@@ -185,20 +186,18 @@ describe('an offer counts when its bytes were sent', () => {
     return delivery.offers
   }
 
-  /**
-   * A reader that takes the first bytes and no more. One page fits into what the system buffers, so history stands
-   * before it on the connection.
-   */
-  async function slowReader(of: string) {
-    const { conversation_id } = await bridge.ben.ok<{ conversation_id: string }>({
-      target: `/api/v1/messages/${of}`,
-    })
-    const history = `/api/v1/conversations/${conversation_id}/messages?limit=100`
-    const before = Array.from({ length: 12 }, () => rawRequest(bridge.ben, { target: history }))
-    const open = before.map((each) => each.toString().replace('Connection: close\r\n', ''))
+  let served: Served
+  beforeAll(() => {
+    served = watchServed()
+  })
+  afterAll(() => served.stop())
+
+  /** A reader that takes nothing: more than the system buffers stands before its page on the connection. */
+  async function slowReader() {
     const socket = connect(bridge.server.port, '127.0.0.1')
-    socket.write(open.join('') + rawRequest(bridge.ben, { target: everything }).toString())
-    await once(socket, 'readable')
+    const other = await served.of(socket)
+    other.write(Buffer.alloc(16 * 1024 * 1024))
+    socket.write(rawRequest(bridge.ben, { target: everything }))
     // Asked after the page, answered after the page was read.
     await bridge.ben.ok({ target: '/api/v1/peers' })
     return socket
@@ -206,7 +205,7 @@ describe('an offer counts when its bytes were sent', () => {
 
   test('a connection that closed before does not count, and the next read gets everything', async () => {
     const [id = ''] = await writeLarge()
-    const socket = await slowReader(id)
+    const socket = await slowReader()
     expect((await read(bridge.ben, '?limit=100')).messages.length).toBe(0)
     socket.destroy()
     const page = await read(bridge.ben, '?limit=100&wait_seconds=20')
@@ -219,7 +218,7 @@ describe('an offer counts when its bytes were sent', () => {
     await read(bridge.ben, '?limit=100')
     await expect.poll(() => deliveryOf(ids.at(-1) ?? '')).toBe(1)
     bridge.clock.advance(60)
-    const slow = await slowReader(ids[0] ?? '')
+    const slow = await slowReader()
 
     const timers = vi.spyOn(globalThis, 'setTimeout')
     const began = performance.now()
@@ -232,14 +231,13 @@ describe('an offer counts when its bytes were sent', () => {
 
   test('a page that a fenced session reads to its end late is not offered again to the one that has it', async () => {
     const ids = await writeLarge()
-    const slow = await slowReader(ids[0] ?? '')
+    const slow = await slowReader()
     bridge.clock.advance(90)
     await bridge.ben.startSession(randomUUID())
     expect((await read(bridge.ben, '?limit=100')).messages).toHaveLength(large)
     await expect.poll(() => deliveryOf(ids.at(-1) ?? '')).toBe(1)
 
-    slow.resume()
-    await once(slow, 'close')
+    await once(slow.resume(), 'close')
     expect((await read(bridge.ben, '?limit=100&wait_seconds=1')).messages.length).toBe(0)
   })
 
