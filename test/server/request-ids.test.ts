@@ -99,7 +99,7 @@ test('every answer has its line: to a path that is none, and to an upgrade', asy
 test('a client that leaves before its answer leaves a line that says so', async () => {
   const wait = openWait(bridge.ada)
   await untilListening(bridge, bridge.ada)
-  await wait.leave()
+  await wait.reset()
   const cut = () => lines.filter(({ msg }) => msg === 'cut')
   await expect.poll(cut).toHaveLength(1)
   expect(cut()[0]).toMatchObject({ route: '/api/v1/inbox', caller: 'agent' })

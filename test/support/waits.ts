@@ -9,6 +9,8 @@ export interface OpenWait {
   readonly answer: Promise<{ status: number; body: WaitBody } | undefined>
   /** Closes the connection; resolves once it is closed on this side. */
   leave(): Promise<void>
+  /** Resets the connection, as the system does for a client that can take no answer. */
+  reset(): Promise<void>
 }
 
 export interface WaitBody {
@@ -38,6 +40,10 @@ export function openWait(agent: TestAgent, query = 'wait_seconds=20', path = '/a
     answer,
     async leave() {
       call.destroy()
+      await closed
+    },
+    async reset() {
+      call.socket?.resetAndDestroy()
       await closed
     },
   }

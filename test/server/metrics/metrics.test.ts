@@ -83,7 +83,7 @@ test('waits are told by what holds them, and are gone when they end; a client th
     expect(told(answered('streams.socket', 101))).toBe(1)
   } finally {
     for (const stream of streams) stream.close()
-    await poll.leave()
+    await poll.reset()
   }
   await expect
     .poll(async () => {
