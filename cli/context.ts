@@ -7,12 +7,12 @@ import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import type { Bridge, Fetch } from '../sdk/index.ts'
 import { profilesHome } from '../sdk/profile-files.ts'
-import type { Agent } from './agent.ts'
-import { asTyped } from './as-typed.ts'
+import type { Agent } from './profile/agent.ts'
+import { asTyped } from './terminal/as-typed.ts'
 import type { GlobalOptions } from './command.ts'
-import { nothingTyped, type Takes } from './field-words.ts'
-import { createIo, type Io, type Streams } from './io.ts'
-import { createOutput, type Output } from './output.ts'
+import { nothingTyped, type Takes } from './failures/field-words.ts'
+import { createIo, type Io, type Streams } from './terminal/io.ts'
+import { createOutput, type Output } from './terminal/output.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -98,12 +98,12 @@ export function createContext(surroundings: Surroundings): CliContext {
     keptIds,
     address: undefined,
     fetch: () => {
-      fetch ??= import('./http-fetch.ts').then(({ httpFetch }) => httpFetch())
+      fetch ??= import('./startup/http-fetch.ts').then(({ httpFetch }) => httpFetch())
       return fetch
     },
     agent: () => {
       const onKept = ({ id }: { readonly id: string }) => keptIds.push(id)
-      agent ??= import('./agent.ts').then(({ openAgent }) => openAgent(context, { onKept }))
+      agent ??= import('./profile/agent.ts').then(({ openAgent }) => openAgent(context, { onKept }))
       return agent
     },
     bridge: async () => (await context.agent()).bridge,

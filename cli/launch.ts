@@ -4,8 +4,8 @@
  * Built for Node 14 and loading nothing before the check, so that an old Node prints one line instead of a syntax error.
  */
 import { version } from '../sdk/version.ts'
-import { keepCompiled } from './compile-cache.ts'
-import { startsHelper } from './starts-helper.ts'
+import { keepCompiled } from './startup/compile-cache.ts'
+import { startsHelper } from './startup/starts-helper.ts'
 
 const needs = { major: 22, minor: 19 }
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)

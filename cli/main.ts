@@ -1,7 +1,7 @@
 /** `bridge`. */
 import { processContext } from './context.ts'
 import { run } from './run.ts'
-import { startsHelper } from './starts-helper.ts'
+import { startsHelper } from './startup/starts-helper.ts'
 
 const words = process.argv.slice(2)
 

@@ -9,7 +9,7 @@
 import { version } from '../sdk/version.ts'
 import { type Command, group, withGlobals, wordsOf } from './command.ts'
 import type { CliContext } from './context.ts'
-import { printsOnly } from './print-only.ts'
+import { printsOnly } from './terminal/print-only.ts'
 
 type Load = () => Promise<(context: CliContext) => Command>
 

@@ -8,11 +8,11 @@
 
 import { UsageError } from './command.ts'
 import type { CliContext } from './context.ts'
-import { type Ending, tellEnding } from './ending.ts'
+import { type Ending, tellEnding } from './failures/ending.ts'
 import { CommandFailure, type ExitCode, exitCodes } from './exit-codes.ts'
-import { endingOfFailure, failureEnding } from './failure-ending.ts'
+import { endingOfFailure, failureEnding } from './failures/failure-ending.ts'
 import { program } from './program.ts'
-import { usageEnding } from './usage.ts'
+import { usageEnding } from './failures/usage.ts'
 
 export async function run(argv: readonly string[], context: CliContext): Promise<ExitCode> {
   const ending = await outputEnding(await endingOf(argv, context), context)

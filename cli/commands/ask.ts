@@ -1,24 +1,24 @@
 /** `bridge ask`: a question, and the wait for the answer that is linked to it. */
 import type { Message } from '../../sdk/index.ts'
 import { holdAnswer } from '../../sdk/open-asks.ts'
-import type { Agent } from '../agent.ts'
+import type { Agent } from '../profile/agent.ts'
 import { type Command, command, id, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
-import { failureWords } from '../failure-words.ts'
-import { openJournal } from '../journal.ts'
-import { messageText } from '../message-text.ts'
-import { readerOf } from '../opened-bodies.ts'
-import { peerOf, sealedBody } from '../sealed-body.ts'
+import { failureWords } from '../failures/failure-words.ts'
+import { openJournal } from '../profile/journal.ts'
+import { messageText } from '../messages/message-text.ts'
+import { readerOf } from '../messages/opened-bodies.ts'
+import { peerOf, sealedBody } from '../messages/sealed-body.ts'
 import {
   after,
   messageFields,
   requireListening,
   type SendingOptions,
   withSendingOptions,
-} from '../sending.ts'
-import { requireMessageBody } from '../text-argument.ts'
-import { connectionWords, exactDuration } from '../words.ts'
+} from '../messages/sending.ts'
+import { requireMessageBody } from '../messages/text-argument.ts'
+import { connectionWords, exactDuration } from '../terminal/words.ts'
 
 export interface AskOptions extends SendingOptions {
   readonly timeout: number

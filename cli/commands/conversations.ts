@@ -2,7 +2,7 @@
 import type { Conversation } from '../../sdk/index.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { otherSide } from '../other-side.ts'
+import { otherSide } from '../messages/other-side.ts'
 
 export function conversationsCommand(context: CliContext, run = conversations): Command {
   return command('conversations', 'bridge conversations')

@@ -10,11 +10,11 @@ import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
 import { version } from '../../sdk/version.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { failureEnding } from '../failure-ending.ts'
-import { type Finding, ok, report, warning } from '../findings.ts'
+import { failureEnding } from '../failures/failure-ending.ts'
+import { type Finding, ok, report, warning } from '../failures/findings.ts'
 import { takeLock } from '../lock.ts'
-import { clientOptions } from '../owner-client.ts'
-import { profilePaths, requireProfile } from '../profile.ts'
+import { clientOptions } from '../owner/client.ts'
+import { profilePaths, requireProfile } from '../profile/profile.ts'
 
 export function doctorCommand(context: CliContext, run = doctor): Command {
   return command('doctor', 'bridge doctor')
@@ -167,7 +167,7 @@ async function identity(context: CliContext, paths: ProfilePaths, findings: Find
 }
 
 async function session(context: CliContext, paths: ProfilePaths, findings: Finding[]): Promise<void> {
-  const { readJson } = await import('../json-file.ts')
+  const { readJson } = await import('../profile/json-file.ts')
   const stored = await readJson(paths.session, 'unexpected').catch(() => undefined)
   if (typeof stored?.session_id !== 'string') {
     findings.push(ok('session', 'none yet; the next command that needs one starts it'))

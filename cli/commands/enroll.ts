@@ -15,12 +15,12 @@ import { oneLine } from '../../sdk/plain-text.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { deviceOf } from '../device.ts'
+import { deviceOf } from '../profile/device.ts'
 import { CommandFailure } from '../exit-codes.ts'
-import { addressHint } from '../hints.ts'
-import { noting, type PendingKey, pendingKey } from '../pending-key.ts'
-import { profilePaths, readProfile, tidyProfile, writeProfile } from '../profile.ts'
-import { requireSameAgent, requireSameNode } from '../re-enrolment.ts'
+import { addressHint } from '../failures/hints.ts'
+import { noting, type PendingKey, pendingKey } from '../profile/pending-key.ts'
+import { profilePaths, readProfile, tidyProfile, writeProfile } from '../profile/profile.ts'
+import { requireSameAgent, requireSameNode } from '../profile/re-enrolment.ts'
 
 export interface EnrollOptions {
   readonly url: string

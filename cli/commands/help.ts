@@ -1,7 +1,7 @@
 /** `bridge help`: of a command, or of a topic. Contract §12. */
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { helpTopics } from '../help-topics.ts'
+import { helpTopics } from '../terminal/help-topics.ts'
 
 const topics = Object.keys(helpTopics).join(', ')
 

@@ -8,8 +8,8 @@
 import type { Bridge, Message } from '../../sdk/index.ts'
 import { type Command, command, wholeNumber } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { messageText } from '../message-text.ts'
-import { readerOf } from '../opened-bodies.ts'
+import { messageText } from '../messages/message-text.ts'
+import { readerOf } from '../messages/opened-bodies.ts'
 
 export interface InboxOptions {
   readonly limit: number

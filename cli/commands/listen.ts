@@ -9,16 +9,16 @@
  * Contract §12.
  */
 import type { ListenTransport, Message, ReceivedPage } from '../../sdk/index.ts'
-import type { Agent } from '../agent.ts'
+import type { Agent } from '../profile/agent.ts'
 import { type Command, command, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
-import { failureWords } from '../failure-words.ts'
+import { failureWords } from '../failures/failure-words.ts'
 import { type Lock, takeLock } from '../lock.ts'
-import { type Receiving, type Recipient, runner, shower } from '../recipients.ts'
-import { networkIsClosed } from '../sandbox.ts'
-import { ShellCommands } from '../shell-commands.ts'
-import { exactDuration } from '../words.ts'
+import { type Receiving, type Recipient, runner, shower } from '../messages/on-message.ts'
+import { networkIsClosed } from '../failures/sandbox.ts'
+import { ShellCommands } from '../exec/shell-commands.ts'
+import { exactDuration } from '../terminal/words.ts'
 
 export interface ListenOptions {
   readonly once?: true

@@ -1,7 +1,7 @@
 /** `bridge peers`. */
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { connectionWords } from '../words.ts'
+import { connectionWords } from '../terminal/words.ts'
 
 export function peersCommand(context: CliContext, run = peers): Command {
   return command('peers', 'bridge peers')

@@ -3,7 +3,7 @@ import type { ConnectionModeSet, ContactSchedule } from '../../sdk/index.ts'
 import { type Command, command, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
-import { exactDuration } from '../words.ts'
+import { exactDuration } from '../terminal/words.ts'
 
 export interface ScheduleOptions {
   readonly every?: number

@@ -1,9 +1,9 @@
 /** `bridge send`. */
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { peerOf, sealedBody } from '../sealed-body.ts'
-import { inReplyTo, messageFields, type SendingOptions, tellSent, withSendingOptions } from '../sending.ts'
-import { requireMessageBody } from '../text-argument.ts'
+import { peerOf, sealedBody } from '../messages/sealed-body.ts'
+import { inReplyTo, messageFields, type SendingOptions, tellSent, withSendingOptions } from '../messages/sending.ts'
+import { requireMessageBody } from '../messages/text-argument.ts'
 
 export interface SendOptions extends SendingOptions {
   readonly inReplyTo?: string

@@ -3,8 +3,8 @@ import type { Bridge, Message } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
 import { type Command, command, id } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { otherSide } from '../other-side.ts'
-import { ago, deliveryWords, relative } from '../words.ts'
+import { otherSide } from '../messages/other-side.ts'
+import { ago, deliveryWords, relative } from '../terminal/words.ts'
 
 export function statusCommand(context: CliContext, run = status): Command {
   return command('status', 'bridge status')

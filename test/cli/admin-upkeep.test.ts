@@ -1,7 +1,7 @@
 /** What an owner sees with the program: the audit. Against a real server. */
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadWording, snapshotText } from '../../cli/snapshot-text.ts'
+import { loadWording, snapshotText } from '../../cli/owner/snapshot-text.ts'
 import { type ProjectSnapshot, reportHost } from '../../sdk/index.ts'
 import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/init.ts'

@@ -1,8 +1,8 @@
 /** A refusal of a schema names what was typed: no path and no field of the wire is in it. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { failureWords } from '../../cli/failure-words.ts'
-import { nothingTyped, subjectOf } from '../../cli/field-words.ts'
+import { failureWords } from '../../cli/failures/failure-words.ts'
+import { nothingTyped, subjectOf } from '../../cli/failures/field-words.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { BridgeError } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exitCodes } from '../../cli/exit-codes.ts'
-import { environment } from '../../cli/help-topics.ts'
+import { environment } from '../../cli/terminal/help-topics.ts'
 import { runHere } from './frame.ts'
 
 test('help tells every exit code and every variable', async () => {

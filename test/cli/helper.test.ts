@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startsHelper } from '../../cli/starts-helper.ts'
+import { startsHelper } from '../../cli/startup/starts-helper.ts'
 import { parseManifest } from '../../sdk/contract/helper/manifest.ts'
 import { manifestOf, sha256 } from '../helper/files.ts'
 import { runHere } from './frame.ts'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { httpFetch } from '../../cli/http-fetch.ts'
+import { httpFetch } from '../../cli/startup/http-fetch.ts'
 import { type Answer, type FakeNode, startNode } from '../sdk/node.ts'
 import { bridgeAt } from '../sdk/people.ts'
 

@@ -14,7 +14,7 @@ import { sendCommand } from '../../cli/commands/send.ts'
 import { sessionStartCommand } from '../../cli/commands/session/session.ts'
 import { statusCommand } from '../../cli/commands/status.ts'
 import type { CliContext } from '../../cli/context.ts'
-import { messageFields } from '../../cli/sending.ts'
+import { messageFields } from '../../cli/messages/sending.ts'
 import { framed } from './frame.ts'
 
 const id = '01a1fc00-0f7d-7002-a6f0-578f3fab7dfe'

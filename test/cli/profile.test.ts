@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { writeJson } from '../../cli/json-file.ts'
-import { readKeyFile, readKeyFileIfThere } from '../../cli/key-file.ts'
+import { writeJson } from '../../cli/profile/json-file.ts'
+import { readKeyFile, readKeyFileIfThere } from '../../cli/profile/key-file.ts'
 import { takeLock } from '../../cli/lock.ts'
 import {
   profileDirectory,
@@ -16,7 +16,7 @@ import {
   readProfile,
   requireProfile,
   writeProfile,
-} from '../../cli/profile.ts'
+} from '../../cli/profile/profile.ts'
 import { blankSession, nobodyKnown } from '../../sdk/index.ts'
 import type { ProfileRecord } from '../../sdk/profile-files.ts'
 import { record } from '../sdk/people.ts'

@@ -2,8 +2,8 @@
 import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { CliContext } from '../../cli/context.ts'
-import { createIo } from '../../cli/io.ts'
-import { transferProgress } from '../../cli/transfer-progress.ts'
+import { createIo } from '../../cli/terminal/io.ts'
+import { transferProgress } from '../../cli/transfers/progress.ts'
 import type { TransferProgress } from '../../sdk/index.ts'
 
 const MiB = 1024 * 1024

@@ -5,7 +5,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { shellWord } from '../../cli/as-typed.ts'
+import { shellWord } from '../../cli/terminal/as-typed.ts'
 import { destinationOf } from '../../cli/commands/transfer/receive.ts'
 import type { Transfer, TransferSummary } from '../../sdk/index.ts'
 import { visible } from '../support/boxes.ts'

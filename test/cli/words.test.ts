@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { unanswered } from '../../cli/commands/status.ts'
-import { connectionWords, deliveryWords, relative } from '../../cli/words.ts'
+import { connectionWords, deliveryWords, relative } from '../../cli/terminal/words.ts'
 import { type Connection, isAnswerTo, type Message } from '../../sdk/index.ts'
 import { adaId, benId, message } from '../sdk/people.ts'
 

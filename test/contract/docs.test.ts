@@ -6,7 +6,7 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { environment } from '../../cli/help-topics.ts'
+import { environment } from '../../cli/terminal/help-topics.ts'
 import { headingOf } from '../../docs/generate/api.ts'
 import { reserved } from '../../docs/generate/errors.ts'
 import { notYet } from '../../docs/generate/limits.ts'
@@ -28,7 +28,7 @@ const read = (name: string): string => readFileSync(new URL(name, docs), 'utf8')
 const written = ['protocol.md', 'operations.md']
 
 const sources = (folder: string): string[] =>
-  globSync(`${folder}/**/*.ts`, { cwd: root, exclude: ['cli/help-topics.ts'] }).map((path) =>
+  globSync(`${folder}/**/*.ts`, { cwd: root, exclude: ['cli/terminal/help-topics.ts'] }).map((path) =>
     readFileSync(new URL(path, root), 'utf8'),
   )
 

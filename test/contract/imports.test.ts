@@ -53,7 +53,7 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
     "import { start } from '../../../server/main.ts'",
     'load the rest with import()',
   ],
-  ['cli/profile.ts', "import Conf from 'conf'", 'load it with import() inside'],
+  ['cli/profile/profile.ts', "import Conf from 'conf'", 'load it with import() inside'],
   [
     'examples/talk/main.ts',
     "import { Bridge } from '../../sdk/bridge.ts'",

@@ -1,8 +1,8 @@
 /** Text of others never acts on a terminal, hides words from a person, or poses as a line of ours. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { messageText } from '../../cli/message-text.ts'
-import { tableText } from '../../cli/output.ts'
+import { messageText } from '../../cli/messages/message-text.ts'
+import { tableText } from '../../cli/terminal/output.ts'
 import type { Message } from '../../sdk/index.ts'
 import { fenced, neutralize, oneLine, plainJson } from '../../sdk/plain-text.ts'
 import { message } from './people.ts'

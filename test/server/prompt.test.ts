@@ -1,6 +1,6 @@
 /** The profile that an enrolment prompt names is one that the command takes. Contract §4, §12. */
 import { describe, expect, test } from 'vitest'
-import { profilePaths } from '../../cli/profile.ts'
+import { profilePaths } from '../../cli/profile/profile.ts'
 import { enrollmentPrompt, profileOf } from '../../server/enrollments/prompt.ts'
 
 const agentId = '01890000-0000-7000-8000-0000deadbeef'

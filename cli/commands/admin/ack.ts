@@ -1,8 +1,8 @@
 /** `bridge admin ack`: the owner has recorded what agents wrote. Contract §7. */
 import { type Command, command, ids } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { asOwner } from '../../owner-client.ts'
-import { findProject, type ProjectOption, withProject } from '../../owner-names.ts'
+import { asOwner } from '../../owner/client.ts'
+import { findProject, type ProjectOption, withProject } from '../../owner/names.ts'
 
 export function ackCommand(context: CliContext, run = ack): Command {
   const example = `bridge admin ack $(bridge admin history ada --json | grep -o '"id":"[^"]*"' | cut -d '"' -f 4 | tail -n 1)`

@@ -3,9 +3,9 @@ import type { AuditList, AuditRecord, EventOptions, Owner, Project } from '../..
 import { oneLine } from '../../../sdk/plain-text.ts'
 import { type Command, command, id, invalid, Option, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { failureWords } from '../../failure-words.ts'
-import { asOwner } from '../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../owner-names.ts'
+import { failureWords } from '../../failures/failure-words.ts'
+import { asOwner } from '../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
 
 export interface AuditCommandOptions extends ProjectOption {
   readonly kind?: string

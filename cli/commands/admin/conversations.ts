@@ -1,9 +1,9 @@
 /** `bridge admin conversations`: of a project, those between agents included. Contract §7. */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { asOwner } from '../../owner-client.ts'
-import { findProject, gathered, type ProjectOption, withProject } from '../../owner-names.ts'
-import { whole } from '../../owner-text.ts'
+import { asOwner } from '../../owner/client.ts'
+import { findProject, gathered, type ProjectOption, withProject } from '../../owner/names.ts'
+import { whole } from '../../owner/text.ts'
 
 export function conversationsCommand(context: CliContext, run = conversations): Command {
   const conversations = command('conversations', 'bridge admin conversations').description(

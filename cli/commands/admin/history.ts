@@ -2,10 +2,10 @@
 import type { MessagePage } from '../../../sdk/index.ts'
 import { type Command, command, Option, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { messageText, type Reader } from '../../message-text.ts'
-import { asOwner } from '../../owner-client.ts'
-import { findConversation, findProject, type ProjectOption, withProject } from '../../owner-names.ts'
-import { deliveryWords } from '../../words.ts'
+import { messageText, type Reader } from '../../messages/message-text.ts'
+import { asOwner } from '../../owner/client.ts'
+import { findConversation, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
+import { deliveryWords } from '../../terminal/words.ts'
 
 export interface HistoryOptions extends ProjectOption {
   after?: number

@@ -2,11 +2,11 @@
 import { type Command, command, Option } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import type { PasswordOption } from '../../owner-client.ts'
-import { parseLink, requireUrl } from '../../owner-link.ts'
-import { loadOwnerProfile } from '../../owner-profile.ts'
-import { openSecrets } from '../../owner-secrets.ts'
-import { signInAt } from '../../owner-sign-in.ts'
+import type { PasswordOption } from '../../owner/client.ts'
+import { parseLink, requireUrl } from '../../owner/link.ts'
+import { loadOwnerProfile } from '../../owner/profile.ts'
+import { openSecrets } from '../../terminal/secrets.ts'
+import { signInAt } from '../../owner/sign-in.ts'
 
 export interface LoginOptions extends PasswordOption {
   url?: string

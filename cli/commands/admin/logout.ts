@@ -1,8 +1,8 @@
 /** `bridge admin logout`: end the session at the node, then forget it here. Contract §10 "Sign-in". */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { asOwner, isRefusal } from '../../owner-client.ts'
-import { forgetOwnerProfile } from '../../owner-profile.ts'
+import { asOwner, isRefusal } from '../../owner/client.ts'
+import { forgetOwnerProfile } from '../../owner/profile.ts'
 
 export function logoutCommand(context: CliContext, run = logout): Command {
   return command('logout', 'bridge admin logout')

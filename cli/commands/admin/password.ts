@@ -1,9 +1,9 @@
 /** `bridge admin password`: change the owner's own password; every session ends. Contract §10 "Sign-in". */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { asOwner, confirm, isRefusal, type PasswordOption } from '../../owner-client.ts'
-import { forgetOwnerProfile } from '../../owner-profile.ts'
-import { openSecrets } from '../../owner-secrets.ts'
+import { asOwner, confirm, isRefusal, type PasswordOption } from '../../owner/client.ts'
+import { forgetOwnerProfile } from '../../owner/profile.ts'
+import { openSecrets } from '../../terminal/secrets.ts'
 
 export function passwordCommand(context: CliContext, run = changePassword): Command {
   return command('password', 'bridge admin password')

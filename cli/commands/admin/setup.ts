@@ -1,11 +1,11 @@
 /** `bridge admin setup`: create the owner of a fresh node with its one-time link, and sign in. Contract §10 "Sign-in". */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import type { PasswordOption } from '../../owner-client.ts'
-import { withHint } from '../../owner-client.ts'
-import { parseLink, requireUrl } from '../../owner-link.ts'
-import { openSecrets } from '../../owner-secrets.ts'
-import { signInAt } from '../../owner-sign-in.ts'
+import type { PasswordOption } from '../../owner/client.ts'
+import { withHint } from '../../owner/client.ts'
+import { parseLink, requireUrl } from '../../owner/link.ts'
+import { openSecrets } from '../../terminal/secrets.ts'
+import { signInAt } from '../../owner/sign-in.ts'
 
 export interface SetupOptions extends PasswordOption {
   name: string

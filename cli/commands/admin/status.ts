@@ -1,9 +1,9 @@
 /** `bridge admin status`: a project at a glance. Spec §1; contract §10 "Snapshot". */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { asOwner } from '../../owner-client.ts'
-import { findProject, type ProjectOption, withProject } from '../../owner-names.ts'
-import { loadWording, snapshotText } from '../../snapshot-text.ts'
+import { asOwner } from '../../owner/client.ts'
+import { findProject, type ProjectOption, withProject } from '../../owner/names.ts'
+import { loadWording, snapshotText } from '../../owner/snapshot-text.ts'
 
 export function statusCommand(context: CliContext, run = status): Command {
   const status = command('status', 'bridge admin status').description(

@@ -6,8 +6,8 @@
 import type { TakeoverInput } from '../../../sdk/index.ts'
 import { type Command, command, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { asOwner, confirmed, type PasswordOption } from '../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../owner-names.ts'
+import { asOwner, confirmed, type PasswordOption } from '../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
 
 export interface TakeoverOptions extends ProjectOption, PasswordOption {
   readonly ttl?: number

@@ -1,8 +1,8 @@
 /** `bridge admin whoami`: who is signed in, where, until when. */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { asOwner } from '../../owner-client.ts'
-import { sessionText } from '../../owner-sign-in.ts'
+import { asOwner } from '../../owner/client.ts'
+import { sessionText } from '../../owner/sign-in.ts'
 
 export function whoamiCommand(context: CliContext, run = whoami): Command {
   return command('whoami', 'bridge admin whoami')

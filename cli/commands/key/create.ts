@@ -1,5 +1,5 @@
 /** `bridge key create`: a key of one's own, registered. Contract §9 "Recipient key", §12. */
-import { readAgeKey, requireAgeKey, writeAgeKey } from '../../age-key.ts'
+import { readAgeKey, requireAgeKey, writeAgeKey } from '../../profile/age-key.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 

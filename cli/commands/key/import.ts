@@ -1,6 +1,6 @@
 /** `bridge key import`: an age identity from standard input. Contract §12. */
 import type { AgeKey } from '../../../sdk/index.ts'
-import { readAgeKey, writeAgeKey } from '../../age-key.ts'
+import { readAgeKey, writeAgeKey } from '../../profile/age-key.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'

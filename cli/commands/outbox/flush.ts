@@ -1,6 +1,6 @@
 /** `bridge outbox flush`. */
 import type { Flushed } from '../../../sdk/index.ts'
-import { flushedText } from '../../agent.ts'
+import { flushedText } from '../../profile/agent.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'

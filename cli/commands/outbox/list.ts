@@ -3,8 +3,8 @@ import type { ListedEntry, Outbox } from '../../../sdk/index.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { profilePaths } from '../../profile.ts'
-import { relative } from '../../words.ts'
+import { profilePaths } from '../../profile/profile.ts'
+import { relative } from '../../terminal/words.ts'
 
 export function outboxListCommand(context: CliContext, run = outboxList): Command {
   return command('list', 'bridge outbox list')

@@ -3,7 +3,7 @@ import type { BackupReport } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { bytesWords } from '../../transfer-text.ts'
+import { bytesWords } from '../../transfers/text.ts'
 import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 
 export function backupCommand(context: CliContext, run = backup): Command {

@@ -1,9 +1,9 @@
 /** `bridge server doctor`: what keeps a node of this machine from running well. Contract §12. */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { failureEnding } from '../../failure-ending.ts'
-import { type Finding, ok, report, warning } from '../../findings.ts'
-import { clientOptions } from '../../owner-client.ts'
+import { failureEnding } from '../../failures/failure-ending.ts'
+import { type Finding, ok, report, warning } from '../../failures/findings.ts'
+import { clientOptions } from '../../owner/client.ts'
 import { configOf, givenSettings, onHost, type Server, type SettingOptions, withData } from './settings.ts'
 import { localFetch } from './status.ts'
 

@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { readJson, writeJson } from '../../json-file.ts'
+import { readJson, writeJson } from '../../profile/json-file.ts'
 import { configOf, givenSettings, onHost, type Server, type SettingOptions, withData } from './settings.ts'
 
 export function initCommand(context: CliContext, run = init): Command {

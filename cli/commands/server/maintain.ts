@@ -2,7 +2,7 @@
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { relative } from '../../words.ts'
+import { relative } from '../../terminal/words.ts'
 import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 
 export function maintainCommand(context: CliContext, run = maintain): Command {

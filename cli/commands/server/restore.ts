@@ -2,8 +2,8 @@
 import type { RestoreReport } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { tableText } from '../../output.ts'
-import { ago } from '../../words.ts'
+import { tableText } from '../../terminal/output.ts'
+import { ago } from '../../terminal/words.ts'
 import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 
 interface RestoreOptions {

@@ -9,7 +9,7 @@ import type { SettingName } from '../../../server/main.ts'
 import type { Command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure, type ExitName, refusalExits } from '../../exit-codes.ts'
-import { spoken } from '../../failure-words.ts'
+import { spoken } from '../../failures/failure-words.ts'
 
 export const server = () => import('../../../server/main.ts')
 export type Server = Awaited<ReturnType<typeof server>>

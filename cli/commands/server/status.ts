@@ -4,8 +4,8 @@ import type { Fetch, NodeStatus } from '../../../sdk/index.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { clientOptions } from '../../owner-client.ts'
-import { fields } from '../../owner-text.ts'
+import { clientOptions } from '../../owner/client.ts'
+import { fields } from '../../owner/text.ts'
 import { type DataOption, server, withData } from './settings.ts'
 
 export interface StatusOptions extends DataOption {
@@ -60,7 +60,7 @@ async function target({ environment }: CliContext, { url, data }: StatusOptions)
 /** @throws CommandFailure when the certificate file cannot be read. */
 export async function localFetch(cert: string | undefined): Promise<Target['fetch']> {
   if (cert === undefined) return {}
-  const { httpFetch } = await import('../../http-fetch.ts')
+  const { httpFetch } = await import('../../startup/http-fetch.ts')
   try {
     return { fetch: httpFetch({ pinned: await readFile(cert, 'utf8') }) }
   } catch (cause) {

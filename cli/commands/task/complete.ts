@@ -1,11 +1,11 @@
 /** `bridge task complete`. */
-import { dropClaim, findClaim } from '../../claims.ts'
+import { dropClaim, findClaim } from '../../tasks/claims.ts'
 import { type Command, command, id, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { type EvidenceWish, evidenceOption, gatherEvidence } from '../../evidence.ts'
+import { type EvidenceWish, evidenceOption, gatherEvidence } from '../../tasks/evidence.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { exampleTask, type KeyOption, tellTask, withKey } from '../../task-options.ts'
-import { messageBody } from '../../text-argument.ts'
+import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
+import { messageBody } from '../../messages/text-argument.ts'
 
 export interface TaskCompleteOptions extends KeyOption {
   readonly evidence?: readonly EvidenceWish[]

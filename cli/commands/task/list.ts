@@ -2,9 +2,9 @@
 import type { Task } from '../../../sdk/index.ts'
 import { type Command, command, oneOf, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { whole } from '../../owner-text.ts'
-import { peerNames, taskStates } from '../../task-options.ts'
-import { taskHeader, taskRow } from '../../task-text.ts'
+import { whole } from '../../owner/text.ts'
+import { peerNames, taskStates } from '../../tasks/options.ts'
+import { taskHeader, taskRow } from '../../tasks/text.ts'
 
 export interface TaskListOptions {
   readonly state?: (typeof taskStates)[number]

@@ -1,9 +1,9 @@
 /** `bridge task progress`. */
-import { findClaim } from '../../claims.ts'
+import { findClaim } from '../../tasks/claims.ts'
 import { type Command, command, id, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { exampleTask, type KeyOption, tellTask, withKey } from '../../task-options.ts'
+import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
 
 export interface TaskProgressOptions extends KeyOption {
   readonly percent?: number

@@ -1,7 +1,7 @@
 /** `bridge task decline` and `cancel`: a side that holds no claim will not have the task done. Contract §8. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTask, type ReasonOption, tellTask, withKey } from '../../task-options.ts'
+import { exampleTask, type ReasonOption, tellTask, withKey } from '../../tasks/options.ts'
 
 type Verb = 'decline' | 'cancel'
 

@@ -9,15 +9,15 @@
  */
 import type { Evidence, Task, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
 import { oneLine } from '../../../sdk/plain-text.ts'
-import { dropClaim, lendClaim } from '../../claims.ts'
+import { dropClaim, lendClaim } from '../../tasks/claims.ts'
 import { type Command, command, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { hashFile } from '../../evidence.ts'
+import { hashFile } from '../../tasks/evidence.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { failureWords as nodeWords } from '../../failure-words.ts'
-import { runTask, type TaskEnd } from '../../run-task.ts'
-import { ShellCommands } from '../../shell-commands.ts'
-import { exactDuration } from '../../words.ts'
+import { failureWords as nodeWords } from '../../failures/failure-words.ts'
+import { runTask, type TaskEnd } from '../../exec/run-task.ts'
+import { ShellCommands } from '../../exec/shell-commands.ts'
+import { exactDuration } from '../../terminal/words.ts'
 
 export interface TaskRunOptions {
   readonly exec: string

@@ -2,8 +2,8 @@
 import type { TaskEntry } from '../../../sdk/index.ts'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTask, peerNames } from '../../task-options.ts'
-import { taskText, timelineText } from '../../task-text.ts'
+import { exampleTask, peerNames } from '../../tasks/options.ts'
+import { taskText, timelineText } from '../../tasks/text.ts'
 
 export function taskShowCommand(context: CliContext, run = taskShow): Command {
   return command('show', `bridge task show ${exampleTask}`)

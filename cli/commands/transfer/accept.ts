@@ -1,7 +1,7 @@
 /** `bridge transfer accept`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, tellTransfer } from '../../transfer-options.ts'
+import { exampleTransfer, tellTransfer } from '../../transfers/options.ts'
 
 export function transferAcceptCommand(context: CliContext, run = transferAccept): Command {
   return command('accept', `bridge transfer accept ${exampleTransfer}`)

@@ -1,7 +1,7 @@
 /** `bridge transfer cancel`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../transfer-options.ts'
+import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../transfers/options.ts'
 
 export function transferCancelCommand(context: CliContext, run = transferCancel): Command {
   return command('cancel', `bridge transfer cancel ${exampleTransfer} --reason "wrong file"`)

@@ -1,7 +1,7 @@
 /** `bridge transfer cleanup`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, isOver, tellTransfer } from '../../transfer-options.ts'
+import { exampleTransfer, isOver, tellTransfer } from '../../transfers/options.ts'
 
 export function transferCleanupCommand(context: CliContext, run = transferCleanup): Command {
   return command('cleanup', `bridge transfer cleanup ${exampleTransfer}`)

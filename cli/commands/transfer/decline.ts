@@ -1,7 +1,7 @@
 /** `bridge transfer decline`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../transfer-options.ts'
+import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../transfers/options.ts'
 
 export function transferDeclineCommand(context: CliContext, run = transferDecline): Command {
   return command('decline', `bridge transfer decline ${exampleTransfer} --reason "not needed"`)

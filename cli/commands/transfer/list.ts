@@ -2,10 +2,10 @@
 import type { TransferSummary } from '../../../sdk/index.ts'
 import { type Command, command, oneOf, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { whole } from '../../owner-text.ts'
-import { peerNames } from '../../task-options.ts'
-import { transferStates } from '../../transfer-options.ts'
-import { transferHeader, transferRow } from '../../transfer-text.ts'
+import { whole } from '../../owner/text.ts'
+import { peerNames } from '../../tasks/options.ts'
+import { transferStates } from '../../transfers/options.ts'
+import { transferHeader, transferRow } from '../../transfers/text.ts'
 
 export interface TransferListOptions {
   readonly state?: (typeof transferStates)[number]

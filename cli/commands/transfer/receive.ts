@@ -2,15 +2,15 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ReceivedFile } from '../../../sdk/index.ts'
-import { readAgeKey } from '../../age-key.ts'
-import type { Agent } from '../../agent.ts'
-import { shellWord } from '../../as-typed.ts'
+import { readAgeKey } from '../../profile/age-key.ts'
+import type { Agent } from '../../profile/agent.ts'
+import { shellWord } from '../../terminal/as-typed.ts'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { several } from '../../several.ts'
-import { exampleTransfer, tellHowToGoOn, tellPlain } from '../../transfer-options.ts'
-import { type ShownProgress, transferProgress } from '../../transfer-progress.ts'
+import { several } from '../../transfers/several.ts'
+import { exampleTransfer, tellHowToGoOn, tellPlain } from '../../transfers/options.ts'
+import { type ShownProgress, transferProgress } from '../../transfers/progress.ts'
 
 export interface TransferReceiveOptions {
   readonly output?: string

@@ -1,15 +1,15 @@
 /** `bridge transfer send`. */
 import type { Transfer } from '../../../sdk/index.ts'
-import type { Agent } from '../../agent.ts'
-import { shellWord } from '../../as-typed.ts'
+import type { Agent } from '../../profile/agent.ts'
+import { shellWord } from '../../terminal/as-typed.ts'
 import { type Command, command, id, invalid, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { requireServable, requireWay, type WayOptions } from '../../direct-helper.ts'
-import { serving } from '../../direct-sending.ts'
+import { requireServable, requireWay, type WayOptions } from '../../transfers/direct-helper.ts'
+import { serving } from '../../transfers/direct-sending.ts'
 import { CommandFailure } from '../../exit-codes.ts'
-import { several } from '../../several.ts'
-import { tellHowToGoOn } from '../../transfer-options.ts'
-import { type ShownProgress, transferProgress } from '../../transfer-progress.ts'
+import { several } from '../../transfers/several.ts'
+import { tellHowToGoOn } from '../../transfers/options.ts'
+import { type ShownProgress, transferProgress } from '../../transfers/progress.ts'
 
 export interface TransferSendOptions extends WayOptions {
   readonly direct?: true

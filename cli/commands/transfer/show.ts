@@ -1,9 +1,9 @@
 /** `bridge transfer show`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { peerNames } from '../../task-options.ts'
-import { exampleTransfer } from '../../transfer-options.ts'
-import { transferText } from '../../transfer-text.ts'
+import { peerNames } from '../../tasks/options.ts'
+import { exampleTransfer } from '../../transfers/options.ts'
+import { transferText } from '../../transfers/text.ts'
 
 export function transferShowCommand(context: CliContext, run = transferShow): Command {
   return command('show', `bridge transfer show ${exampleTransfer}`)

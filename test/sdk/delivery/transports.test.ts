@@ -1,6 +1,6 @@
 /** Every transport tells the same: order, redelivery, receipts, acknowledgement, and the refusals that end it. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { httpFetch } from '../../../cli/http-fetch.ts'
+import { httpFetch } from '../../../cli/startup/http-fetch.ts'
 import type { Bridge, ListenTransport } from '../../../sdk/index.ts'
 import { BridgeError } from '../../../sdk/index.ts'
 import type { TestAgent } from '../../support/agent.ts'

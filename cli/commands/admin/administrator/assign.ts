@@ -1,8 +1,8 @@
 /** `bridge admin administrator assign` and `unassign`: which projects somebody steers. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner, confirmed, type PasswordOption } from '../../../owner-client.ts'
-import { findAdministrator, findProject } from '../../../owner-names.ts'
+import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
+import { findAdministrator, findProject } from '../../../owner/names.ts'
 
 type Verb = 'assign' | 'unassign'
 

@@ -8,7 +8,7 @@
 import type { AdministratorLink } from '../../../../sdk/index.ts'
 import { type Command, command, seconds } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner, confirmed, type PasswordOption } from '../../../owner-client.ts'
+import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
 
 export interface LinkOptions extends PasswordOption {
   ttl?: number

@@ -1,8 +1,8 @@
 /** `bridge admin administrator link`: another one-time link, after a lost password. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner, confirmed } from '../../../owner-client.ts'
-import { findAdministrator } from '../../../owner-names.ts'
+import { asOwner, confirmed } from '../../../owner/client.ts'
+import { findAdministrator } from '../../../owner/names.ts'
 import { type LinkOptions, printLink, ttlOf, withLink } from './create.ts'
 
 export function linkAdministratorCommand(context: CliContext, run = linkAdministrator): Command {

@@ -1,9 +1,9 @@
 /** `bridge admin administrator list`. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { gathered } from '../../../owner-names.ts'
-import { whole } from '../../../owner-text.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { gathered } from '../../../owner/names.ts'
+import { whole } from '../../../owner/text.ts'
 
 export function listAdministratorsCommand(context: CliContext, run = listAdministrators): Command {
   return command('list', 'bridge admin administrator list')

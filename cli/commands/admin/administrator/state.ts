@@ -2,8 +2,8 @@
 import type { Administrator } from '../../../../sdk/index.ts'
 import { type Command, command, oneOf } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner, confirmed, type PasswordOption } from '../../../owner-client.ts'
-import { findAdministrator } from '../../../owner-names.ts'
+import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
+import { findAdministrator } from '../../../owner/names.ts'
 
 type State = Administrator['state']
 const states = ['enabled', 'disabled'] as const satisfies readonly State[]

@@ -1,9 +1,9 @@
 /** `bridge admin agent create`. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findEnvironment, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { readTextFile } from '../../../text-file.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findEnvironment, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { readTextFile } from '../../../owner/text-file.ts'
 
 export interface CreateAgentOptions extends ProjectOption {
   role?: string

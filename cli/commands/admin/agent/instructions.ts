@@ -1,9 +1,9 @@
 /** `bridge admin agent instructions`: read what an agent is told, or save its work instructions. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { readTextFile } from '../../../text-file.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { readTextFile } from '../../../owner/text-file.ts'
 
 export interface InstructionsOptions extends ProjectOption {
   file?: string

@@ -1,10 +1,10 @@
 /** `bridge admin agent list`. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findProject, gathered, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { whole } from '../../../owner-text.ts'
-import { connectionWords } from '../../../words.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findProject, gathered, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { whole } from '../../../owner/text.ts'
+import { connectionWords } from '../../../terminal/words.ts'
 
 export function listAgentsCommand(context: CliContext, run = listAgents): Command {
   const list = command('list', 'bridge admin agent list').description(

@@ -1,8 +1,8 @@
 /** `bridge admin agent name`: rename. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 export function nameAgentCommand(context: CliContext, run = nameAgent): Command {
   const name = command('name', 'bridge admin agent name eve eva')

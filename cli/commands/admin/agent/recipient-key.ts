@@ -1,8 +1,8 @@
 /** `bridge admin agent recipient-key`: replace the key to which others seal for an agent. Contract §9. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner, confirmed, type PasswordOption } from '../../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 export type RecipientKeyOptions = ProjectOption & PasswordOption
 

@@ -3,10 +3,10 @@
 import { oneLine } from '../../../../sdk/plain-text.ts'
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { fields } from '../../../owner-text.ts'
-import { connectionWords } from '../../../words.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { fields } from '../../../owner/text.ts'
+import { connectionWords } from '../../../terminal/words.ts'
 
 export function showAgentCommand(context: CliContext, run = showAgent): Command {
   const show = command('show', 'bridge admin agent show ada')

@@ -2,8 +2,8 @@
 import type { Agent } from '../../../../sdk/index.ts'
 import { type Command, command, oneOf } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 type AgentState = Agent['state']
 const states = ['enabled', 'disabled'] as const satisfies readonly AgentState[]

@@ -6,8 +6,8 @@
 import type { CredentialInput } from '../../../../sdk/index.ts'
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner, confirmed, type PasswordOption } from '../../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 export interface IssueCredentialOptions extends ProjectOption, PasswordOption {
   readonly expiresAt?: string

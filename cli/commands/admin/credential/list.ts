@@ -2,9 +2,9 @@
 import type { Credential } from '../../../../sdk/index.ts'
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { whole } from '../../../owner-text.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { whole } from '../../../owner/text.ts'
 
 export function listCredentialsCommand(context: CliContext, run = listCredentials): Command {
   const list = command('list', 'bridge admin credential list').description(

@@ -1,8 +1,8 @@
 /** `bridge admin credential revoke`: for good. Contract §3. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 export function revokeCredentialCommand(context: CliContext, run = revokeCredential): Command {
   const example =

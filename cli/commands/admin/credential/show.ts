@@ -1,9 +1,9 @@
 /** `bridge admin credential show`: never its secret. Contract §3. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { agentNames, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { fields } from '../../../owner-text.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { agentNames, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { fields } from '../../../owner/text.ts'
 import { standingOf } from './list.ts'
 
 export function showCredentialCommand(context: CliContext, run = showCredential): Command {

@@ -8,8 +8,8 @@
 import type { EnrollmentInput } from '../../../../sdk/index.ts'
 import { type Command, command, oneOf, seconds } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner, confirmed, type PasswordOption } from '../../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 const bindings = ['key', 'device'] as const
 const scopes = ['messages', 'tasks', 'transfers', 'messages:read', 'tasks:read', 'transfers:read'] as const

@@ -2,7 +2,7 @@
 import type { Enrollment } from '../../../../sdk/index.ts'
 import { type Command, command, oneOf } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
+import { asOwner } from '../../../owner/client.ts'
 import {
   agentNames,
   findAgent,
@@ -10,8 +10,8 @@ import {
   gathered,
   type ProjectOption,
   withProject,
-} from '../../../owner-names.ts'
-import { whole } from '../../../owner-text.ts'
+} from '../../../owner/names.ts'
+import { whole } from '../../../owner/text.ts'
 
 type State = Enrollment['state']
 const states = ['pending', 'claimed', 'expired', 'revoked'] as const satisfies readonly State[]

@@ -1,8 +1,8 @@
 /** `bridge admin enrollment revoke`: a prompt that went astray lets nobody in. Contract §4. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 export function revokeEnrollmentCommand(context: CliContext, run = revokeEnrollment): Command {
   const pending = "bridge admin enrollment list --state pending | awk 'NR == 2 { print $1 }'"

@@ -1,8 +1,8 @@
 /** `bridge admin enrollment show`: whether a prompt was used; never the code. Contract §4. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 export function showEnrollmentCommand(context: CliContext, run = showEnrollment): Command {
   const created = `bridge admin enrollment create ada --json | sed 's/.*"enrollment_id":"\\([^"]*\\)".*/\\1/'`

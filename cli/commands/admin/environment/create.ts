@@ -2,8 +2,8 @@
 import type { EnvironmentInput } from '../../../../sdk/index.ts'
 import { type Command, command, oneOf } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 const kinds = [
   'laptop',

@@ -1,9 +1,9 @@
 /** `bridge admin environment list`. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findProject, gathered, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { whole } from '../../../owner-text.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findProject, gathered, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { whole } from '../../../owner/text.ts'
 
 export function listEnvironmentsCommand(context: CliContext, run = listEnvironments): Command {
   const list = command('list', 'bridge admin environment list').description(

@@ -3,9 +3,9 @@
 import { oneLine } from '../../../../sdk/plain-text.ts'
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findEnvironment, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { fields } from '../../../owner-text.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findEnvironment, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { fields } from '../../../owner/text.ts'
 
 export function showEnvironmentCommand(context: CliContext, run = showEnvironment): Command {
   const show = command('show', 'bridge admin environment show desk')

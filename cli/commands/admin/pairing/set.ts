@@ -1,8 +1,8 @@
 /** `bridge admin pairing enable` and `disable`. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 const verbs = {
   enable: 'Let two agents of a project talk. Cancelled transfers have to be offered again.',

@@ -2,7 +2,7 @@
 import type { Project, ProjectPolicy } from '../../../../sdk/index.ts'
 import { type Command, command, seconds, wholeNumber } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
+import { asOwner } from '../../../owner/client.ts'
 
 export interface CreateProjectOptions {
   description?: string

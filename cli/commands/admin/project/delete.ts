@@ -1,8 +1,8 @@
 /** `bridge admin project delete`: for good, after its exact name. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner, confirmed, type PasswordOption } from '../../../owner-client.ts'
-import { findProject } from '../../../owner-names.ts'
+import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
+import { findProject } from '../../../owner/names.ts'
 
 export interface DeleteProjectOptions extends PasswordOption {
   confirm: string

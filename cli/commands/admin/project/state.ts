@@ -2,8 +2,8 @@
 import type { ProjectState } from '../../../../sdk/index.ts'
 import { type Command, command, oneOf } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findProject } from '../../../owner-names.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findProject } from '../../../owner/names.ts'
 
 const states = ['active', 'paused', 'archived'] as const satisfies readonly ProjectState[]
 

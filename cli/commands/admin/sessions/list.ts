@@ -1,9 +1,9 @@
 /** `bridge admin sessions list`: the caller's own sign-ins. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { gathered } from '../../../owner-names.ts'
-import { whole } from '../../../owner-text.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { gathered } from '../../../owner/names.ts'
+import { whole } from '../../../owner/text.ts'
 
 export function listSessionsCommand(context: CliContext, run = listSessions): Command {
   return command('list', 'bridge admin sessions list')

@@ -1,7 +1,7 @@
 /** `bridge admin sessions revoke`: end one of the caller's own sign-ins. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
+import { asOwner } from '../../../owner/client.ts'
 
 export function revokeSessionCommand(context: CliContext, run = revokeSession): Command {
   return command(

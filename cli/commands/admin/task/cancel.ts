@@ -1,9 +1,9 @@
 /** `bridge admin task cancel`. Spec §4.3; contract §8. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner, namingKey } from '../../../owner-client.ts'
-import { findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { type ReasonOption, tellTask, withKey } from '../../../task-options.ts'
+import { asOwner, namingKey } from '../../../owner/client.ts'
+import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { type ReasonOption, tellTask, withKey } from '../../../tasks/options.ts'
 
 export type AdminTaskCancelOptions = ReasonOption & ProjectOption
 

@@ -1,7 +1,7 @@
 /** `bridge admin task list`. Contract §8. */
 import { type Command, command, oneOf } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
+import { asOwner } from '../../../owner/client.ts'
 import {
   agentNames,
   findAgent,
@@ -9,10 +9,10 @@ import {
   gathered,
   type ProjectOption,
   withProject,
-} from '../../../owner-names.ts'
-import { whole } from '../../../owner-text.ts'
-import { taskStates } from '../../../task-options.ts'
-import { taskHeader, taskRow } from '../../../task-text.ts'
+} from '../../../owner/names.ts'
+import { whole } from '../../../owner/text.ts'
+import { taskStates } from '../../../tasks/options.ts'
+import { taskHeader, taskRow } from '../../../tasks/text.ts'
 
 export interface AdminTaskListOptions extends ProjectOption {
   readonly state?: (typeof taskStates)[number]

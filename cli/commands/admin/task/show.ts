@@ -1,9 +1,9 @@
 /** `bridge admin task show`: all of a task, and what happened to it. Contract §8. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { taskText, timelineText } from '../../../task-text.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { taskText, timelineText } from '../../../tasks/text.ts'
 
 export function showTaskCommand(context: CliContext, run = showTask): Command {
   const example = `bridge admin task show $(bridge admin task list | awk 'NR == 2 { print $1 }')`

@@ -1,9 +1,9 @@
 /** `bridge admin transfer cancel`. Contract §10. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { type TransferReasonOption, tellTransfer } from '../../../transfer-options.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { type TransferReasonOption, tellTransfer } from '../../../transfers/options.ts'
 
 export type AdminTransferCancelOptions = TransferReasonOption & ProjectOption
 

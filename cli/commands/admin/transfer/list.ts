@@ -1,11 +1,11 @@
 /** `bridge admin transfer list`. Contract §10. */
 import { type Command, command, oneOf } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { whole } from '../../../owner-text.ts'
-import { transferStates } from '../../../transfer-options.ts'
-import { transferHeader, transferRow } from '../../../transfer-text.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { whole } from '../../../owner/text.ts'
+import { transferStates } from '../../../transfers/options.ts'
+import { transferHeader, transferRow } from '../../../transfers/text.ts'
 
 export interface AdminTransferListOptions extends ProjectOption {
   readonly state?: (typeof transferStates)[number]

@@ -1,9 +1,9 @@
 /** `bridge admin transfer show`. Contract §10. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner-client.ts'
-import { agentNames, findProject, type ProjectOption, withProject } from '../../../owner-names.ts'
-import { transferText } from '../../../transfer-text.ts'
+import { asOwner } from '../../../owner/client.ts'
+import { agentNames, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { transferText } from '../../../transfers/text.ts'
 
 export function showTransferCommand(context: CliContext, run = showTransfer): Command {
   const example = `bridge admin transfer show $(bridge admin transfer list | awk 'NR == 2 { print $1 }')`

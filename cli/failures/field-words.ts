@@ -1,0 +1,122 @@
+/**
+ * Words for a refusal of a schema: the option or argument that was typed, in place of the path of a field, and its rule.
+ *
+ * A field without an option or argument has a noun, such as a password that was asked for.
+ *
+ * Contract §1 "422 with the path of each fault", §12.
+ */
+import type { BridgeError } from '../../sdk/index.ts'
+
+/** A command and what it takes, as its help names them. */
+export interface Takes {
+  /** The words after `bridge`: `task show`. */
+  readonly words: string
+  /** `--ttl` */
+  readonly options: readonly string[]
+  /** `title` */
+  readonly arguments: readonly string[]
+}
+
+export const nothingTyped: Takes = { words: '', options: [], arguments: [] }
+
+/** Where the names differ by more than a suffix: what to look for, in this order. */
+const others: Readonly<Record<string, readonly string[]>> = {
+  agent_ids: ['agent'],
+  assignee_agent_id: ['peer', 'agent'],
+  body: ['text'],
+  expects_reply_by: ['--reply-within', '--timeout'],
+  filename: ['--name', 'file'],
+  'idempotency-key': ['--key'],
+  in_reply_to: ['message_id'],
+  instructions: ['--file'],
+  interval_seconds: ['--every'],
+  name: ['new_name', 'administrator'],
+  prompt_template: ['--prompt-file'],
+  recipient_agent_id: ['peer', 'agent', '--to'],
+  size: ['file'],
+}
+
+/** Fields that are asked for, or read from a file or from standard input. */
+const nouns: Readonly<Record<string, string>> = {
+  agent_ids: 'the agents',
+  body: 'the text',
+  code: 'the enrolment code',
+  filename: 'the name of the file',
+  id: 'the id',
+  'idempotency-key': 'the idempotency key',
+  link_token: 'the link',
+  name: 'the name',
+  new_password: 'the new password',
+  password: 'the password',
+  size: 'the size of the file',
+  token: 'the link',
+}
+
+/** The words of all faults; undefined where the node named none. */
+export function faultWords({ details }: BridgeError, takes: Takes): string | undefined {
+  const { faults } = details
+  if (!Array.isArray(faults) || faults.length === 0) return undefined
+  const found = faults.map(({ path, problem }: { path?: unknown; problem?: unknown }) => {
+    const field = fieldOf(String(path))
+    return { subject: subjectOf(field, takes), rule: ruleWords(String(problem), field) }
+  })
+  // A choice of forms has faults of each form. The first rule about something typed is the one that matters.
+  const typed = found.filter(({ subject }) => /^[-<]/.test(subject))
+  const told = new Map((typed.length > 0 ? typed : found).toReversed().map((each) => [each.subject, each]))
+  return [...told.values()]
+    .toReversed()
+    .map(({ subject, rule }) => `${subject}${predicate.test(rule) ? ' ' : ': '}${rule}`)
+    .join('; ')
+}
+
+/** A rule that continues its subject. Any other is a sentence of its own. */
+const predicate = /^(must|is|cannot|does|has|holds|names|breaks|differs|may)\b/
+
+/** `body/policy/idle_seconds`, `query/limit`, `body/message_ids/0`, `header idempotency-key`: the last name. */
+const fieldOf = (path: string): string =>
+  path
+    .split(/[/ ]/)
+    .slice(1)
+    .findLast((part) => !/^\d+$/.test(part)) ?? ''
+
+/** The option or argument that stands for a field, or a noun. */
+export function subjectOf(field: string, { options, arguments: args }: Takes): string {
+  const base = field.replace(/_(seconds|id|ids|at|name|template|sequence)$/, '')
+  const names = [field, base, field.replace(/s$/, '')]
+  const option = [...names.map((name) => `--${name.replaceAll('_', '-')}`), ...(others[field] ?? [])].find(
+    (name) => options.includes(name),
+  )
+  if (option !== undefined) return option
+  const argument = [...names, ...(others[field] ?? [])].find((name) => args.includes(name))
+  const idOf = field === 'id' ? args.find((name) => name.endsWith('_id')) : undefined
+  const found = argument ?? idOf
+  if (found !== undefined) return `<${found}>`
+  return nouns[field] ?? (field === '' ? 'what was sent' : `the ${field.replaceAll(/[_-]/g, ' ')}`)
+}
+
+const rules: readonly (readonly [RegExp, string])[] = [
+  [/^must NOT have fewer than (\d+) (\w+)$/, 'must have at least $1 $2'],
+  [/^must NOT have more than (\d+) (\w+)$/, 'must have at most $1 $2'],
+  [/^must be >= (\d+)$/, 'must be at least $1'],
+  [/^must be <= (\d+)$/, 'must be at most $1'],
+  [/^must match format "uuid"$/, 'must be an id'],
+  [/^must match format "date-time"$/, 'must be a time that the calendar has'],
+  [/^must NOT have duplicate items.*$/, 'must not name the same twice'],
+  [/^is not a known field$/, 'is not known to this node, which may be older'],
+  [/^must not be longer than (\d+) bytes of UTF-8$/, 'must not be longer than $1 bytes'],
+  [/^must not hold half of a surrogate pair$/, 'must be whole characters of Unicode'],
+]
+
+const isName = /^(name|title|role_name|filename)$/
+
+function ruleWords(problem: string, field: string): string {
+  const [pattern, words] = rules.find(([each]) => each.test(problem)) ?? []
+  if (pattern !== undefined && words !== undefined) {
+    const told = problem.replace(pattern, words).replace(/\b1 (character|item)s$/, '1 $1')
+    return field.endsWith('_seconds') && /least|most/.test(told) ? `${told} seconds` : told
+  }
+  if (!problem.startsWith('must match ')) return problem
+  return isName.test(field)
+    ? 'must be one line, without spaces at its ends and without control or invisible characters'
+    : 'does not have the form that it must have'
+}

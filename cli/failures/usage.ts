@@ -1,0 +1,105 @@
+/**
+ * What commander objects to, in our words.
+ *
+ * What was typed may be a secret that belongs on standard input, so no value of an argument or an option is repeated.
+ * A mistyped word or option is, as far as it can be one.
+ *
+ * Contract §12 "Tokens come from standard input".
+ */
+import { type Command, type UsageError, wordsOf } from '../command.ts'
+import type { Ending } from './ending.ts'
+import { suggestion } from './suggestions.ts'
+
+/** Help and version are what was asked for; everything else that commander objects to is a usage error. */
+export async function usageEnding(error: UsageError, whole: () => Promise<Command>): Promise<Ending> {
+  const { command, code, exitCode, message: given } = error
+  if (exitCode === 0) return { exit: 'done' }
+  // A bare group: commander has shown its help.
+  if (code === 'commander.help') return { exit: 'usage' }
+  const [first = '', similar] = given.split('\n')
+  const message = wordsFor(code, first.replace(/^error: /, ''), command)
+  const meant =
+    code === 'commander.unknownCommand'
+      ? await meantBy(first, command, whole)
+      : similar?.replace(/^\((.*)\)$/, '$1').toLowerCase()
+  return { exit: 'usage', error: 'usage', message, hint: meant ?? hintFor(code, message, command) }
+}
+
+/** The whole tree is loaded only for this: the one at hand holds what was typed. */
+async function meantBy(
+  message: string,
+  command: Command,
+  whole: () => Promise<Command>,
+): Promise<string | undefined> {
+  const word = typedWord(message)
+  return word === undefined ? undefined : suggestion(word, command, await whole())
+}
+
+/** A word that is no secret. */
+const typedWord = (message: string): string | undefined => {
+  const word = /'(.*)'$/s.exec(message)?.[1] ?? ''
+  return /^[a-z][a-z-]{0,19}$/.test(word) ? word : undefined
+}
+
+function wordsFor(code: string, message: string, command: Command): string {
+  if (code === 'commander.excessArguments') {
+    const count = command.registeredArguments.length
+    const takes = count === 0 ? 'none' : `at most ${count}`
+    return `too many arguments for '${typed(command)}': it takes ${takes}`
+  }
+  if (code === 'commander.unknownCommand') {
+    const word = typedWord(message)
+    return word === undefined ? 'unknown command' : `unknown command '${word}'`
+  }
+  if (code === 'commander.unknownOption') {
+    const flag = /'(-{1,2}[A-Za-z][A-Za-z-]{0,29})(=.*)?'$/s.exec(message)?.[1]
+    return flag === undefined ? 'unknown option' : `unknown option '${flag}'`
+  }
+  // "command-argument value 'x' is invalid for argument 'y'. …", "option '--y <z>' argument 'x' is invalid. …"
+  return message
+    .replace(
+      /^command-argument value '.*' is invalid for argument '([a-z_]+)'/s,
+      "the argument '$1' is invalid",
+    )
+    .replace(/^(option '[^']*') argument '.*' is invalid/s, '$1 is invalid')
+}
+
+function hintFor(code: string, message: string, command: Command): string {
+  const help = command.parent === null ? 'bridge --help' : `bridge ${typed(command)} --help`
+  if (code === 'commander.unknownCommand') {
+    return command.parent === null ? `${help} lists the commands` : `${help} lists its commands`
+  }
+  const id = /argument '([a-z]+_id)'/.exec(message)?.[1]
+  const shows = id === undefined ? undefined : idsShownBy(id, command)
+  if (shows !== undefined) return shows
+  if (typed(command) === 'enroll' && code === 'commander.missingMandatoryOptionValue')
+    return 'the prompt of the owner holds the whole command, and the code'
+  if (code !== 'commander.excessArguments') return `${help} shows how`
+  if (takes(command, 'text')) return `put the text in quotes: ${exampleOf(command)}`
+  const readsSecret = /\b(code|password|link|secret|token)\b.* standard input/.test(
+    [command.description(), ...command.options.map((option) => option.description)].join(' '),
+  )
+  return readsSecret ? `codes and passwords come on standard input; ${help} shows how` : `${help} shows how`
+}
+
+/** Where an id is found that a command wants. */
+function idsShownBy(id: string, command: Command): string | undefined {
+  const isOwners = typed(command).startsWith('admin ')
+  if (id === 'message_id')
+    return isOwners
+      ? 'bridge admin conversations and bridge admin history show the ids'
+      : 'bridge inbox and bridge history show the ids'
+  const list = command.parent?.commands.find((each) => each.name() === 'list')
+  return list === undefined ? undefined : `bridge ${typed(list)} shows the ids`
+}
+
+const takes = (command: Command, argument: string): boolean =>
+  command.registeredArguments.some((each) => each.name() === argument)
+
+/** `bridge send <peer> '…'` */
+const exampleOf = (command: Command): string =>
+  ['bridge', typed(command), ...command.registeredArguments.map((each) => textOr(each.name()))].join(' ')
+
+const textOr = (argument: string): string => (argument === 'text' ? "'…'" : `<${argument}>`)
+
+const typed = (command: Command): string => wordsOf(command).join(' ')

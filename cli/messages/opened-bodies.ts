@@ -1,0 +1,41 @@
+/**
+ * Bodies that were sealed to this profile, opened for whoever reads them here. The wire objects of `--json`, the journal
+ * and what a command of `listen --exec` gets stay as they came. Contract §12.
+ */
+import type { Message } from '../../sdk/index.ts'
+import type { ProfilePaths } from '../../sdk/profile-files.ts'
+import { readAgeKey } from '../profile/age-key.ts'
+import type { Agent } from '../profile/agent.ts'
+import type { Opened, Reader } from './message-text.ts'
+
+/** Of these messages; the key is read only where there is something to open. */
+export async function readerOf(
+  { bridge, profile, paths }: Agent,
+  messages: readonly Message[],
+): Promise<Reader> {
+  return {
+    project: profile.identity.project.name,
+    now: await bridge.now(),
+    opened: await openedBodies(paths, messages),
+  }
+}
+
+async function openedBodies(
+  paths: ProfilePaths,
+  messages: readonly Message[],
+): Promise<ReadonlyMap<string, Opened>> {
+  const sealed = messages.filter(({ encoding }) => encoding === 'age')
+  if (sealed.length === 0) return new Map()
+  const { LocalError, openSealedText } = await import('../../sdk/index.ts')
+  const key = await readAgeKey(paths)
+  const open = async ({ body }: Message): Promise<Opened> => {
+    if (key === undefined) return { problem: 'this profile has no age key' }
+    try {
+      return { text: await openSealedText(body, key.secret) }
+    } catch (error) {
+      if (!(error instanceof LocalError)) throw error
+      return { problem: error.message }
+    }
+  }
+  return new Map(await Promise.all(sealed.map(async (each) => [each.id, await open(each)] as const)))
+}

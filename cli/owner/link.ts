@@ -1,0 +1,43 @@
+/**
+ * One-time links: `https://bridge.example/setup#TOKEN`. A bare token is accepted where the address is known otherwise.
+ *
+ * Contract §10 "Sign-in".
+ */
+import { CommandFailure } from '../exit-codes.ts'
+import { withOwnerHints } from './client.ts'
+
+export interface OneTimeLink {
+  readonly token: string
+  /** Absent for a bare token. */
+  readonly origin: string | undefined
+}
+
+/** @throws CommandFailure, which never repeats the text: it may be a token with a typing error. */
+export function parseLink(text: string): OneTimeLink {
+  const trimmed = text.trim()
+  if (isToken(trimmed)) return { token: trimmed, origin: undefined }
+  const url = URL.canParse(trimmed) ? new URL(trimmed) : undefined
+  const token = url?.hash.slice(1) ?? ''
+  if (url !== undefined && /^https?:$/.test(url.protocol) && isToken(token)) {
+    return { token, origin: url.origin }
+  }
+  throw new CommandFailure('usage', 'this is neither a one-time link nor its token', {
+    hint: 'it is the whole line that bridge server init, setup-link or owner-link prints',
+  })
+}
+
+const isToken = (text: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(text)
+
+/** The address of a node, checked before anything secret is asked for. @throws CommandFailure */
+export async function requireUrl(url: string | undefined): Promise<string> {
+  if (url === undefined) {
+    throw new CommandFailure('usage', 'which node?', {
+      hint: '--url names its address, such as http://127.0.0.1:8484',
+    })
+  }
+  return withOwnerHints(async () => {
+    const { parseBaseUrl } = await import('../../sdk/index.ts')
+    parseBaseUrl(url)
+    return url
+  })
+}

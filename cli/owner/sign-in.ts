@@ -1,0 +1,33 @@
+/** The end of every way to sign in: keep the session, tell who it is. Contract §10 "Sign-in". */
+import type { Owner, OwnerSession, SignInWith } from '../../sdk/index.ts'
+import type { CliContext } from '../context.ts'
+import { clientOptions, withOwnerHints } from './client.ts'
+import { saveOwnerProfile } from './profile.ts'
+
+/** Everything but where: a name with its password, a link, or the set-up of a fresh node. */
+export type SignInProof =
+  | SignInWith
+  | { readonly token: string; readonly name: string; readonly password: string }
+
+/** Sign in at a node, keep the session in the profile, print it. */
+export async function signInAt(context: CliContext, baseUrl: string, proof: SignInProof): Promise<void> {
+  const options = { ...(await clientOptions(context)), baseUrl }
+  await withOwnerHints(async () => {
+    const { Owner } = await import('../../sdk/index.ts')
+    await using owner = await ('token' in proof
+      ? Owner.setup({ ...options, ...proof })
+      : Owner.signIn({ ...options, ...proof }))
+    const { kept, session } = signedIn(owner)
+    await saveOwnerProfile(context, { ...kept, name: session.user.name })
+    context.output.result(session, `${sessionText(session)} at ${kept.base_url}`)
+  }, baseUrl)
+}
+
+function signedIn(owner: Owner) {
+  const kept = owner.keep()
+  if (kept === undefined || owner.session === undefined) throw new TypeError('an owner that is not signed in')
+  return { kept, session: owner.session }
+}
+
+export const sessionText = ({ user, expires_at }: OwnerSession): string =>
+  `signed in as ${user.name} (${user.role}) until ${expires_at}`

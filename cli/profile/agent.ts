@@ -1,0 +1,68 @@
+/** The Bridge of a profile; loaded by the commands that talk to a node. */
+import type { Bridge, Flushed, OutboxEntry } from '../../sdk/index.ts'
+import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
+import type { CliContext } from '../context.ts'
+import { CommandFailure } from '../exit-codes.ts'
+import { failureWords } from '../failures/failure-words.ts'
+import { readKeyFile } from './key-file.ts'
+import { profileDirectory, profilePaths, profileSessions, requireProfile } from './profile.ts'
+
+/** A profile with its Bridge. */
+export interface Agent {
+  readonly bridge: Bridge
+  readonly profile: ProfileRecord
+  readonly paths: ProfilePaths
+}
+
+export interface AgentEvents {
+  readonly onKept: (entry: OutboxEntry) => void
+}
+
+/** @throws CommandFailure when there is no identity, or when it is not usable. */
+export async function openAgent(context: CliContext, events: AgentEvents): Promise<Agent> {
+  const { clock, random } = context
+  const paths = profilePaths(context.home, context.settings.profile)
+  const profile = await requireProfile(paths, context.settings.profile, context.takes.words)
+  context.address = profile.base_url
+  const [pem, sdk, fetch] = await Promise.all([
+    readKeyFile(paths.key(profile.identity.credential_id)),
+    import('../../sdk/index.ts'),
+    context.fetch(),
+  ])
+  const privateKey = importKey(sdk.importPrivateKey, pem)
+  const { server_id, agent } = profile.identity
+  const bridge = new sdk.Bridge({
+    baseUrl: profile.base_url,
+    allowPlainHttp: profile.allow_plain_http,
+    identity: new sdk.Identity(profile.identity, { privateKey, device: profile.device ?? undefined }),
+    sessions: profileSessions(paths, sdk.blankSession(profile.instance_id)),
+    directory: profileDirectory(paths, sdk.nobodyKnown),
+    outbox: new sdk.Outbox({ folder: paths.outbox, owner: { server_id, agent_id: agent.id }, clock, random }),
+    client: { name: 'bridge', version: sdk.version },
+    fetch,
+    clock,
+    random,
+    onFlushed: (flushed) => context.output.note(flushedText(flushed)),
+    onKept: events.onKept,
+  })
+  return { bridge, profile, paths }
+}
+
+function importKey<T>(importPrivateKey: (pem: string) => T, pem: string): T {
+  try {
+    return importPrivateKey(pem)
+  } catch (cause) {
+    throw new CommandFailure('authentication', 'the private key of the profile is damaged', {
+      hint: 'ask the owner for a new enrolment',
+      cause,
+    })
+  }
+}
+
+/** What became of a kept entry, in one line. */
+export function flushedText({ entry, outcome, error }: Flushed): string {
+  if (outcome === 'sent') return `sent what the outbox kept: ${entry.id}`
+  const why = error === undefined ? 'no reason given' : failureWords(error)
+  if (outcome === 'delayed') return `the outbox still keeps ${entry.id}: ${why}`
+  return `dropped from the outbox, refused: ${entry.id}: ${why}`
+}

@@ -1,0 +1,17 @@
+/** Private keys for commands; what makes one unusable stands in sdk/profile-files.ts. */
+import { type KeyFile, readKey } from '../../sdk/profile-files.ts'
+import { CommandFailure } from '../exit-codes.ts'
+
+/** The text of a key file. @throws CommandFailure that says in one line what is wrong with it. */
+export const readKeyFile = async (path: string): Promise<string> => pemOf(await readKey(path))
+
+/** {@link readKeyFile}, or undefined when there is no file. */
+export async function readKeyFileIfThere(path: string): Promise<string | undefined> {
+  const file = await readKey(path)
+  return 'problem' in file && file.isMissing === true ? undefined : pemOf(file)
+}
+
+function pemOf(file: KeyFile): string {
+  if (!('problem' in file)) return file.pem
+  throw new CommandFailure('authentication', file.problem, { hint: file.remedy })
+}

@@ -1,0 +1,54 @@
+/**
+ * `--evidence KIND:VALUE`: what shows that a result is so. A file is named and hashed here, never sent.
+ *
+ * Contract §8.
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import type { Evidence } from '../../sdk/index.ts'
+import { invalid } from '../command.ts'
+import { CommandFailure } from '../exit-codes.ts'
+
+/** As in the contract; the public index is loaded only by commands that run. */
+export const kinds = ['text', 'url', 'commit', 'file', 'command', 'message', 'transfer'] as const
+type Kind = (typeof kinds)[number]
+
+export interface EvidenceWish {
+  readonly kind: Kind
+  readonly value: string
+}
+
+/** One more item, for an option that may stand several times. */
+export function evidenceOption(text: string, before: readonly EvidenceWish[] = []): readonly EvidenceWish[] {
+  const [, word = '', value = ''] = /^([a-z]+):([\s\S]+)$/.exec(text) ?? []
+  const kind = kinds.find((each) => each === word)
+  if (kind !== undefined) return [...before, { kind, value }]
+  throw invalid(`It must be KIND:VALUE, the kind one of ${kinds.join(', ')}.`)
+}
+
+/** @throws CommandFailure when a file cannot be read */
+export async function gatherEvidence(
+  wishes: readonly EvidenceWish[],
+  exitCode?: number | undefined,
+): Promise<Evidence[]> {
+  const items: Evidence[] = []
+  for (const { kind, value } of wishes) {
+    const code = kind === 'command' && exitCode !== undefined ? { exit_code: exitCode } : {}
+    const sha256 = kind === 'file' ? { sha256: await hashFile(value) } : {}
+    items.push({ kind, value, ...code, ...sha256 })
+  }
+  return items
+}
+
+export async function hashFile(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  try {
+    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new CommandFailure('usage', `cannot read the evidence file ${path} (${code ?? 'unknown error'})`, {
+      cause,
+    })
+  }
+  return hash.digest('hex')
+}

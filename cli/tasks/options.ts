@@ -1,0 +1,84 @@
+/** What the `task` commands share: options, and who is who in their output. */
+import type { Task, TaskInput } from '../../sdk/index.ts'
+import { type Command, invalid, seconds, wholeNumber } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { idempotencyKey, instantOf, type ReplyBy, replyBy } from '../messages/sending.ts'
+import { taskText } from './text.ts'
+
+/** As in the contract; the public index is loaded only by commands that run. */
+export const taskStates = [
+  'open',
+  'claimed',
+  'cancel_requested',
+  'completed',
+  'failed',
+  'declined',
+  'cancelled',
+] as const
+
+export const exampleTask = '01980000-0000-7000-8000-000000000001'
+
+export interface KeyOption {
+  readonly key?: string
+}
+
+export const withKey = (to: Command): Command =>
+  to.option('--key <key>', 'idempotency key, to retry safely', idempotencyKey)
+
+export interface ReasonOption extends KeyOption {
+  readonly reason?: string
+}
+
+export interface NewTaskOptions extends KeyOption {
+  readonly due?: ReplyBy
+  readonly claimTtl?: number
+  readonly maxAttempts?: number
+}
+
+const ttl = (text: string): number => {
+  const value = seconds(text)
+  if (value >= 30 && value <= 3600) return value
+  throw invalid('It must be from 30s to 1h.')
+}
+
+export const withNewTask = (to: Command): Command =>
+  withKey(to)
+    .option('--due <when>', 'by when it is wanted: a duration like 2h, or a timestamp', replyBy)
+    .option('--claim-ttl <duration>', 'how long a claim lasts unless it is renewed (5m)', ttl)
+    .option('--max-attempts <count>', 'how often it may be claimed before it fails (3)', wholeNumber(1, 20))
+
+/** The fields that the options decide. */
+export const newTaskFields = (
+  { due, claimTtl, maxAttempts }: NewTaskOptions,
+  now: Date,
+): Pick<TaskInput, 'due_at' | 'claim_ttl_seconds' | 'max_attempts'> => ({
+  ...(due === undefined ? {} : { due_at: instantOf(due, now) }),
+  ...(claimTtl === undefined ? {} : { claim_ttl_seconds: claimTtl }),
+  ...(maxAttempts === undefined ? {} : { max_attempts: maxAttempts }),
+})
+
+/** Names of the peers as far as this profile remembers them; nobody is asked. */
+export async function peerNames(context: CliContext): Promise<(agentId: string) => string> {
+  const { bridge, profile } = await context.agent()
+  const { agent } = profile.identity
+  const known = await bridge.directory.rememberedNames()
+  return (agentId) => (agentId === agent.id ? agent.name : (known.get(agentId) ?? agentId))
+}
+
+/** The task after a change: a line for a person, the wire object for a program. */
+export function tellTask({ output }: CliContext, task: Task, what: string): void {
+  const claim = task.claim === null ? '' : `; claim ${task.claim.generation} until ${task.claim.expires_at}`
+  output.result(task, `${what} ${task.id}: ${task.state}${claim}`)
+  tellIfCancelled(output, task)
+}
+
+/** Its holder has to stop. */
+export function tellIfCancelled(output: CliContext['output'], { id, state }: Task): void {
+  if (state !== 'cancel_requested') return
+  output.next(`the task is to be cancelled: stop the work, then bridge task stopped ${id}`)
+}
+
+/** All of it. */
+export async function showTask(context: CliContext, task: Task): Promise<void> {
+  context.output.result(task, taskText(task, await peerNames(context), context.clock()))
+}

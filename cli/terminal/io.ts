@@ -1,0 +1,167 @@
+/**
+ * The only file that touches standard input, output and error.
+ *
+ * Voice: lower case, no full stop, no exclamation. Errors begin `bridge: `; a hint is one line beginning `hint: `.
+ * Without a terminal: no colour, no prompt, no spinner.
+ *
+ * Contract §12.
+ */
+import type { Readable, Writable } from 'node:stream'
+import { CommandFailure } from '../exit-codes.ts'
+
+export interface Streams {
+  readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown }
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly rows?: number; readonly columns?: number }
+  readonly stderr: Writable & { readonly isTTY?: boolean }
+}
+
+export interface Io {
+  /** Data. */
+  out(text: string): void
+  /** {@link out}, and whether the text was handed over: false when nothing can be written any more. */
+  handOver(text: string): Promise<boolean>
+  /** Everything else. */
+  err(text: string): void
+  /**
+   * A line on the terminal of standard error, in place of the one before; nothing where there is none. It is gone before
+   * anything else is written, so it never stands in front of a result.
+   */
+  draw(line: string): void
+  /** The drawn line is over. */
+  undraw(): void
+  /** Resolves when everything written so far has been handed over, or nobody reads it any more. */
+  drained(): Promise<void>
+  /** Why nothing more can be written to standard output: `EPIPE` when its reader went away. */
+  readonly closedBy: string | undefined
+  readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean }
+  /** The size of the terminal on standard output, as it is now. */
+  rows(): number
+  columns(): number
+  /** All of standard input as text. @throws CommandFailure when it is longer than `maxBytes` or not UTF-8. */
+  readAll(maxBytes?: number): Promise<string>
+  /** The first line of standard input, without its end. Where it is a terminal, `prompt` is shown and nothing is echoed. */
+  readSecret(prompt: string): Promise<string>
+}
+
+/** More than any request may carry. */
+const defaultMaxBytes = 1024 * 1024
+
+/** `onClosed` is called once, with `closedBy` set, when nothing more can be written to standard output. */
+export function createIo(streams: Streams, onClosed: () => void = () => {}): Io {
+  const { stdout } = streams
+  let closedBy: string | undefined
+  let stderr: Writable | undefined
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (closedBy !== undefined) return
+    closedBy = error.code ?? error.message
+    onClosed()
+  })
+  const toError = (text: string) => {
+    // Nobody reads what went wrong either: there is nobody to tell.
+    stderr ??= streams.stderr.on('error', () => {})
+    stderr.write(text)
+  }
+  let isDrawn = false
+  const undraw = () => {
+    if (isDrawn) toError('\r\u001b[K')
+    isDrawn = false
+  }
+  const io: Io = {
+    out: (text) => {
+      undraw()
+      if (closedBy === undefined) stdout.write(text)
+    },
+    handOver: (text) =>
+      new Promise((resolve) => {
+        undraw()
+        if (closedBy !== undefined) resolve(false)
+        else stdout.write(text, (error) => resolve(error === undefined || error === null))
+      }),
+    err: (text) => {
+      undraw()
+      toError(text)
+    },
+    draw: (line) => {
+      if (streams.stderr.isTTY !== true) return
+      // A line that is wider could not be drawn over. A terminal that does not know its size says nought.
+      toError(`\r${line.slice(0, (stdout.columns || 80) - 1)}\u001b[K`)
+      isDrawn = true
+    },
+    undraw,
+    drained: () =>
+      new Promise((resolve) => (closedBy === undefined ? stdout.write('', () => resolve()) : resolve())),
+    get closedBy() {
+      return closedBy
+    },
+    // Standard input and error are opened when they are first used: a short command may need neither.
+    isTerminal: {
+      get stdin() {
+        return streams.stdin.isTTY === true
+      },
+      stdout: stdout.isTTY === true,
+      get stderr() {
+        return streams.stderr.isTTY === true
+      },
+    },
+    rows: () => stdout.rows ?? 24,
+    columns: () => stdout.columns ?? 80,
+    readAll: (maxBytes = defaultMaxBytes) => readText(streams.stdin, maxBytes),
+    readSecret: (prompt) =>
+      streams.stdin.isTTY === true
+        ? readUnechoed(streams.stdin, streams.stderr, prompt)
+        : readLine(streams.stdin),
+  }
+  return io
+}
+
+async function readText(stdin: Readable, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk as Buffer | string)
+    length += bytes.length
+    if (length > maxBytes)
+      throw new CommandFailure('usage', `standard input is longer than ${maxBytes} bytes`)
+    chunks.push(bytes)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
+  } catch (cause) {
+    throw new CommandFailure('usage', 'standard input is not UTF-8 text', { cause })
+  }
+}
+
+async function readLine(stdin: Readable): Promise<string> {
+  const text = await readText(stdin, defaultMaxBytes)
+  return text.split(/\r?\n/, 1)[0] ?? ''
+}
+
+/** Raw mode: the terminal echoes nothing, and hands over each key as it comes. */
+function readUnechoed(stdin: Streams['stdin'], stderr: Writable, prompt: string): Promise<string> {
+  // Before the prompt is seen: who answers at once must not be echoed.
+  stdin.setRawMode?.(true)
+  stderr.write(prompt)
+  stdin.resume()
+  return new Promise((resolve, reject) => {
+    let typed = ''
+    const end = (settle: () => void, rest = '') => {
+      stdin.off('data', onData)
+      stdin.setRawMode?.(false)
+      stdin.pause()
+      // What was pasted behind the line answers the next prompt.
+      if (rest !== '') stdin.unshift(rest)
+      stderr.write('\n')
+      settle()
+    }
+    const onData = (chunk: Buffer | string) => {
+      const keys = [...String(chunk)]
+      for (const [index, key] of keys.entries()) {
+        const rest = () => keys.slice(index + 1).join('')
+        if (key === '\r' || key === '\n' || key === '\u0004') return end(() => resolve(typed), rest())
+        if (key === '\u0003') return end(() => reject(new CommandFailure('interrupted', 'interrupted')))
+        typed = key === '\u007f' || key === '\b' ? [...typed].slice(0, -1).join('') : typed + key
+      }
+    }
+    stdin.on('data', onData)
+  })
+}

@@ -1,0 +1,35 @@
+/** The sender's half of a direct transfer. Contract §9 "Direct mode". */
+import { dirname, join } from 'node:path'
+import type { Bridge, Transfer } from '../../sdk/index.ts'
+import type { CliContext } from '../context.ts'
+import { isPlain, startServing, type WayOptions } from './direct-helper.ts'
+import { tellPlain } from './options.ts'
+
+/**
+ * Serves the bytes that travel until the transfer is over. They lie alone in a private folder, under the name that was
+ * offered; the manifest is put beside that folder, and goes with it.
+ */
+export const serving =
+  (context: CliContext, bridge: Bridge, way: WayOptions) =>
+  async (transfer: Transfer, path: string): Promise<Transfer> => {
+    const { output, signal } = context
+    const { manifestText, writeDurably } = await import('../../sdk/index.ts')
+    const root = dirname(path)
+    const manifest = join(dirname(root), 'manifest.json')
+    const { id, filename, size, sha256, parts } = transfer
+    const file = { version: '1', transfer_id: id, mode: 'download', filename, size, sha256, parts } as const
+    await writeDurably(manifest, manifestText(file))
+    if (isPlain(way)) tellPlain(output)
+    let wasGood = false
+    return bridge.transfers.serve(
+      id,
+      () => startServing(context, { file, manifest, root }, way, { wasGood }),
+      {
+        signal,
+        onDeposited() {
+          wasGood = true
+          output.note('serving it; this command ends when the peer has it')
+        },
+      },
+    )
+  }
