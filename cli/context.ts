@@ -6,7 +6,7 @@
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import type { Bridge, Fetch } from '../sdk/index.ts'
-import { profilesHome } from '../sdk/profile-files.ts'
+import { profilesHome } from '../sdk/storage/profile-files.ts'
 import type { Agent } from './profile/agent.ts'
 import { asTyped } from './terminal/as-typed.ts'
 import type { GlobalOptions } from './command.ts'

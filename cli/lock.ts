@@ -1,5 +1,5 @@
-/** The lock of sdk/lock.ts; a file that cannot be locked at all is a failure of the command. Contract §12. */
-import * as sdk from '../sdk/lock.ts'
+/** The lock of sdk/storage/lock.ts; a file that cannot be locked at all is a failure of the command. Contract §12. */
+import * as sdk from '../sdk/storage/lock.ts'
 import { CommandFailure } from './exit-codes.ts'
 
 export type Lock = sdk.Lock

@@ -11,7 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { contentHashHeader } from '../sdk/contract/helper/endpoints.ts'
 import { type HelperErrorCode, helperErrors } from '../sdk/contract/helper/errors.ts'
-import { Refusal } from '../sdk/parts/refusal.ts'
+import { Refusal } from '../sdk/parts/part-error.ts'
 import { MethodRefusal } from './routes.ts'
 
 const lingerMs = 2000

@@ -12,7 +12,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { type HelperErrorCode, helperErrors } from '../sdk/contract/helper/errors.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
-import { platformCode, Refusal } from '../sdk/parts/refusal.ts'
+import { platformCode, Refusal } from '../sdk/parts/part-error.ts'
 import { answerJson, beginBytes, refuse, refuseRaw } from './answer.ts'
 import { headerOf, objection, type RawRequest, rawRequest } from './gate.ts'
 import { type Matched, match, requireFitting } from './routes.ts'

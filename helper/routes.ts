@@ -10,7 +10,7 @@ import type { TransferStatus } from '../sdk/contract/helper/endpoints.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import type { TransferMode } from '../sdk/contract/helper/manifest.ts'
 import type { Range } from '../sdk/parts/blocks.ts'
-import { Refusal } from '../sdk/parts/refusal.ts'
+import { Refusal } from '../sdk/parts/part-error.ts'
 import { headerOf, type RawRequest } from './gate.ts'
 import type { Transfer } from './transfer.ts'
 

@@ -76,7 +76,7 @@ export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection, ConnectionModeSet, ContactSchedule } from './contract/presence.ts'
 export type { HostSample, HostSampleInput, HostSampleList, NodeStorage } from './contract/telemetry.ts'
-export type { Flushed } from './courier.ts'
+export type { Flushed } from './agent/courier.ts'
 export { type ListenTransport, listenTransports } from './delivery/choice.ts'
 export type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'
 export {
@@ -86,11 +86,11 @@ export {
   memoryDirectory,
   nobodyKnown,
   replyAddress,
-} from './directory.ts'
-export { makePrivateFolder, writeDurably } from './durable-file.ts'
-export { type EnrollOptions, enroll } from './enroll.ts'
-export { Identity, type IdentityProof, type IdentityRecord } from './identity.ts'
-export { findRecorded, Journal, type JournalOptions } from './journal.ts'
+} from './agent/directory.ts'
+export { makePrivateFolder, writeDurably } from './storage/durable-file.ts'
+export { type EnrollOptions, enroll } from './agent/enroll.ts'
+export { Identity, type IdentityProof, type IdentityRecord } from './agent/identity.ts'
+export { findRecorded, Journal, type JournalOptions } from './storage/journal.ts'
 export {
   type NodeOptions,
   type NodeStatus,
@@ -105,7 +105,7 @@ export {
   Outbox,
   type OutboxEntry,
   type OutboxOptions,
-} from './outbox.ts'
+} from './storage/outbox.ts'
 export {
   type KeptSignIn,
   Owner,
@@ -114,9 +114,9 @@ export {
   type SetupWith,
   type SignInOptions,
   type SignInWith,
-} from './owner.ts'
+} from './owner/owner.ts'
 export { fenced, neutralize, oneLine, plainJson } from './plain-text.ts'
-export { type OpenProfileOptions, openProfile } from './profile.ts'
+export { type OpenProfileOptions, openProfile } from './storage/profile.ts'
 export type { PageOptions } from './resources/call.ts'
 export type { OutgoingMessage } from './resources/messages.ts'
 export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'
@@ -133,7 +133,7 @@ export {
   sealFile,
   sealText,
 } from './sealing.ts'
-export { blankSession, memorySessions, type SessionStore, type StoredSession } from './session.ts'
+export { blankSession, memorySessions, type SessionStore, type StoredSession } from './agent/session.ts'
 export { type Device, encodeDevice } from './signing/device.ts'
 export {
   exportPrivateKey,
@@ -144,22 +144,22 @@ export {
   publicKeyOf,
 } from './signing/keys.ts'
 export type { ServeOptions, ServingHelper } from './transfers/direct.ts'
-export { type Downloaded, downloadFile } from './transfers/download.ts'
+export { type Downloaded, downloadFile } from './transfers/wire/download.ts'
 export {
   type FileHome,
   type HelperEndpoint,
   HelperError,
   type HomeRequest,
   helperHome,
-} from './transfers/home.ts'
-export { type DescribeOptions, describeFile, manifestDigest } from './transfers/manifest.ts'
+} from './transfers/wire/endpoint.ts'
+export { type DescribeOptions, describeFile, manifestDigest } from './transfers/wire/manifest.ts'
 export type { MoveOptions } from './transfers/port.ts'
-export { type ProbeOptions, probeHelper } from './transfers/probe.ts'
+export { type ProbeOptions, probeHelper } from './transfers/wire/probe.ts'
 export type { ReceivedFile, ReceiveFileOptions } from './transfers/receive.ts'
 export type { ResumeOptions, SealOptions, SendFileOptions, Serve } from './transfers/send.ts'
 export type { AtWork } from './transfers/tidy.ts'
-export { uploadFile } from './transfers/upload.ts'
-export type { TransferOptions, TransferPhase, TransferProgress } from './transfers/work.ts'
+export { uploadFile } from './transfers/wire/upload.ts'
+export type { TransferOptions, TransferPhase, TransferProgress } from './transfers/wire/part-runner.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export {
   BridgeError,

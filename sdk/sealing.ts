@@ -12,7 +12,7 @@ import { rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as WebStream } from 'node:stream/web'
-import { storageFailed } from './durable-file.ts'
+import { storageFailed } from './storage/durable-file.ts'
 import { LocalError } from './transport/failures.ts'
 
 /** A key of one's own: `secret` opens what was sealed to `recipient`. */

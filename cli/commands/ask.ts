@@ -1,6 +1,6 @@
 /** `bridge ask`: a question, and the wait for the answer that is linked to it. */
 import type { Message } from '../../sdk/index.ts'
-import { holdAnswer } from '../../sdk/open-asks.ts'
+import { holdAnswer } from '../../sdk/storage/open-asks.ts'
 import type { Agent } from '../profile/agent.ts'
 import { type Command, command, id, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'

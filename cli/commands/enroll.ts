@@ -12,7 +12,7 @@
 import { createHash } from 'node:crypto'
 import type { BridgeError, EnrollmentClaimed, IdentityRecord } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
-import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
+import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { deviceOf } from '../profile/device.ts'

@@ -1,6 +1,6 @@
 /** What `listen` does with messages: show those that nobody was shown, or run a command for each. Contract §12. */
 import type { Journal, Message } from '../../sdk/index.ts'
-import { isAwaited } from '../../sdk/open-asks.ts'
+import { isAwaited } from '../../sdk/storage/open-asks.ts'
 import type { Agent } from '../profile/agent.ts'
 import type { CliContext } from '../context.ts'
 import { failureWords } from '../failures/failure-words.ts'

@@ -1,6 +1,6 @@
 /** The Bridge of a profile; loaded by the commands that talk to a node. */
 import type { Bridge, Flushed, OutboxEntry } from '../../sdk/index.ts'
-import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
+import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import type { CliContext } from '../context.ts'
 import { CommandFailure } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'

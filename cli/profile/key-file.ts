@@ -1,5 +1,5 @@
-/** Private keys for commands; what makes one unusable stands in sdk/profile-files.ts. */
-import { type KeyFile, readKey } from '../../sdk/profile-files.ts'
+/** Private keys for commands; what makes one unusable stands in sdk/storage/profile-files.ts. */
+import { type KeyFile, readKey } from '../../sdk/storage/profile-files.ts'
 import { CommandFailure } from '../exit-codes.ts'
 
 /** The text of a key file. @throws CommandFailure that says in one line what is wrong with it. */

@@ -1,13 +1,13 @@
 /**
- * The profile of a command: its files are those of sdk/profile-files.ts; what is wrong with them is told with a way out.
+ * The profile of a command: its files are those of sdk/storage/profile-files.ts; what is wrong with them is told with a way out.
  *
  * Contract §12.
  */
 import { access, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { DirectoryStore, KnownPeers, SessionStore, StoredSession } from '../../sdk/index.ts'
-import type { ProfilePaths, ProfileRecord } from '../../sdk/profile-files.ts'
-import * as files from '../../sdk/profile-files.ts'
+import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
+import * as files from '../../sdk/storage/profile-files.ts'
 import { CommandFailure } from '../exit-codes.ts'
 import { readJson, writeJson } from './json-file.ts'
 

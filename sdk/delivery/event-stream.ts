@@ -15,7 +15,7 @@ import { failureOf, parseObject, refusalOf } from '../transport/answers.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { FetchResponse } from '../transport/fetch.ts'
 import type { Attempt } from './attempt.ts'
-import { type Heard, type Line, overLine } from './line.ts'
+import { type Heard, type Line, overLine } from './stream-queue.ts'
 import type { Streaming } from './streaming.ts'
 
 const asked = { method: streams.events.method, path: streams.events.path }

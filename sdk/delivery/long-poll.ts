@@ -2,7 +2,7 @@
 import { limits } from '../contract/limits.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import type { Attempt } from './attempt.ts'
-import type { Heard } from './line.ts'
+import type { Heard } from './stream-queue.ts'
 
 export interface LongPollOptions {
   readonly limit: number | undefined

@@ -14,7 +14,7 @@ import { type AuthenticateFrame, closeCodes } from '../contract/events.ts'
 import { failureOf, parseObject, readAnswer, refusalOf } from '../transport/answers.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { Attempt } from './attempt.ts'
-import { type Heard, type Line, overLine } from './line.ts'
+import { type Heard, type Line, overLine } from './stream-queue.ts'
 import type { Streaming } from './streaming.ts'
 
 const asked = { method: streams.socket.method, path: streams.socket.path }

@@ -5,7 +5,7 @@
  * Spec §5 "WebSocket": "using the signed headers for GET /api/v1/events".
  */
 import { streams } from '../contract/agent/streams.ts'
-import type { SessionKeeper } from '../session.ts'
+import type { SessionKeeper } from '../agent/session.ts'
 import { nameOf, targetOf } from '../transport/address.ts'
 import type { FetchResponse } from '../transport/fetch.ts'
 import { type CallOptions, type PreparedRequest, prepare, type Transport } from '../transport/http.ts'

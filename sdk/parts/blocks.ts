@@ -5,7 +5,7 @@
  * fresh one costs its page faults, and the collector a look at everything.
  */
 import type { FileHandle } from 'node:fs/promises'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './part-error.ts'
 
 /** Twice as much is no quicker, and sixteen readers at once hold sixteen times two of them. */
 export const blockBytes = 512 * 1024

@@ -1,7 +1,7 @@
 /** Bytes of a staged file that belong to nobody: zeros in their place, on the disk. */
 import type { FileHandle } from 'node:fs/promises'
 import type { Range } from './blocks.ts'
-import { syncTurns } from './turns.ts'
+import { syncTurns } from './limiter.ts'
 
 /** As much as another's sync has to wait for. */
 const zeros = Buffer.alloc(1024 * 1024)

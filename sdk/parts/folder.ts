@@ -11,7 +11,7 @@
 import { type BigIntStats, constants, linkSync, lstatSync, statSync } from 'node:fs'
 import { type FileHandle, open, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { diskRefusal, platformCode, Refusal } from './refusal.ts'
+import { diskRefusal, platformCode, Refusal } from './part-error.ts'
 
 /** Absent on Windows, where they are not needed: no FIFO has a name there. */
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0, O_RDONLY, O_RDWR, O_CREAT, O_EXCL } = constants

@@ -13,8 +13,8 @@ import type { BigIntStats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { eachBlock } from './blocks.ts'
 import { type Folder, isSameFile } from './folder.ts'
-import type { StagedManifest } from './parts.ts'
-import { diskRefusal, Refusal } from './refusal.ts'
+import type { StagedManifest } from './part-store.ts'
+import { diskRefusal, Refusal } from './part-error.ts'
 import { StoredFile } from './stored.ts'
 
 export interface PublishOptions {

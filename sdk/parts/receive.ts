@@ -9,8 +9,8 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { transferLimits } from '../contract/helper/limits.ts'
-import { diskRefusal, Refusal } from './refusal.ts'
-import { syncTurns } from './turns.ts'
+import { diskRefusal, Refusal } from './part-error.ts'
+import { syncTurns } from './limiter.ts'
 
 export interface Measured {
   readonly size: number

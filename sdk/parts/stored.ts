@@ -12,9 +12,9 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { blockBytes, eachBlock, type Range } from './blocks.ts'
 import { type Folder, isSameFile } from './folder.ts'
-import type { StagedManifest } from './parts.ts'
+import type { StagedManifest } from './part-store.ts'
 import { type Pace, usualPace } from './receive.ts'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './part-error.ts'
 
 export interface SendOptions {
   readonly pace?: Pace | undefined

@@ -10,7 +10,7 @@ import {
   type MessageInput,
   type MessageSent,
 } from '../contract/agent/messages.ts'
-import type { MessageDraft } from '../outbox.ts'
+import type { MessageDraft } from '../storage/outbox.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'
 

@@ -5,7 +5,7 @@ import {
   type Session,
   type SessionClosed,
 } from '../contract/agent/sessions.ts'
-import type { SessionKeeper, StartOptions } from '../session.ts'
+import type { SessionKeeper, StartOptions } from '../agent/session.ts'
 import { BridgeError, type RefusalCode } from '../transport/failures.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'

@@ -13,10 +13,10 @@ import { endpointFault } from '../contract/helper/endpoint.ts'
 import type { Manifest } from '../contract/helper/manifest.ts'
 import type { Transfers } from '../resources/transfers.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import { downloadFile } from './download.ts'
-import { HelperError, helperHome } from './home.ts'
+import { downloadFile } from './wire/download.ts'
+import { HelperError, helperHome } from './wire/endpoint.ts'
 import type { Port } from './port.ts'
-import type { TransferProgress } from './work.ts'
+import type { TransferProgress } from './wire/part-runner.ts'
 
 /** A helper that serves the file of a transfer. */
 export interface ServingHelper {

@@ -3,12 +3,12 @@ import type { Bootstrap } from '../contract/agent/bootstrap.ts'
 import type { RecipientKey } from '../contract/agent/peers.ts'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import type { Manifest, TransferMode } from '../contract/helper/manifest.ts'
-import type { MessageAddress } from '../directory.ts'
+import type { MessageAddress } from '../agent/directory.ts'
 import type { Transfers } from '../resources/transfers.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
-import type { FileHome } from './home.ts'
-import type { TransferProgress } from './work.ts'
+import type { FileHome } from './wire/endpoint.ts'
+import type { TransferProgress } from './wire/part-runner.ts'
 
 /** What the two halves need of a Bridge. */
 export interface Port {

@@ -10,7 +10,7 @@
  */
 import type { Message, MessageSent } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
-import type { MessageDraft } from '../outbox.ts'
+import type { MessageDraft } from '../storage/outbox.ts'
 import type { Acknowledgements } from '../resources/acknowledgements.ts'
 import type { Conversations } from '../resources/conversations.ts'
 import type { Messages } from '../resources/messages.ts'

@@ -8,8 +8,8 @@
  */
 import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { platformCode } from '../../sdk/parts/refusal.ts'
-import { Turns } from '../../sdk/parts/turns.ts'
+import { platformCode } from '../../sdk/parts/part-error.ts'
+import { Turns } from '../../sdk/parts/limiter.ts'
 
 export interface Gone {
   /** Settled when the disk has its blocks back. */

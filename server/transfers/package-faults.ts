@@ -1,5 +1,5 @@
 /** What the part store refuses, as the main API says it. "Their errors are main-API Errors." Contract §9. */
-import { Refusal } from '../../sdk/parts/refusal.ts'
+import { Refusal } from '../../sdk/parts/part-error.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { retryAfterMs } from '../retry-after.ts'

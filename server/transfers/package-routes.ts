@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Range } from '../../sdk/parts/blocks.ts'
-import { Refusal } from '../../sdk/parts/refusal.ts'
+import { Refusal } from '../../sdk/parts/part-error.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { receiving, route, stream } from '../route.ts'

@@ -4,7 +4,7 @@
  *
  * Contract §9 "bytes removed".
  */
-import { Refusal } from '../../sdk/parts/refusal.ts'
+import { Refusal } from '../../sdk/parts/part-error.ts'
 
 export interface Reading {
   /** Aborted when the bytes go. */

@@ -18,7 +18,7 @@ import {
   writeProfile,
 } from '../../cli/profile/profile.ts'
 import { blankSession, nobodyKnown } from '../../sdk/index.ts'
-import type { ProfileRecord } from '../../sdk/profile-files.ts'
+import type { ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import { record } from '../sdk/people.ts'
 
 let home: string

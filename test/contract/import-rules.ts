@@ -72,7 +72,7 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^cli\//,
-    may: /^(cli\/|sdk\/(index|version|profile-files|plain-text|lock|open-asks)\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
+    may: /^(cli\/|sdk\/(index|version|plain-text|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
     because: 'the command line uses the public index of the SDK, commander and conf',
   },
   {
@@ -136,7 +136,7 @@ function roleOf(path: string): Role {
   if (/^server\/database\//.test(path)) return 'database'
   if (/^server\/(http\/|route\.ts$)/.test(path) || path === 'fastify' || path.startsWith('@fastify/'))
     return 'http'
-  const name = /^server\/[^/]+\/(?:owner-)?(routes|actions|rules|store)(?:\.ts$|\/)/.exec(path)?.[1]
+  const name = /^server\/(?:[^/]+\/)+?(?:owner-)?(routes|actions|rules|store)(?:\.ts$|\/)/.exec(path)?.[1]
   return (name as Role | undefined) ?? 'none'
 }
 
@@ -166,9 +166,9 @@ const roles = perImport((path, { target, isType }) => {
     const may =
       isRow ||
       to === 'rules' ||
-      /^server\/(fault|retry-after)\.ts$/.test(target) ||
+      /^server\/(api-error|retry-after)\.ts$/.test(target) ||
       target.startsWith('sdk/contract/')
-    return may ? undefined : 'rules are pure: the contract, Fault, other rules, and the type of a row'
+    return may ? undefined : 'rules are pure: the contract, ApiError, other rules, and the type of a row'
   }
   return never[from]?.roles.includes(to) ? never[from].because : undefined
 })
@@ -200,7 +200,7 @@ const readsEnvironment: Readonly<Record<string, string>> = {
   'helper/options.ts': 'the token of the helper',
   'cli/context.ts': 'everything from outside that a command may reach',
   'cli/launch.ts': 'where what was compiled is kept, before anything is loaded',
-  'sdk/profile.ts': 'which profile a script means that does not say',
+  'sdk/storage/profile.ts': 'which profile a script means that does not say',
 }
 
 const environment: Rule = ({ path, code, imports }) => {
@@ -219,12 +219,12 @@ const makesChance: Readonly<Record<string, string>> = {
   'cli/context.ts': 'the context of a command',
   'helper/main.ts': 'the context of a helper',
   'sdk/bridge.ts': 'defaults of the options of Bridge',
-  'sdk/owner.ts': 'defaults of the options of Owner',
-  'sdk/profile.ts': 'defaults of the options of openProfile()',
-  'sdk/enroll.ts': 'defaults of the options of enroll()',
+  'sdk/owner/owner.ts': 'defaults of the options of Owner',
+  'sdk/storage/profile.ts': 'defaults of the options of openProfile()',
+  'sdk/agent/enroll.ts': 'defaults of the options of enroll()',
   'sdk/node-status.ts': 'defaults of the options of nodeStatus()',
-  'sdk/transfers/patience.ts': 'defaults of the options of transfers',
-  'sdk/durable-file.ts': 'names of drafts, which nobody sees',
+  'sdk/transfers/wire/retry.ts': 'defaults of the options of transfers',
+  'sdk/storage/durable-file.ts': 'names of drafts, which nobody sees',
 }
 
 const chanceCalls =

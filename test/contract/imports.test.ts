@@ -91,7 +91,7 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
   ['server/tasks/actions.ts', 'const now = Date.now()', 'uses Date.now'],
   ['server/tasks/actions.ts', 'const now = new Date()', 'uses new Date()'],
   ['server/tasks/actions.ts', "import { hash, randomUUID } from 'node:crypto'", 'uses randomUUID'],
-  ['sdk/session.ts', 'const id = crypto.randomUUID()', 'uses crypto.randomUUID'],
+  ['sdk/agent/session.ts', 'const id = crypto.randomUUID()', 'uses crypto.randomUUID'],
   ['cli/commands/send.ts', 'if (Math.random() > 0.5) return', 'uses Math.random'],
 ]
 
@@ -107,7 +107,7 @@ const right: readonly (readonly [path: string, text: string])[] = [
   ['server/server.ts', "const { createMeters } = await import('./metrics/registry.ts')"],
   ['sdk/transport/fetch.ts', "import type { Agent } from 'undici'\nlet a: typeof import('ws')"],
   ['sdk/delivery/socket.ts', "export const open = (): Promise<import('ws').WebSocket> => connect()"],
-  ['server/transfers/actions.ts', "import { PartStore } from '../../sdk/parts/parts.ts'"],
+  ['server/transfers/actions.ts', "import { PartStore } from '../../sdk/parts/part-store.ts'"],
   ['helper/transfer.ts', "import { PartStore } from '../sdk/parts/parts.ts'"],
   ['server/transfers/actions.ts', "import { claim } from '../tasks/actions.ts'"],
   ['server/tasks/rules.ts', "import { Fault } from '../fault.ts'\nimport type { TaskRow } from './store.ts'"],

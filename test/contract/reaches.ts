@@ -6,7 +6,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { EndpointId } from '../../sdk/contract/index.ts'
 import { Bridge, enroll, Identity, nodeStatus, Owner, reportHost } from '../../sdk/index.ts'
-import { blankSession } from '../../sdk/session.ts'
+import { blankSession } from '../../sdk/agent/session.ts'
 import type { Fetch } from '../../sdk/transport/fetch.ts'
 
 const baseUrl = 'http://127.0.0.1:1'

@@ -6,7 +6,7 @@ import {
   Identity,
   type IdentityRecord,
 } from '../../sdk/index.ts'
-import type { SessionStore, StoredSession } from '../../sdk/session.ts'
+import type { SessionStore, StoredSession } from '../../sdk/agent/session.ts'
 import type { TestAgent } from '../support/agent.ts'
 import type { TestBridge } from '../support/bridge.ts'
 

@@ -5,14 +5,14 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Receiving, tidyReceivings } from '../../sdk/transfers/receivings.ts'
+import { Receiving, tidyReceivings } from '../../sdk/transfers/local/receiving-note.ts'
 import {
   type Abandoned,
   isForgotten,
   type Sending,
   SendingPlace,
   tidySendings,
-} from '../../sdk/transfers/sendings.ts'
+} from '../../sdk/transfers/local/sending-place.ts'
 
 let keep: string
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Turns } from '../../sdk/parts/turns.ts'
+import { Turns } from '../../sdk/parts/limiter.ts'
 
 test('so many act at a time, the others in order; a failure passes its turn on', async () => {
   const turns = new Turns(2)

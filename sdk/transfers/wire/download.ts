@@ -7,19 +7,19 @@
  * Spec §4.5; contract §9.
  */
 import { join } from 'node:path'
-import { contentHashHeader } from '../contract/helper/endpoints.ts'
-import type { Manifest, ManifestPart } from '../contract/helper/manifest.ts'
-import { storageFailed } from '../durable-file.ts'
-import { ManifestChanged } from '../parts/commitments.ts'
-import { Folder } from '../parts/folder.ts'
-import { PartStore } from '../parts/parts.ts'
-import { Refusal } from '../parts/refusal.ts'
-import { holdAlone } from '../parts/sole.ts'
-import { LocalError } from '../transport/failures.ts'
-import { Line } from './exchange.ts'
-import type { FileHome } from './home.ts'
+import { contentHashHeader } from '../../contract/helper/endpoints.ts'
+import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
+import { storageFailed } from '../../storage/durable-file.ts'
+import { ManifestChanged } from '../../parts/commitments.ts'
+import { Folder } from '../../parts/folder.ts'
+import { PartStore } from '../../parts/part-store.ts'
+import { Refusal } from '../../parts/part-error.ts'
+import { holdAlone } from '../../parts/process-lock.ts'
+import { LocalError } from '../../transport/failures.ts'
+import { Line } from './connection.ts'
+import type { FileHome } from './endpoint.ts'
 import { manifestDigest } from './manifest.ts'
-import { PartWork, statusOf, type TransferOptions } from './work.ts'
+import { PartWork, statusOf, type TransferOptions } from './part-runner.ts'
 
 /** A received file: where it lies, its size in bytes and its hash. */
 export interface Downloaded {

@@ -8,10 +8,10 @@
  */
 import type { KeyObject } from 'node:crypto'
 import { inspect } from 'node:util'
-import type { EnrollmentClaimed } from './contract/agent/enrollments.ts'
-import { headers } from './contract/headers.ts'
-import { type RequestParts, requestV1, requestV2 } from './signing/canonical.ts'
-import { sign } from './signing/proof.ts'
+import type { EnrollmentClaimed } from '../contract/agent/enrollments.ts'
+import { headers } from '../contract/headers.ts'
+import { type RequestParts, requestV1, requestV2 } from '../signing/canonical.ts'
+import { sign } from '../signing/proof.ts'
 
 /** What a claimed enrolment told, less the moment of it. */
 export type IdentityRecord = Omit<EnrollmentClaimed, 'server_time'>

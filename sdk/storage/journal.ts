@@ -14,7 +14,7 @@
  */
 import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Message } from './contract/agent/messages.ts'
+import type { Message } from '../contract/agent/messages.ts'
 import { isMissing, makePrivateFolder, storageFailed, syncFolder } from './durable-file.ts'
 
 type Line =

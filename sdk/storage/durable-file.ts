@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { LocalError, type LocalErrorCode } from './transport/failures.ts'
+import { LocalError, type LocalErrorCode } from '../transport/failures.ts'
 
 /**
  * Make a folder, and those above it, for this user only. Folders that exist keep their mode.

@@ -19,9 +19,9 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
-import type { DirectoryStore, KnownPeers } from './directory.ts'
-import type { IdentityRecord } from './identity.ts'
-import type { SessionStore, StoredSession } from './session.ts'
+import type { DirectoryStore, KnownPeers } from '../agent/directory.ts'
+import type { IdentityRecord } from '../agent/identity.ts'
+import type { SessionStore, StoredSession } from '../agent/session.ts'
 
 export interface ProfileRecord {
   readonly base_url: string

@@ -7,11 +7,11 @@
  *
  * Contract §12.
  */
-import { messages } from './contract/agent/messages.ts'
-import type { EndpointSpec } from './contract/endpoint.ts'
-import type { MessageDraft, Outbox, OutboxEntry } from './outbox.ts'
+import { messages } from '../contract/agent/messages.ts'
+import type { EndpointSpec } from '../contract/endpoint.ts'
+import type { MessageDraft, Outbox, OutboxEntry } from '../storage/outbox.ts'
 import type { SessionKeeper } from './session.ts'
-import { BridgeError, isOutcomeUnknown, LocalError } from './transport/failures.ts'
+import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
 import {
   type CallInput,
   type CallOptions,
@@ -20,7 +20,7 @@ import {
   type PreparedRequest,
   prepare,
   type Transport,
-} from './transport/http.ts'
+} from '../transport/http.ts'
 
 /** What became of an entry that an earlier command kept. */
 export interface Flushed {

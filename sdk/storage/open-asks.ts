@@ -9,7 +9,7 @@
  */
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Message } from './contract/agent/messages.ts'
+import type { Message } from '../contract/agent/messages.ts'
 import { takeLock } from './lock.ts'
 
 /**

@@ -27,8 +27,8 @@ import { erase } from './erase.ts'
 import { type Folder, isSameFile } from './folder.ts'
 import { isPublished, isWhole, type PublishOptions, publish } from './publish.ts'
 import { type Measured, type ReceiveOptions, receive } from './receive.ts'
-import { diskRefusal, Refusal } from './refusal.ts'
-import { syncTurns } from './turns.ts'
+import { diskRefusal, Refusal } from './part-error.ts'
+import { syncTurns } from './limiter.ts'
 
 /** A manifest and the SHA-256 of its bytes, by which parts of another manifest are told apart. */
 export type StagedManifest = Omit<Manifest, 'version' | 'mode'> & { readonly digest: string }

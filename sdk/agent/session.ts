@@ -8,10 +8,10 @@
  *
  * Contract §5.
  */
-import type { Client } from './contract/agent/enrollments.ts'
-import { type Session, type SessionInput, type SessionPolicy, sessions } from './contract/agent/sessions.ts'
-import type { BridgeError } from './transport/failures.ts'
-import type { CallOptions, Transport } from './transport/http.ts'
+import type { Client } from '../contract/agent/enrollments.ts'
+import { type Session, type SessionInput, type SessionPolicy, sessions } from '../contract/agent/sessions.ts'
+import type { BridgeError } from '../transport/failures.ts'
+import type { CallOptions, Transport } from '../transport/http.ts'
 
 /**
  * A session as a program keeps it between its runs: ids, generation, and how far the clock is off, in

@@ -6,13 +6,13 @@
  *
  * Contract §12.
  */
-import type { Message } from './contract/agent/messages.ts'
-import type { Peer } from './contract/agent/peers.ts'
-import { asId, whoThereIs } from './names.ts'
-import type { Conversations } from './resources/conversations.ts'
-import type { Peers } from './resources/peers.ts'
-import { LocalError } from './transport/failures.ts'
-import type { CallOptions } from './transport/http.ts'
+import type { Message } from '../contract/agent/messages.ts'
+import type { Peer } from '../contract/agent/peers.ts'
+import { asId, whoThereIs } from '../names.ts'
+import type { Conversations } from '../resources/conversations.ts'
+import type { Peers } from '../resources/peers.ts'
+import { LocalError } from '../transport/failures.ts'
+import type { CallOptions } from '../transport/http.ts'
 
 export interface KnownPeer {
   readonly id: string

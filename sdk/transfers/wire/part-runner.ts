@@ -1,9 +1,9 @@
 /** What both directions share: the status of the home, attempts, progress. */
-import type { TransferStatus } from '../contract/helper/endpoints.ts'
-import type { Manifest, ManifestPart } from '../contract/helper/manifest.ts'
-import { BridgeError, LocalError } from '../transport/failures.ts'
-import type { Line } from './exchange.ts'
-import { Patience, type PatienceOptions } from './patience.ts'
+import type { TransferStatus } from '../../contract/helper/endpoints.ts'
+import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
+import { BridgeError, LocalError } from '../../transport/failures.ts'
+import type { Line } from './connection.ts'
+import { Patience, type PatienceOptions } from './retry.ts'
 
 /** What is done of a transfer, in this order; some of it not for every file, nor on both sides. */
 export type TransferPhase = 'sealing' | 'reading' | 'moving' | 'checking' | 'opening'

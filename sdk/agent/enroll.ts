@@ -8,16 +8,16 @@
  */
 import type { KeyObject } from 'node:crypto'
 import { randomBytes } from 'node:crypto'
-import { type Client, type EnrollmentClaimed, enrollments } from './contract/agent/enrollments.ts'
-import { headers } from './contract/headers.ts'
-import { enrollV1, sha256Hex } from './signing/canonical.ts'
-import { publicKeyOf } from './signing/keys.ts'
-import { sign } from './signing/proof.ts'
-import { parseBaseUrl } from './transport/address.ts'
-import { LocalError } from './transport/failures.ts'
-import { type Fetch, pooledFetch } from './transport/fetch.ts'
-import { type CallOptions, Transport } from './transport/http.ts'
-import { defaultClient, userAgentOf } from './version.ts'
+import { type Client, type EnrollmentClaimed, enrollments } from '../contract/agent/enrollments.ts'
+import { headers } from '../contract/headers.ts'
+import { enrollV1, sha256Hex } from '../signing/canonical.ts'
+import { publicKeyOf } from '../signing/keys.ts'
+import { sign } from '../signing/proof.ts'
+import { parseBaseUrl } from '../transport/address.ts'
+import { LocalError } from '../transport/failures.ts'
+import { type Fetch, pooledFetch } from '../transport/fetch.ts'
+import { type CallOptions, Transport } from '../transport/http.ts'
+import { defaultClient, userAgentOf } from '../version.ts'
 
 /** What claims an enrolment: the node, the code, and the new key pair. */
 export interface EnrollOptions extends CallOptions {

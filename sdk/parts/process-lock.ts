@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createServer, type Server } from 'node:net'
-import { platformCode } from './refusal.ts'
+import { platformCode } from './part-error.ts'
 
 const prefixes: Readonly<Record<string, string>> = {
   linux: '\0bridge-parts-',

@@ -10,10 +10,10 @@
  * Contract §10.
  */
 import { inspect } from 'node:util'
-import { headers } from './contract/headers.ts'
-import { type BridgeError, LocalError } from './transport/failures.ts'
-import type { FetchResponse } from './transport/fetch.ts'
-import type { Authority, PreparedRequest } from './transport/http.ts'
+import { headers } from '../contract/headers.ts'
+import { type BridgeError, LocalError } from '../transport/failures.ts'
+import type { FetchResponse } from '../transport/fetch.ts'
+import type { Authority, PreparedRequest } from '../transport/http.ts'
 
 /** Reads the cookie that is stored now; undefined when there is none for this sign-in. */
 export type ReadCookie = () => Promise<string | undefined>

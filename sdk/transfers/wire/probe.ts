@@ -9,11 +9,11 @@
  * Spec §4.5, §5; contract §9 "Direct mode".
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { TransferStatus } from '../contract/helper/endpoints.ts'
-import type { Manifest } from '../contract/helper/manifest.ts'
-import { LocalError } from '../transport/failures.ts'
-import { Line } from './exchange.ts'
-import { type HelperEndpoint, HelperError, helperHome } from './home.ts'
+import type { TransferStatus } from '../../contract/helper/endpoints.ts'
+import type { Manifest } from '../../contract/helper/manifest.ts'
+import { LocalError } from '../../transport/failures.ts'
+import { Line } from './connection.ts'
+import { type HelperEndpoint, HelperError, helperHome } from './endpoint.ts'
 import { manifestDigest } from './manifest.ts'
 
 /** How long an address is asked. */

@@ -12,10 +12,10 @@
  */
 import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { TransferInput } from '../contract/agent/transfers.ts'
-import { limits } from '../contract/limits.ts'
-import { makePrivateFolder, writeDurably } from '../durable-file.ts'
-import { parseObject } from '../transport/answers.ts'
+import type { TransferInput } from '../../contract/agent/transfers.ts'
+import { limits } from '../../contract/limits.ts'
+import { makePrivateFolder, writeDurably } from '../../storage/durable-file.ts'
+import { parseObject } from '../../transport/answers.ts'
 
 /** Two sendings that agree in all of it are the same. */
 export interface Sending {

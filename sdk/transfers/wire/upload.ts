@@ -7,13 +7,13 @@
  * Spec §3, §4.5.
  */
 import { type FileHandle, open } from 'node:fs/promises'
-import type { FileVerified, PartReceived, TransferStatus } from '../contract/helper/endpoints.ts'
-import type { Manifest, ManifestPart } from '../contract/helper/manifest.ts'
-import { storageFailed } from '../durable-file.ts'
-import { BridgeError, LocalError } from '../transport/failures.ts'
-import { Line } from './exchange.ts'
-import { type FileHome, HelperError } from './home.ts'
-import { PartWork, statusOf, type TransferOptions } from './work.ts'
+import type { FileVerified, PartReceived, TransferStatus } from '../../contract/helper/endpoints.ts'
+import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
+import { storageFailed } from '../../storage/durable-file.ts'
+import { BridgeError, LocalError } from '../../transport/failures.ts'
+import { Line } from './connection.ts'
+import { type FileHome, HelperError } from './endpoint.ts'
+import { PartWork, statusOf, type TransferOptions } from './part-runner.ts'
 
 /** Of a home that checks the whole file before it answers. */
 const finalizeMs = 600_000

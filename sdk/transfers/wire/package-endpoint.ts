@@ -1,9 +1,9 @@
 /** The package store of the service as the home of a file: signed requests below the transfer. Contract §9. */
-import type { AgentAuthority } from '../agent-authority.ts'
-import { contentHashHeader } from '../contract/helper/endpoints.ts'
-import { type Address, nameOf } from '../transport/address.ts'
-import type { PreparedRequest } from '../transport/http.ts'
-import type { FileHome } from './home.ts'
+import type { AgentAuthority } from '../../agent/authority.ts'
+import { contentHashHeader } from '../../contract/helper/endpoints.ts'
+import { type Address, nameOf } from '../../transport/address.ts'
+import type { PreparedRequest } from '../../transport/http.ts'
+import type { FileHome } from './endpoint.ts'
 
 export function packageHome(address: Address, authority: AgentAuthority, transferId: string): FileHome {
   const target = `/api/v1/transfers/${transferId}/package`

@@ -9,8 +9,8 @@
  * Spec §7.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { BridgeError, LocalError } from '../transport/failures.ts'
-import { HelperError } from './home.ts'
+import { BridgeError, LocalError } from '../../transport/failures.ts'
+import { HelperError } from './endpoint.ts'
 
 export interface PatienceOptions {
   readonly signal?: AbortSignal | undefined

@@ -12,11 +12,11 @@ import {
   request as httpRequest,
   type IncomingMessage,
 } from 'node:http'
-import { emptySha256, type ManifestPart } from '../contract/helper/manifest.ts'
-import { eachBlock } from '../parts/blocks.ts'
-import { failureOf, parseObject } from '../transport/answers.ts'
-import { LocalError } from '../transport/failures.ts'
-import { type FileHome, HelperError, type HomeRequest, homeRefusal } from './home.ts'
+import { emptySha256, type ManifestPart } from '../../contract/helper/manifest.ts'
+import { eachBlock } from '../../parts/blocks.ts'
+import { failureOf, parseObject } from '../../transport/answers.ts'
+import { LocalError } from '../../transport/failures.ts'
+import { type FileHome, HelperError, type HomeRequest, homeRefusal } from './endpoint.ts'
 
 export interface Outgoing {
   readonly method: HomeRequest['method']

@@ -11,8 +11,8 @@ import { createHash } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { makePrivateFolder, writeDurably } from '../durable-file.ts'
-import { parseObject } from '../transport/answers.ts'
+import { makePrivateFolder, writeDurably } from '../../storage/durable-file.ts'
+import { parseObject } from '../../transport/answers.ts'
 
 /** Where the bytes wait until they are verified: beside the destination, on its file system. */
 const stagingOf = (destination: string, transferId: string): string =>

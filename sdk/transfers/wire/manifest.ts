@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { transferLimits } from '../contract/helper/limits.ts'
+import { transferLimits } from '../../contract/helper/limits.ts'
 import {
   filenameRule,
   isFilename,
@@ -15,10 +15,10 @@ import {
   type ManifestPart,
   manifestText,
   type TransferMode,
-} from '../contract/helper/manifest.ts'
-import { sourceFailed, storageFailed } from '../durable-file.ts'
-import { eachBlock } from '../parts/blocks.ts'
-import { LocalError } from '../transport/failures.ts'
+} from '../../contract/helper/manifest.ts'
+import { sourceFailed, storageFailed } from '../../storage/durable-file.ts'
+import { eachBlock } from '../../parts/blocks.ts'
+import { LocalError } from '../../transport/failures.ts'
 
 /** What a manifest is made of beside the file. */
 export interface DescribeOptions {

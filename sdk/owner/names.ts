@@ -8,15 +8,15 @@
  *
  * Contract §10, §13.
  */
-import type { EndpointSpec, ResponseOf } from './contract/endpoint.ts'
-import { asId, whoThereIs } from './names.ts'
-import type { Call } from './resources/call.ts'
-import { OwnerAdministrators } from './resources/owner/administrators.ts'
-import { OwnerAgents } from './resources/owner/agents.ts'
-import { OwnerEnvironments } from './resources/owner/environments.ts'
-import { OwnerProjects } from './resources/owner/projects.ts'
-import { LocalError } from './transport/failures.ts'
-import type { CallInput, CallOptions, KeyedOptions } from './transport/http.ts'
+import type { EndpointSpec, ResponseOf } from '../contract/endpoint.ts'
+import { asId, whoThereIs } from '../names.ts'
+import type { Call } from '../resources/call.ts'
+import { OwnerAdministrators } from '../resources/owner/administrators.ts'
+import { OwnerAgents } from '../resources/owner/agents.ts'
+import { OwnerEnvironments } from '../resources/owner/environments.ts'
+import { OwnerProjects } from '../resources/owner/projects.ts'
+import { LocalError } from '../transport/failures.ts'
+import type { CallInput, CallOptions, KeyedOptions } from '../transport/http.ts'
 
 type Noun = 'project' | 'agent' | 'environment' | 'administrator'
 

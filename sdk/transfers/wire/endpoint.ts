@@ -6,10 +6,10 @@
  *
  * Spec §4.5, §5 "Transfer helper"; contract §9.
  */
-import type { ErrorBody } from '../contract/error-body.ts'
-import { type HelperErrorCode, helperErrors } from '../contract/helper/errors.ts'
-import { parseBaseUrl } from '../transport/address.ts'
-import { BridgeError, LocalError } from '../transport/failures.ts'
+import type { ErrorBody } from '../../contract/error-body.ts'
+import { type HelperErrorCode, helperErrors } from '../../contract/helper/errors.ts'
+import { parseBaseUrl } from '../../transport/address.ts'
+import { BridgeError, LocalError } from '../../transport/failures.ts'
 
 /** What is about to be asked. */
 export interface HomeRequest {

@@ -8,9 +8,9 @@
  */
 import type { Identity } from './identity.ts'
 import type { SessionKeeper } from './session.ts'
-import { sha256Hex } from './signing/canonical.ts'
-import type { BridgeError, RefusalCode } from './transport/failures.ts'
-import type { Authority, CallOptions, PreparedRequest } from './transport/http.ts'
+import { sha256Hex } from '../signing/canonical.ts'
+import type { BridgeError, RefusalCode } from '../transport/failures.ts'
+import type { Authority, CallOptions, PreparedRequest } from '../transport/http.ts'
 
 export interface AgentAuthorityOptions {
   readonly identity: Identity
