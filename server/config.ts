@@ -16,7 +16,7 @@ import {
   requireSafe,
   tlsFilesOf,
   trustedProxiesOf,
-} from './listening/exposure.ts'
+} from './host/listening/exposure.ts'
 import type { MetricsAddress } from './metrics/listener.ts'
 
 export interface Setting {

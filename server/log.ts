@@ -5,7 +5,7 @@
  * second fence, for what an error drags along.
  */
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify'
-import type { Ending } from './http/endings.ts'
+import type { Ending } from './http/outcomes.ts'
 import { type LogStream, standardError } from './log-stream.ts'
 
 const secretPaths = [

@@ -1,6 +1,6 @@
 /** What the program's `bridge server` commands use; loaded only by them. */
-export { type BackupReport, backUp } from './backups/backup.ts'
-export type { RestoreReport } from './backups/restore.ts'
+export { type BackupReport, backUp } from './host/backups/backup.ts'
+export type { RestoreReport } from './host/backups/restore.ts'
 export {
   type Config,
   defaultDataFolder,
@@ -10,7 +10,7 @@ export {
 } from './config.ts'
 export { ConfigError } from './config-error.ts'
 export { DataFolderLocked } from './database/lock.ts'
-export { examine } from './doctor.ts'
+export { examine } from './host/doctor.ts'
 export {
   type Initialised,
   initServer,
@@ -21,6 +21,6 @@ export {
   readAddress,
   restoreBackup,
   rotateKey,
-} from './init.ts'
+} from './host/init.ts'
 export { type RunningServer, startServer } from './server.ts'
-export { AlreadyInitialised, NotInitialised } from './store-files.ts'
+export { AlreadyInitialised, NotInitialised } from './host/data-folder.ts'

@@ -10,8 +10,8 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { prepared } from './database/prepared.ts'
-import type { Tx } from './database/transaction.ts'
-import { Fault } from './fault.ts'
+import type { Tx } from './database/write-queue.ts'
+import { Fault } from './api-error.ts'
 
 /** What names a mutation for all time. */
 export interface Keyed {

@@ -2,7 +2,7 @@
  * The error catalogue: code → status, when a retry can help, meaning.
  *
  * A code is a fact about the protocol and never changes meaning. The server throws codes, one translator
- * (`server/http/faults.ts`) turns them into a status and a body, and clients switch on them.
+ * (`server/http/errors.ts`) turns them into a status and a body, and clients switch on them.
  *
  * Spec §7; contract §2.
  */

@@ -5,8 +5,8 @@ import type { Administrator } from '../../sdk/contract/owner/administrators.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { OwnerUserRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
-import { Fault } from '../fault.ts'
+import type { Tx } from '../database/write-queue.ts'
+import { Fault } from '../api-error.ts'
 
 type Db = Kysely<Tables>
 

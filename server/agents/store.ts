@@ -6,9 +6,9 @@ import type { Agent } from '../../sdk/contract/owner/agents.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
 import { beforeAll, type PageQuery } from '../database/page.ts'
 import type { AgentRow, RecipientKeyRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 import type { StoredContact } from '../delivery/presence.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 
 type Db = Kysely<Tables>
 

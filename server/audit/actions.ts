@@ -10,11 +10,11 @@ import type {
 import type { Context } from '../context.ts'
 import { toPage } from '../database/page.ts'
 import type { AuditRow } from '../database/tables.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
-import { findRecord, listRecords, toRecord } from './reading.ts'
+import { findRecord, listRecords, toRecord } from './queries.ts'
 import { commitBell } from './waiting.ts'
 
 export function listAudit(

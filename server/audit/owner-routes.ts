@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
-import { hasLeft, onLeaving } from '../http/leaving.ts'
+import { hasLeft, onLeaving } from '../http/client-left.ts'
 import { route } from '../route.ts'
 import { getAuditRecord, listAudit, listNodeAudit, waitForEvents } from './actions.ts'
 

@@ -7,7 +7,7 @@
  *
  * Spec §4.2, history rules; contract §7, §10.
  */
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import type { ConversationStanding } from './store.ts'
 
 /** @throws not_found */

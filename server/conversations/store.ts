@@ -5,7 +5,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { ConversationRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 type Db = Kysely<Tables>
 type NamedRow = ConversationRow & { name_a: string; name_b: string | null }

@@ -5,7 +5,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Credential } from '../../sdk/contract/owner/credentials.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import type { CredentialRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 type Db = Kysely<Tables>
 

@@ -13,7 +13,7 @@ import { isGrave, Statements, sqliteCode } from './connection.ts'
 import type { Nonce, Nonces } from './nonces.ts'
 import { UnitOverrun, withinTurn } from './overrun.ts'
 import type { SteadyClock } from './steady-clock.ts'
-import { type Tx, Unit, type UnitChance, UnitEnded } from './unit.ts'
+import { type Tx, Unit, type UnitChance, UnitEnded } from './tx.ts'
 
 export interface Request {
   readonly unit: (tx: Tx) => Promise<unknown>

@@ -15,11 +15,11 @@ import { hash } from 'node:crypto'
 import type Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import { sql as madeSql } from './migrations/018_nonces.ts'
 import { sql as changedSql } from './migrations/039_nonces_by_arrival.ts'
 import { openNonceCounts, recountEveryMs } from './nonce-counts.ts'
-import type { Tx } from './unit.ts'
+import type { Tx } from './tx.ts'
 
 /** What names a proof that holds. */
 export interface Nonce {

@@ -8,7 +8,7 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
-import { makePrivateFolder } from '../private-folder.ts'
+import { makePrivateFolder } from '../host/private-folder.ts'
 
 export interface OpenOptions {
   /** For readers: the file must exist and cannot be changed through this connection. */

@@ -11,14 +11,14 @@
  */
 import type Database from 'better-sqlite3'
 import type { Kysely } from 'kysely'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 import { isDamage, Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import { openDatabase } from './open.ts'
 import { withinTurn } from './overrun.ts'
 import type { Tables } from './tables.ts'
-import { UnitEnded } from './unit.ts'
+import { UnitEnded } from './tx.ts'
 
 export interface ReaderOptions {
   readonly path: string

@@ -1,7 +1,7 @@
 /** The writer as the rest of the server sees it: what it is given, what it promises, and what it tells of its work. */
 import type { GroupOptions } from './group.ts'
 import type { Nonce } from './nonces.ts'
-import type { Tx } from './unit.ts'
+import type { Tx } from './tx.ts'
 import type { WalSync } from './wal-sync.ts'
 
 export interface WriteOptions {

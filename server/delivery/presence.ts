@@ -14,7 +14,7 @@
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 
 interface Observed {

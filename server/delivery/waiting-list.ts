@@ -12,7 +12,7 @@ import type { InboxListQuery, Unacknowledged } from '../../sdk/contract/agent/me
 import type { Context } from '../context.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { listInbox } from '../inbox/actions.ts'
-import { ringable } from './bell.ts'
+import { ringable } from './notice-wait.ts'
 
 interface Listing {
   readonly caller: AgentCaller

@@ -7,7 +7,7 @@ import type { EnrollmentClaimInput } from '../../sdk/contract/agent/enrollments.
 import { enrollV1 } from '../../sdk/signing/canonical.ts'
 import { parseDevice } from '../../sdk/signing/device.ts'
 import { verify } from '../../sdk/signing/proof.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import { storedKey } from '../identity/verifier.ts'
 
 /** @throws signature_invalid, device_mismatch */

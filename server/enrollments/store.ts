@@ -6,7 +6,7 @@ import type { Enrollment, EnrollmentStatus } from '../../sdk/contract/owner/enro
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { EnrollmentRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 import { type EnrollmentState, stateOf } from './rules.ts'
 
 type Db = Kysely<Tables>

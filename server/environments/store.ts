@@ -4,7 +4,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Environment, EnvironmentInput } from '../../sdk/contract/owner/environments.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import type { EnvironmentRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 type Db = Kysely<Tables>
 

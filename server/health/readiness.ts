@@ -8,7 +8,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Readiness } from '../../sdk/contract/health.ts'
 import type { Context } from '../context.ts'
 import { requiredMigrations } from '../database/migrations/index.ts'
-import { isEnvelopeKey } from '../envelope/keys.ts'
+import { isEnvelopeKey } from '../host/envelope/keys.ts'
 
 /** A full disk is told apart: the database answers all the same. */
 const writes = new Set(['open', 'full'])

@@ -9,8 +9,8 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { Fault } from '../fault.ts'
-import type { Exposure } from '../listening/exposure.ts'
+import { Fault } from '../api-error.ts'
+import type { Exposure } from '../host/listening/exposure.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

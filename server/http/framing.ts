@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 
 const maxHeaders = 64
 /** No escapes, no empty or dot segments: the path that is signed is the path that is routed. */

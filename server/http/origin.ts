@@ -6,7 +6,7 @@
  * "Every POST requires an Origin header exactly matching the configured owner portal origin." Spec §5; contract §10.
  */
 import type { IncomingMessage } from 'node:http'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import { repeats } from './framing.ts'
 
 /** @throws origin_mismatch */

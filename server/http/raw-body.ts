@@ -4,8 +4,8 @@
  * A wrong content type is read all the same, so that a stranger hears about the identity first.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Fault } from '../fault.ts'
-import { letGo, statusOnly } from './let-go.ts'
+import { Fault } from '../api-error.ts'
+import { letGo, statusOnly } from './close-connection.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 const none = Buffer.alloc(0)

@@ -8,7 +8,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 
 const refuse = (problem: string) =>
   new Fault('invalid_request', {

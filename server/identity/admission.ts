@@ -9,8 +9,8 @@ import type { Scope } from '../../sdk/contract/endpoint.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
-import { Fault } from '../fault.ts'
+import type { Tx } from '../database/write-queue.ts'
+import { Fault } from '../api-error.ts'
 import { type AgentCaller, permits } from './callers.ts'
 
 export interface Admitted {

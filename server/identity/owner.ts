@@ -15,8 +15,8 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
-import { Fault } from '../fault.ts'
+import type { Tx } from '../database/write-queue.ts'
+import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from './callers.ts'
 
 export const tokenDigest = (token: string): Buffer => hash('sha256', token, 'buffer')

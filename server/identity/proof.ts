@@ -8,7 +8,7 @@
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
 import type { Context } from '../context.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import type { AgentCaller } from './callers.ts'
 import type { Identity } from './identities.ts'
 import { type Presented, presented } from './raw-headers.ts'

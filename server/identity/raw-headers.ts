@@ -9,7 +9,7 @@
  * The values are the raw strings, byte for byte. Contract §2 (order: header shape, then credential), §3.
  */
 import { headerRules, headers } from '../../sdk/contract/headers.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 
 export interface Presented {
   readonly credentialId: string

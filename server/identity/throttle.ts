@@ -9,7 +9,7 @@
  *
  * Contract §2.
  */
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import { networkOf } from './network.ts'
 
 /** Kinds of identity that somebody can fail to prove. */

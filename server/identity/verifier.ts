@@ -19,7 +19,7 @@ import { type RequestParts, requestV1, requestV2 } from '../../sdk/signing/canon
 import { type Device, parseDevice } from '../../sdk/signing/device.ts'
 import { importPublicKey, KeyError } from '../../sdk/signing/keys.ts'
 import { verify } from '../../sdk/signing/proof.ts'
-import { Fault, type FaultDetail, type PlainCode, type WaitingCode } from '../fault.ts'
+import { Fault, type FaultDetail, type PlainCode, type WaitingCode } from '../api-error.ts'
 import type { Presented } from './raw-headers.ts'
 
 export interface StoredIdentity {

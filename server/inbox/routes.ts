@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
-import { openEventStream } from '../delivery/event-stream.ts'
-import { longPoll } from '../delivery/long-poll.ts'
+import { openEventStream } from './event-stream.ts'
+import { longPoll } from './long-poll.ts'
 import { waitingList } from '../delivery/waiting-list.ts'
 import { route, stream } from '../route.ts'
 

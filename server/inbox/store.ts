@@ -11,7 +11,7 @@ import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { MessageRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 type Db = Kysely<Tables>
 

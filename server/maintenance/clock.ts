@@ -7,7 +7,7 @@
  *
  * Contract §10 "Retention".
  */
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 const dayMs = 86_400_000
 

@@ -4,7 +4,7 @@
  * A noun exports its job, and `jobs.ts` lists it.
  */
 import type { Context } from '../context.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 /** What a job may reach: of the server's context what a command on the host has too. */
 export type MaintenanceContext = Pick<

@@ -17,8 +17,8 @@ import {
   findForAgent as findConversation,
   findInProject,
 } from '../conversations/store.ts'
-import type { Tx } from '../database/transaction.ts'
-import { Fault } from '../fault.ts'
+import type { Tx } from '../database/write-queue.ts'
+import { Fault } from '../api-error.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'

@@ -13,8 +13,8 @@ import {
   toConversation,
 } from '../conversations/store.ts'
 import type { PageQuery } from '../database/page.ts'
-import type { Tx } from '../database/transaction.ts'
-import { Fault } from '../fault.ts'
+import type { Tx } from '../database/write-queue.ts'
+import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import type { Answer, Keyed } from '../once.ts'

@@ -10,7 +10,7 @@
 import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
 import type { TransferState } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 import { isFinal as isTaskFinal } from '../tasks/rules.ts'
 import { isFinal as isTransferFinal } from '../transfers/rules.ts'

@@ -3,7 +3,7 @@ import { type Kysely, type SqlBool, sql } from 'kysely'
 import type { Message } from '../../sdk/contract/agent/messages.ts'
 import { prepared } from '../database/prepared.ts'
 import type { MessageRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 type Db = Kysely<Tables>
 

@@ -5,8 +5,8 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { endpoints } from '../../sdk/contract/index.ts'
-import type { GroupReport } from '../database/transaction.ts'
-import type { Ending } from '../http/endings.ts'
+import type { GroupReport } from '../database/write-queue.ts'
+import type { Ending } from '../http/outcomes.ts'
 
 /** One run of maintenance. */
 export interface MaintenanceReport {

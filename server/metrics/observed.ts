@@ -3,9 +3,9 @@ import { pendingVerifications } from '../../sdk/signing/proof.ts'
 import { version } from '../../sdk/version.ts'
 import type { Context } from '../context.ts'
 import { readiness } from '../health/readiness.ts'
-import { reservePath } from '../storage/reserve-file.ts'
-import { bytesOf, databaseBytes, roomOf } from '../storage/sizes.ts'
-import type { Store } from '../store.ts'
+import { reservePath } from '../host/storage/reserve-file.ts'
+import { bytesOf, databaseBytes, roomOf } from '../host/storage/sizes.ts'
+import type { Store } from '../database/database.ts'
 import { reservedBytes } from '../transfers/store.ts'
 
 type Reading = Readonly<Record<string, number>>

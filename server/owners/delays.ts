@@ -5,7 +5,7 @@
  *
  * Contract §10 "growing delays instead of lockout".
  */
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 
 const free = 4
 const longestMs = 300_000

@@ -8,8 +8,8 @@
 import { limits } from '../../sdk/contract/limits.ts'
 import { recordAudit, systemActor } from '../audit/store.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import type { Writer } from '../database/transaction.ts'
-import { Fault } from '../fault.ts'
+import type { Writer } from '../database/write-queue.ts'
+import { Fault } from '../api-error.ts'
 import { tokenDigest } from '../identity/owner.ts'
 import { findOwner, replaceLink } from './store.ts'
 

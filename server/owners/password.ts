@@ -8,7 +8,7 @@
  * Contract §10 "Sign-in".
  */
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 
 const saltBytes = 16

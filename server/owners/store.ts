@@ -5,7 +5,7 @@ import type { OwnerSession } from '../../sdk/contract/owner/sign-in.ts'
 import { beforeAll } from '../database/page.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { OwnerLinkRow, OwnerSessionRow, OwnerUserRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 type Db = Kysely<Tables>
 

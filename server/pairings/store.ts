@@ -5,7 +5,7 @@ import type { PairingResult } from '../../sdk/contract/owner/pairings.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { PairingRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 type Db = Kysely<Tables>
 

@@ -11,8 +11,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Context } from '../context.ts'
 import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
-import { removePackagesOf } from '../transfers/package-removal.ts'
+import type { Tx } from '../database/write-queue.ts'
+import { removePackagesOf } from '../transfers/packages/removal.ts'
 import { listDeleted } from './store.ts'
 
 /** Removes up to so many rows of a project; answers how many went. A noun that also keeps files removes them before. */

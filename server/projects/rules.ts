@@ -8,7 +8,7 @@
  * Contract §10.
  */
 import type { ProjectState } from '../../sdk/contract/owner/projects.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 
 /** Whether a project may go from one state to another. Staying is always allowed. */
 export const projectMoves: Record<ProjectState, Record<ProjectState, boolean>> = {

@@ -5,8 +5,8 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Project } from '../../sdk/contract/owner/projects.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import type { ProjectRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
-import { Fault } from '../fault.ts'
+import type { Tx } from '../database/write-queue.ts'
+import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 
 type Db = Kysely<Tables>

@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely'
 import type { RecipientKey } from '../../sdk/contract/agent/peers.ts'
 import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 export const findRecipientKey = (db: Kysely<Tables>, agentId: string): Promise<RecipientKey | undefined> =>
   db.selectFrom('recipient_keys').selectAll().where('agent_id', '=', agentId).executeTakeFirst()

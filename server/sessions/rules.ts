@@ -10,7 +10,7 @@
  * Contract §5.
  */
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 
 export interface ActiveSession {
   readonly id: string

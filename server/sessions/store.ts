@@ -4,7 +4,7 @@ import type { Connection } from '../../sdk/contract/presence.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
 import type { SessionRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 
 type Db = Kysely<Tables>
 

@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { AttentionItem, ProjectSnapshot, SnapshotAgent } from '../../sdk/contract/owner/snapshot.ts'
-import { listRecords, toRecord } from '../audit/reading.ts'
+import { listRecords, toRecord } from '../audit/queries.ts'
 import type { Context } from '../context.ts'
 import type { Tables } from '../database/tables.ts'
 import type { OwnerCaller } from '../identity/callers.ts'

@@ -5,7 +5,7 @@
  */
 import { type Actor, recordAudit, systemActor } from '../audit/store.ts'
 import type { TaskRow } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 import { type Notice, notify, type Telling } from './notices.ts'
 import { changeTask, insertRelease, type TaskChange } from './store.ts'
 import { expiry, isExpired, type TaskNote } from './views.ts'

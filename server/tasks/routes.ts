@@ -3,7 +3,7 @@ import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
 import { route } from '../route.ts'
 import * as actions from './actions.ts'
-import { getTask, listTasks, readTimeline } from './reading.ts'
+import { getTask, listTasks, readTimeline } from './queries.ts'
 
 const { tasks } = contract
 

@@ -9,7 +9,7 @@
  * Contract §8.
  */
 import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 
 export type { TaskState }
 

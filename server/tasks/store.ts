@@ -3,7 +3,7 @@ import { type Kysely, type SqlBool, sql } from 'kysely'
 import { beforeAll, rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables, TaskReleaseRow, TaskRow } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 import { isPairEnabled } from '../pairings/store.ts'
 import { isFinal } from './rules.ts'
 

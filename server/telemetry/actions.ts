@@ -7,12 +7,12 @@ import type {
   NodeStorage,
 } from '../../sdk/contract/telemetry.ts'
 import type { Context } from '../context.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { retryAfterMs } from '../retry-after.ts'
-import { reservedBytes } from '../storage/reserve-file.ts'
-import { databaseBytes, roomOf } from '../storage/sizes.ts'
+import { reservedBytes } from '../host/storage/reserve-file.ts'
+import { databaseBytes, roomOf } from '../host/storage/sizes.ts'
 import * as store from './store.ts'
 
 /** A clock that is ahead would keep a host fresh for ever, and its later samples out. */

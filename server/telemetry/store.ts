@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { HostSampleInput } from '../../sdk/contract/telemetry.ts'
 import type { Tables, TelemetryHostRow } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 import { before } from '../maintenance/expired.ts'
 import type { Job } from '../maintenance/job.ts'
 

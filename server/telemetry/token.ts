@@ -7,8 +7,8 @@
 import type { FastifyRequest } from 'fastify'
 import { recordAudit, systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import type { Writer } from '../database/transaction.ts'
-import { Fault } from '../fault.ts'
+import type { Writer } from '../database/write-queue.ts'
+import { Fault } from '../api-error.ts'
 import { tokenDigest } from '../identity/owner.ts'
 
 interface Maker {

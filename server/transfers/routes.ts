@@ -12,7 +12,7 @@ import {
   reportCleanup,
 } from './actions.ts'
 import { depositEndpoint, readEndpoint } from './direct.ts'
-import { getTransfer, listTransfers } from './reading.ts'
+import { getTransfer, listTransfers } from './queries.ts'
 
 const { transfers } = contract
 

@@ -9,7 +9,7 @@
  */
 import { type TransferState, transferStates } from '../../sdk/contract/agent/transfers.ts'
 import type { TransferRow } from '../database/tables.ts'
-import { Fault } from '../fault.ts'
+import { Fault } from '../api-error.ts'
 
 export const transferEvents = ['accept', 'decline', 'receipt', 'fail', 'cancel', 'cleanup', 'expire'] as const
 export type TransferEvent = (typeof transferEvents)[number]

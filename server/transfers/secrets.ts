@@ -12,9 +12,9 @@ import type { TransferSecret } from '../../sdk/contract/agent/transfers.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables, TransferRow, TransferSecretRow } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
-import { readEnvelopeKeys } from '../envelope/keys.ts'
-import { Fault } from '../fault.ts'
+import type { Tx } from '../database/write-queue.ts'
+import { readEnvelopeKeys } from '../host/envelope/keys.ts'
+import { Fault } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 
 type Db = Kysely<Tables>

@@ -4,7 +4,7 @@ import type { TransferRole } from '../../sdk/contract/agent/transfers.ts'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Tables, TransferRow } from '../database/tables.ts'
-import type { Tx } from '../database/transaction.ts'
+import type { Tx } from '../database/write-queue.ts'
 import { isPairEnabled } from '../pairings/store.ts'
 
 type Db = Kysely<Tables>

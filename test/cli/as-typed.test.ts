@@ -57,7 +57,7 @@ test('every command that the program, the node, a guide or a prompt names is one
   for (const [path, command] of tree) if (path.startsWith('server ')) await addSettings(command)
   const here = join(import.meta.dirname, '../..')
   const files = [
-    'server/doctor.ts',
+    'server/host/doctor.ts',
     'server/guides/texts.ts',
     'server/enrollments/prompt.ts',
     'server/**/*.ts',

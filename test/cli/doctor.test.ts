@@ -159,7 +159,7 @@ describe('bridge server doctor', () => {
       code: 3,
       stdout: expect.stringMatching(/^problem +data folder .*bridge server init --data/m),
     })
-    const { initServer } = await import('../../server/init.ts')
+    const { initServer } = await import('../../server/host/init.ts')
     const { readConfig } = await import('../../server/config.ts')
     await initServer(readConfig({ data: empty }, {}))
     writeFileSync(join(empty, 'bridge.db'), 'no database at all, and long enough to be looked at'.repeat(100))

@@ -11,10 +11,10 @@ import {
   DestinationExists,
   NoSpace,
   PathMissing,
-} from '../../server/backups/faults.ts'
+} from '../../server/host/backups/errors.ts'
 import { DatabaseNewer, MigrationHistoryChanged } from '../../server/database/migrate.ts'
 import { UnsafeStore } from '../../server/database/open.ts'
-import { RestoreUnfinished } from '../../server/store-files.ts'
+import { RestoreUnfinished } from '../../server/host/data-folder.ts'
 
 test('the exit codes are what the contract says', () => {
   expect(exitCodes).toEqual({

@@ -101,7 +101,7 @@ test('a program gets the words for people, and the paths of the wire beside them
 test('a set-up with a password that is too short says so, and the link is still good', async () => {
   const fresh = await Desk.make()
   const data = join(fresh.folder, 'data')
-  const { initServer } = await import('../../server/init.ts')
+  const { initServer } = await import('../../server/host/init.ts')
   const { readConfig } = await import('../../server/config.ts')
   const { startServer } = await import('../../server/server.ts')
   const config = readConfig({ data, port: '0' }, {})

@@ -215,7 +215,7 @@ const isEnvironment = ({ target, clause }: Import): boolean =>
 /** Where a clock and randomness are made; everywhere else they are handed in. */
 const makesChance: Readonly<Record<string, string>> = {
   'server/server.ts': 'builds the context of a running server',
-  'server/init.ts': 'the context of the commands that work on a stopped server',
+  'server/host/init.ts': 'the context of the commands that work on a stopped server',
   'cli/context.ts': 'the context of a command',
   'helper/main.ts': 'the context of a helper',
   'sdk/bridge.ts': 'defaults of the options of Bridge',

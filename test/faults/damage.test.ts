@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, tes
 import { onHost } from '../../cli/commands/server/settings.ts'
 import { readConfig } from '../../server/config.ts'
 import { startServer } from '../../server/server.ts'
-import { databasePath } from '../../server/store-files.ts'
+import { databasePath } from '../../server/host/data-folder.ts'
 import { TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { told } from '../support/files.ts'

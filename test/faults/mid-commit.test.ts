@@ -4,7 +4,7 @@
  * BRIDGE_KILLS=200 goes through the first 200 writes. Reliability §3.1 F2.
  */
 import { expect, test } from 'vitest'
-import { databasePath } from '../../server/store-files.ts'
+import { databasePath } from '../../server/host/data-folder.ts'
 import type { ServerProcess } from '../support/process.ts'
 import { killRepeatedly, type Strike } from './kills.ts'
 import { attach, canTrace } from './strace.ts'

@@ -13,7 +13,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { limits } from '../../sdk/contract/limits.ts'
 import { readConfig } from '../../server/config.ts'
-import { issueOwnerLink } from '../../server/init.ts'
+import { issueOwnerLink } from '../../server/host/init.ts'
 import { startBridge } from '../support/bridge.ts'
 
 /** Debian's own Python; `apt-get install python3-cryptography python3-websockets`. */

@@ -13,7 +13,7 @@ import {
   pooledFetch,
 } from '../../sdk/index.ts'
 import { readConfig } from '../../server/config.ts'
-import { initServer } from '../../server/init.ts'
+import { initServer } from '../../server/host/init.ts'
 import { startServer } from '../../server/server.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'

@@ -21,11 +21,11 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { backUp } from '../../server/backups/backup.ts'
+import { backUp } from '../../server/host/backups/backup.ts'
 import { readConfig } from '../../server/config.ts'
-import { initServer } from '../../server/init.ts'
-import { openStore, type Store } from '../../server/store.ts'
-import { databasePath } from '../../server/store-files.ts'
+import { initServer } from '../../server/host/init.ts'
+import { openStore, type Store } from '../../server/database/database.ts'
+import { databasePath } from '../../server/host/data-folder.ts'
 
 const clock = () => new Date()
 const signedAt = Math.floor(Date.now() / 1000)

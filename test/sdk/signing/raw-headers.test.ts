@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/fault.ts'
+import { Fault } from '../../../server/api-error.ts'
 import { presented } from '../../../server/identity/raw-headers.ts'
 
 const credentialId = '0b9d7a54-3c1e-4f0b-8f6a-2d1f5f7c9e10'

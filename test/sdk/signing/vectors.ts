@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { type RequestParts, requestV1, requestV2, sha256Hex } from '../../../sdk/signing/canonical.ts'
 import { parseDevice } from '../../../sdk/signing/device.ts'
 import { importPrivateKey } from '../../../sdk/signing/keys.ts'
-import { Fault } from '../../../server/fault.ts'
+import { Fault } from '../../../server/api-error.ts'
 import { presented } from '../../../server/identity/raw-headers.ts'
 import {
   checkHead,

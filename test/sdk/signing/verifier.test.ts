@@ -5,7 +5,7 @@ import { type RequestParts, requestV1, requestV2, sha256Hex } from '../../../sdk
 import { encodeDevice } from '../../../sdk/signing/device.ts'
 import { importPublicKey } from '../../../sdk/signing/keys.ts'
 import { sign } from '../../../sdk/signing/proof.ts'
-import { Fault } from '../../../server/fault.ts'
+import { Fault } from '../../../server/api-error.ts'
 import type { Presented } from '../../../server/identity/raw-headers.ts'
 import {
   checkHead,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { AuditList, AuditQuery, AuditRecord, EventList } from '../../../sdk/contract/owner/audit.ts'
-import { recordsQuery } from '../../../server/audit/reading.ts'
+import { recordsQuery } from '../../../server/audit/queries.ts'
 import { compileOnly } from '../../../server/database/dialect.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 

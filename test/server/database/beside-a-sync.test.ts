@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/fault.ts'
+import { Fault } from '../../../server/api-error.ts'
 import { agentPrincipal, once } from '../../../server/once.ts'
 import { committed, until } from './held-syncs.ts'
 import { add, outcomes, start } from './store.ts'

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import type { AuditQuery } from '../../../sdk/contract/owner/audit.ts'
-import { recordsQuery } from '../../../server/audit/reading.ts'
+import { recordsQuery } from '../../../server/audit/queries.ts'
 import { compileOnly } from '../../../server/database/dialect.ts'
 import {
   DatabaseNewer,

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { setImmediate as immediate, setTimeout as timer } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { UnitOverrun } from '../../../server/database/overrun.ts'
-import type { Tx } from '../../../server/database/transaction.ts'
-import { UnitEnded } from '../../../server/database/unit.ts'
+import type { Tx } from '../../../server/database/write-queue.ts'
+import { UnitEnded } from '../../../server/database/tx.ts'
 import { add, openStore } from './store.ts'
 
 const outside = {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { UnitOverrun } from '../../../server/database/overrun.ts'
 import type { Reader } from '../../../server/database/reader.ts'
 import { createReader } from '../../../server/database/reader.ts'
-import { UnitEnded } from '../../../server/database/unit.ts'
+import { UnitEnded } from '../../../server/database/tx.ts'
 import { add, openStore } from './store.ts'
 
 const namesOf = (reader: Reader) =>

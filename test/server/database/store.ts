@@ -12,7 +12,7 @@ import { openNonces } from '../../../server/database/nonces.ts'
 import { openDatabase } from '../../../server/database/open.ts'
 import { createReader } from '../../../server/database/reader.ts'
 import { openSteadyClock } from '../../../server/database/steady-clock.ts'
-import { createWriter, type Tx } from '../../../server/database/transaction.ts'
+import { createWriter, type Tx } from '../../../server/database/write-queue.ts'
 import { openWalSync, type WalSync } from '../../../server/database/wal-sync.ts'
 
 /** A Friday; tests move it by hand. */

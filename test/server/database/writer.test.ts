@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/fault.ts'
+import { Fault } from '../../../server/api-error.ts'
 import { add, openStore, outcomes } from './store.ts'
 
 /** Commits in the WAL: frames that tell the size of the database after them. Frames of an earlier round have another salt. */

@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
 import type { Context } from '../../../server/context.ts'
-import { ringable } from '../../../server/delivery/bell.ts'
+import { ringable } from '../../../server/delivery/notice-wait.ts'
 
 const context = {
   stopping: new AbortController().signal,

@@ -1,6 +1,6 @@
 /** The one place in ten that is kept for redeliveries is counted per session, and not remembered for ever. Contract §6. */
 import { expect, test } from 'vitest'
-import { createOffers } from '../../../server/delivery/offers.ts'
+import { createOffers } from '../../../server/inbox/in-flight.ts'
 
 test('small pages keep their place in ten', () => {
   const offers = createOffers()

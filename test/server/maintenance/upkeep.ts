@@ -6,7 +6,7 @@ import { createWakeups } from '../../../server/delivery/wakeups.ts'
 import { createMaintenance } from '../../../server/maintenance/cycle.ts'
 import type { Job, MaintenanceContext } from '../../../server/maintenance/job.ts'
 import { jobsOf } from '../../../server/maintenance/jobs.ts'
-import { openStore } from '../../../server/store.ts'
+import { openStore } from '../../../server/database/database.ts'
 
 export interface Times {
   readonly clock?: () => Date

@@ -1,6 +1,6 @@
 /** Delays of wrong passwords, on a clock that is moved: how they grow, end and are forgotten. Contract §10 "Sign-in". */
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/fault.ts'
+import { Fault } from '../../../server/api-error.ts'
 import { createSignInDelays } from '../../../server/owners/delays.ts'
 
 function delays() {

@@ -5,7 +5,7 @@
  * clocks.
  */
 import Database from 'better-sqlite3'
-import { databasePath } from '../../../server/store-files.ts'
+import { databasePath } from '../../../server/host/data-folder.ts'
 
 const spent = ['nonces', 'maintenance', 'steady_clock']
 const contact = ['last_contact_at', 'last_used_at']

@@ -1,6 +1,6 @@
 /** The state table of tasks, cell by cell, and the fence before it. */
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/fault.ts'
+import { Fault } from '../../../server/api-error.ts'
 import {
   type ClaimStanding,
   decide,

@@ -1,6 +1,6 @@
 /** Spends the nonces it hears, one line of them at a time: `date nonce nonce …`. Says what became of each. */
 import { createInterface } from 'node:readline'
-import { Fault } from '../../../../server/fault.ts'
+import { Fault } from '../../../../server/api-error.ts'
 import { openStore, say } from './store.ts'
 
 const writer = openStore(process.argv[2] ?? '')

@@ -1,0 +1,99 @@
+/**
+ * A backup: one file with everything that the node knows, made while it serves.
+ *
+ * - Consistent, checked page by page, synced, 0600, under its name only when all of that is done, never over another file.
+ * - The database is the backup: messages, tasks, agents, credentials as public keys and hashes, the id of the server.
+ * - Left out: the envelope key, which lies beside the database so that a stolen copy opens nothing that is sealed in it; what
+ *   it seals lives for half an hour. The bytes of packages, which pass through the node and are gone within days. And
+ *   `config.json`, which is the host's.
+ * - Its name tells the moment and nothing else.
+ *
+ * Contract §12.
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync, statfsSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { openDatabase } from '../../database/open.ts'
+import { bytesInFile } from '../../database/scrub.ts'
+import { databasePath, NotInitialised, requireNoRestore } from '../data-folder.ts'
+import { checkCopy, leaveOutDeleted } from './checking.ts'
+import { type CopyOptions, copySnapshot } from './copying.ts'
+import { NoSpace } from './errors.ts'
+import { makeNewFile, removeLeftovers } from './new-file.ts'
+
+export interface BackupOptions
+  extends Pick<CopyOptions, 'signal' | 'onProgress' | 'maxLogBytes' | 'pagesPerStep'> {
+  readonly data: string
+  /** A file that is not there yet, or a folder that is. */
+  readonly destination: string
+  readonly clock: () => Date
+  readonly random: (bytes: number) => Buffer
+}
+
+export interface BackupReport {
+  readonly file: string
+  readonly bytes: number
+  readonly sha256: string
+  readonly server_id: string
+  readonly migration: number
+  readonly taken_at: string
+  /** What backups into this folder that were killed had left there, and is gone. */
+  readonly removed: readonly string[]
+}
+
+/**
+ * @throws NotInitialised, DestinationExists, PathMissing, NoSpace, BackupCutOff, DamagedDatabase, the signal's reason; then
+ *   nothing is left behind
+ */
+export async function backUp(options: BackupOptions): Promise<BackupReport> {
+  const { data, clock, signal } = options
+  const path = databasePath(data)
+  requireNoRestore(data)
+  if (!existsSync(path)) throw new NotInitialised(`${data} holds no installation`)
+  const taken = clock()
+  const file = fileFor(options.destination, taken)
+  const made = makeNewFile(file, options.random)
+  try {
+    const removed = removeLeftovers(dirname(file))
+    await copy(path, made.partial, options)
+    const checked = checkCopy(made.partial, `the copy of ${path}`)
+    leaveOutDeleted(made.partial, `the copy of ${path}`)
+    const sha256 = await sha256Of(made.partial, signal)
+    made.publish()
+    return { file, bytes: statSync(file).size, sha256, ...checked, taken_at: taken.toISOString(), removed }
+  } finally {
+    made.discard()
+  }
+}
+
+async function copy(path: string, to: string, options: BackupOptions): Promise<void> {
+  const source = openDatabase(path, { readonly: true })
+  try {
+    requireSpace(dirname(to), bytesInFile(source))
+    await copySnapshot(source, { ...options, path, to })
+  } finally {
+    source.close()
+  }
+}
+
+/** `bridge-20261121T080501Z.db` in a folder. */
+function fileFor(destination: string, taken: Date): string {
+  const path = resolve(destination)
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return path
+  return join(path, `bridge-${taken.toISOString().replace(/[-:]|\.\d+/g, '')}.db`)
+}
+
+/** @throws NoSpace */
+export function requireSpace(folder: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(folder)
+  if (bavail * bsize >= bytes) return
+  const mib = (each: number) => Math.ceil(each / 1024 / 1024)
+  throw new NoSpace(`${folder} has ${mib(bavail * bsize)} MiB free, and the copy takes ${mib(bytes)} MiB`)
+}
+
+async function sha256Of(path: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash, { signal })
+  return hash.digest('hex')
+}

@@ -1,0 +1,239 @@
+/**
+ * A backup becomes the installation of a data folder: on a stopped server, checked, fenced, and then in one step.
+ *
+ * - The backup itself is only read. A copy of it is checked page by page, brought up to date, and fenced beside the
+ *   place that it will have; see `restorations.ts`. Until then nothing has changed, whatever ends the process.
+ * - A folder with an installation needs the operator's word, and keeps what it had in a folder of its own.
+ * - Proofs that were signed before are refused: what was used since the backup is unknown.
+ *
+ * Contract §3, §12.
+ */
+import {
+  chownSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { recordAudit, systemActor } from '../../audit/store.ts'
+import type { Config } from '../../config.ts'
+import { lockDataFolder } from '../../database/lock.ts'
+import { migrate } from '../../database/migrate.ts'
+import { migrations } from '../../database/migrations/index.ts'
+import { refuseEarlierProofs } from '../../database/nonces.ts'
+import { openDatabase } from '../../database/open.ts'
+import type { TransferRow } from '../../database/tables.ts'
+import { createWakeups } from '../../delivery/wakeups.ts'
+import { makeEnvelopeKey } from '../envelope/keys.ts'
+import { openStore } from '../../database/database.ts'
+import { AlreadyInitialised, databasePath } from '../data-folder.ts'
+import { requireSpace } from './backup.ts'
+import { type Checked, checkCopy } from './checking.ts'
+import { DamagedDatabase, PathMissing } from './errors.ts'
+import { highestGeneration, type Known, newestRecord, readKnown } from './known.ts'
+import { sync } from './new-file.ts'
+import { finishReplacement, replaceDatabase } from './replacing.ts'
+import { type Restoring, restoreTables } from './restorations.ts'
+import { type Review, reviewCredentials, reviewPeople } from './review.ts'
+
+export interface RestoreOptions {
+  readonly config: Pick<Config, 'data' | 'envelopeKeyFile'>
+  /** The backup. */
+  readonly file: string
+  /** Where there is an installation: the backup takes its place, and it is kept. */
+  readonly replace: boolean
+  /** The operator vouches that no credential was revoked since the backup. */
+  readonly acceptCredentials: boolean
+  readonly clock: () => Date
+  /** For durations: never steps. */
+  readonly monotonicMs: () => number
+  readonly random: (bytes: number) => Buffer
+}
+
+export interface RestoreReport extends Review {
+  readonly data: string
+  readonly server_id: string
+  /** What the backup had, and what it was brought to. */
+  readonly migration: { readonly from: number; readonly to: number }
+  /** When the last thing happened that the backup knows of. */
+  readonly newest_record_at: string
+  /** Where the database lies that was replaced. */
+  readonly kept: string | null
+  /** Whether the database that was replaced told what was revoked since. */
+  readonly known: boolean
+  readonly envelope_key_made: boolean
+}
+
+/**
+ * @throws DataFolderLocked, AlreadyInitialised, PathMissing, NoSpace, DamagedDatabase, DatabaseNewer,
+ *   MigrationHistoryChanged, DatabaseInUse; then nothing has changed
+ */
+export async function restore(options: RestoreOptions): Promise<RestoreReport> {
+  const { config, file, replace, clock, random } = options
+  const { data } = config
+  requireBackup(file)
+  const lock = lockDataFolder(data)
+  try {
+    finishReplacement(data)
+    removeStaged(data)
+    const isThere = ['', '-wal'].some((suffix) => existsSync(databasePath(data) + suffix))
+    if (isThere && !replace) throw new AlreadyInitialised(`${data} holds an installation already`)
+    const staged = `${stagedPrefix}${random(6).toString('hex')}`
+    const folder = join(data, staged)
+    mkdirSync(folder, { mode: 0o700 })
+    try {
+      const checked = stage(file, folder)
+      const known = isThere ? readKnown(databasePath(data), checked.server_id) : undefined
+      const prepared = await prepare(folder, checked, known, options)
+      const kept = isThere ? keptName(data, clock()) : null
+      const envelope_key_made = makeEnvelopeKey(config.envelopeKeyFile, random)
+      belongAsFolder(data, [databasePath(folder), join(data, 'lock.db')])
+      if (envelope_key_made) belongAsFolder(data, [config.envelopeKeyFile])
+      replaceDatabase(data, { staged, kept })
+      if (kept !== null) belongAsFolder(data, [join(data, kept)])
+      return { ...prepared, data, kept: kept === null ? null : join(data, kept), envelope_key_made }
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  } finally {
+    lock.release()
+  }
+}
+
+/** Root may restore for a server that runs as somebody else. */
+function belongAsFolder(data: string, paths: readonly string[]): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(data)
+  for (const path of paths) chownSync(path, uid, gid)
+}
+
+const stagedPrefix = 'restoring-'
+
+/** What an earlier restore was killed over. */
+function removeStaged(data: string): void {
+  for (const name of readdirSync(data))
+    if (name.startsWith(stagedPrefix)) rmSync(join(data, name), { recursive: true, force: true })
+}
+
+const magic = 'SQLite format 3\0'
+
+/** Before a folder is made for it. @throws PathMissing, DamagedDatabase */
+function requireBackup(file: string): void {
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (found === undefined) throw new PathMissing(`there is no file ${file}`)
+  if (!found.isFile()) throw new DamagedDatabase(`${file} is not a file; name one backup`)
+  const head = Buffer.alloc(magic.length)
+  const open = openSync(file, 'r')
+  try {
+    readSync(open, head)
+  } finally {
+    closeSync(open)
+  }
+  if (head.toString('latin1') !== magic) throw new DamagedDatabase(`${file} is no backup of this program`)
+  const log = statSync(`${file}-wal`, { throwIfNoEntry: false })
+  if (log === undefined || log.size === 0) return
+  throw new DamagedDatabase(
+    `${file} has a log beside it, ${file}-wal, and is not whole without: it is no backup but a database that was in use`,
+  )
+}
+
+function stage(file: string, folder: string): Checked {
+  const path = databasePath(folder)
+  // The copy, and what bringing it up to date may write beside it.
+  requireSpace(folder, 2 * statSync(file).size)
+  closeSync(openSync(path, 'wx', 0o600))
+  copyFileSync(file, path)
+  return checkCopy(path, file)
+}
+
+type Prepared = Omit<RestoreReport, 'data' | 'kept' | 'envelope_key_made'>
+
+/** Brought up to date, fenced, synced; nobody else has seen it yet. */
+async function prepare(
+  folder: string,
+  checked: Checked,
+  known: Known | undefined,
+  options: RestoreOptions,
+): Promise<Prepared> {
+  const before = bringUpToDate(folder, known, options.clock)
+  const failures: unknown[] = []
+  const fail = (error: unknown) => failures.push(error)
+  const { clock, random, monotonicMs, config } = options
+  const store = openStore({ data: folder, clock, monotonicMs, random, onFatal: fail, onEffectError: fail })
+  try {
+    const review = await store.writer.write(async (tx) => {
+      const restoring: Restoring = {
+        context: { wakeups: createWakeups() },
+        known,
+        accepted: options.acceptCredentials,
+        generation: Math.max(before.generation, Math.floor(tx.now.getTime() / 1000)),
+        hasBytes: (transfer) => hasBytes(config.data, transfer),
+        grants: [],
+        transfers: [],
+        held: new Set(),
+        revoked: new Set(),
+        fenced: 0,
+      }
+      await restoreTables(tx, restoring)
+      await recordAudit(tx, {
+        kind: 'node.restored',
+        actor: systemActor,
+        project_id: null,
+        subject: { type: 'server', id: checked.server_id },
+        details: { newest_record_at: before.newest, generation: restoring.generation },
+      })
+      const { held, revoked, transfers, fenced } = restoring
+      const grants = restoring.grants.map(({ expires_at, ...grant }) => ({
+        ...grant,
+        expires_at: expires_at && store.steady.wall(expires_at),
+      }))
+      const credentials = await reviewCredentials(tx.db, { held, revoked, nowIso: tx.nowIso })
+      return { credentials, grants, people: await reviewPeople(tx.db), transfers, sessions_fenced: fenced }
+    })
+    if (failures.length > 0) throw failures[0]
+    const migration = { from: checked.migration, to: migrations.length }
+    const { server_id } = checked
+    return { server_id, migration, newest_record_at: before.newest, known: known !== undefined, ...review }
+  } finally {
+    await store.close()
+    sync(databasePath(folder))
+    sync(folder)
+  }
+}
+
+/** @throws DatabaseNewer, MigrationHistoryChanged */
+function bringUpToDate(folder: string, known: Known | undefined, clock: () => Date) {
+  const database = openDatabase(databasePath(folder))
+  try {
+    migrate(database, migrations, clock)
+    const newest = newestRecord(database)
+    // Also where this machine's clock is behind what was written: proofs of then are dated then.
+    const latest = [clock().toISOString(), newest, known?.newest ?? ''].sort().at(-1) ?? ''
+    refuseEarlierProofs(database, new Date(latest))
+    return { newest, generation: 1 + Math.max(highestGeneration(database), known?.generation ?? 0) }
+  } finally {
+    database.close()
+  }
+}
+
+/** What was uploaded; parts are hashed again when the upload goes on. */
+function hasBytes(data: string, { id, stored_at, size }: TransferRow): boolean {
+  const folder = join(data, 'packages', id)
+  if (stored_at === null) return existsSync(folder) && readdirSync(folder).length > 0
+  return statSync(join(folder, 'package'), { throwIfNoEntry: false })?.size === size
+}
+
+/** `replaced-20261121T080501Z`, and another name when that is taken. */
+function keptName(data: string, now: Date): string {
+  const name = `replaced-${now.toISOString().replace(/[-:]|\.\d+/g, '')}`
+  for (let count = 1; ; count += 1) {
+    const free = count === 1 ? name : `${name}-${count}`
+    if (!existsSync(join(data, free))) return free
+  }
+}

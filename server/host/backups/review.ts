@@ -1,0 +1,111 @@
+/** What a restore did, and what the owner has to look at afterwards. No secrets. */
+import type { Kysely } from 'kysely'
+import type { Tables } from '../../database/tables.ts'
+
+/** A credential that is good again, or would be. */
+export interface ReviewedCredential {
+  readonly credential_id: string
+  readonly project: string
+  readonly agent: string
+  readonly binding: string
+  readonly fingerprint: string
+  readonly created_at: string
+  readonly last_used_at: string | null
+  /** `held`: its agent is disabled until the owner enables it. */
+  readonly state: 'good' | 'held' | 'agent_disabled' | 'revoked_since'
+}
+
+/** Something that would have let somebody in; it does not any more. */
+export interface ReviewedGrant {
+  readonly kind:
+    | 'enrollment'
+    | 'takeover'
+    | 'setup_link'
+    | 'sign_in_link'
+    | 'owner_session'
+    | 'telemetry_token'
+  readonly id: string | null
+  /** Whom or what it was for. */
+  readonly of: string
+  readonly project: string | null
+  readonly expires_at: string | null
+}
+
+export interface ReviewedPerson {
+  readonly user_id: string
+  readonly name: string
+  readonly role: string
+  readonly state: string
+  /** Names; the owner may see all. */
+  readonly projects: readonly string[]
+}
+
+export interface EndedTransfer {
+  readonly transfer_id: string
+  readonly project: string
+  readonly filename: string
+  readonly state: 'failed' | 'cancelled'
+}
+
+export interface Review {
+  readonly credentials: ReviewedCredential[]
+  readonly grants: ReviewedGrant[]
+  readonly people: ReviewedPerson[]
+  readonly transfers: EndedTransfer[]
+  readonly sessions_fenced: number
+}
+
+/** Everything that is not revoked or expired, and what was revoked after the backup. */
+export async function reviewCredentials(
+  db: Kysely<Tables>,
+  changed: {
+    readonly held: ReadonlySet<string>
+    readonly revoked: ReadonlySet<string>
+    readonly nowIso: string
+  },
+): Promise<ReviewedCredential[]> {
+  const rows = await db
+    .selectFrom('credentials')
+    .innerJoin('agents', 'agents.id', 'credentials.agent_id')
+    .innerJoin('projects', 'projects.id', 'credentials.project_id')
+    .select(['credentials.id', 'binding', 'fingerprint', 'credentials.created_at', 'last_used_at'])
+    .select(['revoked_at', 'expires_at', 'agent_id', 'agents.state'])
+    .select(['agents.name as agent', 'projects.name as project'])
+    .where('projects.deleted_at', 'is', null)
+    .orderBy('credentials.id')
+    .execute()
+  const { held, revoked, nowIso } = changed
+  return rows.flatMap((row) => {
+    const isOver = row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= nowIso)
+    if (isOver && !revoked.has(row.id)) return []
+    const { project, agent, binding, fingerprint, created_at, last_used_at } = row
+    const state = revoked.has(row.id)
+      ? 'revoked_since'
+      : held.has(row.agent_id)
+        ? 'held'
+        : row.state === 'disabled'
+          ? 'agent_disabled'
+          : 'good'
+    return { credential_id: row.id, project, agent, binding, fingerprint, created_at, last_used_at, state }
+  })
+}
+
+export async function reviewPeople(db: Kysely<Tables>): Promise<ReviewedPerson[]> {
+  const people = await db
+    .selectFrom('owner_users')
+    .select(['id', 'name', 'role', 'state'])
+    .orderBy('id')
+    .execute()
+  const assigned = await db
+    .selectFrom('project_administrators')
+    .innerJoin('projects', 'projects.id', 'project_administrators.project_id')
+    .select(['user_id', 'projects.name'])
+    .where('projects.deleted_at', 'is', null)
+    .orderBy('projects.name')
+    .execute()
+  return people.map(({ id, ...person }) => ({
+    user_id: id,
+    ...person,
+    projects: assigned.filter(({ user_id }) => user_id === id).map(({ name }) => name),
+  }))
+}

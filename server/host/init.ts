@@ -1,0 +1,140 @@
+/** Making an installation, and the links by which its owner comes in. Contract §10 "Sign-in". */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { type RestoreOptions, type RestoreReport, restore } from './backups/restore.ts'
+import type { Config } from '../config.ts'
+import { migrate } from '../database/migrate.ts'
+import { migrations } from '../database/migrations/index.ts'
+import { openDatabase } from '../database/open.ts'
+import type { Writer } from '../database/write-queue.ts'
+import { makeEnvelopeKey } from './envelope/keys.ts'
+import { type RotationReport, rotateEnvelopeKey } from './envelope/rotation.ts'
+import { readCertificate } from './listening/certificate.ts'
+import { urlOf } from './listening/exposure.ts'
+import { maintainStore } from './maintain.ts'
+import type { CycleReport } from '../maintenance/cycle.ts'
+import { linkUrl, makeLinkToken } from '../owners/links.ts'
+import { openStore, type Store } from '../database/database.ts'
+import {
+  AlreadyInitialised,
+  addressPath,
+  databasePath,
+  insertServer,
+  readServerId,
+  requireNoRestore,
+} from './data-folder.ts'
+import { makeTelemetryToken } from '../telemetry/token.ts'
+
+export interface Initialised {
+  readonly serverId: string
+  readonly setupLink: string
+}
+
+/**
+ * A fresh data folder: database, server id, envelope key, and the one-time set-up link.
+ *
+ * @throws AlreadyInitialised; ConfigError for a certificate or key that a start could not use
+ */
+export async function initServer(config: Config): Promise<Initialised> {
+  const path = databasePath(config.data)
+  requireNoRestore(config.data)
+  if (existsSync(path)) throw new AlreadyInitialised(`${config.data} holds an installation already`)
+  // The settings are kept: a start that cannot read these files would need config.json edited.
+  if (config.tls !== undefined) readCertificate(config.tls)
+  makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
+  const database = openDatabase(path)
+  let serverId: string
+  try {
+    const clock = () => new Date()
+    migrate(database, migrations, clock)
+    serverId = randomUUID()
+    insertServer(database, serverId, clock())
+    if (readServerId(database) !== serverId) throw new Error('the server id was not stored')
+  } finally {
+    database.close()
+  }
+  return { serverId, setupLink: await issueSetupLink(config) }
+}
+
+/** A new one-time set-up link; earlier ones end. @throws Fault setup_done */
+export const issueSetupLink = (config: Config): Promise<string> => issueLink(config, 'setup')
+
+/** A one-time sign-in link of the owner, for five minutes. @throws Fault not_found when there is no owner yet */
+export const issueOwnerLink = (config: Config): Promise<string> => issueLink(config, 'sign_in')
+
+/** One run of maintenance, with a server over the folder or without. @throws NotInitialised */
+export const maintain = (config: Pick<Config, 'data'>, stopping: AbortSignal): Promise<CycleReport> =>
+  maintainStore(
+    config,
+    { clock: () => new Date(), monotonicMs: () => performance.now(), random: randomBytes },
+    stopping,
+  )
+
+/** A backup becomes the installation. @throws as {@link restore} */
+export const restoreBackup = (options: Omit<RestoreOptions, 'monotonicMs'>): Promise<RestoreReport> =>
+  restore({ ...options, monotonicMs: () => performance.now() })
+
+const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =>
+  withStore(config, async (maker) => linkUrl(originOf(config), kind, await makeLinkToken(maker, kind)))
+
+/** A new token with which hosts report their load; the one before is good no more. @throws NotInitialised */
+export const issueTelemetryToken = (config: Config): Promise<string> => withStore(config, makeTelemetryToken)
+
+/** A new envelope key, with a server over the folder or without. @throws ConfigError, NotInitialised */
+export const rotateKey = (config: Config, lost: boolean): Promise<RotationReport> =>
+  withStore(config, ({ write, random }) =>
+    rotateEnvelopeKey({ write, random, path: config.envelopeKeyFile, lost }),
+  )
+
+interface Maker extends Pick<Store, 'steady'> {
+  readonly write: Writer['write']
+  readonly random: (bytes: number) => Buffer
+}
+
+async function withStore<T>(config: Config, act: (maker: Maker) => Promise<T>): Promise<T> {
+  // What could not be stored is refused by the write itself; nothing else of this store is used.
+  const note = () => {}
+  const store = openStore({
+    data: config.data,
+    clock: () => new Date(),
+    monotonicMs: () => performance.now(),
+    random: randomBytes,
+    onFatal: note,
+    onEffectError: note,
+  })
+  try {
+    return await act({ write: store.writer.write, steady: store.steady, random: randomBytes })
+  } finally {
+    await store.close()
+  }
+}
+
+/** The configured origin, else the running server's address, else the one that it will have. */
+function originOf(config: Config): string {
+  if (config.portalOrigin !== '') return config.portalOrigin
+  const running = readAddress(config.data)
+  const scheme = config.tls === undefined ? 'http' : 'https'
+  return running?.url ?? urlOf(scheme, config.host, config.port)
+}
+
+export interface Address {
+  readonly url: string
+  readonly pid: number
+  /** The file of its certificate, where it speaks TLS. */
+  readonly cert?: string
+  /** What flags and its environment may have said beside `config.json`; absent of an older server. */
+  readonly runsWith?: Pick<
+    Config,
+    'host' | 'portalOrigin' | 'tls' | 'trustedProxies' | 'envelopeKeyFile' | 'reserveBytes'
+  >
+}
+
+/** What the running server wrote, if one runs. */
+export function readAddress(data: string): Address | undefined {
+  try {
+    return JSON.parse(readFileSync(addressPath(data), 'utf8')) as Address
+  } catch {
+    // Not there, or half gone with a killed server: both mean that nobody told an address.
+    return undefined
+  }
+}

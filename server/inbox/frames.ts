@@ -1,0 +1,15 @@
+/** The first frame of a socket. Contract §6. */
+
+import { Compile } from 'typebox/compile'
+import { AuthenticateFrame } from '../../sdk/contract/events.ts'
+import { Fault } from '../api-error.ts'
+
+const check = Compile(AuthenticateFrame)
+
+/** The headers that the frame carries. @throws unauthenticated for anything else */
+export function readFrame(frame: unknown): Readonly<Record<string, string>> {
+  if (check.Check(frame)) return frame.headers
+  throw new Fault('unauthenticated', {
+    message: 'The first frame must be {"type":"authenticate","headers":{…}}.',
+  })
+}

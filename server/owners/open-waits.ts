@@ -1,0 +1,34 @@
+/** How many waiting reads each sign-in holds open: a page that is opened over and over must not fill the node. */
+import { limits } from '../../sdk/contract/limits.ts'
+import { Fault } from '../api-error.ts'
+import { retryAfterMs } from '../retry-after.ts'
+
+export interface OwnerWaits {
+  /** The returned function ends the wait. @throws wait_limit */
+  open(sessionId: string): () => void
+  readonly size: number
+}
+
+export function createOwnerWaits(): OwnerWaits {
+  const held = new Map<string, number>()
+  const limit = limits.ownerWaitsPerSession
+  let size = 0
+  return {
+    get size() {
+      return size
+    },
+    open(sessionId) {
+      const count = held.get(sessionId) ?? 0
+      if (count >= limit)
+        throw new Fault('wait_limit', { details: { limit }, retryAfterMs: retryAfterMs.ownWait })
+      held.set(sessionId, count + 1)
+      size += 1
+      return () => {
+        size -= 1
+        const left = (held.get(sessionId) ?? 1) - 1
+        if (left === 0) held.delete(sessionId)
+        else held.set(sessionId, left)
+      }
+    },
+  }
+}

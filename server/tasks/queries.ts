@@ -1,0 +1,139 @@
+/**
+ * Reading tasks as an agent, and waiting for them.
+ *
+ * A list first writes down which claims are over. It can wait for its first task, so that who looks for work, or for word
+ * that work is to stop, hears of it at once; such a wait takes one of the session's places and listens to no messages.
+ *
+ * Spec §3 "claim state reconciled", §4.2; contract §8.
+ */
+import type { FastifyRequest } from 'fastify'
+import type { Task, TaskList, TaskListQuery, TaskTimeline } from '../../sdk/contract/agent/tasks.ts'
+import { limits } from '../../sdk/contract/limits.ts'
+import type { Context } from '../context.ts'
+import { type PageQuery, toPage } from '../database/page.ts'
+import type { TaskRow } from '../database/tables.ts'
+import { ringable } from '../delivery/notice-wait.ts'
+import { Fault } from '../api-error.ts'
+import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
+import type { AgentCaller } from '../identity/callers.ts'
+import { reconcile } from './changes.ts'
+import { listForAgent } from './lists.ts'
+import * as store from './store.ts'
+import { current, fittingTasks, toEntry, toTask } from './views.ts'
+
+/** Claims that one transaction writes down at most, so that nobody waits long for it. */
+const reconciledAtOnce = 50
+
+export async function listTasks(
+  context: Context,
+  caller: AgentCaller,
+  query: TaskListQuery,
+  request: FastifyRequest,
+): Promise<TaskList> {
+  await reconcileProject(context, caller)
+  const first = await readTasks(context, caller, query)
+  if (first.page.tasks.length > 0 || (query.wait_seconds ?? 0) === 0) return first.page
+  return waitForTasks(context, caller, query, request, first.agent)
+}
+
+/** All of them: what a state is asked for is found by what is written down. */
+async function reconcileProject(context: Context, caller: AgentCaller): Promise<void> {
+  let found: number
+  do {
+    found = await writeAs(context, caller, async (tx) => {
+      const expired = await store.listExpiredIn(tx.db, caller.project_id, tx.steadyIso, reconciledAtOnce)
+      for (const task of expired) await reconcile(context, tx, task)
+      return expired.length
+    })
+  } while (found === reconciledAtOnce)
+}
+
+async function waitForTasks(
+  context: Context,
+  caller: AgentCaller,
+  query: TaskListQuery,
+  request: FastifyRequest,
+  agent: Admitted,
+): Promise<TaskList> {
+  const closeWait = context.presence.openWait(agent.agent_id, agent.session.id, 'tasks')
+  const bell = ringable(context, agent.agent_id, request)
+  const deadline = context.monotonicMs() + (query.wait_seconds ?? 0) * 1000
+  try {
+    for (;;) {
+      // Something may have happened between the first look and the bell.
+      const { page } = await readTasks(context, caller, query)
+      const left = deadline - context.monotonicMs()
+      if (page.tasks.length > 0 || left <= 0 || bell.isOver()) return page
+      await bell.ring(left)
+    }
+  } finally {
+    bell.close()
+    closeWait()
+  }
+}
+
+function readTasks(context: Context, caller: AgentCaller, query: TaskListQuery) {
+  return readAs(context, caller, async (db, agent) => {
+    const limit = query.limit ?? limits.pageDefault
+    const range = { after: query.after, limit: limit + 1, state: query.state }
+    const rows = await listForAgent(db, agent, query.role, range)
+    return { page: toTaskList(context, rows, { ...range, limit }), agent }
+  })
+}
+
+export interface ListShape {
+  readonly after: string | undefined
+  readonly limit: number
+  readonly state: TaskRow['state'] | undefined
+}
+
+/** `rows` holds up to `limit + 1` rows. A claim that ran out since it was reconciled is judged by the clock. */
+export function toTaskList(context: Context, rows: readonly TaskRow[], shape: ListShape): TaskList {
+  const { after, limit, state } = shape
+  const { items, ...page } = toPage(rows, limit, after, (row) =>
+    toTask(current(row, context.steady), context.steady),
+  )
+  const tasks = fittingTasks(items)
+  const cut = tasks.length < items.length ? { has_more: true, next_after: tasks.at(-1)?.id ?? null } : {}
+  return { tasks: tasks.filter((task) => state === undefined || task.state === state), ...page, ...cut }
+}
+
+export function getTask(context: Context, caller: AgentCaller, id: string): Promise<Task> {
+  return readAs(context, caller, async (db, agent) =>
+    toTask(current(await visible(db, agent, id), context.steady), context.steady),
+  )
+}
+
+export function readTimeline(
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+  query: PageQuery,
+): Promise<TaskTimeline> {
+  return readAs(context, caller, async (db, agent) => {
+    return timelinePage(db, await visible(db, agent, id), query)
+  })
+}
+
+type Db = Parameters<typeof store.isPairOpen>[0]
+
+export async function timelinePage(
+  db: Db,
+  task: TaskRow,
+  { after, limit = limits.pageDefault }: PageQuery,
+): Promise<TaskTimeline> {
+  const rows = await store.listTimeline(db, task, after, limit + 1)
+  const isReleased = rows.some(({ kind }) => kind === 'task.released')
+  const releases = isReleased ? await store.listReleases(db, task.id) : new Map<number, string>()
+  const { items: entries, ...page } = toPage(rows, limit, after, (row) => toEntry(row, task, releases))
+  return { entries, ...page }
+}
+
+/** The agent's own; while its pair is disabled only to who holds the claim. @throws not_found */
+async function visible(db: Db, agent: Admitted, id: string): Promise<TaskRow> {
+  const task = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
+  if (task === undefined) throw new Fault('not_found')
+  const holds = task.claim_ends_at !== null && task.assignee_agent_id === agent.agent_id
+  if (!holds && !(await store.isPairOpen(db, task))) throw new Fault('not_found')
+  return task
+}

@@ -1,0 +1,204 @@
+/**
+ * Uploads of packages, and how far they are: "sender uploads (offered or accepted)".
+ *
+ * - A transaction checks the right to upload before the first byte, and again before the effect is written: an upload
+ *   whose right ended in between has no effect.
+ * - An upload ends with the right to it, and keeps the session of its agent alive.
+ *
+ * Spec §4.5; contract §9.
+ */
+import type { Readable } from 'node:stream'
+import type { PackagePart, PackageStatus, PackageVerified } from '../../../sdk/contract/agent/packages.ts'
+import type { TransferPart } from '../../../sdk/contract/agent/transfers.ts'
+import { manifestText } from '../../../sdk/contract/helper/manifest.ts'
+import { Refusal } from '../../../sdk/parts/part-error.ts'
+import { agentActor } from '../../audit/store.ts'
+import type { Context } from '../../context.ts'
+import type { TransferRow } from '../../database/tables.ts'
+import type { Tx } from '../../database/write-queue.ts'
+import { Fault } from '../../api-error.ts'
+import { type Admitted, writeAs } from '../../identity/admission.ts'
+import type { AgentCaller } from '../../identity/callers.ts'
+import { ownTransfer, requireMovable, requirePair } from '../actions.ts'
+import { happen } from '../changes.ts'
+import { beginMoving } from './moving.ts'
+import { filling } from './errors.ts'
+import { digestOf, manifestOf } from './store.ts'
+import { requirePackage, requireState, requireThere } from '../rules.ts'
+import { findForAgent } from '../store.ts'
+import { partsOf, shownEnd } from '../views.ts'
+
+/** The part as the manifest has it, for whoever may know; read before the proof is. */
+export async function findPart(
+  context: Context,
+  caller: { readonly agent_id: string; readonly project_id: string },
+  id: string,
+  index: string,
+): Promise<TransferPart | undefined> {
+  const row = await context.read((db) => findForAgent(db, caller.project_id, caller.agent_id, id))
+  // Asked before the path was judged: `01` is no part.
+  return row && partsOf(row).find((part) => String(part.index) === index)
+}
+
+/** @throws not_found, not_permitted, state_conflict, offer_expired, project_paused, pairing_disabled */
+async function uploadable(context: Context, tx: Tx, agent: Admitted, id: string): Promise<TransferRow> {
+  const transfer = await ownTransfer(context, tx, agent, id)
+  requirePackage(transfer)
+  if (transfer.sender_agent_id !== agent.agent_id)
+    throw new Fault('not_permitted', { message: 'Only the sender uploads the package.' })
+  await requireMovable(tx.db, agent, transfer)
+  requireState(transfer.state, ['offered', 'accepted'], 'an upload')
+  return transfer
+}
+
+/** An operation that the end of the transfer stopped is refused with the state of the transfer. */
+async function uploading<T>(
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+  act: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await filling(context, id, act)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'state_conflict')
+      await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
+    throw error
+  }
+}
+
+/** A body that nobody has read yet. */
+export interface UnreadPart {
+  readonly stream: () => Readable
+  readonly length: number | undefined
+  /** The hash that its sender signed, where it says so. */
+  readonly stated: string | undefined
+  /** Its connection ends soon after the answer, whatever is still to come. */
+  readonly cut: () => void
+}
+
+/** The body is not read before it may be, nor for longer. @throws part_mismatch and what {@link uploadable} does */
+export async function uploadPart(
+  context: Context,
+  caller: AgentCaller,
+  { id, index }: { readonly id: string; readonly index: number },
+  body: UnreadPart,
+): Promise<PackagePart> {
+  const moving = beginMoving(context, caller, requireMovable)
+  try {
+    const transfer = await writeAs(context, caller, (tx, agent) => {
+      tx.requireRoom()
+      return uploadable(context, tx, agent, id)
+    })
+    requireOffered(transfer, index, body)
+    await moving.of(transfer)
+    const { received, stored_parts } = await uploading(context, caller, id, async () => ({
+      received: await receive(context, transfer, index, { body, signal: moving.signal }),
+      stored_parts: (await context.packages.committed(transfer)).length,
+    }))
+    if (received.duplicate) return received
+    await writeAs(context, caller, async (tx, agent) => {
+      const now = await uploadable(context, tx, agent, id)
+      await happen(context, tx, now, {
+        kind: 'transfer.part_stored',
+        actor: agentActor(agent),
+        change: { stored_parts },
+        notices: [],
+      })
+    })
+    return received
+  } finally {
+    moving.end()
+  }
+}
+
+/** Signed hash and length are those of the offered part. @throws not_found, part_mismatch */
+function requireOffered(transfer: TransferRow, index: number, { stated, length }: UnreadPart): void {
+  const part = partsOf(transfer)[index]
+  if (part === undefined) throw new Fault('not_found')
+  // "For PUT of a package part line 6 is the manifest's hash of that part." Contract §3.
+  if (stated !== undefined && stated !== part.sha256) {
+    throw new Fault('part_mismatch', {
+      message: `Part ${index} has another hash in the offer than X-Content-SHA256 says.`,
+      details: { sha256: part.sha256 },
+    })
+  }
+  if (length !== part.size) {
+    throw new Fault('part_mismatch', {
+      message: `Part ${index} has ${part.size} bytes; Content-Length must say so.`,
+      details: { size: part.size },
+    })
+  }
+}
+
+async function receive(
+  context: Context,
+  transfer: TransferRow,
+  index: number,
+  { body, signal }: { readonly body: UnreadPart; readonly signal: AbortSignal },
+): Promise<PackagePart> {
+  try {
+    return await context.packages.receive(transfer, index, body.stream(), signal)
+  } catch (error) {
+    const isEnded = error instanceof Refusal && error.code === 'expired'
+    if (isEnded || signal.aborted) body.cut()
+    throw error
+  }
+}
+
+/** Once verified, the recipient is told that the package is there. */
+export async function finalizePackage(
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+): Promise<PackageVerified> {
+  const moving = beginMoving(context, caller, requireMovable)
+  try {
+    const transfer = await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
+    await moving.of(transfer)
+    const verified = await uploading(context, caller, id, () =>
+      context.packages.finalize(transfer, moving.signal),
+    )
+    await writeAs(context, caller, async (tx, agent) => {
+      const now = await uploadable(context, tx, agent, id)
+      if (now.stored_at !== null) return
+      await happen(context, tx, now, {
+        kind: 'transfer.uploaded',
+        actor: agentActor(agent),
+        change: { stored_at: tx.nowIso, stored_parts: partsOf(now).length },
+        notices: [{ to: 'recipient', what: 'the package is uploaded', next: 'receive' }],
+      })
+    })
+    return verified
+  } finally {
+    moving.end()
+  }
+}
+
+export async function packageStatus(
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+): Promise<PackageStatus> {
+  const { transfer, mode } = await writeAs(context, caller, async (tx, agent) => {
+    const found = await ownTransfer(context, tx, agent, id)
+    requirePackage(found)
+    await requirePair(tx.db, found)
+    requireThere(found)
+    requireState(found.state, ['offered', 'accepted'], 'moving the package')
+    const isSender = found.sender_agent_id === agent.agent_id
+    return { transfer: found, mode: isSender ? ('upload' as const) : ('download' as const) }
+  })
+  const text = manifestText(manifestOf(transfer, mode))
+  return {
+    transfer_id: transfer.id,
+    mode,
+    manifest_digest: digestOf(text),
+    manifest_size: Buffer.byteLength(text),
+    size: transfer.size,
+    sha256: transfer.sha256,
+    expires_at: shownEnd(transfer, context.steady),
+    verified: transfer.stored_at !== null,
+    committed_parts: [...(await filling(context, id, () => context.packages.committed(transfer)))],
+  }
+}

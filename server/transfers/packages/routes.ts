@@ -1,0 +1,70 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { contract } from '../../../sdk/contract/index.ts'
+import type { Range } from '../../../sdk/parts/blocks.ts'
+import { Refusal } from '../../../sdk/parts/part-error.ts'
+import type { Context } from '../../context.ts'
+import { Fault } from '../../api-error.ts'
+import { receiving, route, stream } from '../../route.ts'
+import { finalizePackage, findPart, packageStatus, uploadPart } from './actions.ts'
+import { type Download, openDownload } from './download-actions.ts'
+import { partsOf } from '../views.ts'
+
+const { packages } = contract
+
+export function packageRoutes(app: FastifyInstance, context: Context): void {
+  route(app, context, packages.status, ({ caller, params }) => packageStatus(context, caller, params.id))
+  route(app, context, packages.finalize, ({ caller, params }) => finalizePackage(context, caller, params.id))
+  receiving(app, context, packages.putPart, {
+    hashOf: async (identity, { id, index }) => (await findPart(context, identity, id, index))?.sha256,
+    handler: ({ caller, params, bytes }) =>
+      uploadPart(context, caller, { id: params.id, index: Number(params.index) }, bytes),
+  })
+  stream(app, context, packages.getPart, async ({ caller, params, reply }) => {
+    const download = await openDownload(context, caller, params.id)
+    const part = partsOf(download.transfer)[Number(params.index)]
+    if (part === undefined) {
+      await download.close()
+      throw new Fault('not_found')
+    }
+    await send(reply, download, part)
+  })
+  stream(app, context, packages.file, async ({ caller, params, reply }) => {
+    const download = await openDownload(context, caller, params.id)
+    const { size, sha256 } = download.transfer
+    await send(reply, download, { offset: 0, size, sha256 })
+  })
+}
+
+/** Ends that belong to a download: its reader, its transfer, the right to it. */
+const isTold = (error: unknown): boolean =>
+  error instanceof Fault ||
+  (error instanceof Refusal && (error.code === 'too_slow' || error.code === 'expired'))
+
+/** The exact bytes with their length and hash. What is cut short is told by its length, never by an ending. */
+async function send(
+  reply: FastifyReply,
+  download: Download,
+  { sha256, ...range }: Range & { readonly sha256: string },
+): Promise<void> {
+  reply.hijack()
+  const response = reply.raw
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) response.setHeader(name, value)
+  }
+  response.writeHead(200, {
+    'content-type': 'application/octet-stream',
+    'content-length': range.size,
+    'x-content-sha256': sha256,
+  })
+  // A connection that breaks ends the sending, which is told by `close`.
+  response.on('error', () => {})
+  try {
+    await download.send(range, response)
+    response.end()
+  } catch (error) {
+    if (!isTold(error)) reply.log.error({ err: error }, 'a package could not be sent')
+    response.destroy()
+  } finally {
+    await download.close()
+  }
+}
