@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { canTrace } from '../faults/strace.ts'
+import { canTrace } from '../faults/lab/strace.ts'
 import { startNode } from '../sdk/node.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from './desk.ts'

@@ -7,9 +7,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Task } from '../../sdk/contract/agent/tasks.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { Claimers } from './claims.ts'
-import { checkHistory } from './history.ts'
-import { taskRules } from './task-history.ts'
+import { Claimers } from './lab/claims.ts'
+import { checkHistory } from './lab/history.ts'
+import { taskRules } from './lab/task-history.ts'
 
 const tasks = Number(process.env.BRIDGE_CLAIMS ?? 8)
 const claimers = 64

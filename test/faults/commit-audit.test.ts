@@ -1,7 +1,7 @@
 /** The audit itself: what it finds right and wrong in a trace. What a server does is in `power-cut.test.ts`. */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { auditCommits } from './commit-audit.ts'
+import { auditCommits } from './lab/commit-audit.ts'
 
 const id = '01a1fbff-6265-7000-a55e-bc1ae3f4cb7d'
 const nonce = 'n'.repeat(22)

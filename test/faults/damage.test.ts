@@ -14,7 +14,7 @@ import { databasePath } from '../../server/host/data-folder.ts'
 import { TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { told } from '../support/files.ts'
-import { withStoreCopy } from './store-copy.ts'
+import { withStoreCopy } from './lab/store-copy.ts'
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0

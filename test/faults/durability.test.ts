@@ -4,8 +4,8 @@
  * BRIDGE_KILLS=1000 kills more often, BRIDGE_SEED names a run that failed.
  */
 import { expect, test } from 'vitest'
-import { atRandom, killRepeatedly } from './kills.ts'
-import { taskOps } from './task-effects.ts'
+import { atRandom, killRepeatedly } from './lab/kills.ts'
+import { taskOps } from './lab/task-effects.ts'
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 20)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))

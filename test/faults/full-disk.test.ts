@@ -14,9 +14,9 @@ import { reservePath } from '../../server/host/storage/reserve-file.ts'
 import { daysAgo, tamper } from '../server/maintenance/upkeep.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { exchange, type Reply } from '../support/http.ts'
-import { checkStore } from './invariants.ts'
-import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
-import { withStoreCopy } from './store-copy.ts'
+import { checkStore } from './lab/invariants.ts'
+import { mountSmallDisk, type SmallDisk } from './lab/small-disk.ts'
+import { withStoreCopy } from './lab/store-copy.ts'
 
 const mebibyte = 1024 * 1024
 const reserve = 4 * mebibyte

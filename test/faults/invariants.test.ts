@@ -3,8 +3,8 @@ import type Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { act, createTask } from '../server/tasks/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { checkStore, invariants } from './invariants.ts'
-import { withStoreCopy } from './store-copy.ts'
+import { checkStore, invariants } from './lab/invariants.ts'
+import { withStoreCopy } from './lab/store-copy.ts'
 
 let bridge: TestBridge
 

@@ -6,8 +6,8 @@
 import { expect, test } from 'vitest'
 import { databasePath } from '../../server/host/data-folder.ts'
 import type { ServerProcess } from '../support/process.ts'
-import { killRepeatedly, type Strike } from './kills.ts'
-import { attach, canTrace } from './strace.ts'
+import { killRepeatedly, type Strike } from './lab/kills.ts'
+import { attach, canTrace } from './lab/strace.ts'
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 20)
 const writes = kills === 20 ? [1, 2, 5, 20, 50] : Array.from({ length: kills }, (_, index) => index + 1)

@@ -19,11 +19,11 @@ import { openDatabase } from '../../server/database/open.ts'
 import { databasePath, insertServer } from '../../server/host/data-folder.ts'
 import { type Stored, stored } from '../server/refusals/stored.ts'
 import { startBridge } from '../support/bridge.ts'
-import { canTrace } from './strace.ts'
+import { canTrace } from './lab/strace.ts'
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0
-const child = fileURLToPath(new URL('./upgrade-process.ts', import.meta.url))
+const child = fileURLToPath(new URL('./lab/upgrade-process.ts', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'bridge-upgrade-'))
 /** An installation of the schema that it begins with, with rows; and what it is after an upgrade that nobody disturbs. */
 const early = join(folder, 'early')

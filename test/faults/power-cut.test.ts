@@ -3,11 +3,11 @@
  * find what is wrong with a server, or a disk, that does without the syncs.
  */
 import { expect, test } from 'vitest'
-import { auditCommits, type CommitAudit } from './commit-audit.ts'
-import { type CutOptions, type CutReport, cutPower } from './power-cuts.ts'
-import { canTrace } from './strace.ts'
-import { linesOf } from './system-calls.ts'
-import { type TracedLoad, tracedLoad } from './traced-load.ts'
+import { auditCommits, type CommitAudit } from './lab/commit-audit.ts'
+import { type CutOptions, type CutReport, cutPower } from './lab/power-cuts.ts'
+import { canTrace } from './lab/strace.ts'
+import { linesOf } from './lab/system-calls.ts'
+import { type TracedLoad, tracedLoad } from './lab/traced-load.ts'
 
 const cuts = Number(process.env.BRIDGE_POWER_CUTS ?? 4)
 const answers = Math.max(10 * Number(process.env.BRIDGE_KILLS ?? 20), 5 * cuts)

@@ -44,7 +44,7 @@ test('what was accepted before SIGKILL is a replay after it, also when the handl
 
 /** Another process on the server's store; resolves once it has the store open. */
 async function openElsewhere(): Promise<(nonces: readonly Nonce[]) => Promise<number>> {
-  const entry = fileURLToPath(new URL('./second-store.ts', import.meta.url))
+  const entry = fileURLToPath(new URL('./lab/second-store.ts', import.meta.url))
   const child = spawn(process.execPath, [entry, server.data], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()

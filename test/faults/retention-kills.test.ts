@@ -13,15 +13,15 @@ import { expect, test } from 'vitest'
 import { daysAgo, tamper } from '../server/maintenance/upkeep.ts'
 import { startBridge } from '../support/bridge.ts'
 import { populate } from '../support/population.ts'
-import { chanceFrom } from './chance.ts'
-import { invariants } from './invariants.ts'
+import { chanceFrom } from './lab/chance.ts'
+import { invariants } from './lab/invariants.ts'
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 3)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const perKill = 3000
 const conversations = 40
 
-const child = fileURLToPath(new URL('./maintainer.ts', import.meta.url))
+const child = fileURLToPath(new URL('./lab/maintainer.ts', import.meta.url))
 const held = /sequences of a conversation|inbox counts/
 
 /** Old and acknowledged, but for one in five hundred, behind which everything stays. */

@@ -14,8 +14,8 @@ import { type Started, TestHome } from '../cli/program.ts'
 import { createTask, getTask, timelineOf } from '../server/tasks/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { untilGone } from '../support/process-groups.ts'
-import { chanceFrom } from './chance.ts'
-import { type Gate, openGate } from './runner-gate.ts'
+import { chanceFrom } from './lab/chance.ts'
+import { type Gate, openGate } from './lab/runner-gate.ts'
 
 const rounds = Math.ceil(Number(process.env.BRIDGE_KILLS ?? 1))
 const { PATH = '' } = process.env

@@ -7,10 +7,10 @@ import {
   type Rule,
   type Run,
   type StoredMessage,
-} from './history.ts'
-import type { StoredTask, TaskOp } from './task-effects.ts'
-import * as taskHistory from './task-history.ts'
-import * as taskLives from './task-lives.ts'
+} from './lab/history.ts'
+import type { StoredTask, TaskOp } from './lab/task-effects.ts'
+import * as taskHistory from './lab/task-history.ts'
+import * as taskLives from './lab/task-lives.ts'
 
 let clock = 0
 

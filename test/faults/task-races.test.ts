@@ -7,10 +7,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerPassword } from '../support/owner.ts'
-import { chanceFrom } from './chance.ts'
-import { checkHistory } from './history.ts'
-import { taskRules } from './task-history.ts'
-import { newRace, race, rivals, wrongAnswers } from './task-races.ts'
+import { chanceFrom } from './lab/chance.ts'
+import { checkHistory } from './lab/history.ts'
+import { taskRules } from './lab/task-history.ts'
+import { newRace, race, rivals, wrongAnswers } from './lab/task-races.ts'
 
 const rounds = Number(process.env.BRIDGE_TASK_RACES ?? 2)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))

@@ -18,7 +18,7 @@ import { bridgeOf } from '../sdk/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { act, fileOf, finalize, look, offer, putPart, told, upload } from '../support/files.ts'
 import type { Reply } from '../support/http.ts'
-import { openWire, type Wire } from './wire.ts'
+import { openWire, type Wire } from './lab/wire.ts'
 
 const isRun = process.env.BRIDGE_TRANSFER_PHASES === 'all'
 

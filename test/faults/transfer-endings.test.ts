@@ -26,7 +26,7 @@ import {
 } from '../support/files.ts'
 
 import { exchange } from '../support/http.ts'
-import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
+import { mountSmallDisk, type SmallDisk } from './lab/small-disk.ts'
 
 const races = Number(process.env.BRIDGE_RACES ?? 8)
 

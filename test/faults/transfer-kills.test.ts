@@ -6,7 +6,7 @@
  * every so manyth.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Mode, type Scenario, Stage } from './transfer-stage.ts'
+import { type Mode, type Scenario, Stage } from './lab/transfer-stage.ts'
 
 const { BRIDGE_TRANSFER_KILLS: asked } = process.env
 

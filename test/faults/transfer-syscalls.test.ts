@@ -6,8 +6,8 @@
  * strace, this is skipped: one death takes two seconds.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { canTrace } from './strace.ts'
-import { type Death, Stage } from './transfer-stage.ts'
+import { canTrace } from './lab/strace.ts'
+import { type Death, Stage } from './lab/transfer-stage.ts'
 
 const { BRIDGE_TRANSFER_DEATHS: asked } = process.env
 const isRun = asked !== undefined && canTrace

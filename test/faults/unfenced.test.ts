@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Task } from '../../sdk/contract/agent/tasks.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { chanceFrom } from './chance.ts'
-import { Claimers } from './claims.ts'
-import { checkHistory } from './history.ts'
-import { holderOps, type StoredTask } from './task-effects.ts'
-import { taskRules } from './task-history.ts'
-import { newRace, race, rivals } from './task-races.ts'
+import { chanceFrom } from './lab/chance.ts'
+import { Claimers } from './lab/claims.ts'
+import { checkHistory } from './lab/history.ts'
+import { holderOps, type StoredTask } from './lab/task-effects.ts'
+import { taskRules } from './lab/task-history.ts'
+import { newRace, race, rivals } from './lab/task-races.ts'
 
 vi.mock('../../server/tasks/rules.ts', async (original) => ({
   ...(await original<object>()),

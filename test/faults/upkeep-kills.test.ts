@@ -32,11 +32,11 @@ import { initServer } from '../../server/host/init.ts'
 import { databasePath, readServerId } from '../../server/host/data-folder.ts'
 import { openWithAny, seal } from '../../server/transfers/secrets.ts'
 import { populate } from '../support/population.ts'
-import { canTrace } from './strace.ts'
+import { canTrace } from './lab/strace.ts'
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isTried = canTrace && positions > 0
-const child = fileURLToPath(new URL('./upkeep-process.ts', import.meta.url))
+const child = fileURLToPath(new URL('./lab/upkeep-process.ts', import.meta.url))
 const template = mkdtempSync(join(tmpdir(), 'bridge-upkeep-'))
 const transferId = '019aa000-0000-7000-8000-00000000000f'
 

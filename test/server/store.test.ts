@@ -129,7 +129,7 @@ test.skipIf(!hasHandles)(
   },
 )
 
-const secondStore = fileURLToPath(new URL('../faults/second-store.ts', import.meta.url))
+const secondStore = fileURLToPath(new URL('../faults/lab/second-store.ts', import.meta.url))
 
 /** Another process opens the store, writes, and closes it. */
 async function beside(data: string): Promise<void> {

@@ -15,7 +15,7 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { readConfig, type SettingName } from '../../server/config.ts'
 import { issueSetupLink } from '../../server/host/init.ts'
-import type { Control } from '../faults/broken-store.ts'
+import type { Control } from './broken-store.ts'
 import { makeInstallation } from './installation.ts'
 import { compileCache, program } from './program.ts'
 

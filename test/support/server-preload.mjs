@@ -4,7 +4,7 @@
  * - The program ends with its parent: standard input closes when the parent dies, whatever it died of. The temporary
  *   folder goes with it.
  * - BRIDGE_TEST_CLOCK_FROM is the time at which it believes to start.
- * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/faults/broken-store.ts`); the product has no such switch.
+ * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/support/broken-store.ts`); the product has no such switch.
  * - BRIDGE_TEST_FOLD_EVERY is how many pages the log has when it is folded into the file.
  *
  * Plain JavaScript: Node's reader of TypeScript would be measured with the program's memory, and started with each server.
@@ -25,8 +25,8 @@ parent.resume()
 parent.unref()
 
 if (from !== undefined) moveClock(Number(from) - Date.now())
-if (pages !== undefined) (await import('../faults/broken-store.ts')).foldEvery(pages)
-if (control !== undefined) (await import('../faults/broken-store.ts')).breakStore(control)
+if (pages !== undefined) (await import('./broken-store.ts')).foldEvery(pages)
+if (control !== undefined) (await import('./broken-store.ts')).breakStore(control)
 
 // What was compiled is written down once the server is ready; one that is killed writes nothing any more.
 process.once('SIGUSR2', () => flushCompileCache())

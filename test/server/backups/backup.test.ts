@@ -23,7 +23,7 @@ import { makeNewFile } from '../../../server/host/backups/new-file.ts'
 import { readConfig } from '../../../server/config.ts'
 import { restoreBackup } from '../../../server/host/init.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
-import { checkStore } from '../../faults/invariants.ts'
+import { checkStore } from '../../faults/lab/invariants.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 
 let bridge: TestBridge
@@ -210,7 +210,7 @@ test('an interrupted backup leaves nothing', async () => {
 })
 
 test('what a backup that was killed left is taken away by the next one into that folder, which says so', async () => {
-  const child = fileURLToPath(new URL('../../faults/upkeep-process.ts', import.meta.url))
+  const child = fileURLToPath(new URL('../../faults/lab/upkeep-process.ts', import.meta.url))
   const killed = ['backup that is killed', bridge.data, join(folder, 'killed.db')]
   const { signalCode } = await ended(spawn(process.execPath, [child, ...killed], { stdio: 'inherit' }))
   expect(signalCode).toBe('SIGKILL')

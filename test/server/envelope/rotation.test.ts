@@ -9,7 +9,7 @@ import { keyText, readEnvelopeKeys } from '../../../server/host/envelope/keys.ts
 import { rotateKey } from '../../../server/host/init.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
 import { seal } from '../../../server/transfers/secrets.ts'
-import { withStoreCopy } from '../../faults/store-copy.ts'
+import { withStoreCopy } from '../../faults/lab/store-copy.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, offer, told } from '../../support/files.ts'
 import { exchange } from '../../support/http.ts'

@@ -5,11 +5,11 @@
  * Contract §8 "claim_lost, whoever holds the claim now"; reliability §3.1 F22, F25.
  */
 
-import type { Task } from '../../sdk/contract/agent/tasks.ts'
-import type { ErrorCode } from '../../sdk/contract/errors.ts'
-import { TestAgent } from '../support/agent.ts'
-import type { TestBridge } from '../support/bridge.ts'
-import type { Reply } from '../support/http.ts'
+import type { Task } from '../../../sdk/contract/agent/tasks.ts'
+import type { ErrorCode } from '../../../sdk/contract/errors.ts'
+import { TestAgent } from '../../support/agent.ts'
+import type { TestBridge } from '../../support/bridge.ts'
+import type { Reply } from '../../support/http.ts'
 import type { Chance } from './chance.ts'
 import { Claimers } from './claims.ts'
 import { holderOps, type TaskOp } from './task-effects.ts'

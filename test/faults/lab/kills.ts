@@ -9,8 +9,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
-import { setUpOwner, type TestOwner } from '../support/owner.ts'
-import { type ProcessOptions, type ServerProcess, startServerProcess } from '../support/process.ts'
+import { setUpOwner, type TestOwner } from '../../support/owner.ts'
+import { type ProcessOptions, type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { chanceFrom } from './chance.ts'
 import { Crew, enlist } from './crew.ts'
 import { type AuditRecord, checkHistory, type Operation, type Run, type StoredMessage } from './history.ts'

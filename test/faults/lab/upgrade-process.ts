@@ -3,7 +3,7 @@
  * `open`, and ends. To be killed on the way.
  */
 import { randomBytes } from 'node:crypto'
-import { openStore } from '../../server/database/database.ts'
+import { openStore } from '../../../server/database/database.ts'
 
 const fail = (error: unknown) => {
   throw error

@@ -1,9 +1,9 @@
 /** A server at work under strace: what it told the system, and its store as it was before. */
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { databasePath } from '../../server/host/data-folder.ts'
-import { setUpOwner } from '../support/owner.ts'
-import { type ProcessOptions, startServerProcess } from '../support/process.ts'
+import { databasePath } from '../../../server/host/data-folder.ts'
+import { setUpOwner } from '../../support/owner.ts'
+import { type ProcessOptions, startServerProcess } from '../../support/process.ts'
 import { Crew, enlist } from './crew.ts'
 import { attach } from './strace.ts'
 

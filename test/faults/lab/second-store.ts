@@ -5,9 +5,9 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import type { Nonce } from '../../server/database/write-queue.ts'
-import { Fault } from '../../server/api-error.ts'
-import { openStore } from '../../server/database/database.ts'
+import type { Nonce } from '../../../server/database/write-queue.ts'
+import { Fault } from '../../../server/api-error.ts'
+import { openStore } from '../../../server/database/database.ts'
 
 const fail = (error: unknown) => {
   throw error

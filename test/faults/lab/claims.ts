@@ -4,10 +4,10 @@
  *
  * Reliability §3.1 F22, §1 P4.
  */
-import type { Task, TaskList } from '../../sdk/contract/agent/tasks.ts'
-import type { TestAgent } from '../support/agent.ts'
-import type { TestBridge } from '../support/bridge.ts'
-import type { Reply } from '../support/http.ts'
+import type { Task, TaskList } from '../../../sdk/contract/agent/tasks.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import type { TestBridge } from '../../support/bridge.ts'
+import type { Reply } from '../../support/http.ts'
 import { machineMs } from './client-log.ts'
 import type { AuditRecord, Operation, Run, StoredMessage } from './history.ts'
 import { withStoreCopy } from './store-copy.ts'

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Transfer } from '../../sdk/index.ts'
+import type { Transfer } from '../../../sdk/index.ts'
 
 export interface Outcome {
   /** The only thing in the folder of the recipient. */

@@ -5,8 +5,8 @@
  * It can be killed too: a new writer on the same log first asks about every key that was left open.
  */
 import { randomUUID } from 'node:crypto'
-import { importPrivateKey, publicKeyOf } from '../../sdk/signing/keys.ts'
-import { type Enrolled, type SignedCall, TestAgent } from '../support/agent.ts'
+import { importPrivateKey, publicKeyOf } from '../../../sdk/signing/keys.ts'
+import { type Enrolled, type SignedCall, TestAgent } from '../../support/agent.ts'
 import { type Chance, chanceFrom, pick } from './chance.ts'
 import { ClientLog, type Invocation, type Return, readLog } from './client-log.ts'
 import type { Operation } from './history.ts'
