@@ -7,10 +7,10 @@ import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import type { Bridge, Fetch } from '../sdk/index.ts'
 import { profilesHome } from '../sdk/storage/profile-files.ts'
-import type { Agent } from './profile/agent.ts'
-import { asTyped } from './terminal/as-typed.ts'
 import type { GlobalOptions } from './command.ts'
 import { nothingTyped, type Takes } from './failures/field-words.ts'
+import type { Agent } from './profile/agent.ts'
+import { asTyped } from './terminal/as-typed.ts'
 import { createIo, type Io, type Streams } from './terminal/io.ts'
 import { createOutput, type Output } from './terminal/output.ts'
 
@@ -52,7 +52,7 @@ export interface CliContext {
   address: string | undefined
   /** For clients of the node; see http-fetch.ts. */
   fetch(): Promise<Fetch>
-  /** The identity of the profile and its Bridge. @throws CommandFailure when there is none that can be used. */
+  /** The identity of the profile and its Bridge. @throws CommandError when there is none that can be used. */
   agent(): Promise<Agent>
   /** The Bridge of {@link agent}. */
   bridge(): Promise<Bridge>

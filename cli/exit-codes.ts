@@ -36,8 +36,8 @@ export type ExitName = keyof typeof exitCodes
 export type ExitCode = (typeof exitCodes)[ExitName]
 
 /** What a command throws when the reason lies in this program: words, an exit code and at most one hint. */
-export class CommandFailure extends Error {
-  override readonly name = 'CommandFailure'
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
   readonly exit: ExitName
   readonly hint: string | undefined
 

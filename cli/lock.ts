@@ -1,6 +1,6 @@
 /** The lock of sdk/storage/lock.ts; a file that cannot be locked at all is a failure of the command. Contract §12. */
 import * as sdk from '../sdk/storage/lock.ts'
-import { CommandFailure } from './exit-codes.ts'
+import { CommandError } from './exit-codes.ts'
 
 export type Lock = sdk.Lock
 
@@ -9,6 +9,6 @@ export async function takeLock(path: string): Promise<Lock | undefined> {
   try {
     return await sdk.takeLock(path)
   } catch (cause) {
-    throw new CommandFailure('unexpected', `cannot lock ${path}`, { cause })
+    throw new CommandError('unexpected', `cannot lock ${path}`, { cause })
   }
 }

@@ -8,11 +8,11 @@
 
 import { UsageError } from './command.ts'
 import type { CliContext } from './context.ts'
+import { CommandError, type ExitCode, exitCodes } from './exit-codes.ts'
 import { type Ending, tellEnding } from './failures/ending.ts'
-import { CommandFailure, type ExitCode, exitCodes } from './exit-codes.ts'
 import { endingOfFailure, failureEnding } from './failures/failure-ending.ts'
-import { program } from './program.ts'
 import { usageEnding } from './failures/usage.ts'
+import { program } from './program.ts'
 
 export async function run(argv: readonly string[], context: CliContext): Promise<ExitCode> {
   const ending = await outputEnding(await endingOf(argv, context), context)
@@ -54,7 +54,7 @@ async function endingOf(argv: readonly string[], context: CliContext): Promise<E
 function interruptedEnding({ keptIds }: CliContext, error: unknown): Ending {
   const kept = keptIds.at(-1)
   if (kept === undefined) {
-    return error instanceof CommandFailure && error.exit === 'interrupted' ? endingOfFailure(error) : silent
+    return error instanceof CommandError && error.exit === 'interrupted' ? endingOfFailure(error) : silent
   }
   const message = `interrupted; the outbox keeps ${kept}`
   return {

@@ -11,7 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { contentHashHeader } from '../sdk/contract/helper/endpoints.ts'
 import { type HelperErrorCode, helperErrors } from '../sdk/contract/helper/errors.ts'
-import { Refusal } from '../sdk/parts/part-error.ts'
+import { PartError } from '../sdk/parts/part-error.ts'
 import { MethodRefusal } from './routes.ts'
 
 const lingerMs = 2000
@@ -46,7 +46,7 @@ const isTrusted = (status: number): boolean =>
 export function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   // Bytes are under way: only a short answer can say that they are not the file.
   if (response.headersSent) return void response.destroy()
-  const refusal = error instanceof Refusal ? error : new Refusal('internal')
+  const refusal = error instanceof PartError ? error : new PartError('internal')
   const { status } = helperErrors[refusal.code]
   const body = JSON.stringify({ error: refusal.code })
   const isUnread = !request.complete && request.headers['content-length'] !== '0'

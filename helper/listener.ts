@@ -12,11 +12,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { type HelperErrorCode, helperErrors } from '../sdk/contract/helper/errors.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
-import { platformCode, Refusal } from '../sdk/parts/part-error.ts'
+import { PartError, platformCode } from '../sdk/parts/part-error.ts'
 import { answerJson, beginBytes, refuse, refuseRaw } from './answer.ts'
 import { headerOf, objection, type RawRequest, rawRequest } from './gate.ts'
 import { type Matched, match, requireFitting } from './routes.ts'
-import { StartFailure } from './start-failure.ts'
+import { StartError } from './start-failure.ts'
 import type { TokenCheck } from './token.ts'
 import type { Transfer } from './transfer.ts'
 
@@ -73,12 +73,12 @@ export class Listener {
       .on('clientError', (error: Error, socket: Socket) => this.#refuseBytes(error, socket))
   }
 
-  /** @returns the port. @throws StartFailure `port_in_use`, `port_refused` */
+  /** @returns the port. @throws StartError `port_in_use`, `port_refused` */
   listen(port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', (cause) => {
         const isTaken = platformCode(cause) === 'EADDRINUSE'
-        reject(new StartFailure(isTaken ? 'port_in_use' : 'port_refused', { cause }))
+        reject(new StartError(isTaken ? 'port_in_use' : 'port_refused', { cause }))
       })
       this.#server.once('listening', () => resolve((this.#server.address() as AddressInfo).port))
       try {
@@ -92,9 +92,9 @@ export class Listener {
   }
 
   /** Ends everything; resolves when no socket is left. With a reason, what can still be answered gets it. */
-  async stop(reason?: Refusal): Promise<void> {
+  async stop(reason?: PartError): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
-    this.#ending.abort(reason ?? new Refusal('expired'))
+    this.#ending.abort(reason ?? new PartError('expired'))
     for (const socket of this.#sockets) if (!this.#answering.has(socket)) socket.destroy()
     const timer = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy()
@@ -126,20 +126,20 @@ export class Listener {
     }
   }
 
-  /** Everything that is known before a body is read. @throws Refusal */
+  /** Everything that is known before a body is read. @throws PartError */
   async #admitted(raw: RawRequest): Promise<Matched> {
     const code = objection(raw)
-    if (code !== undefined) throw new Refusal(code)
+    if (code !== undefined) throw new PartError(code)
     const matched = match(raw)
-    if (!(await this.#token.admits(headerOf(raw, 'authorization')))) throw new Refusal('invalid_token')
-    if (this.#transfer.isOver) throw new Refusal('expired')
+    if (!(await this.#token.admits(headerOf(raw, 'authorization')))) throw new PartError('invalid_token')
+    if (this.#transfer.isOver) throw new PartError('expired')
     requireFitting(matched, raw, this.#transfer)
     return matched
   }
 
   /** "one file operation at a time" */
   async #operate(matched: Matched, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.#operation !== undefined) throw new Refusal('transfer_busy')
+    if (this.#operation !== undefined) throw new PartError('transfer_busy')
     const operation = {}
     this.#operation = operation
     const release = (): void => {

@@ -11,14 +11,14 @@ import type { Socket } from 'node:net'
 import type { ReadinessLine } from '../sdk/contract/helper/endpoints.ts'
 import type { StartErrorCode } from '../sdk/contract/helper/errors.ts'
 import { Folder } from '../sdk/parts/folder.ts'
+import { PartError } from '../sdk/parts/part-error.ts'
+import { takeProcessLock } from '../sdk/parts/process-lock.ts'
 import type { Pace } from '../sdk/parts/receive.ts'
-import { Refusal } from '../sdk/parts/part-error.ts'
-import { holdAlone } from '../sdk/parts/process-lock.ts'
 import { type Clock, Lifetime } from './lifetime.ts'
 import { host, Listener } from './listener.ts'
 import { readManifest } from './manifest-file.ts'
 import { type HelperOptions, readOptions } from './options.ts'
-import { StartFailure } from './start-failure.ts'
+import { StartError } from './start-failure.ts'
 import { TokenCheck } from './token.ts'
 import { Transfer } from './transfer.ts'
 
@@ -41,11 +41,11 @@ export interface HelperTuning {
 
 const systemClock: Clock = { now: () => new Date(), elapsed: () => performance.now() }
 
-/** @throws StartFailure */
+/** @throws StartError */
 export async function startHelper(options: HelperOptions, tuning: HelperTuning = {}): Promise<RunningHelper> {
   const file = readManifest(options.manifest)
   const { manifest } = file
-  if (manifest.size > options.maxBytes) throw new StartFailure('file_too_large')
+  if (manifest.size > options.maxBytes) throw new StartError('file_too_large')
   const closing: (() => unknown)[] = []
   try {
     const folder = await openRoot(options.root)
@@ -75,7 +75,7 @@ function running(listener: Listener, lifetime: Lifetime, { port, transfer, closi
   const end = (): Promise<void> => {
     giveUp()
     ending ??= listener
-      .stop(new Refusal('expired'))
+      .stop(new PartError('expired'))
       .then(() => closeAll(closing))
       .finally(ended.resolve)
     return ending
@@ -90,13 +90,13 @@ async function openRoot(path: string): Promise<Folder> {
   try {
     return await Folder.open(path)
   } catch (cause) {
-    throw new StartFailure('root_unusable', { cause })
+    throw new StartError('root_unusable', { cause })
   }
 }
 
 async function hold(folder: Folder, transferId: string): Promise<() => void> {
-  const release = await holdAlone(folder.key, transferId)
-  if (release === undefined) throw new StartFailure('transfer_in_use')
+  const release = await takeProcessLock(folder.key, transferId)
+  if (release === undefined) throw new StartError('transfer_in_use')
   return release
 }
 
@@ -138,7 +138,7 @@ function isPrinted(line: string): boolean {
 }
 
 export const startErrorOf = (error: unknown): StartErrorCode =>
-  error instanceof StartFailure ? error.code : 'internal'
+  error instanceof StartError ? error.code : 'internal'
 
 /** "Helper startup failures print only fixed error codes." */
 function fail(error: unknown): never {

@@ -11,7 +11,7 @@ import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import { type Manifest, parseManifest } from '../sdk/contract/helper/manifest.ts'
-import { StartFailure } from './start-failure.ts'
+import { StartError } from './start-failure.ts'
 
 export interface ManifestFile {
   readonly manifest: Manifest
@@ -20,12 +20,12 @@ export interface ManifestFile {
   readonly size: number
 }
 
-/** @throws StartFailure `manifest_unreadable`, `manifest_too_large`, `manifest_invalid` */
+/** @throws StartError `manifest_unreadable`, `manifest_too_large`, `manifest_invalid` */
 export function readManifest(path: string): ManifestFile {
   const bytes = readProtected(path)
-  if (!isUtf8(bytes)) throw new StartFailure('manifest_invalid')
+  if (!isUtf8(bytes)) throw new StartError('manifest_invalid')
   const manifest = parseManifest(bytes.toString('utf8'))
-  if ('fault' in manifest) throw new StartFailure('manifest_invalid')
+  if ('fault' in manifest) throw new StartError('manifest_invalid')
   return { manifest, digest: createHash('sha256').update(bytes).digest('hex'), size: bytes.length }
 }
 
@@ -36,26 +36,26 @@ function readProtected(path: string): Buffer {
     file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     return readAtMost(file, protectedSize(file))
   } catch (cause) {
-    throw cause instanceof StartFailure ? cause : new StartFailure('manifest_unreadable', { cause })
+    throw cause instanceof StartError ? cause : new StartError('manifest_unreadable', { cause })
   } finally {
     if (file !== undefined) closeSync(file)
   }
 }
 
-/** @throws StartFailure unless it is protected. */
+/** @throws StartError unless it is protected. */
 function protectedSize(file: number): number {
   const stats = fstatSync(file)
   const isMine = process.geteuid === undefined || stats.uid === process.geteuid()
   const isOpenToOthers = process.platform !== 'win32' && (stats.mode & 0o002) !== 0
   if (!stats.isFile() || !isMine || isOpenToOthers || stats.nlink !== 1) {
-    throw new StartFailure('manifest_unreadable')
+    throw new StartError('manifest_unreadable')
   }
   return stats.size
 }
 
 function readAtMost(file: number, size: number): Buffer {
   const max = transferLimits.manifestBytes
-  if (size > max) throw new StartFailure('manifest_too_large')
+  if (size > max) throw new StartError('manifest_too_large')
   const buffer = Buffer.alloc(size)
   let length = 0
   for (let count = -1; count !== 0 && length < size; length += count) {

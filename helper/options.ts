@@ -8,7 +8,7 @@
  */
 import { parseArgs } from 'node:util'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
-import { StartFailure } from './start-failure.ts'
+import { StartError } from './start-failure.ts'
 
 export interface HelperOptions {
   readonly manifest: string
@@ -32,7 +32,7 @@ const flags = {
   profile: { type: 'string' },
 } as const
 
-/** @throws StartFailure `invalid_options`, `invalid_token` */
+/** @throws StartError `invalid_options`, `invalid_token` */
 export function readOptions(
   args: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
@@ -54,7 +54,7 @@ function parsed(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: flags, strict: true, allowPositionals: false }).values
   } catch (cause) {
-    throw new StartFailure('invalid_options', { cause })
+    throw new StartError('invalid_options', { cause })
   }
 }
 
@@ -63,7 +63,7 @@ type Given = readonly string[] | undefined
 function text(given: Given): string {
   const [value, ...more] = given ?? []
   if (value === undefined || value === '' || value.includes('\0') || more.length > 0) {
-    throw new StartFailure('invalid_options')
+    throw new StartError('invalid_options')
   }
   return value
 }
@@ -73,13 +73,13 @@ function whole(given: Given, { min, max, fallback }: { min: number; max: number;
   const value = text(given)
   const number = /^(0|[1-9]\d{0,11})$/.test(value) ? Number(value) : Number.NaN
   if (number >= min && number <= max) return number
-  throw new StartFailure('invalid_options')
+  throw new StartError('invalid_options')
 }
 
 /** "fresh and random at 256 bits, encoded in 43 to 128 URL-safe characters". What is started later does not inherit it. */
 function tokenOf(environment: NodeJS.ProcessEnv): string {
   const token = environment.SERVICE_TRANSFER_TOKEN ?? ''
   delete environment.SERVICE_TRANSFER_TOKEN
-  if (!/^[A-Za-z0-9_-]{43,128}$/.test(token)) throw new StartFailure('invalid_token')
+  if (!/^[A-Za-z0-9_-]{43,128}$/.test(token)) throw new StartError('invalid_token')
   return token
 }

@@ -10,7 +10,7 @@ import type { TransferStatus } from '../sdk/contract/helper/endpoints.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import type { TransferMode } from '../sdk/contract/helper/manifest.ts'
 import type { Range } from '../sdk/parts/blocks.ts'
-import { Refusal } from '../sdk/parts/part-error.ts'
+import { PartError } from '../sdk/parts/part-error.ts'
 import { headerOf, type RawRequest } from './gate.ts'
 import type { Transfer } from './transfer.ts'
 
@@ -93,18 +93,18 @@ export interface Matched {
   readonly index: number
 }
 
-/** @throws Refusal `not_found`; `method_not_allowed` with the methods that the path has. */
+/** @throws PartError `not_found`; `method_not_allowed` with the methods that the path has. */
 export function match({ method, target }: RawRequest): Matched {
   // The server as a whole has no method of its own.
   if (target === '*') throw new MethodRefusal(['GET', 'PUT', 'POST'])
   const atPath = routes.filter(({ path }) => path.test(target))
-  if (atPath.length === 0) throw new Refusal('not_found')
+  if (atPath.length === 0) throw new PartError('not_found')
   const route = atPath.find((each) => each.method === method)
   if (route === undefined) throw new MethodRefusal(atPath.map((each) => each.method))
   return { route, index: Number(route.path.exec(target)?.[1] ?? 0) }
 }
 
-export class MethodRefusal extends Refusal {
+export class MethodRefusal extends PartError {
   readonly allow: string
 
   constructor(methods: readonly string[]) {
@@ -115,15 +115,15 @@ export class MethodRefusal extends Refusal {
 
 /** What the mode, the manifest and the route say of a request before anything is read. */
 export function requireFitting({ route, index }: Matched, request: RawRequest, transfer: Transfer): void {
-  if (route.mode !== 'both' && route.mode !== transfer.manifest.mode) throw new Refusal('wrong_mode')
+  if (route.mode !== 'both' && route.mode !== transfer.manifest.mode) throw new PartError('wrong_mode')
   if (route.path === part) transfer.partOf(index)
   const length = headerOf(request, 'content-length')
   if (route.body === 'none') {
-    if (length !== undefined && length !== '0') throw new Refusal('body_refused')
+    if (length !== undefined && length !== '0') throw new PartError('body_refused')
     return
   }
   // "Upload requests must send a known Content-Length with a fixed-length body."
-  if (length === undefined) throw new Refusal('length_required')
-  if (Number(length) > transferLimits.partBytes) throw new Refusal('part_too_large')
-  if (Number(length) !== transfer.partOf(index).size) throw new Refusal('length_mismatch')
+  if (length === undefined) throw new PartError('length_required')
+  if (Number(length) > transferLimits.partBytes) throw new PartError('part_too_large')
+  if (Number(length) !== transfer.partOf(index).size) throw new PartError('length_mismatch')
 }

@@ -1,8 +1,8 @@
 /** "Helper startup failures print only fixed error codes." Spec §7. */
 import type { StartErrorCode } from '../sdk/contract/helper/errors.ts'
 
-export class StartFailure extends Error {
-  override readonly name = 'StartFailure'
+export class StartError extends Error {
+  override readonly name = 'StartError'
   readonly code: StartErrorCode
 
   constructor(code: StartErrorCode, options?: { cause?: unknown }) {

@@ -10,15 +10,15 @@ import type { Readable, Writable } from 'node:stream'
 import type { FileVerified, PartReceived, TransferStatus } from '../sdk/contract/helper/endpoints.ts'
 import type { Manifest, ManifestPart } from '../sdk/contract/helper/manifest.ts'
 import type { Range } from '../sdk/parts/blocks.ts'
-import { ManifestChanged } from '../sdk/parts/commitments.ts'
+import { ManifestChangedError } from '../sdk/parts/commitments.ts'
 import type { Folder } from '../sdk/parts/folder.ts'
+import { PartError } from '../sdk/parts/part-error.ts'
 import { PartStore } from '../sdk/parts/part-store.ts'
 import type { Pace } from '../sdk/parts/receive.ts'
-import { Refusal } from '../sdk/parts/part-error.ts'
 import { StoredFile } from '../sdk/parts/stored.ts'
 import type { Lifetime } from './lifetime.ts'
 import type { ManifestFile } from './manifest-file.ts'
-import { StartFailure } from './start-failure.ts'
+import { StartError } from './start-failure.ts'
 
 export interface TransferOptions {
   readonly lifetime: Lifetime
@@ -47,7 +47,7 @@ export class Transfer {
     this.#pace = pace
   }
 
-  /** @throws StartFailure `file_missing`, `file_mismatch`, `unsafe_file`, `manifest_changed`, `storage_failed` */
+  /** @throws StartError `file_missing`, `file_mismatch`, `unsafe_file`, `manifest_changed`, `storage_failed` */
   static async open(file: ManifestFile, folder: Folder, options: TransferOptions): Promise<Transfer> {
     const staged = { ...file.manifest, digest: file.digest }
     try {
@@ -80,10 +80,10 @@ export class Transfer {
     return this.#lifetime.isOver
   }
 
-  /** @throws Refusal `not_found` */
+  /** @throws PartError `not_found` */
   partOf(index: number): ManifestPart {
     const part = this.manifest.parts[index]
-    if (part === undefined) throw new Refusal('not_found')
+    if (part === undefined) throw new PartError('not_found')
     return part
   }
 
@@ -95,7 +95,7 @@ export class Transfer {
     return this.#received().finalize({ signal, mayPublish: () => !this.isOver && !signal.aborted })
   }
 
-  /** @throws Refusal `file_changed` before a byte has left, or before the last one does. */
+  /** @throws PartError `file_changed` before a byte has left, or before the last one does. */
   async requireSource(): Promise<void> {
     await this.#source?.requireUnchanged()
   }
@@ -110,7 +110,7 @@ export class Transfer {
   }
 
   #received(): PartStore {
-    if (this.#store === undefined) throw new Refusal('wrong_mode')
+    if (this.#store === undefined) throw new PartError('wrong_mode')
     return this.#store
   }
 }
@@ -120,18 +120,18 @@ async function openSource(
   manifest: Manifest & { readonly digest: string },
 ): Promise<StoredFile> {
   const source = await StoredFile.find(folder, manifest.filename)
-  if (source === undefined) throw new StartFailure('file_missing')
+  if (source === undefined) throw new StartError('file_missing')
   if (await source.matches(manifest, { parts: true })) return source
   await source.close()
-  throw new StartFailure('file_mismatch')
+  throw new StartError('file_mismatch')
 }
 
-function startFailureOf(error: unknown): StartFailure {
-  if (error instanceof StartFailure) return error
-  if (error instanceof ManifestChanged) return new StartFailure('manifest_changed', { cause: error })
-  if (error instanceof Refusal) {
-    if (error.code === 'unsafe_file') return new StartFailure('unsafe_file', { cause: error })
-    if (error.code === 'file_changed') return new StartFailure('file_mismatch', { cause: error })
+function startFailureOf(error: unknown): StartError {
+  if (error instanceof StartError) return error
+  if (error instanceof ManifestChangedError) return new StartError('manifest_changed', { cause: error })
+  if (error instanceof PartError) {
+    if (error.code === 'unsafe_file') return new StartError('unsafe_file', { cause: error })
+    if (error.code === 'file_changed') return new StartError('file_mismatch', { cause: error })
   }
-  return new StartFailure('storage_failed', { cause: error })
+  return new StartError('storage_failed', { cause: error })
 }

@@ -1,11 +1,12 @@
 /** The options of a Bridge. Contract §13. */
-import type { Client } from './contract/agent/enrollments.ts'
+
 import type { Flushed } from './agent/courier.ts'
-import type { ListenTransport } from './delivery/choice.ts'
 import type { DirectoryStore } from './agent/directory.ts'
 import type { Identity } from './agent/identity.ts'
-import type { Outbox, OutboxEntry } from './storage/outbox.ts'
 import type { SessionStore } from './agent/session.ts'
+import type { Client } from './contract/agent/enrollments.ts'
+import type { ListenTransport } from './delivery/choice.ts'
+import type { Outbox, OutboxEntry } from './storage/outbox.ts'
 import type { Fetch } from './transport/fetch.ts'
 
 /**

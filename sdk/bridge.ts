@@ -12,6 +12,10 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as timer } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { agentAuthority } from './agent/authority.ts'
+import { Courier, type CourierOptions, type Flushed } from './agent/courier.ts'
+import { Directory, memoryDirectory, replyAddress } from './agent/directory.ts'
+import type { Identity } from './agent/identity.ts'
+import { memorySessions, SessionKeeper } from './agent/session.ts'
 import type { BridgeOptions } from './bridge-options.ts'
 import { conversations } from './contract/agent/conversations.ts'
 import { type Message, type MessageSent, messages } from './contract/agent/messages.ts'
@@ -19,14 +23,10 @@ import { type Task, tasks } from './contract/agent/tasks.ts'
 import { transfers } from './contract/agent/transfers.ts'
 import type { EndpointSpec, ResponseOf } from './contract/endpoint.ts'
 import { type ConnectionModeSet, type ContactSchedule, connectionMode } from './contract/presence.ts'
-import { Courier, type CourierOptions, type Flushed } from './agent/courier.ts'
 import { Listener, type Listening } from './delivery/listener.ts'
-import { AcknowledgedIds } from './delivery/seen-offers.ts'
 import type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'
+import { AcknowledgedIds } from './delivery/seen-offers.ts'
 import { Streaming } from './delivery/streaming.ts'
-import { Directory, memoryDirectory, replyAddress } from './agent/directory.ts'
-import type { Identity } from './agent/identity.ts'
-import type { MessageDraft } from './storage/outbox.ts'
 import { Acknowledgements } from './resources/acknowledgements.ts'
 import { BootstrapReader } from './resources/bootstrap.ts'
 import type { Call } from './resources/call.ts'
@@ -39,7 +39,7 @@ import { RecipientKeys } from './resources/recipient-keys.ts'
 import { Sessions } from './resources/sessions.ts'
 import { Tasks } from './resources/tasks.ts'
 import { Transfers } from './resources/transfers.ts'
-import { memorySessions, SessionKeeper } from './agent/session.ts'
+import type { MessageDraft } from './storage/outbox.ts'
 import { parseBaseUrl } from './transport/address.ts'
 import { BridgeError } from './transport/failures.ts'
 import { type Pool, pooledFetch } from './transport/fetch.ts'
@@ -143,7 +143,8 @@ export class Bridge {
       sessionId: () => keeper.sessionId,
     })
     this.transfers = new Transfers(call, {
-      home: async (id) => (await import('./transfers/wire/package-endpoint.ts')).packageHome(address, authority, id),
+      home: async (id) =>
+        (await import('./transfers/wire/package-endpoint.ts')).packageEndpoint(address, authority, id),
       address: (to, callOptions) => this.directory.address(to, callOptions),
       recipientKey: (conversationId, callOptions) =>
         this.recipientKeys.ofConversation(conversationId, callOptions),

@@ -3,6 +3,19 @@
  *
  * Contract §13.
  */
+
+export type { Flushed } from './agent/courier.ts'
+export {
+  type DirectoryStore,
+  type KnownPeers,
+  type MessageAddress,
+  memoryDirectory,
+  nobodyKnown,
+  replyAddress,
+} from './agent/directory.ts'
+export { type EnrollOptions, enroll } from './agent/enroll.ts'
+export { Identity, type IdentityProof, type IdentityRecord } from './agent/identity.ts'
+export { blankSession, memorySessions, type SessionStore, type StoredSession } from './agent/session.ts'
 export { Bridge, uuidFrom } from './bridge.ts'
 export type { BridgeOptions } from './bridge-options.ts'
 export type { Bootstrap } from './contract/agent/bootstrap.ts'
@@ -76,21 +89,8 @@ export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection, ConnectionModeSet, ContactSchedule } from './contract/presence.ts'
 export type { HostSample, HostSampleInput, HostSampleList, NodeStorage } from './contract/telemetry.ts'
-export type { Flushed } from './agent/courier.ts'
 export { type ListenTransport, listenTransports } from './delivery/choice.ts'
 export type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'
-export {
-  type DirectoryStore,
-  type KnownPeers,
-  type MessageAddress,
-  memoryDirectory,
-  nobodyKnown,
-  replyAddress,
-} from './agent/directory.ts'
-export { makePrivateFolder, writeDurably } from './storage/durable-file.ts'
-export { type EnrollOptions, enroll } from './agent/enroll.ts'
-export { Identity, type IdentityProof, type IdentityRecord } from './agent/identity.ts'
-export { findRecorded, Journal, type JournalOptions } from './storage/journal.ts'
 export {
   type NodeOptions,
   type NodeStatus,
@@ -98,14 +98,6 @@ export {
   type ReportOptions,
   reportHost,
 } from './node-status.ts'
-export {
-  type EntryState,
-  type ListedEntry,
-  type MessageDraft,
-  Outbox,
-  type OutboxEntry,
-  type OutboxOptions,
-} from './storage/outbox.ts'
 export {
   type KeptSignIn,
   Owner,
@@ -116,7 +108,6 @@ export {
   type SignInWith,
 } from './owner/owner.ts'
 export { fenced, neutralize, oneLine, plainJson } from './plain-text.ts'
-export { type OpenProfileOptions, openProfile } from './storage/profile.ts'
 export type { PageOptions } from './resources/call.ts'
 export type { OutgoingMessage } from './resources/messages.ts'
 export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'
@@ -133,7 +124,6 @@ export {
   sealFile,
   sealText,
 } from './sealing.ts'
-export { blankSession, memorySessions, type SessionStore, type StoredSession } from './agent/session.ts'
 export { type Device, encodeDevice } from './signing/device.ts'
 export {
   exportPrivateKey,
@@ -143,23 +133,34 @@ export {
   type KeyPair,
   publicKeyOf,
 } from './signing/keys.ts'
-export type { ServeOptions, ServingHelper } from './transfers/direct.ts'
-export { type Downloaded, downloadFile } from './transfers/wire/download.ts'
+export { makePrivateFolder, writeDurably } from './storage/durable-file.ts'
+export { findRecorded, Journal, type JournalOptions } from './storage/journal.ts'
 export {
-  type FileHome,
-  type HelperEndpoint,
-  HelperError,
-  type HomeRequest,
-  helperHome,
-} from './transfers/wire/endpoint.ts'
-export { type DescribeOptions, describeFile, manifestDigest } from './transfers/wire/manifest.ts'
+  type EntryState,
+  type ListedEntry,
+  type MessageDraft,
+  Outbox,
+  type OutboxEntry,
+  type OutboxOptions,
+} from './storage/outbox.ts'
+export { type OpenProfileOptions, openProfile } from './storage/profile.ts'
+export type { ServeOptions, ServingHelper } from './transfers/direct.ts'
 export type { MoveOptions } from './transfers/port.ts'
-export { type ProbeOptions, probeHelper } from './transfers/wire/probe.ts'
 export type { ReceivedFile, ReceiveFileOptions } from './transfers/receive.ts'
 export type { ResumeOptions, SealOptions, SendFileOptions, Serve } from './transfers/send.ts'
 export type { AtWork } from './transfers/tidy.ts'
-export { uploadFile } from './transfers/wire/upload.ts'
+export { type Downloaded, downloadFile } from './transfers/wire/download.ts'
+export {
+  type EndpointRequest,
+  type FileEndpoint,
+  type HelperEndpoint,
+  HelperError,
+  helperEndpoint,
+} from './transfers/wire/endpoint.ts'
+export { type DescribeOptions, describeFile, manifestDigest } from './transfers/wire/manifest.ts'
 export type { TransferOptions, TransferPhase, TransferProgress } from './transfers/wire/part-runner.ts'
+export { type ProbeOptions, probeHelper } from './transfers/wire/probe.ts'
+export { uploadFile } from './transfers/wire/upload.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export {
   BridgeError,
@@ -188,11 +189,11 @@ export { type EndedTask, TaskUnfinished, type TaskWaitOptions } from './waiting/
 export {
   type ClaimedTask,
   type StopReason,
-  TaskFailed,
+  TaskFailedError,
   type TaskHandler,
   type TaskResult,
   type WorkEvent,
   type Worked,
   type WorkOptions,
-  WorkStopped,
+  WorkStoppedError,
 } from './work/work.ts'

@@ -18,8 +18,8 @@ export type PlainCode = Exclude<ErrorCode, WaitingCode>
 
 export type WaitingDetail = FaultDetail & { readonly retryAfterMs: number }
 
-export class Fault extends Error {
-  override readonly name = 'Fault'
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
   readonly code: ErrorCode
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterMs: number | undefined

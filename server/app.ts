@@ -5,32 +5,32 @@ import { limits } from '../sdk/contract/limits.ts'
 import { acknowledgementRoutes } from './acknowledgements/routes.ts'
 import { administratorOwnerRoutes } from './administrators/owner-routes.ts'
 import { agentOwnerRoutes } from './agents/owner-routes.ts'
+import { ApiError } from './api-error.ts'
 import { auditOwnerRoutes } from './audit/owner-routes.ts'
 import { bootstrapRoutes } from './bootstrap/routes.ts'
 import type { Context } from './context.ts'
 import { conversationRoutes } from './conversations/routes.ts'
 import { credentialOwnerRoutes } from './credentials/owner-routes.ts'
-import { socketRoute } from './inbox/socket.ts'
 import { enrollmentOwnerRoutes, enrollmentRoutes } from './enrollments/routes.ts'
 import { environmentOwnerRoutes } from './environments/owner-routes.ts'
-import { Fault } from './api-error.ts'
 import { guideRoutes } from './guides/routes.ts'
 import { healthRoutes } from './health/routes.ts'
+import type { Certificate } from './host/listening/certificate.ts'
 import { useAnswerDeadline } from './http/answer-deadline.ts'
 import { useClientAddress } from './http/client-address.ts'
-import { useEndings } from './http/outcomes.ts'
+import { letGo, statusOnly } from './http/close-connection.ts'
+import { useUnsentBound } from './http/connection-bounds.ts'
 import { refuseTarget, useFaults } from './http/errors.ts'
 import { useFraming } from './http/framing.ts'
-import { letGo, statusOnly } from './http/close-connection.ts'
 import { createListener, maxHeaderBytes } from './http/listener.ts'
 import { useOpenapi } from './http/openapi.ts'
+import { useEndings } from './http/outcomes.ts'
 import { useRawBodies } from './http/raw-body.ts'
 import { requestIds } from './http/request-ids.ts'
 import { type AnswerHeaders, useResponseHeaders } from './http/responses.ts'
-import { useUnsentBound } from './http/connection-bounds.ts'
 import { useContractValidation } from './http/validation.ts'
 import { inboxRoutes } from './inbox/routes.ts'
-import type { Certificate } from './host/listening/certificate.ts'
+import { socketRoute } from './inbox/socket.ts'
 import { logEnding, loggerOptions, requestLogger } from './log.ts'
 import type { LogStream } from './log-stream.ts'
 import { messageOwnerRoutes } from './messages/owner-routes.ts'
@@ -110,7 +110,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   app.addHook('onRequest', (request, _reply, done) => {
     // Liveness and readiness are asked most when the server stops.
     if (context.stopping.aborted && !isHealthCheck(request.url)) {
-      throw new Fault('unavailable', { retryAfterMs: retryAfterMs.restart })
+      throw new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart })
     }
     done()
   })

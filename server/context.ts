@@ -2,25 +2,25 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { HostSampleInput } from '../sdk/contract/telemetry.ts'
 import type { Config } from './config.ts'
-import type { Commits } from './database/commit-listeners.ts'
+import type { CommitListeners } from './database/commit-listeners.ts'
 import type { Reader } from './database/reader.ts'
 import type { SteadyClock } from './database/steady-clock.ts'
-import type { Writer } from './database/write-queue.ts'
-import type { OfferLog } from './inbox/offer-log.ts'
-import type { Offers } from './inbox/in-flight.ts'
+import type { Writer } from './database/writer.ts'
 import type { Presence } from './delivery/presence.ts'
 import type { Receipts } from './delivery/receipts.ts'
 import type { Streams } from './delivery/streams.ts'
 import type { Wakeups } from './delivery/wakeups.ts'
+import type { Storage } from './host/storage/storage.ts'
 import type { ClientAddress } from './http/client-address.ts'
 import type { Identities } from './identity/identities.ts'
 import type { Throttle } from './identity/throttle.ts'
+import type { Offers } from './inbox/in-flight.ts'
+import type { OfferLog } from './inbox/offer-log.ts'
 import type { Offer } from './inbox/store.ts'
 import type { Meters } from './metrics/meters.ts'
 import type { SignInDelays } from './owners/delays.ts'
-import type { Passwords } from './owners/password.ts'
 import type { OwnerWaits } from './owners/open-waits.ts'
-import type { Storage } from './host/storage/storage.ts'
+import type { Passwords } from './owners/password.ts'
 import type { Packages } from './transfers/packages/store.ts'
 
 export interface Context {
@@ -40,7 +40,7 @@ export interface Context {
   /** The only way to change anything; see `database/transaction.ts`. */
   readonly write: Writer['write']
   /** For live views. */
-  readonly commits: Commits
+  readonly commits: CommitListeners
   readonly storeState: Writer['state']
   /** Whether the disk has room, and what is done when it has not. */
   readonly storage: Storage

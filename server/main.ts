@@ -1,6 +1,5 @@
 /** What the program's `bridge server` commands use; loaded only by them. */
-export { type BackupReport, backUp } from './host/backups/backup.ts'
-export type { RestoreReport } from './host/backups/restore.ts'
+
 export {
   type Config,
   defaultDataFolder,
@@ -9,7 +8,10 @@ export {
   settings,
 } from './config.ts'
 export { ConfigError } from './config-error.ts'
-export { DataFolderLocked } from './database/lock.ts'
+export { DataFolderLockedError } from './database/lock.ts'
+export { type BackupReport, backUp } from './host/backups/backup.ts'
+export type { RestoreReport } from './host/backups/restore.ts'
+export { AlreadyInitialisedError, NotInitialisedError } from './host/data-folder.ts'
 export { examine } from './host/doctor.ts'
 export {
   type Initialised,
@@ -23,4 +25,3 @@ export {
   rotateKey,
 } from './host/init.ts'
 export { type RunningServer, startServer } from './server.ts'
-export { AlreadyInitialised, NotInitialised } from './host/data-folder.ts'

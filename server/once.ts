@@ -9,9 +9,9 @@
  */
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import { ApiError } from './api-error.ts'
 import { prepared } from './database/prepared.ts'
-import type { Tx } from './database/write-queue.ts'
-import { Fault } from './api-error.ts'
+import type { Tx } from './database/tx.ts'
 
 /** What names a mutation for all time. */
 export interface Keyed {
@@ -101,7 +101,7 @@ export async function once(
   const stored = await find.first(tx.db, name)
   if (stored !== undefined) {
     if (stored.fingerprint.equals(keyed.fingerprint)) return new Answer(stored.answer, true)
-    throw new Fault('idempotency_conflict')
+    throw new ApiError('idempotency_conflict')
   }
   // What was done before is told in any case.
   tx.requireRoom()

@@ -10,13 +10,13 @@ import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BodyOf, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../sdk/contract/endpoint.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
+import { ApiError } from './api-error.ts'
 import type { Context } from './context.ts'
-import { Fault } from './api-error.ts'
+import { requireFirst } from './http/connection-bounds.ts'
 import { refuseGetBody, refuseRanges, refuseSecondOrigin } from './http/framing.ts'
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
 import { parseBody, rawBody, streamingBody } from './http/raw-body.ts'
-import { requireFirst } from './http/connection-bounds.ts'
 import { proveRequestBody, proveRequestHead, statedHash } from './identity/agent.ts'
 import type { AgentCaller, CallerOf } from './identity/callers.ts'
 import { proveOwner } from './identity/owner.ts'
@@ -144,7 +144,7 @@ export function receiving<E extends EndpointSpec & { readonly bytes: 'request'; 
 function requirePartSize({ headers }: FastifyRequest): void {
   const limit = transferLimits.partBytes
   if (Number(headers['content-length'] ?? 0) <= limit) return
-  throw new Fault('body_too_large', {
+  throw new ApiError('body_too_large', {
     message: `A part has at most ${limit} bytes.`,
     details: { limit_bytes: limit },
   })

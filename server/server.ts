@@ -11,13 +11,11 @@ import { uptime } from 'node:os'
 import type { Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { createApp, useRoutes } from './app.ts'
-import { finishReplacement } from './host/backups/replacing.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
-import { type Commits, createCommits } from './database/commit-listeners.ts'
+import { type CommitListeners, createCommitListeners } from './database/commit-listeners.ts'
+import { type NodeDatabase, openNodeDatabase } from './database/database.ts'
 import { lockDataFolder } from './database/lock.ts'
-import { createOfferLog } from './inbox/offer-log.ts'
-import { createOffers } from './inbox/in-flight.ts'
 import { createPresence } from './delivery/presence.ts'
 import { createReceipts } from './delivery/receipts.ts'
 import { startAccessRecheck, startRecheck } from './delivery/recheck.ts'
@@ -25,15 +23,25 @@ import { createStreams } from './delivery/streams.ts'
 import { useSocket } from './delivery/upgrade.ts'
 import { createWakeups } from './delivery/wakeups.ts'
 import { createElapsed } from './elapsed.ts'
+import { finishReplacement } from './host/backups/replacing.ts'
+import { addressPath } from './host/data-folder.ts'
 import { isEnvelopeKey } from './host/envelope/keys.ts'
+import type { Address } from './host/init.ts'
+import {
+  type Renewal,
+  readCertificate,
+  warnOfExpiry,
+  watchCertificate,
+} from './host/listening/certificate.ts'
+import { localHost, type TlsFiles, urlOf } from './host/listening/exposure.ts'
+import { openStorage, type Storage } from './host/storage/storage.ts'
 import { clientAddresses } from './http/client-address.ts'
 import { answerHeadersFor } from './http/responses.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createThrottle } from './identity/throttle.ts'
+import { createOffers } from './inbox/in-flight.ts'
+import { createOfferLog } from './inbox/offer-log.ts'
 import { markOffered } from './inbox/store.ts'
-import type { Address } from './host/init.ts'
-import { type Renewal, readCertificate, warnOfExpiry, watchCertificate } from './host/listening/certificate.ts'
-import { localHost, type TlsFiles, urlOf } from './host/listening/exposure.ts'
 import type { LogStream } from './log-stream.ts'
 import { startClaimReconciling } from './maintenance/claims.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
@@ -43,13 +51,10 @@ import { observe } from './metrics/observed.ts'
 import type { WatchingMeters } from './metrics/registry.ts'
 import { createSignInDelays } from './owners/delays.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
+import { createOwnerWaits } from './owners/open-waits.ts'
 import { createPasswords, type Passwords } from './owners/password.ts'
 import { hasOpenSetup } from './owners/store.ts'
-import { createOwnerWaits } from './owners/open-waits.ts'
 import { startRemovals } from './projects/removal.ts'
-import { openStorage, type Storage } from './host/storage/storage.ts'
-import { openStore, type Store } from './database/database.ts'
-import { addressPath } from './host/data-folder.ts'
 import { watchOwnHost } from './telemetry/own-host.ts'
 import { createPackages } from './transfers/packages/store.ts'
 import { startTransferUpkeep } from './transfers/upkeep.ts'
@@ -97,8 +102,8 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   const app = createApp({ logLevel, logTo: chance.logTo, random, answerHeaders, certificate })
   const end = Promise.withResolvers<number>()
   const stopping = new AbortController()
-  const commits = createCommits()
-  let store: Store | undefined
+  const commits = createCommitListeners()
+  let store: NodeDatabase | undefined
   let scrapes: ScrapeListener | undefined
   try {
     const meters = config.metrics && (await loadMeters())
@@ -110,7 +115,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       log: app.log,
       stopping: stopping.signal,
     })
-    store = openStore({
+    store = openNodeDatabase({
       data: config.data,
       clock,
       monotonicMs,
@@ -121,7 +126,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
         stopping.abort()
         setImmediate(() => end.resolve(1))
       },
-      onCommit: commits.ring,
+      onCommit: commits.notify,
       onGroup: meters?.group,
       onFull: storage.noteFull,
       isShort: () => storage.state === 'full',
@@ -173,8 +178,8 @@ interface Parts {
   readonly random: (bytes: number) => Buffer
   readonly passwords: Passwords
   readonly app: FastifyInstance
-  readonly store: Store
-  readonly commits: Commits
+  readonly store: NodeDatabase
+  readonly commits: CommitListeners
   readonly meters: WatchingMeters | undefined
   readonly storage: Storage
   readonly stopping: AbortSignal
@@ -262,7 +267,7 @@ interface Running {
   readonly config: Config
   readonly app: FastifyInstance
   readonly context: Context
-  readonly store: Store
+  readonly store: NodeDatabase
   readonly scrapes: ScrapeListener | undefined
   readonly lock: { release(): void }
   readonly end: PromiseWithResolvers<number>

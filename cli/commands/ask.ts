@@ -1,12 +1,10 @@
 /** `bridge ask`: a question, and the wait for the answer that is linked to it. */
 import type { Message } from '../../sdk/index.ts'
 import { holdAnswer } from '../../sdk/storage/open-asks.ts'
-import type { Agent } from '../profile/agent.ts'
 import { type Command, command, id, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
-import { openJournal } from '../profile/journal.ts'
 import { messageText } from '../messages/message-text.ts'
 import { readerOf } from '../messages/opened-bodies.ts'
 import { peerOf, sealedBody } from '../messages/sealed-body.ts'
@@ -18,6 +16,8 @@ import {
   withSendingOptions,
 } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
+import type { Agent } from '../profile/agent.ts'
+import { openJournal } from '../profile/journal.ts'
 import { connectionWords, exactDuration } from '../terminal/words.ts'
 
 export interface AskOptions extends SendingOptions {
@@ -52,7 +52,7 @@ export async function ask(
   options: AskOptions,
 ): Promise<void> {
   if (options.resume !== undefined && peer !== undefined) {
-    throw new CommandFailure('usage', '--resume takes up a question that was asked; leave peer and text out')
+    throw new CommandError('usage', '--resume takes up a question that was asked; leave peer and text out')
   }
   const agent = await context.agent()
   const deadline = context.clock().getTime() + options.timeout * 1000
@@ -104,10 +104,10 @@ async function waitForAnswer(
     const { NoAnswer } = await import('../../sdk/index.ts')
     if (cause instanceof NoAnswer) {
       const message = `no answer to ${question.id} within ${exactDuration(options.timeout)}`
-      throw new CommandFailure('nothing_came', message, { hint })
+      throw new CommandError('nothing_came', message, { hint })
     }
     if (!signal.aborted) throw cause
-    throw new CommandFailure('interrupted', 'interrupted', {
+    throw new CommandError('interrupted', 'interrupted', {
       hint: `${hint}; the question stays asked`,
       cause,
     })
@@ -121,7 +121,7 @@ interface Asked {
 }
 
 async function askNow(context: CliContext, agent: Agent, { peer, text, options }: Asked): Promise<Message> {
-  if (peer === undefined) throw new CommandFailure('usage', "missing required argument 'peer'")
+  if (peer === undefined) throw new CommandError('usage', "missing required argument 'peer'")
   const { bridge } = agent
   const { signal } = context
   const body = await requireMessageBody(context.io, text)

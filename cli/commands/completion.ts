@@ -1,7 +1,7 @@
 /** `bridge completion`: what a shell needs to complete the words of the command line. Contract §12. */
 import { type Command, command, oneOf } from '../command.ts'
-import { completionScripts, wordsByPath } from '../terminal/completion-scripts.ts'
 import type { CliContext } from '../context.ts'
+import { completionScripts, wordsByPath } from '../terminal/completion-scripts.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]

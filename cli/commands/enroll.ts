@@ -15,9 +15,9 @@ import { oneLine } from '../../sdk/plain-text.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { deviceOf } from '../profile/device.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { addressHint } from '../failures/hints.ts'
+import { deviceOf } from '../profile/device.ts'
 import { noting, type PendingKey, pendingKey } from '../profile/pending-key.ts'
 import { profilePaths, readProfile, tidyProfile, writeProfile } from '../profile/profile.ts'
 import { requireSameAgent, requireSameNode } from '../profile/re-enrolment.ts'
@@ -114,7 +114,7 @@ const isNoKeyOf = ({ code }: BridgeError): boolean => code === 'unauthenticated'
 /** Here a code is all that can be unknown, if the address is right. */
 function worded(cause: BridgeError, baseUrl: string): Error {
   if (cause.code !== 'unauthenticated' || addressHint(cause, baseUrl) !== undefined) return cause
-  return new CommandFailure('authentication', 'no enrolment at this node has this code', {
+  return new CommandError('authentication', 'no enrolment at this node has this code', {
     hint: 'is it the whole code, of the newest prompt, and is this the address of its node?',
     cause,
   })
@@ -129,7 +129,7 @@ async function readCode({ io }: CliContext): Promise<string> {
   const codes = text.split('\n').flatMap((line) => /^\s*([A-Za-z0-9_-]{16,128})\s*$/.exec(line)?.[1] ?? [])
   const [code] = codes
   if (code !== undefined && codes.length === 1) return code
-  throw new CommandFailure('usage', 'standard input holds no enrolment code', {
+  throw new CommandError('usage', 'standard input holds no enrolment code', {
     hint: 'the code is the single line between the CODE marks of the prompt',
   })
 }
@@ -139,7 +139,7 @@ async function earlier(paths: ProfilePaths, options: EnrollOptions): Promise<Pro
   try {
     return await readProfile(paths)
   } catch (error) {
-    if (options.replace === true && error instanceof CommandFailure) return undefined
+    if (options.replace === true && error instanceof CommandError) return undefined
     throw error
   }
 }

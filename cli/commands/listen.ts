@@ -9,15 +9,20 @@
  * Contract §12.
  */
 import type { ListenTransport, Message, ReceivedPage } from '../../sdk/index.ts'
-import type { Agent } from '../profile/agent.ts'
 import { type Command, command, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure } from '../exit-codes.ts'
-import { failureWords } from '../failures/failure-words.ts'
-import { type Lock, takeLock } from '../lock.ts'
-import { type Receiving, type Recipient, runner, shower } from '../messages/on-message.ts'
-import { networkIsClosed } from '../failures/sandbox.ts'
 import { ShellCommands } from '../exec/shell-commands.ts'
+import { CommandError } from '../exit-codes.ts'
+import { failureWords } from '../failures/failure-words.ts'
+import { networkIsClosed } from '../failures/sandbox.ts'
+import { type Lock, takeLock } from '../lock.ts'
+import {
+  type HandlerOptions,
+  type MessageHandler,
+  printMessages,
+  runForMessages,
+} from '../messages/on-message.ts'
+import type { Agent } from '../profile/agent.ts'
 import { exactDuration } from '../terminal/words.ts'
 
 export interface ListenOptions {
@@ -54,7 +59,7 @@ export async function listen(context: CliContext, options: ListenOptions): Promi
   const lock = await takeLock(agent.paths.lock)
   if (lock === undefined) {
     if (options.ensure === true) return
-    throw new CommandFailure(
+    throw new CommandError(
       'already_listening',
       `the profile ${context.settings.profile} is listening already`,
       {
@@ -76,13 +81,13 @@ async function listenLocked(
   const shell = new ShellCommands()
   try {
     const receiving = { context, agent, journal, options }
-    const recipient = options.exec === undefined ? shower(receiving) : runner(receiving, shell)
+    const recipient = options.exec === undefined ? printMessages(receiving) : runForMessages(receiving, shell)
     const told = options.exec === undefined && (await recipient(await leftOver(receiving)))
     if (told && options.once === true) return
     const { heard, waiting } = await receive(context, agent, options, recipient)
     if (!told && !heard && options.timeout !== undefined) {
       const hint = waiting === 0 ? undefined : `bridge inbox shows the ${waiting} unacknowledged`
-      throw new CommandFailure('nothing_came', `nothing came within ${exactDuration(options.timeout)}`, {
+      throw new CommandError('nothing_came', `nothing came within ${exactDuration(options.timeout)}`, {
         hint,
       })
     }
@@ -94,7 +99,7 @@ async function listenLocked(
 }
 
 /** What was recorded, shown to nobody, and is still unacknowledged. */
-async function leftOver({ context, agent, journal }: Receiving): Promise<Message[]> {
+async function leftOver({ context, agent, journal }: HandlerOptions): Promise<Message[]> {
   const left = new Set(journal.unprinted)
   const messages: Message[] = []
   if (left.size === 0) return messages
@@ -117,7 +122,7 @@ async function receive(
   context: CliContext,
   { bridge }: Agent,
   { timeout, once }: ListenOptions,
-  recipient: Recipient,
+  recipient: MessageHandler,
 ): Promise<Received> {
   const { clock, output } = context
   const closed = new AbortController()

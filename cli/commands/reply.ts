@@ -1,11 +1,11 @@
 /** `bridge reply`. */
 import type { Message } from '../../sdk/index.ts'
-import type { Agent } from '../profile/agent.ts'
 import { type Command, command, id } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { sealedBody } from '../messages/sealed-body.ts'
 import { messageFields, type SendingOptions, tellSent, withSendingOptions } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
+import type { Agent } from '../profile/agent.ts'
 
 export function replyCommand(context: CliContext, run = reply): Command {
   const build = command('reply', 'bridge reply 01980000-0000-7000-8000-000000000001 "yes, all green"')

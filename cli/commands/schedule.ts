@@ -2,7 +2,7 @@
 import type { ConnectionModeSet, ContactSchedule } from '../../sdk/index.ts'
 import { type Command, command, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { exactDuration } from '../terminal/words.ts'
 
 export interface ScheduleOptions {
@@ -37,7 +37,7 @@ function nextText({ schedule: declared, connection }: ConnectionModeSet): string
 function scheduleOf({ every, checkpoint }: ScheduleOptions): ContactSchedule {
   if (checkpoint === true && every === undefined) return { mode: 'checkpoint' }
   if (checkpoint === undefined && every !== undefined) return { mode: 'short_poll', interval_seconds: every }
-  throw new CommandFailure('usage', 'say either --every or --checkpoint', {
+  throw new CommandError('usage', 'say either --every or --checkpoint', {
     hint: 'bridge schedule --every 5m, or bridge schedule --checkpoint',
   })
 }

@@ -2,7 +2,13 @@
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { peerOf, sealedBody } from '../messages/sealed-body.ts'
-import { inReplyTo, messageFields, type SendingOptions, tellSent, withSendingOptions } from '../messages/sending.ts'
+import {
+  inReplyTo,
+  messageFields,
+  type SendingOptions,
+  tellSent,
+  withSendingOptions,
+} from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
 
 export interface SendOptions extends SendingOptions {

@@ -11,8 +11,8 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
-import type { ClaimedTask, Task, WorkStopped } from '../../sdk/index.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import type { ClaimedTask, Task, WorkStoppedError } from '../../sdk/index.ts'
+import { CommandError } from '../exit-codes.ts'
 import { type ShellCommands, signalGroup } from './shell-commands.ts'
 import { TaskOutput } from './task-output.ts'
 
@@ -51,7 +51,7 @@ export async function runTask(
   // A command that does not read its input closes it early: that is its own affair.
   child.stdin?.on('error', () => {})
   child.stdin?.end(`${task.title}\n\n${task.instructions}\n`)
-  const isLost = () => (signal.reason as WorkStopped).why === 'claim_lost'
+  const isLost = () => (signal.reason as WorkStoppedError).why === 'claim_lost'
   const stop = stopper(child, () => (isLost() ? lostGraceMs(graceMs, task) : graceMs))
   if (signal.aborted) stop.now()
   signal.addEventListener('abort', stop.now, { once: true })
@@ -68,7 +68,7 @@ export async function runTask(
 const ended = (child: ChildProcess) =>
   new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
     child.on('error', (cause) =>
-      reject(new CommandFailure('unexpected', `no shell to run the command: ${cause.message}`, { cause })),
+      reject(new CommandError('unexpected', `no shell to run the command: ${cause.message}`, { cause })),
     )
     child.on('close', (code, signal) => resolve({ code, signal }))
   })

@@ -1,13 +1,13 @@
 /** Anything that a command threw, as words, a hint and an exit code. Contract §12. */
 import type { LocalErrorCode, RefusalCode } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
+import { CommandError, type ExitName, helperExits, localExits, refusalExits } from '../exit-codes.ts'
 import type { Ending } from './ending.ts'
-import { CommandFailure, type ExitName, helperExits, localExits, refusalExits } from '../exit-codes.ts'
 import { failureFacts, failureWords, type SdkError } from './failure-words.ts'
 import { hintOf } from './hints.ts'
 import { networkIsClosed, sandboxHint } from './sandbox.ts'
 
-export const endingOfFailure = ({ exit, message, hint, cause }: CommandFailure): Ending => ({
+export const endingOfFailure = ({ exit, message, hint, cause }: CommandError): Ending => ({
   exit,
   message,
   hint,
@@ -38,7 +38,7 @@ export async function failureEnding(error: unknown, context: CliContext): Promis
 
 async function plainEnding(error: unknown, context: CliContext): Promise<Ending> {
   if (context.environment.BRIDGE_DEBUG && error instanceof Error) context.io.err(`${error.stack}\n`)
-  if (error instanceof CommandFailure) return endingOfFailure(error)
+  if (error instanceof CommandError) return endingOfFailure(error)
   // Loaded only now: a usage error must not pay for it.
   const { BridgeError, HelperError, LocalError } = await import('../../sdk/index.ts')
   if (error instanceof HelperError)

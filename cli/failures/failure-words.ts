@@ -6,8 +6,8 @@
  * Contract §12.
  */
 import type { BridgeError, LocalError, RefusalCode } from '../../sdk/index.ts'
-import { faultWords, nothingTyped, subjectOf, type Takes } from './field-words.ts'
 import { exactDuration } from '../terminal/words.ts'
+import { faultWords, nothingTyped, subjectOf, type Takes } from './field-words.ts'
 
 export type SdkError = BridgeError | LocalError
 

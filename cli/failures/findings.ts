@@ -9,7 +9,7 @@
 
 import { oneLine } from '../../sdk/plain-text.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure, type ExitName, exitCodes } from '../exit-codes.ts'
+import { CommandError, type ExitName, exitCodes } from '../exit-codes.ts'
 
 export interface Finding {
   readonly check: string
@@ -29,7 +29,7 @@ export const warning = (check: string, text: string, remedy: string): Finding =>
   remedy,
 })
 
-/** @throws CommandFailure when something is broken. */
+/** @throws CommandError when something is broken. */
 export function report({ output, typed }: CliContext, found: readonly Finding[]): void {
   const findings = found.map((each) => ({ ...each, remedy: each.remedy && typed(each.remedy) }))
   const broken = findings.filter(({ state }) => state === 'problem')
@@ -44,7 +44,7 @@ export function report({ output, typed }: CliContext, found: readonly Finding[])
   const [first] = broken
   if (first === undefined) return
   const count = broken.length === 1 ? 'one thing is' : `${broken.length} things are`
-  throw new CommandFailure(first.exit ?? 'unexpected', `${count} broken, first: ${first.check}`, {
+  throw new CommandError(first.exit ?? 'unexpected', `${count} broken, first: ${first.check}`, {
     hint: first.remedy,
   })
 }

@@ -1,18 +1,18 @@
 /** What `listen` does with messages: show those that nobody was shown, or run a command for each. Contract §12. */
 import type { Journal, Message } from '../../sdk/index.ts'
 import { isAwaited } from '../../sdk/storage/open-asks.ts'
-import type { Agent } from '../profile/agent.ts'
 import type { CliContext } from '../context.ts'
-import { failureWords } from '../failures/failure-words.ts'
-import { messageText } from './message-text.ts'
-import { readerOf } from './opened-bodies.ts'
 import { type CommandEnd, runForMessage } from '../exec/run-for-message.ts'
 import type { ShellCommands } from '../exec/shell-commands.ts'
+import { failureWords } from '../failures/failure-words.ts'
+import type { Agent } from '../profile/agent.ts'
+import { messageText } from './message-text.ts'
+import { readerOf } from './opened-bodies.ts'
 
 /** True when there was something new. */
-export type Recipient = (messages: readonly Message[]) => Promise<boolean>
+export type MessageHandler = (messages: readonly Message[]) => Promise<boolean>
 
-export interface Receiving {
+export interface HandlerOptions {
   readonly context: CliContext
   readonly agent: Agent
   readonly journal: Journal
@@ -24,7 +24,7 @@ export interface Receiving {
  *
  * What could not be written is not noted: the next `listen` prints it.
  */
-export function shower(receiving: Receiving): Recipient {
+export function printMessages(receiving: HandlerOptions): MessageHandler {
   const { context, agent, journal, options } = receiving
   return async (messages) => {
     const fresh = (await recorded(receiving, messages)).filter(({ id }) => !journal.isPrinted(id))
@@ -38,7 +38,7 @@ export function shower(receiving: Receiving): Recipient {
 }
 
 /** How many were written; it ends where nothing can be written any more. */
-async function printAll({ context, agent, journal }: Receiving, messages: readonly Message[]) {
+async function printAll({ context, agent, journal }: HandlerOptions, messages: readonly Message[]) {
   const reader = await readerOf(agent, messages)
   let printed = 0
   for (const message of messages) {
@@ -50,7 +50,7 @@ async function printAll({ context, agent, journal }: Receiving, messages: readon
 }
 
 /** Record, run the command, and acknowledge when it exits 0. A redelivery is a new try, unless the command succeeded. */
-export function runner(receiving: Receiving, shell: ShellCommands): Recipient {
+export function runForMessages(receiving: HandlerOptions, shell: ShellCommands): MessageHandler {
   const { context, agent, journal, options } = receiving
   const { output, signal } = context
   const run = { shell, command: options.exec ?? '', environment: context.environment }
@@ -75,7 +75,10 @@ export function runner(receiving: Receiving, shell: ShellCommands): Recipient {
  * Record what is new. An `ask` beside this one may have shown some of it; the answer that one waits for now is left to
  * it, so that nobody is told twice. Should it end without, the answer comes again.
  */
-async function recorded({ agent, journal }: Receiving, messages: readonly Message[]): Promise<Message[]> {
+async function recorded(
+  { agent, journal }: HandlerOptions,
+  messages: readonly Message[],
+): Promise<Message[]> {
   await journal.catchUp()
   await journal.record(messages.filter(({ id }) => !journal.has(id)))
   const mine: Message[] = []

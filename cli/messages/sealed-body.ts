@@ -4,8 +4,8 @@
  * Nobody without a key is written to in the clear instead: that is a refusal, before anything is stored. Contract §12.
  */
 import type { AgeKey } from '../../sdk/index.ts'
+import { CommandError } from '../exit-codes.ts'
 import type { Agent } from '../profile/agent.ts'
-import { CommandFailure } from '../exit-codes.ts'
 
 /** Who reads it: the other side of this conversation. */
 export interface SealFor {
@@ -20,7 +20,7 @@ export async function peerOf({ bridge }: Agent, peer: string, signal: AbortSigna
   return { whom: peer, conversationId }
 }
 
-/** What takes the place of the text. @throws LocalError `key_missing`; CommandFailure when it gets too long */
+/** What takes the place of the text. @throws LocalError `key_missing`; CommandError when it gets too long */
 export async function sealedBody(
   { bridge }: Agent,
   { whom, conversationId }: SealFor,
@@ -36,7 +36,7 @@ export async function sealedBody(
     })
   const body = await sealText(text, key.recipient)
   if (body.length <= limits.messageBodyBytes) return { body, encoding: 'age' as const }
-  throw new CommandFailure(
+  throw new CommandError(
     'usage',
     `sealed, the text is ${body.length} bytes long; a message holds ${limits.messageBodyBytes}`,
   )

@@ -2,7 +2,7 @@
 import type { MessageSent } from '../../sdk/index.ts'
 import { type Command, id, invalid, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { connectionWords } from '../terminal/words.ts'
 
 /** As in the contract; the public index is loaded only by commands that run. */
@@ -61,11 +61,11 @@ export async function tellSent(
 /**
  * "Listening now" is an open wait, or one that ended less than 5 seconds ago: between two polls somebody listens.
  *
- * @throws CommandFailure where that was required.
+ * @throws CommandError where that was required.
  */
 export function requireListening({ recipient }: MessageSent, options: SendingOptions, hint: string): void {
   if (options.requireListening !== true || recipient.connection.listening_now) return
-  throw new CommandFailure('nobody_listening', 'stored, but nobody is listening for it', { hint })
+  throw new CommandError('nobody_listening', 'stored, but nobody is listening for it', { hint })
 }
 
 export function idempotencyKey(text: string): string {

@@ -6,17 +6,17 @@
 import type { BridgeError, LocalError, LocalErrorCode, Owner, RefusalCode } from '../../sdk/index.ts'
 import { version } from '../../sdk/version.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure, localExits, refusalExits } from '../exit-codes.ts'
+import { CommandError, localExits, refusalExits } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import { addressHint } from '../failures/hints.ts'
-import { loadOwnerProfile, saveOwnerProfile } from './profile.ts'
 import { openSecrets } from '../terminal/secrets.ts'
+import { loadOwnerProfile, saveOwnerProfile } from './profile.ts'
 
-/** Run with the stored sign-in. @throws CommandFailure when nobody is signed in. */
+/** Run with the stored sign-in. @throws CommandError when nobody is signed in. */
 export async function asOwner<T>(context: CliContext, act: (owner: Owner) => Promise<T>): Promise<T> {
   const profile = await loadOwnerProfile(context)
   if (profile === undefined) {
-    throw new CommandFailure('authentication', 'nobody is signed in', {
+    throw new CommandError('authentication', 'nobody is signed in', {
       hint: 'bridge admin login --url URL --name NAME; bridge admin setup --name NAME makes the owner of a fresh node',
     })
   }
@@ -76,7 +76,7 @@ export async function isRefusal(error: unknown, code: RefusalCode): Promise<bool
   return error instanceof BridgeError && error.code === code
 }
 
-/** What an owner can do next differs from what an agent can. @throws CommandFailure in place of an error with such a step. */
+/** What an owner can do next differs from what an agent can. @throws CommandError in place of an error with such a step. */
 export async function withOwnerHints<T>(act: () => Promise<T>, address?: string): Promise<T> {
   try {
     return await act()
@@ -94,15 +94,15 @@ export async function withHint(code: RefusalCode, hint: string, act: () => Promi
   try {
     await act()
   } catch (error) {
-    const cause = error instanceof CommandFailure ? error.cause : error
+    const cause = error instanceof CommandError ? error.cause : error
     throw (await isRefusal(cause, code)) ? failureOf(cause as BridgeError, hint) : error
   }
 }
 
-const failureOf = (cause: BridgeError | LocalError, hint: string): CommandFailure => {
+const failureOf = (cause: BridgeError | LocalError, hint: string): CommandError => {
   const isRefusal = cause.name === 'BridgeError'
   const exit = isRefusal ? refusalExits[cause.code as RefusalCode] : localExits[cause.code as LocalErrorCode]
-  return new CommandFailure(exit, failureWords(cause), { hint, cause })
+  return new CommandError(exit, failureWords(cause), { hint, cause })
 }
 
 const refusals: Partial<Record<RefusalCode, string>> = {

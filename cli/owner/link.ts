@@ -3,7 +3,7 @@
  *
  * Contract §10 "Sign-in".
  */
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { withOwnerHints } from './client.ts'
 
 export interface OneTimeLink {
@@ -12,7 +12,7 @@ export interface OneTimeLink {
   readonly origin: string | undefined
 }
 
-/** @throws CommandFailure, which never repeats the text: it may be a token with a typing error. */
+/** @throws CommandError, which never repeats the text: it may be a token with a typing error. */
 export function parseLink(text: string): OneTimeLink {
   const trimmed = text.trim()
   if (isToken(trimmed)) return { token: trimmed, origin: undefined }
@@ -21,17 +21,17 @@ export function parseLink(text: string): OneTimeLink {
   if (url !== undefined && /^https?:$/.test(url.protocol) && isToken(token)) {
     return { token, origin: url.origin }
   }
-  throw new CommandFailure('usage', 'this is neither a one-time link nor its token', {
+  throw new CommandError('usage', 'this is neither a one-time link nor its token', {
     hint: 'it is the whole line that bridge server init, setup-link or owner-link prints',
   })
 }
 
 const isToken = (text: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(text)
 
-/** The address of a node, checked before anything secret is asked for. @throws CommandFailure */
+/** The address of a node, checked before anything secret is asked for. @throws CommandError */
 export async function requireUrl(url: string | undefined): Promise<string> {
   if (url === undefined) {
-    throw new CommandFailure('usage', 'which node?', {
+    throw new CommandError('usage', 'which node?', {
       hint: '--url names its address, such as http://127.0.0.1:8484',
     })
   }

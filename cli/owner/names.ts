@@ -5,7 +5,7 @@
  */
 import type { Conversation, Owner, Project } from '../../sdk/index.ts'
 import type { Command } from '../command.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { isRefusal } from './client.ts'
 
 export interface ProjectOption {
@@ -20,7 +20,7 @@ interface Asking {
   readonly signal: AbortSignal
 }
 
-/** Without a wish: the only project that is not archived. @throws CommandFailure */
+/** Without a wish: the only project that is not archived. @throws CommandError */
 export async function findProject(
   owner: Owner,
   wanted: string | undefined,
@@ -32,32 +32,32 @@ export async function findProject(
   const [only] = current
   if (only !== undefined && current.length === 1) return only
   throw only === undefined
-    ? new CommandFailure(
+    ? new CommandError(
         'not_found',
         `there is no project${all.length === 0 ? ' yet' : ' that is not archived'}`,
         {
           hint: 'bridge admin project create demo makes one',
         },
       )
-    : new CommandFailure('usage', `which project? there are ${names(current)}`, {
+    : new CommandError('usage', `which project? there are ${names(current)}`, {
         hint: '--project names one',
       })
 }
 
-/** The id of an agent. @throws CommandFailure */
+/** The id of an agent. @throws CommandError */
 export const findAgent = async (owner: Owner, project: Project, wanted: string, { signal }: Asking) =>
   asId(wanted) ?? pick('agent', wanted, await gathered(owner.agents.all(project.id, { signal }))).id
 
-/** The id of an environment. @throws CommandFailure */
+/** The id of an environment. @throws CommandError */
 export const findEnvironment = async (owner: Owner, project: Project, wanted: string, { signal }: Asking) =>
   asId(wanted) ??
   pick('environment', wanted, await gathered(owner.environments.all(project.id, { signal }))).id
 
-/** An administrator. @throws CommandFailure */
+/** An administrator. @throws CommandError */
 export const findAdministrator = async (owner: Owner, wanted: string, { signal }: Asking) =>
   pick('administrator', wanted, await gathered(owner.administrators.all({ signal })))
 
-/** By its own id, or the owner conversation of an agent. @throws CommandFailure */
+/** By its own id, or the owner conversation of an agent. @throws CommandError */
 export async function findConversation(
   owner: Owner,
   project: Project,
@@ -72,7 +72,7 @@ export async function findConversation(
   for await (const conversation of owner.conversations.all(project.id, { signal })) {
     if (isOwnersWith(conversation, id ?? wanted)) return conversation
   }
-  throw new CommandFailure(
+  throw new CommandError(
     'not_found',
     `no conversation ${wanted}, neither by its id nor yours with an agent`,
     {
@@ -126,7 +126,7 @@ function pick<T extends { readonly id: string; readonly name: string }>(
   const id = asId(wanted)
   const found = all.find((each) => (id === undefined ? each.name === wanted : each.id === id))
   if (found !== undefined) return found
-  throw new CommandFailure('not_found', `no ${noun} has the ${id === undefined ? 'name' : 'id'} ${wanted}`, {
+  throw new CommandError('not_found', `no ${noun} has the ${id === undefined ? 'name' : 'id'} ${wanted}`, {
     hint: `bridge admin ${noun} list shows them`,
   })
 }

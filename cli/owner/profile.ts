@@ -9,7 +9,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { KeptSignIn } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { readJson, writeJson } from '../profile/json-file.ts'
 import { profilePaths } from '../profile/profile.ts'
 
@@ -23,13 +23,13 @@ type Place = Pick<CliContext, 'home' | 'settings'>
 const fileOf = ({ home, settings }: Place): string =>
   join(profilePaths(home, settings.profile).folder, 'owner.json')
 
-/** Undefined when nobody is signed in. @throws CommandFailure when what is stored is not usable. */
+/** Undefined when nobody is signed in. @throws CommandError when what is stored is not usable. */
 export async function loadOwnerProfile(place: Place): Promise<OwnerProfile | undefined> {
   const path = fileOf(place)
   const hint = 'bridge admin login --url URL --name NAME writes it again'
   const stored = await readJson(path, 'authentication', hint)
   if (stored === undefined || isProfile(stored)) return stored
-  throw new CommandFailure('authentication', `${path} is not a whole sign-in`, { hint })
+  throw new CommandError('authentication', `${path} is not a whole sign-in`, { hint })
 }
 
 /** Takes the place of an earlier sign-in of the profile. */

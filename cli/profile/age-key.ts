@@ -7,26 +7,26 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { AgeKey } from '../../sdk/index.ts'
 import type { ProfilePaths } from '../../sdk/storage/profile-files.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { readKeyFileIfThere } from './key-file.ts'
 
-/** @throws CommandFailure when the file is there and cannot be used; LocalError `key_missing` when it holds no key */
+/** @throws CommandError when the file is there and cannot be used; LocalError `key_missing` when it holds no key */
 export async function readAgeKey({ ageKey }: ProfilePaths): Promise<AgeKey | undefined> {
   const text = await readKeyFileIfThere(ageKey)
   if (text === undefined) return undefined
   return (await import('../../sdk/index.ts')).ageKeyOf(text)
 }
 
-/** @throws CommandFailure when there is none */
+/** @throws CommandError when there is none */
 export async function requireAgeKey(paths: ProfilePaths): Promise<AgeKey> {
   const key = await readAgeKey(paths)
   if (key !== undefined) return key
-  throw new CommandFailure('not_found', 'this profile has no age key', {
+  throw new CommandError('not_found', 'this profile has no age key', {
     hint: 'bridge key create makes one',
   })
 }
 
-/** A new private file; nothing is overwritten. @throws CommandFailure when the name is taken */
+/** A new private file; nothing is overwritten. @throws CommandError when the name is taken */
 export async function writeAgeKey(path: string, key: AgeKey): Promise<void> {
   const { identityFileOf } = await import('../../sdk/index.ts')
   try {
@@ -42,7 +42,7 @@ export async function writeAgeKey(path: string, key: AgeKey): Promise<void> {
     await folder.close()
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
-    if (code === 'EEXIST') throw new CommandFailure('conflict', `${path} exists already`, { cause })
-    throw new CommandFailure('unexpected', `cannot write ${path} (${code})`, { cause })
+    if (code === 'EEXIST') throw new CommandError('conflict', `${path} exists already`, { cause })
+    throw new CommandError('unexpected', `cannot write ${path} (${code})`, { cause })
   }
 }

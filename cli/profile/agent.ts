@@ -2,7 +2,7 @@
 import type { Bridge, Flushed, OutboxEntry } from '../../sdk/index.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import { readKeyFile } from './key-file.ts'
 import { profileDirectory, profilePaths, profileSessions, requireProfile } from './profile.ts'
@@ -18,7 +18,7 @@ export interface AgentEvents {
   readonly onKept: (entry: OutboxEntry) => void
 }
 
-/** @throws CommandFailure when there is no identity, or when it is not usable. */
+/** @throws CommandError when there is no identity, or when it is not usable. */
 export async function openAgent(context: CliContext, events: AgentEvents): Promise<Agent> {
   const { clock, random } = context
   const paths = profilePaths(context.home, context.settings.profile)
@@ -52,7 +52,7 @@ function importKey<T>(importPrivateKey: (pem: string) => T, pem: string): T {
   try {
     return importPrivateKey(pem)
   } catch (cause) {
-    throw new CommandFailure('authentication', 'the private key of the profile is damaged', {
+    throw new CommandError('authentication', 'the private key of the profile is damaged', {
       hint: 'ask the owner for a new enrolment',
       cause,
     })

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CliContext } from '../context.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { readJson, writeJson } from './json-file.ts'
 
 /** The exact X-Bridge-Device of this machine and BRIDGE_HOME. */
@@ -33,7 +33,7 @@ async function machineId(): Promise<string> {
   }
   const id = process.platform === 'darwin' ? await platformUuid() : undefined
   if (id !== undefined) return id
-  throw new CommandFailure('unexpected', 'this machine has no id to bind an identity to', {
+  throw new CommandError('unexpected', 'this machine has no id to bind an identity to', {
     hint: 'ask the owner for an enrolment that is bound to the key only',
   })
 }

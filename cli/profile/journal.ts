@@ -7,9 +7,9 @@
  * Contract §12.
  */
 import type { Journal } from '../../sdk/index.ts'
-import type { Agent } from './agent.ts'
 import type { CliContext } from '../context.ts'
 import { takeLock } from '../lock.ts'
+import type { Agent } from './agent.ts'
 
 export async function openJournal({ clock }: CliContext, { paths }: Agent): Promise<Journal> {
   const { Journal: Opened } = await import('../../sdk/index.ts')

@@ -6,12 +6,12 @@
  */
 import { chmod, readFile } from 'node:fs/promises'
 import { basename, dirname, extname } from 'node:path'
-import { CommandFailure, type ExitName } from '../exit-codes.ts'
+import { CommandError, type ExitName } from '../exit-codes.ts'
 
 /**
  * The parsed file, or undefined when there is none. `hint`: what makes it good again.
  *
- * @throws CommandFailure when it cannot be read or is no object.
+ * @throws CommandError when it cannot be read or is no object.
  */
 export async function readJson(
   path: string,
@@ -26,7 +26,7 @@ export async function readJson(
   } catch {
     // Said below, together with JSON of another shape; the parser's words would repeat the content.
   }
-  throw new CommandFailure(exit, `${path} is not a JSON object`, { hint })
+  throw new CommandError(exit, `${path} is not a JSON object`, { hint })
 }
 
 async function readIfThere(path: string, exit: ExitName): Promise<string | undefined> {
@@ -35,7 +35,7 @@ async function readIfThere(path: string, exit: ExitName): Promise<string | undef
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
-    throw new CommandFailure(exit, `cannot read ${path} (${code ?? 'unknown error'})`, { cause: error })
+    throw new CommandError(exit, `cannot read ${path} (${code ?? 'unknown error'})`, { cause: error })
   }
 }
 
@@ -61,6 +61,6 @@ export async function writeJson(path: string, value: object): Promise<void> {
     await chmod(path, 0o600)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    throw new CommandFailure('unexpected', `cannot write ${path} (${code ?? String(cause)})`, { cause })
+    throw new CommandError('unexpected', `cannot write ${path} (${code ?? String(cause)})`, { cause })
   }
 }

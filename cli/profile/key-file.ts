@@ -1,8 +1,8 @@
 /** Private keys for commands; what makes one unusable stands in sdk/storage/profile-files.ts. */
 import { type KeyFile, readKey } from '../../sdk/storage/profile-files.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 
-/** The text of a key file. @throws CommandFailure that says in one line what is wrong with it. */
+/** The text of a key file. @throws CommandError that says in one line what is wrong with it. */
 export const readKeyFile = async (path: string): Promise<string> => pemOf(await readKey(path))
 
 /** {@link readKeyFile}, or undefined when there is no file. */
@@ -13,5 +13,5 @@ export async function readKeyFileIfThere(path: string): Promise<string | undefin
 
 function pemOf(file: KeyFile): string {
   if (!('problem' in file)) return file.pem
-  throw new CommandFailure('authentication', file.problem, { hint: file.remedy })
+  throw new CommandError('authentication', file.problem, { hint: file.remedy })
 }

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import type { DirectoryStore, KnownPeers, SessionStore, StoredSession } from '../../sdk/index.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import * as files from '../../sdk/storage/profile-files.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { readJson, writeJson } from './json-file.ts'
 
 /** The session that all processes of the profile share. */
@@ -19,19 +19,19 @@ export const profileSessions = (paths: ProfilePaths, blank: StoredSession): Sess
 export const profileDirectory = (paths: ProfilePaths, nobody: KnownPeers): DirectoryStore =>
   files.profileDirectory(paths, nobody, writeJson)
 
-/** The folder and its files; nothing is read yet. @throws CommandFailure for a name that is no plain file name. */
+/** The folder and its files; nothing is read yet. @throws CommandError for a name that is no plain file name. */
 export function profilePaths(home: string, name: string): ProfilePaths {
   if (files.isProfileName(name)) return files.profileFiles(home, name)
-  throw new CommandFailure('usage', `a profile's name is letters, digits, and _ . - ; this is not: ${name}`)
+  throw new CommandError('usage', `a profile's name is letters, digits, and _ . - ; this is not: ${name}`)
 }
 
-/** The stored identity of a profile, or undefined. @throws CommandFailure when what is stored is not usable. */
+/** The stored identity of a profile, or undefined. @throws CommandError when what is stored is not usable. */
 export async function readProfile(paths: ProfilePaths): Promise<ProfileRecord | undefined> {
   const hint = 'bridge enroll --url URL --replace with a new code of the owner writes it again'
   const stored = await readJson(paths.record, 'authentication', hint)
   if (stored === undefined) return undefined
   if (files.isProfile(stored)) return stored
-  throw new CommandFailure('authentication', `${paths.record} is not a whole profile`, { hint })
+  throw new CommandError('authentication', `${paths.record} is not a whole profile`, { hint })
 }
 
 /** Commands of the same word that need no agent: what is typed without a profile may mean them. */
@@ -60,7 +60,7 @@ export async function requireProfile(
     'bridge enroll --url URL makes one, with a code of the owner',
     ...(ofTheNode.has(command) ? [`bridge server ${command} is for a node of this machine`] : []),
   ]
-  throw new CommandFailure('authentication', `no identity in the profile ${name}`, { hint: ways.join('; ') })
+  throw new CommandError('authentication', `no identity in the profile ${name}`, { hint: ways.join('; ') })
 }
 
 const namedAtMost = 8

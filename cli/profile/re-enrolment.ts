@@ -7,13 +7,13 @@ import type { EnrollmentClaimed, IdentityRecord } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
 import { isProfileName, type ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { clientOptions } from '../owner/client.ts'
 import { profilePaths, readProfile } from './profile.ts'
 
 type Where = Pick<ProfileRecord, 'base_url' | 'allow_plain_http'>
 
-/** Asked before the code is used: at another node it would be no use to this profile. @throws CommandFailure */
+/** Asked before the code is used: at another node it would be no use to this profile. @throws CommandError */
 export async function requireSameNode(
   context: CliContext,
   before: ProfileRecord,
@@ -23,14 +23,14 @@ export async function requireSameNode(
   const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = where
   const { health } = await nodeStatus({ ...(await clientOptions(context)), baseUrl, allowPlainHttp })
   if (health.server_id === before.identity.server_id) return
-  throw new CommandFailure(
+  throw new CommandError(
     'conflict',
     `the profile ${context.settings.profile} is the agent ${whoIs(before.identity)} at another node, ${before.base_url}`,
     { hint: 'the same command with --profile NAME enrols beside it; --replace gives it up' },
   )
 }
 
-/** The node alone knows whose a code is. It is this machine's now: the next step takes the same key. @throws CommandFailure */
+/** The node alone knows whose a code is. It is this machine's now: the next step takes the same key. @throws CommandError */
 export async function requireSameAgent(
   context: CliContext,
   before: ProfileRecord,
@@ -39,7 +39,7 @@ export async function requireSameAgent(
   if (claimed.agent.id === before.identity.agent.id) return
   const { settings, home } = context
   const name = await freeProfile(home, claimed)
-  throw new CommandFailure(
+  throw new CommandError(
     'conflict',
     `this code is for the agent ${whoIs(claimed)}; the profile ${settings.profile} is the agent ${whoIs(before.identity)}`,
     {

@@ -9,7 +9,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HeldTask, Task } from '../../sdk/index.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import { readJson, writeJson } from '../profile/json-file.ts'
 
 const pathOf = (folder: string, taskId: string) => join(folder, `${taskId}.json`)
@@ -36,18 +36,18 @@ export async function lendClaim(folder: string, { id, claim }: Task): Promise<vo
     await rename(`${path}.tmp`, path)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    throw new CommandFailure('unexpected', `cannot write ${path} (${code ?? String(cause)})`, { cause })
+    throw new CommandError('unexpected', `cannot write ${path} (${code ?? String(cause)})`, { cause })
   }
 }
 
-/** @throws CommandFailure when no command of this profile claimed the task. */
+/** @throws CommandError when no command of this profile claimed the task. */
 export async function findClaim(folder: string, id: string): Promise<HeldTask> {
   const stored = await readJson(pathOf(folder, id), 'unexpected')
   const { generation, session_generation } = stored ?? {}
   if (typeof generation === 'number' && typeof session_generation === 'number') {
     return { id, claim: { generation, session_generation } }
   }
-  throw new CommandFailure('conflict', `this profile holds no claim of the task ${id}`, {
+  throw new CommandError('conflict', `this profile holds no claim of the task ${id}`, {
     hint: `bridge task show ${id} tells its state; bridge task claim ${id} takes an open one`,
   })
 }

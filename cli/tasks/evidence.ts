@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import type { Evidence } from '../../sdk/index.ts'
 import { invalid } from '../command.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 
 /** As in the contract; the public index is loaded only by commands that run. */
 export const kinds = ['text', 'url', 'commit', 'file', 'command', 'message', 'transfer'] as const
@@ -26,7 +26,7 @@ export function evidenceOption(text: string, before: readonly EvidenceWish[] = [
   throw invalid(`It must be KIND:VALUE, the kind one of ${kinds.join(', ')}.`)
 }
 
-/** @throws CommandFailure when a file cannot be read */
+/** @throws CommandError when a file cannot be read */
 export async function gatherEvidence(
   wishes: readonly EvidenceWish[],
   exitCode?: number | undefined,
@@ -46,7 +46,7 @@ export async function hashFile(path: string): Promise<string> {
     for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    throw new CommandFailure('usage', `cannot read the evidence file ${path} (${code ?? 'unknown error'})`, {
+    throw new CommandError('usage', `cannot read the evidence file ${path} (${code ?? 'unknown error'})`, {
       cause,
     })
   }

@@ -7,7 +7,7 @@
  * Contract §12.
  */
 import type { Readable, Writable } from 'node:stream'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 
 export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown }
@@ -37,7 +37,7 @@ export interface Io {
   /** The size of the terminal on standard output, as it is now. */
   rows(): number
   columns(): number
-  /** All of standard input as text. @throws CommandFailure when it is longer than `maxBytes` or not UTF-8. */
+  /** All of standard input as text. @throws CommandError when it is longer than `maxBytes` or not UTF-8. */
   readAll(maxBytes?: number): Promise<string>
   /** The first line of standard input, without its end. Where it is a terminal, `prompt` is shown and nothing is echoed. */
   readSecret(prompt: string): Promise<string>
@@ -120,14 +120,13 @@ async function readText(stdin: Readable, maxBytes: number): Promise<string> {
   for await (const chunk of stdin) {
     const bytes = Buffer.from(chunk as Buffer | string)
     length += bytes.length
-    if (length > maxBytes)
-      throw new CommandFailure('usage', `standard input is longer than ${maxBytes} bytes`)
+    if (length > maxBytes) throw new CommandError('usage', `standard input is longer than ${maxBytes} bytes`)
     chunks.push(bytes)
   }
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
   } catch (cause) {
-    throw new CommandFailure('usage', 'standard input is not UTF-8 text', { cause })
+    throw new CommandError('usage', 'standard input is not UTF-8 text', { cause })
   }
 }
 
@@ -158,7 +157,7 @@ function readUnechoed(stdin: Streams['stdin'], stderr: Writable, prompt: string)
       for (const [index, key] of keys.entries()) {
         const rest = () => keys.slice(index + 1).join('')
         if (key === '\r' || key === '\n' || key === '\u0004') return end(() => resolve(typed), rest())
-        if (key === '\u0003') return end(() => reject(new CommandFailure('interrupted', 'interrupted')))
+        if (key === '\u0003') return end(() => reject(new CommandError('interrupted', 'interrupted')))
         typed = key === '\u007f' || key === '\b' ? [...typed].slice(0, -1).join('') : typed + key
       }
     }

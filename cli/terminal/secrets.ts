@@ -5,11 +5,11 @@
  *
  * Contract §12.
  */
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 import type { Io } from './io.ts'
 
 export interface Secrets {
-  /** The next one. `what` names it in the prompt and in the error. @throws CommandFailure when it is missing. */
+  /** The next one. `what` names it in the prompt and in the error. @throws CommandError when it is missing. */
   next(what: string): Promise<string>
   /** The rest of standard input may hold another one; a terminal can always be asked. */
   hasMore(): Promise<boolean>
@@ -17,11 +17,11 @@ export interface Secrets {
   nextChosen(what: string): Promise<string>
 }
 
-/** @throws CommandFailure when there is no terminal to ask and standard input was not named. */
+/** @throws CommandError when there is no terminal to ask and standard input was not named. */
 export function openSecrets(io: Io, fromStdin: boolean): Secrets {
   if (fromStdin) return linesOf(io)
   if (io.isTerminal.stdin) return askedOn(io)
-  throw new CommandFailure('usage', 'there is no terminal to ask for a password', {
+  throw new CommandError('usage', 'there is no terminal to ask for a password', {
     hint: '--password-stdin reads it from standard input',
   })
 }
@@ -34,7 +34,7 @@ function askedOn(io: Io): Secrets {
     nextChosen: async (what) => {
       const first = await next(what)
       if ((await io.readSecret(`${what}, again: `)) === first) return first
-      throw new CommandFailure('usage', 'the two passwords differ; nothing was changed')
+      throw new CommandError('usage', 'the two passwords differ; nothing was changed')
     },
   }
 }
@@ -52,5 +52,5 @@ function linesOf(io: Io): Secrets {
 
 function given(text: string, what: string, hint?: string): string {
   if (text !== '') return text
-  throw new CommandFailure('usage', `no ${what} was given`, { hint })
+  throw new CommandError('usage', `no ${what} was given`, { hint })
 }

@@ -14,9 +14,9 @@ import type { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Manifest, ServingHelper } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
+import { CommandError, type ExitName } from '../exit-codes.ts'
 import { type Probe, requireWayHere } from './direct-probe.ts'
 import { startTunnel, type Tunnel } from './direct-tunnel.ts'
-import { CommandFailure, type ExitName } from '../exit-codes.ts'
 
 /** How the recipient reaches the helper. */
 export interface WayOptions {
@@ -32,34 +32,31 @@ export interface WayOptions {
 export const isPlain = ({ tunnel, tunnelCommand }: WayOptions): boolean =>
   tunnel?.startsWith('http://') ?? tunnelCommand === undefined
 
-/** @throws CommandFailure unless there is exactly one way, and it may be taken */
+/** @throws CommandError unless there is exactly one way, and it may be taken */
 export async function requireWay(way: WayOptions): Promise<void> {
   const { tunnel, tunnelCommand, allowPlain, probe } = way
   if (probe === false && tunnel === undefined && tunnelCommand === undefined)
-    throw new CommandFailure('usage', '--no-probe belongs to --tunnel or --tunnel-command')
+    throw new CommandError('usage', '--no-probe belongs to --tunnel or --tunnel-command')
   if (tunnel !== undefined && tunnelCommand !== undefined)
-    throw new CommandFailure('usage', 'either --tunnel or --tunnel-command, not both')
+    throw new CommandError('usage', 'either --tunnel or --tunnel-command, not both')
   if (tunnel !== undefined) {
     const { endpointFault } = await import('../../sdk/index.ts')
     const problem = endpointFault(partsOf(tunnel).endpoint)
-    if (problem !== undefined) throw new CommandFailure('usage', `the address of --tunnel ${problem}`)
+    if (problem !== undefined) throw new CommandError('usage', `the address of --tunnel ${problem}`)
   }
   if (!isPlain(way) || allowPlain === true) return
-  throw new CommandFailure('usage', 'a direct transfer needs a way by https to this machine', {
+  throw new CommandError('usage', 'a direct transfer needs a way by https to this machine', {
     hint: '--tunnel URL or --tunnel-command CMD; --allow-plain where the network between is yours',
   })
 }
 
-/** Refused before it is offered. What cannot be read is told by who reads it. @throws CommandFailure */
+/** Refused before it is offered. What cannot be read is told by who reads it. @throws CommandError */
 export async function requireServable(file: string): Promise<void> {
   const { transferLimits } = await import('../../sdk/index.ts')
   const { max } = transferLimits.fileBytes
   const size = (await stat(file).catch(() => undefined))?.size ?? 0
   if (size > max)
-    throw new CommandFailure(
-      'usage',
-      `${size} bytes are more than the ${max} that a direct transfer may have`,
-    )
+    throw new CommandError('usage', `${size} bytes are more than the ${max} that a direct transfer may have`)
 }
 
 /** A tunnel that is there already, and the port at which it ends here. */
@@ -75,7 +72,7 @@ interface Served {
   readonly root: string
 }
 
-/** @throws CommandFailure when the helper or its tunnel does not start, or the tunnel leads elsewhere */
+/** @throws CommandError when the helper or its tunnel does not start, or the tunnel leads elsewhere */
 export async function startServing(
   context: CliContext,
   served: Served,
@@ -108,7 +105,7 @@ export async function startServing(
 
 const portLooks = { ms: 200, most: 15 }
 
-/** The port of a tunnel may still be held by the helper of a command that was killed just now. @throws CommandFailure */
+/** The port of a tunnel may still be held by the helper of a command that was killed just now. @throws CommandError */
 async function startReady(
   context: CliContext,
   served: Served,
@@ -120,14 +117,14 @@ async function startReady(
       return { helper, ready: await readiness(context, helper) }
     } catch (error) {
       await end(helper)
-      if (!(error instanceof NotStarted)) throw error
+      if (!(error instanceof HelperStartError)) throw error
       if (error.code !== 'port_in_use' || look >= portLooks.most) throw notStarted(error.code)
       await pause(portLooks.ms, undefined, { signal: context.signal })
     }
   }
 }
 
-class NotStarted extends Error {
+class HelperStartError extends Error {
   readonly code: string | undefined
 
   constructor(code: string | undefined) {
@@ -170,9 +167,9 @@ function readiness({ io, signal }: CliContext, helper: HelperProcess): Promise<R
     })
     createInterface(helper.stdout).once('line', (line) => resolve(JSON.parse(line) as Ready))
     helper
-      .once('error', () => reject(new NotStarted(undefined)))
-      .once('close', () => reject(new NotStarted(refusal)))
-    const giveUp = () => reject(new CommandFailure('interrupted', 'interrupted'))
+      .once('error', () => reject(new HelperStartError(undefined)))
+      .once('close', () => reject(new HelperStartError(refusal)))
+    const giveUp = () => reject(new CommandError('interrupted', 'interrupted'))
     if (signal.aborted) giveUp()
     signal.addEventListener('abort', giveUp, { once: true })
   })
@@ -185,12 +182,12 @@ const meanings: Readonly<Record<string, readonly [ExitName, string]>> = {
   port_refused: ['usage', 'this user may not listen on the local port of the tunnel'],
 }
 
-function notStarted(code: string | undefined): CommandFailure {
+function notStarted(code: string | undefined): CommandError {
   const [exit, words] = meanings[code ?? ''] ?? [
     'unexpected',
     `the helper did not start (${code ?? 'no reason'})`,
   ]
-  return new CommandFailure(exit, words)
+  return new CommandError(exit, words)
 }
 
 const hasEnded = ({ exitCode, signalCode }: HelperProcess): boolean =>

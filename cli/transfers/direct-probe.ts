@@ -6,7 +6,7 @@
  */
 import type { LocalError, LocalErrorCode, Manifest, ServingHelper } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
-import { CommandFailure, localExits } from '../exit-codes.ts'
+import { CommandError, localExits } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 
 export interface Probe {
@@ -16,7 +16,7 @@ export interface Probe {
   readonly wasGood?: boolean
 }
 
-/** A helper or a tunnel that ends by itself meanwhile is followed by another. @throws CommandFailure */
+/** A helper or a tunnel that ends by itself meanwhile is followed by another. @throws CommandError */
 export async function requireWayHere(
   { signal, output }: Pick<CliContext, 'signal' | 'output'>,
   { endpoint, token, ended }: Pick<ServingHelper, 'endpoint' | 'token' | 'ended'>,
@@ -37,7 +37,7 @@ export async function requireWayHere(
     if (!(error instanceof LocalError) || error.code === 'aborted') throw error
     const words = `the tunnel does not lead to this command: ${failureWords(error)}`
     if (!wasGood || !mayAnswer.has(error.code) || error.cause instanceof HelperError)
-      throw new CommandFailure(localExits[error.code], words, { hint: hintOf(error), cause: error })
+      throw new CommandError(localExits[error.code], words, { hint: hintOf(error), cause: error })
     output.note(`${words}; it did before, and is told to the peer again`)
   }
 }

@@ -14,7 +14,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import type { CliContext } from '../context.ts'
-import { CommandFailure } from '../exit-codes.ts'
+import { CommandError } from '../exit-codes.ts'
 
 export interface Tunnel {
   /** An https origin. */
@@ -37,7 +37,7 @@ const graceMs = 2000
 /** The watcher lets go of what the command prints to, so that the end of the command is seen. */
 const watched = '(read -r _; kill -s TERM 0) <&3 3<&- >/dev/null 2>&1 & exec 3<&-; eval "$1"'
 
-/** @throws CommandFailure when it ends, or prints no address in time */
+/** @throws CommandError when it ends, or prints no address in time */
 export async function startTunnel(
   { environment, signal }: Pick<CliContext, 'environment' | 'signal'>,
   command: string,
@@ -58,13 +58,13 @@ export async function startTunnel(
     .then(() => held.destroy())
   const over = new AbortController()
   const closed = once(shell, 'close').catch((cause: unknown) => {
-    throw new CommandFailure('unexpected', 'there is no shell to start the tunnel with', { cause })
+    throw new CommandError('unexpected', 'there is no shell to start the tunnel with', { cause })
   })
   try {
     const endpoint = await Promise.race([
       printedAddress(shell),
       closed.then(() => {
-        throw new CommandFailure('unexpected', 'the tunnel command ended before it printed an https address')
+        throw new CommandError('unexpected', 'the tunnel command ended before it printed an https address')
       }),
       tooLate(waitMs, AbortSignal.any([over.signal, signal])),
     ])
@@ -108,15 +108,11 @@ export function addressIn(line: string): string | undefined {
 
 async function tooLate(waitMs: number, signal: AbortSignal): Promise<never> {
   await pause(waitMs, undefined, { signal }).catch((cause: unknown) => {
-    throw new CommandFailure('interrupted', 'interrupted', { cause })
+    throw new CommandError('interrupted', 'interrupted', { cause })
   })
-  throw new CommandFailure(
-    'unexpected',
-    `the tunnel command printed no https address in ${waitMs / 1000} s`,
-    {
-      hint: 'it must print one with nothing behind it; --tunnel takes an address that you know',
-    },
-  )
+  throw new CommandError('unexpected', `the tunnel command printed no https address in ${waitMs / 1000} s`, {
+    hint: 'it must print one with nothing behind it; --tunnel takes an address that you know',
+  })
 }
 
 /** All that it started goes too; what does not go when asked is ended. */

@@ -1,6 +1,6 @@
 /** One command over several things at once: each succeeds or fails by itself. */
 import type { CliContext } from '../context.ts'
-import { CommandFailure, type ExitName } from '../exit-codes.ts'
+import { CommandError, type ExitName } from '../exit-codes.ts'
 import { failureEnding } from '../failures/failure-ending.ts'
 
 /** More would only wait for each other on one line. */
@@ -10,9 +10,9 @@ const atOnce = 4
  * `act` on each of them. Of one alone the failure is the command's; of several each is told with its name when it comes, and
  * the command fails as the first one did.
  *
- * @throws what `act` throws of one; CommandFailure
+ * @throws what `act` throws of one; CommandError
  */
-export async function several(
+export async function runSeveral(
   context: CliContext,
   names: readonly string[],
   act: (name: string) => Promise<void>,
@@ -37,5 +37,5 @@ export async function several(
   const [first] = failures
   if (first === undefined) return
   const { exit, cause } = first
-  throw new CommandFailure(exit, `${failures.length} of ${names.length} came to nothing`, { cause })
+  throw new CommandError(exit, `${failures.length} of ${names.length} came to nothing`, { cause })
 }

@@ -6,8 +6,8 @@
 import { transferStates } from '../../sdk/contract/agent/transfers.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../../server/api-error.ts'
 import { judgeClaim, stateOf } from '../../server/enrollments/rules.ts'
-import { Fault } from '../../server/api-error.ts'
 import { projectMoves } from '../../server/projects/rules.ts'
 import { decideStart, requireReplacementRoom } from '../../server/sessions/rules.ts'
 import { causes, taskEvents, transitions } from '../../server/tasks/rules.ts'
@@ -28,7 +28,7 @@ function outcome(decide: () => string): string {
   try {
     return decide()
   } catch (error) {
-    if (error instanceof Fault) return `refused: ${code(error.code)}`
+    if (error instanceof ApiError) return `refused: ${code(error.code)}`
     throw error
   }
 }

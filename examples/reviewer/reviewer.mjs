@@ -14,7 +14,7 @@
  * can mend what ended it, such as a revoked credential.
  */
 import { createHash } from 'node:crypto'
-import { limits, openProfile, TaskFailed } from 'agent-bridge'
+import { limits, openProfile, TaskFailedError } from 'agent-bridge'
 import { review } from './rules.mjs'
 
 const stop = new AbortController()
@@ -61,7 +61,7 @@ function workOnTasks() {
 /** What it returns completes the task; what it throws fails it, with the reason. */
 async function reviewTask({ task }) {
   const reviewed = review(task.instructions)
-  if (reviewed.lines === 0) throw new TaskFailed('the instructions add no line that could be reviewed')
+  if (reviewed.lines === 0) throw new TaskFailedError('the instructions add no line that could be reviewed')
   const report = reportOf(reviewed)
   return {
     result: report.split('\n')[0],

@@ -6,11 +6,12 @@
  *
  * Nothing else: a fenced session and a revoked credential stand. Contract §2.
  */
-import type { Identity } from './identity.ts'
-import type { SessionKeeper } from './session.ts'
+
 import { sha256Hex } from '../signing/canonical.ts'
 import type { BridgeError, RefusalCode } from '../transport/failures.ts'
 import type { Authority, CallOptions, PreparedRequest } from '../transport/http.ts'
+import type { Identity } from './identity.ts'
+import type { SessionKeeper } from './session.ts'
 
 export interface AgentAuthorityOptions {
   readonly identity: Identity

@@ -10,7 +10,6 @@
 import { messages } from '../contract/agent/messages.ts'
 import type { EndpointSpec } from '../contract/endpoint.ts'
 import type { MessageDraft, Outbox, OutboxEntry } from '../storage/outbox.ts'
-import type { SessionKeeper } from './session.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
 import {
   type CallInput,
@@ -21,6 +20,7 @@ import {
   prepare,
   type Transport,
 } from '../transport/http.ts'
+import type { SessionKeeper } from './session.ts'
 
 /** What became of an entry that an earlier command kept. */
 export interface Flushed {

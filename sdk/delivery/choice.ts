@@ -29,7 +29,7 @@ const spotless = (): Standing => ({
   nextBarMs: barMs.first,
 })
 
-export class Choice {
+export class TransportChoice {
   readonly #order: readonly ListenTransport[]
   readonly #monotonicMs: () => number
   readonly #standings = new Map<ListenTransport, Standing>()

@@ -15,7 +15,7 @@ import { failureOf, parseObject, refusalOf } from '../transport/answers.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { FetchResponse } from '../transport/fetch.ts'
 import type { Attempt } from './attempt.ts'
-import { type Heard, type Line, overLine } from './stream-queue.ts'
+import { overStream, type StreamEvent, type StreamQueue } from './stream-queue.ts'
 import type { Streaming } from './streaming.ts'
 
 const asked = { method: streams.events.method, path: streams.events.path }
@@ -24,10 +24,13 @@ const longestEvent = 16 * 1024 * 1024
 /** "The server ends the stream after 20 s": one that ends by itself long before was cut. */
 const shortestLifeMs = 10_000
 
-export const eventStream = (streaming: Streaming, attempt: Attempt): AsyncGenerator<Heard, void, undefined> =>
-  overLine(attempt, asked, (line) => connect(streaming, line, attempt))
+export const eventStream = (
+  streaming: Streaming,
+  attempt: Attempt,
+): AsyncGenerator<StreamEvent, void, undefined> =>
+  overStream(attempt, asked, (line) => connect(streaming, line, attempt))
 
-async function connect(streaming: Streaming, line: Line, attempt: Attempt): Promise<void> {
+async function connect(streaming: Streaming, line: StreamQueue, attempt: Attempt): Promise<void> {
   const { EventSource } = await import('eventsource')
   let requestId = ''
   const source = new EventSource(`http://node${asked.path}`, {
@@ -57,7 +60,12 @@ async function connect(streaming: Streaming, line: Line, attempt: Attempt): Prom
   source.addEventListener('error', ({ message }) => line.fail(broken(message ?? 'it ended')))
 }
 
-function answerOf(url: string, response: FetchResponse, line: Line, attempt: Attempt): FetchLikeResponse {
+function answerOf(
+  url: string,
+  response: FetchResponse,
+  line: StreamQueue,
+  attempt: Attempt,
+): FetchLikeResponse {
   const { status, headers, body } = response
   if (!/^text\/event-stream\b/i.test(headers.get('content-type') ?? ''))
     throw unusable('this is no event stream')
@@ -67,7 +75,11 @@ function answerOf(url: string, response: FetchResponse, line: Line, attempt: Att
 }
 
 /** The same bytes, no faster than they are read, telling the line of each arrival and of the end. */
-function watched(body: AsyncIterable<Uint8Array>, line: Line, attempt: Attempt): { getReader(): ReaderLike } {
+function watched(
+  body: AsyncIterable<Uint8Array>,
+  line: StreamQueue,
+  attempt: Attempt,
+): { getReader(): ReaderLike } {
   const chunks = body[Symbol.asyncIterator]()
   return {
     getReader: () => ({
@@ -90,7 +102,7 @@ function watched(body: AsyncIterable<Uint8Array>, line: Line, attempt: Attempt):
   }
 }
 
-function ended(line: Line, attempt: Attempt): void {
+function ended(line: StreamQueue, attempt: Attempt): void {
   if (attempt.livedMs < shortestLifeMs) line.fail(broken('it ended early'))
   else line.end()
 }

@@ -1,7 +1,7 @@
 /** The owner's limits to listening without news. Contract §5 "policy". */
 import type { SessionPolicy } from '../contract/agent/sessions.ts'
 
-export class Patience {
+export class IdlePolicy {
   readonly #policy: () => Promise<SessionPolicy | null>
   readonly #clock: () => Date
   #since: number
@@ -14,7 +14,7 @@ export class Patience {
   }
 
   /** Whether listening ends with this page: so long without a message, or so many empty pages. */
-  async isOver(page: { readonly messages: readonly unknown[] }): Promise<boolean> {
+  async isReached(page: { readonly messages: readonly unknown[] }): Promise<boolean> {
     const now = this.#clock().getTime()
     if (page.messages.length > 0) {
       this.#since = now

@@ -23,14 +23,14 @@ import type { BootstrapReader } from '../resources/bootstrap.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import { Attempt } from './attempt.ts'
-import { Choice, type ListenTransport, listenTransports } from './choice.ts'
+import { type ListenTransport, listenTransports, TransportChoice } from './choice.ts'
 import { eventStream } from './event-stream.ts'
-import type { Heard } from './stream-queue.ts'
+import { IdlePolicy } from './idle-policy.ts'
 import { longPoll } from './long-poll.ts'
-import { HandedOver } from './seen-offers.ts'
-import { Patience } from './idle-policy.ts'
 import type { ListenOptions, ReceivedPage } from './received.ts'
+import { SeenOffers } from './seen-offers.ts'
 import { socketStream } from './socket.ts'
+import type { StreamEvent } from './stream-queue.ts'
 import type { Streaming } from './streaming.ts'
 import { judge } from './verdict.ts'
 
@@ -60,8 +60,8 @@ const rateRefusalsUntilThrown = 10
 export class Listener {
   readonly #listening: Listening
   readonly #options: ListenOptions
-  readonly #patience: Patience
-  readonly #handedOver: HandedOver
+  readonly #patience: IdlePolicy
+  readonly #handedOver: SeenOffers
   readonly #quiet: { sinceMs: number }
   #transport: ListenTransport | undefined
   #isHeard = false
@@ -72,15 +72,15 @@ export class Listener {
   constructor(listening: Listening, options: ListenOptions) {
     this.#listening = listening
     this.#options = options
-    this.#patience = new Patience(listening.policy, listening.clock)
-    this.#handedOver = new HandedOver(listening.isAcknowledged)
+    this.#patience = new IdlePolicy(listening.policy, listening.clock)
+    this.#handedOver = new SeenOffers(listening.isAcknowledged)
     this.#quiet = { sinceMs: listening.monotonicMs() }
   }
 
   /** Every page until `until`, the policy's end, or the abort, which throws. */
   async *pages(): AsyncGenerator<ReceivedPage, void, undefined> {
     const order = await this.#usable()
-    const choice = new Choice(order, this.#listening.monotonicMs)
+    const choice = new TransportChoice(order, this.#listening.monotonicMs)
     while (this.#leftMs() > 0) {
       const transport = choice.pick()
       const attempt = this.#attempt()
@@ -92,7 +92,7 @@ export class Listener {
             attempt.toldPages = true
             yield* this.#handOver(heard)
             this.#quiet.sinceMs = this.#listening.monotonicMs()
-            if (await this.#patience.isOver(heard)) return
+            if (await this.#patience.isReached(heard)) return
           }
         }
         choice.proved(transport)
@@ -130,8 +130,8 @@ export class Listener {
   #open(
     transport: ListenTransport,
     attempt: Attempt,
-    choice: Choice,
-  ): AsyncGenerator<Heard, void, undefined> {
+    choice: TransportChoice,
+  ): AsyncGenerator<StreamEvent, void, undefined> {
     const { inbox, streaming } = this.#listening
     if (transport === 'socket') return socketStream(streaming, attempt)
     if (transport === 'sse') return eventStream(streaming, attempt)
@@ -159,7 +159,12 @@ export class Listener {
   }
 
   /** Decide, and wait where that helps. @throws what nothing here mends. */
-  async #failed(error: unknown, transport: ListenTransport, attempt: Attempt, choice: Choice): Promise<void> {
+  async #failed(
+    error: unknown,
+    transport: ListenTransport,
+    attempt: Attempt,
+    choice: TransportChoice,
+  ): Promise<void> {
     if (attempt.slept) return
     if (attempt.signal.aborted) throw attempt.signal.reason
     const wasOpen = attempt.openedMs !== undefined

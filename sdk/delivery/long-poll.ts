@@ -2,7 +2,7 @@
 import { limits } from '../contract/limits.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import type { Attempt } from './attempt.ts'
-import type { Heard } from './stream-queue.ts'
+import type { StreamEvent } from './stream-queue.ts'
 
 export interface LongPollOptions {
   readonly limit: number | undefined
@@ -15,7 +15,7 @@ export async function* longPoll(
   inbox: Inbox,
   attempt: Attempt,
   { limit, goesOn }: LongPollOptions,
-): AsyncGenerator<Heard, void, undefined> {
+): AsyncGenerator<StreamEvent, void, undefined> {
   const { leftMs, monotonicMs } = attempt.options
   do {
     const waitSeconds = Math.min(limits.inboxWaitSeconds, Math.ceil(leftMs() / 1000))

@@ -17,7 +17,7 @@
 import type { OfferedMessage } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
 
-export class HandedOver {
+export class SeenOffers {
   readonly #attempts = new Map<string, number>()
   readonly #isAcknowledged: (id: string) => boolean
 

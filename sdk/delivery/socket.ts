@@ -14,7 +14,7 @@ import { type AuthenticateFrame, closeCodes } from '../contract/events.ts'
 import { failureOf, parseObject, readAnswer, refusalOf } from '../transport/answers.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { Attempt } from './attempt.ts'
-import { type Heard, type Line, overLine } from './stream-queue.ts'
+import { overStream, type StreamEvent, type StreamQueue } from './stream-queue.ts'
 import type { Streaming } from './streaming.ts'
 
 const asked = { method: streams.socket.method, path: streams.socket.path }
@@ -25,13 +25,13 @@ const longestRefusal = 64 * 1024
 export const socketStream = (
   streaming: Streaming,
   attempt: Attempt,
-): AsyncGenerator<Heard, void, undefined> =>
-  overLine(attempt, asked, (line) =>
+): AsyncGenerator<StreamEvent, void, undefined> =>
+  overStream(attempt, asked, (line) =>
     streaming.mending({ signal: line.signal }, () => connect(streaming, line)),
   )
 
 /** Resolves when the node says `ready`; what comes then is the line's. @throws what refuses or fails before. */
-async function connect(streaming: Streaming, line: Line): Promise<void> {
+async function connect(streaming: Streaming, line: StreamQueue): Promise<void> {
   const { WebSocket } = await import('ws')
   await streaming.ready({ signal: line.signal })
   if (line.signal.aborted) return
@@ -49,7 +49,7 @@ async function connect(streaming: Streaming, line: Line): Promise<void> {
   await whenReady(socket, line, streaming)
 }
 
-function whenReady(socket: WebSocket, line: Line, streaming: Streaming): Promise<void> {
+function whenReady(socket: WebSocket, line: StreamQueue, streaming: Streaming): Promise<void> {
   const ready = Promise.withResolvers<void>()
   let isReady = false
   const fail = (error: Error) => {

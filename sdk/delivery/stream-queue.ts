@@ -18,7 +18,7 @@ import type { Attempt } from './attempt.ts'
 import type { ReceivedPage } from './received.ts'
 
 /** What a transport tells the listener: that it is open, or a page. */
-export type Heard = 'open' | ReceivedPage
+export type StreamEvent = 'open' | ReceivedPage
 
 /** The connection under a line. */
 export interface Carrier {
@@ -33,12 +33,12 @@ const silenceMs = limits.heartbeatSeconds * 2500
 const quietMs = limits.inboxWaitSeconds * 1000
 const fullAt = 8
 
-export class Line {
+export class StreamQueue {
   readonly asked: Asked
   readonly #attempt: Attempt
   readonly #startedMs: number
   readonly #over = new AbortController()
-  readonly #unread: Heard[] = []
+  readonly #unread: StreamEvent[] = []
   #heardMs: number
   #carrier: Carrier | undefined
   #failure: unknown
@@ -113,7 +113,7 @@ export class Line {
     }
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Heard, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
     for (;;) {
       const next = this.#unread.shift()
       if (next !== undefined) {
@@ -144,7 +144,7 @@ export class Line {
     }
   }
 
-  #tell(heard: Heard): void {
+  #tell(heard: StreamEvent): void {
     if (this.#over.signal.aborted) return
     this.#unread.push(heard)
     this.#wake?.()
@@ -186,12 +186,12 @@ const takesRest = (error: unknown): boolean =>
   error instanceof BridgeError ? error.status < 500 : error instanceof LocalError && error.code === 'aborted'
 
 /** What a line tells while `open` holds it open; it is closed when the iteration ends, however that ends. */
-export async function* overLine(
+export async function* overStream(
   attempt: Attempt,
   asked: Asked,
-  open: (line: Line) => Promise<void>,
-): AsyncGenerator<Heard, void, undefined> {
-  const line = new Line(attempt, asked)
+  open: (line: StreamQueue) => Promise<void>,
+): AsyncGenerator<StreamEvent, void, undefined> {
+  const line = new StreamQueue(attempt, asked)
   open(line).catch((error: unknown) => line.fail(error))
   try {
     yield* line

@@ -4,8 +4,9 @@
  *
  * Spec §5 "WebSocket": "using the signed headers for GET /api/v1/events".
  */
-import { streams } from '../contract/agent/streams.ts'
+
 import type { SessionKeeper } from '../agent/session.ts'
+import { streams } from '../contract/agent/streams.ts'
 import { nameOf, targetOf } from '../transport/address.ts'
 import type { FetchResponse } from '../transport/fetch.ts'
 import { type CallOptions, type PreparedRequest, prepare, type Transport } from '../transport/http.ts'

@@ -13,8 +13,6 @@ import { inspect } from 'node:util'
 import type { Client } from '../contract/agent/enrollments.ts'
 import { type OwnerSession, signIn } from '../contract/owner/sign-in.ts'
 import { nodeHealth } from '../node-status.ts'
-import { isOrigin, OwnerCookie } from './cookie.ts'
-import { OwnerNames } from './names.ts'
 import type { Call } from '../resources/call.ts'
 import { OwnerAdministrators } from '../resources/owner/administrators.ts'
 import { OwnerAgents } from '../resources/owner/agents.ts'
@@ -37,6 +35,8 @@ import { LocalError } from '../transport/failures.ts'
 import { type Fetch, type Pool, pooledFetch } from '../transport/fetch.ts'
 import { type CallOptions, Transport } from '../transport/http.ts'
 import { defaultClient, userAgentOf } from '../version.ts'
+import { isOrigin, OwnerCookie } from './cookie.ts'
+import { OwnerNames } from './names.ts'
 
 /** What an {@link Owner} may be given; all of it has defaults. */
 export interface OwnerOptions {

@@ -5,7 +5,7 @@
  * fresh one costs its page faults, and the collector a look at everything.
  */
 import type { FileHandle } from 'node:fs/promises'
-import { Refusal } from './part-error.ts'
+import { PartError } from './part-error.ts'
 
 /** Twice as much is no quicker, and sixteen readers at once hold sixteen times two of them. */
 export const blockBytes = 512 * 1024
@@ -18,7 +18,7 @@ export interface Range {
 /**
  * Calls `use` with every block of the range in order. A block is good until `use` has resolved.
  *
- * @throws Refusal `file_changed` when the file ends inside the range.
+ * @throws PartError `file_changed` when the file ends inside the range.
  */
 export async function eachBlock(
   file: FileHandle,
@@ -65,7 +65,7 @@ async function readBlock(file: FileHandle, buffer: Buffer, position: number, lef
   let filled = 0
   while (filled < wanted) {
     const { bytesRead } = await file.read(buffer, filled, wanted - filled, position + filled)
-    if (bytesRead === 0) throw new Refusal('file_changed')
+    if (bytesRead === 0) throw new PartError('file_changed')
     filled += bytesRead
   }
   return buffer.subarray(0, wanted)

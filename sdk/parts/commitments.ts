@@ -17,8 +17,8 @@ const headerBytes = 64
 const slotBytes = 32
 
 /** The parts were received for another manifest with this transfer_id. */
-export class ManifestChanged extends Error {
-  override readonly name = 'ManifestChanged'
+export class ManifestChangedError extends Error {
+  override readonly name = 'ManifestChangedError'
 }
 
 export class Commitments {
@@ -37,7 +37,7 @@ export class Commitments {
     return made
   }
 
-  /** The record that is there, and the parts that it names. @throws ManifestChanged */
+  /** The record that is there, and the parts that it names. @throws ManifestChangedError */
   static async read(
     file: FileHandle,
     manifest: StagedManifest,
@@ -69,7 +69,7 @@ export class Commitments {
       await this.#reset()
       return []
     }
-    if (!found.subarray(0, headerBytes).equals(this.#header())) throw new ManifestChanged()
+    if (!found.subarray(0, headerBytes).equals(this.#header())) throw new ManifestChangedError()
     return this.#manifest.parts
       .map(({ index }) => index)
       .filter((index) => {

@@ -1,7 +1,7 @@
 /** Bytes of a staged file that belong to nobody: zeros in their place, on the disk. */
 import type { FileHandle } from 'node:fs/promises'
 import type { Range } from './blocks.ts'
-import { syncTurns } from './limiter.ts'
+import { syncLimiter } from './limiter.ts'
 
 /** As much as another's sync has to wait for. */
 const zeros = Buffer.alloc(1024 * 1024)
@@ -11,6 +11,6 @@ export async function erase(file: FileHandle, { offset, size }: Range): Promise<
   for (let done = 0; done < size; ) {
     const { bytesWritten } = await file.write(zeros, 0, Math.min(zeros.length, size - done), offset + done)
     done += bytesWritten
-    await syncTurns.take(() => file.datasync())
+    await syncLimiter.take(() => file.datasync())
   }
 }

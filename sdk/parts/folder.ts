@@ -11,7 +11,7 @@
 import { type BigIntStats, constants, linkSync, lstatSync, statSync } from 'node:fs'
 import { type FileHandle, open, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { diskRefusal, platformCode, Refusal } from './part-error.ts'
+import { diskRefusal, PartError, platformCode } from './part-error.ts'
 
 /** Absent on Windows, where they are not needed: no FIFO has a name there. */
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0, O_RDONLY, O_RDWR, O_CREAT, O_EXCL } = constants
@@ -39,7 +39,7 @@ export class Folder {
   static async open(path: string): Promise<Folder> {
     if (process.platform === 'win32') {
       const identity = lstatSync(path, { bigint: true })
-      if (!identity.isDirectory()) throw new Refusal('unsafe_file')
+      if (!identity.isDirectory()) throw new PartError('unsafe_file')
       return new Folder(path, undefined, identity)
     }
     const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -67,7 +67,7 @@ export class Folder {
     return this.#pathOf(name)
   }
 
-  /** A file by its name; undefined where nothing has it. @throws Refusal `unsafe_file` for what must not be used. */
+  /** A file by its name; undefined where nothing has it. @throws PartError `unsafe_file` for what must not be used. */
   async find(name: string, access: Access): Promise<FileHandle | undefined> {
     const flags = (access === 'write' ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK
     let file: FileHandle
@@ -86,14 +86,14 @@ export class Folder {
     }
   }
 
-  /** A new file, readable by this user only. @throws Refusal `unsafe_file` when anything has the name. */
+  /** A new file, readable by this user only. @throws PartError `unsafe_file` when anything has the name. */
   async create(name: string): Promise<FileHandle> {
     try {
       const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
       return await this.#guarded(() => open(this.#pathOf(name), flags, 0o600))
     } catch (error) {
       throw platformCode(error) === 'EEXIST'
-        ? new Refusal('unsafe_file', { cause: error })
+        ? new PartError('unsafe_file', { cause: error })
         : diskRefusal(error)
     }
   }
@@ -161,7 +161,7 @@ export class Folder {
   }
 
   #requireInPlace(): void {
-    if (!this.#isAnchored && !leadsTo(this.#path, this.#identity)) throw new Refusal('unsafe_file')
+    if (!this.#isAnchored && !leadsTo(this.#path, this.#identity)) throw new PartError('unsafe_file')
   }
 }
 
@@ -180,7 +180,7 @@ function leadsTo(path: string, identity: BigIntStats): boolean {
 function requireOwn(opened: BigIntStats, named: BigIntStats | undefined): void {
   const isNamed = named !== undefined && isSameFile(opened, named)
   const isMine = process.geteuid === undefined || opened.uid === BigInt(process.geteuid())
-  if (!opened.isFile() || !isMine || opened.nlink !== 1n || !isNamed) throw new Refusal('unsafe_file')
+  if (!opened.isFile() || !isMine || opened.nlink !== 1n || !isNamed) throw new PartError('unsafe_file')
 }
 
 export const isSameFile = (a: BigIntStats, b: BigIntStats): boolean => a.dev === b.dev && a.ino === b.ino

@@ -4,7 +4,7 @@
  * Disks do what takes them long one after the other anyway. Where every transfer asks at once, a commit of the database
  * waits behind all of them; and each that waits inside the system holds one of the pool's four threads.
  */
-export class Turns {
+export class Limiter {
   readonly #most: number
   #under = 0
   readonly #waiting: (() => void)[] = []
@@ -27,4 +27,4 @@ export class Turns {
 }
 
 /** Of this process, whichever transfer they belong to. */
-export const syncTurns = new Turns(1)
+export const syncLimiter = new Limiter(1)

@@ -25,10 +25,10 @@ import { eachBlock, type Range } from './blocks.ts'
 import { Commitments } from './commitments.ts'
 import { erase } from './erase.ts'
 import { type Folder, isSameFile } from './folder.ts'
+import { syncLimiter } from './limiter.ts'
+import { diskRefusal, PartError } from './part-error.ts'
 import { isPublished, isWhole, type PublishOptions, publish } from './publish.ts'
 import { type Measured, type ReceiveOptions, receive } from './receive.ts'
-import { diskRefusal, Refusal } from './part-error.ts'
-import { syncTurns } from './limiter.ts'
 
 /** A manifest and the SHA-256 of its bytes, by which parts of another manifest are told apart. */
 export type StagedManifest = Omit<Manifest, 'version' | 'mode'> & { readonly digest: string }
@@ -64,7 +64,7 @@ export class PartStore {
     this.#options = options
   }
 
-  /** What the folder holds of the transfer, checked. @throws Refusal `unsafe_file`, `storage_failed`; ManifestChanged */
+  /** What the folder holds of the transfer, checked. @throws PartError `unsafe_file`, `storage_failed`; ManifestChangedError */
   static async open(
     folder: Folder,
     manifest: StagedManifest,
@@ -109,7 +109,7 @@ export class PartStore {
   /**
    * Measure a part while it streams in, and commit it when it is the one that the manifest names.
    *
-   * @throws Refusal `hash_mismatch`, `length_mismatch`, `too_slow`, `insufficient_space`; `part_conflict` when the part is
+   * @throws PartError `hash_mismatch`, `length_mismatch`, `too_slow`, `insufficient_space`; `part_conflict` when the part is
    *   committed already and these are other bytes. The same bytes again are no error but a duplicate.
    */
   async receive(index: number, body: Readable, options: PartOptions = {}): Promise<PartReceived> {
@@ -121,7 +121,7 @@ export class PartStore {
       file === undefined
         ? await receive(body, { ...options, size: part.size })
         : await this.#fill(file, part, body, options)
-    if (measured.sha256 !== part.sha256) throw new Refusal('part_conflict')
+    if (measured.sha256 !== part.sha256) throw new PartError('part_conflict')
     return { index, ...measured, duplicate }
   }
 
@@ -135,18 +135,18 @@ export class PartStore {
     }
     try {
       const measured = await receive(body, { ...options, size, into: { file, offset }, onBytes })
-      if (measured.sha256 !== part.sha256) throw new Refusal('hash_mismatch')
+      if (measured.sha256 !== part.sha256) throw new PartError('hash_mismatch')
       await this.#commit(index, file)
       return measured
     } catch (error) {
       // The end of the whole transfer refuses no part: its folder goes, or waits for the next helper.
-      if (!(error instanceof Refusal && error.code === 'expired'))
+      if (!(error instanceof PartError && error.code === 'expired'))
         await this.#erase(file, { offset, size: came })
       throw error
     }
   }
 
-  /** @throws Refusal when it could not be done: then nobody may be told that nothing was kept. */
+  /** @throws PartError when it could not be done: then nobody may be told that nothing was kept. */
   async #erase(file: FileHandle, range: Range): Promise<void> {
     await erase(file, range).catch((error: unknown) => {
       throw diskRefusal(error)
@@ -156,7 +156,7 @@ export class PartStore {
   /**
    * Check the whole and publish it; once published, check it again.
    *
-   * @throws Refusal `parts_missing`, also for parts that went bad since; `hash_mismatch` when all parts are right and the
+   * @throws PartError `parts_missing`, also for parts that went bad since; `hash_mismatch` when all parts are right and the
    *   whole is not; `destination_exists`; `file_changed`; `expired`.
    */
   async finalize(options: PublishOptions = {}): Promise<FileVerified> {
@@ -170,7 +170,7 @@ export class PartStore {
       const names = { staged: this.#names.staged, filename }
       await publish(this.#folder, names, { staged, checked, manifest: this.#manifest }, options).catch(
         (error: unknown) => {
-          this.#isBroken = error instanceof Refusal && error.code === 'storage_failed'
+          this.#isBroken = error instanceof PartError && error.code === 'storage_failed'
           throw error
         },
       )
@@ -200,12 +200,12 @@ export class PartStore {
 
   #partOf(index: number): ManifestPart {
     const part = this.#manifest.parts[index]
-    if (part === undefined) throw new Refusal('not_found')
+    if (part === undefined) throw new PartError('not_found')
     return part
   }
 
   #requireSound(): void {
-    if (this.#isBroken) throw new Refusal('storage_failed')
+    if (this.#isBroken) throw new PartError('storage_failed')
   }
 
   async #adopt(): Promise<void> {
@@ -284,7 +284,7 @@ export class PartStore {
   async #requireSpace(): Promise<void> {
     if (await this.#hasSpace()) return
     await this.#options.moreRoom?.()
-    if (!(await this.#hasSpace())) throw new Refusal('insufficient_space')
+    if (!(await this.#hasSpace())) throw new PartError('insufficient_space')
   }
 
   async #hasSpace(): Promise<boolean> {
@@ -295,7 +295,7 @@ export class PartStore {
 
   async #commit(index: number, file: FileHandle): Promise<void> {
     try {
-      await syncTurns.take(() => file.datasync())
+      await syncLimiter.take(() => file.datasync())
       await this.#commitments?.commit(index)
     } catch (error) {
       // It may have reached the disk all the same; a start hashes it before it counts.
@@ -307,7 +307,7 @@ export class PartStore {
 
   async #completeFile(): Promise<FileHandle> {
     if (this.#staged === undefined || this.#committed.size < this.#manifest.parts.length) {
-      throw new Refusal('parts_missing')
+      throw new PartError('parts_missing')
     }
     // What was added behind the last part is nobody's.
     await this.#staged.truncate(this.#manifest.size)
@@ -322,11 +322,13 @@ export class PartStore {
       await this.#commitments?.revoke(part.index)
     }
     if ((await staged.stat()).size !== this.#manifest.size) await staged.truncate(this.#manifest.size)
-    throw new Refusal(this.committed.length < this.#manifest.parts.length ? 'parts_missing' : 'hash_mismatch')
+    throw new PartError(
+      this.committed.length < this.#manifest.parts.length ? 'parts_missing' : 'hash_mismatch',
+    )
   }
 
   async #requireStillThere(): Promise<void> {
-    if (!(await isPublished(this.#folder, this.#manifest))) throw new Refusal('file_changed')
+    if (!(await isPublished(this.#folder, this.#manifest))) throw new PartError('file_changed')
     await this.#folder.sync()
   }
 

@@ -14,7 +14,10 @@ const prefixes: Readonly<Record<string, string>> = {
 }
 
 /** Held until the returned function is called; undefined when another process holds it. */
-export async function holdAlone(folderKey: string, transferId: string): Promise<(() => void) | undefined> {
+export async function takeProcessLock(
+  folderKey: string,
+  transferId: string,
+): Promise<(() => void) | undefined> {
   const prefix = prefixes[process.platform]
   if (prefix === undefined) return () => {}
   const name = createHash('sha256').update(`${folderKey}\n${transferId}`).digest('hex').slice(0, 40)

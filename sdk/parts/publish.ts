@@ -13,18 +13,18 @@ import type { BigIntStats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { eachBlock } from './blocks.ts'
 import { type Folder, isSameFile } from './folder.ts'
+import { diskRefusal, PartError } from './part-error.ts'
 import type { StagedManifest } from './part-store.ts'
-import { diskRefusal, Refusal } from './part-error.ts'
 import { StoredFile } from './stored.ts'
 
 export interface PublishOptions {
   /** Asked in the same turn as the name is made. */
   readonly mayPublish?: (() => boolean) | undefined
-  /** Its reason, a Refusal, ends the checking. */
+  /** Its reason, a PartError, ends the checking. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Whether the staged bytes are the file. @throws Refusal the signal's reason. */
+/** Whether the staged bytes are the file. @throws PartError the signal's reason. */
 export async function isWhole(
   staged: FileHandle,
   { size, sha256 }: StagedManifest,
@@ -41,7 +41,7 @@ export async function isWhole(
 /**
  * Give the checked file its name.
  *
- * @throws Refusal `destination_exists` when another file has it, `file_changed` when the staged file is no longer what
+ * @throws PartError `destination_exists` when another file has it, `file_changed` when the staged file is no longer what
  *   was checked, `expired` when it may not be published any more. The same file under the name is no error.
  */
 export async function publish(
@@ -54,22 +54,22 @@ export async function publish(
     throw diskRefusal(error)
   })
   await requireSame(staged, checked)
-  if (!mayPublish()) throw new Refusal('expired')
+  if (!mayPublish()) throw new PartError('expired')
   if (!folder.link(names.staged, names.filename)) {
-    if (!(await isPublished(folder, manifest))) throw new Refusal('destination_exists')
+    if (!(await isPublished(folder, manifest))) throw new PartError('destination_exists')
     return
   }
   const linked = await folder.identityOf(names.filename)
   if (linked === undefined || !isSameFile(linked, checked)) {
     await folder.remove(names.filename)
-    throw new Refusal('unsafe_file')
+    throw new PartError('unsafe_file')
   }
   await folder.sync()
 }
 
 async function requireSame(staged: FileHandle, checked: BigIntStats): Promise<void> {
   const now = await staged.stat({ bigint: true })
-  if (now.mtimeNs !== checked.mtimeNs || now.size !== checked.size) throw new Refusal('file_changed')
+  if (now.mtimeNs !== checked.mtimeNs || now.size !== checked.size) throw new PartError('file_changed')
 }
 
 /** Whether the name already holds the file of the manifest. What must not be read is another file. */
@@ -78,7 +78,7 @@ export async function isPublished(folder: Folder, manifest: StagedManifest): Pro
   try {
     found = await StoredFile.find(folder, manifest.filename)
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'unsafe_file') return false
+    if (error instanceof PartError && error.code === 'unsafe_file') return false
     throw error
   }
   if (found === undefined) return false

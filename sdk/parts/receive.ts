@@ -9,8 +9,8 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { transferLimits } from '../contract/helper/limits.ts'
-import { diskRefusal, Refusal } from './part-error.ts'
-import { syncTurns } from './limiter.ts'
+import { syncLimiter } from './limiter.ts'
+import { diskRefusal, PartError } from './part-error.ts'
 
 export interface Measured {
   readonly size: number
@@ -43,12 +43,12 @@ const syncBytes = 2 * stretchBytes
 /** After so much of one body everybody else has a turn: a connection that is full gives two MiB in one. */
 const turnBytes = 256 * 1024
 
-/** @throws Refusal `length_mismatch`, `too_slow`, the signal's reason, or what the disk says. */
+/** @throws PartError `length_mismatch`, `too_slow`, the signal's reason, or what the disk says. */
 export function receive(body: Readable, options: ReceiveOptions): Promise<Measured> {
-  return new Promise((resolve, reject) => new Receiving(body, options, resolve, reject).begin())
+  return new Promise((resolve, reject) => new PartReceiver(body, options, resolve, reject).begin())
 }
 
-class Receiving {
+class PartReceiver {
   readonly #body: Readable
   readonly #options: ReceiveOptions
   readonly #resolve: (measured: Measured) => void
@@ -98,7 +98,7 @@ class Receiving {
   readonly #onData = (chunk: Uint8Array): void => {
     this.#count += chunk.length
     if (this.#count > this.#options.size) {
-      this.#fail(new Refusal('length_mismatch'))
+      this.#fail(new PartError('length_mismatch'))
       return
     }
     this.#hash.update(chunk)
@@ -136,11 +136,11 @@ class Receiving {
 
   readonly #onEnd = (): void => {
     if (this.#count === this.#options.size) void this.#finish()
-    else this.#fail(new Refusal('length_mismatch'))
+    else this.#fail(new PartError('length_mismatch'))
   }
 
   readonly #onCut = (): void => {
-    if (!this.#body.readableEnded) this.#fail(new Refusal('length_mismatch'))
+    if (!this.#body.readableEnded) this.#fail(new PartError('length_mismatch'))
   }
 
   readonly #onAbort = (): void => this.#stop(this.#options.signal?.reason)
@@ -148,7 +148,7 @@ class Receiving {
   /** "at least 64 KiB in 10 s". What waits for our own disk is not slow. */
   #tick(): void {
     const isSlow = this.#count - this.#countAtTick < this.#pace.progressBytes && !this.#body.isPaused()
-    if (isSlow && this.#count < this.#options.size) this.#fail(new Refusal('too_slow'))
+    if (isSlow && this.#count < this.#options.size) this.#fail(new PartError('too_slow'))
     this.#countAtTick = this.#count
   }
 
@@ -180,7 +180,7 @@ class Receiving {
   #syncAhead(file: FileHandle): void {
     if (this.#syncing !== undefined || this.#written - this.#synced < syncBytes) return
     this.#synced = this.#written
-    this.#syncing = syncTurns
+    this.#syncing = syncLimiter
       .take(() => file.datasync())
       .then(
         () => {
@@ -233,7 +233,7 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[], position: number
   let at = position + bytesWritten
   while (rest.length > 0) {
     const written = (await file.write(rest, 0, rest.length, at)).bytesWritten
-    if (written === 0) throw new Refusal('storage_failed')
+    if (written === 0) throw new PartError('storage_failed')
     rest = rest.subarray(written)
     at += written
   }

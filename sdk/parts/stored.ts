@@ -12,13 +12,13 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { blockBytes, eachBlock, type Range } from './blocks.ts'
 import { type Folder, isSameFile } from './folder.ts'
+import { PartError } from './part-error.ts'
 import type { StagedManifest } from './part-store.ts'
 import { type Pace, usualPace } from './receive.ts'
-import { Refusal } from './part-error.ts'
 
 export interface SendOptions {
   readonly pace?: Pace | undefined
-  /** Its reason, a Refusal, ends the sending, also while the reader takes nothing. */
+  /** Its reason, a PartError, ends the sending, also while the reader takes nothing. */
   readonly signal?: AbortSignal | undefined
   /** Called before the last bytes leave: what waits for this file may go on when the reader has them. */
   readonly beforeLast?: (() => void) | undefined
@@ -33,7 +33,7 @@ export class StoredFile {
     this.#identity = identity
   }
 
-  /** @throws Refusal `unsafe_file` for a link, a special file, or the file of another user. */
+  /** @throws PartError `unsafe_file` for a link, a special file, or the file of another user. */
   static async find(folder: Folder, name: string): Promise<StoredFile | undefined> {
     const file = await folder.find(name, 'read')
     return file && new StoredFile(file, await file.stat({ bigint: true }))
@@ -46,15 +46,15 @@ export class StoredFile {
     return isIt && (await this.#isUnchanged())
   }
 
-  /** @throws Refusal `file_changed` */
+  /** @throws PartError `file_changed` */
   async requireUnchanged(): Promise<void> {
-    if (!(await this.#isUnchanged())) throw new Refusal('file_changed')
+    if (!(await this.#isUnchanged())) throw new PartError('file_changed')
   }
 
   /**
    * A range to a reader, who must take at least 64 KiB in 10 s.
    *
-   * @throws Refusal `file_changed`, `too_slow`, the signal's reason
+   * @throws PartError `file_changed`, `too_slow`, the signal's reason
    */
   async send(
     range: Range,
@@ -146,7 +146,7 @@ class Reader {
         if (error === undefined || error === null) resolve()
         else reject(error)
       }
-      const onClose = (): void => settle(new Refusal('too_slow'))
+      const onClose = (): void => settle(new PartError('too_slow'))
       const onAbort = (): void => settle(signal?.reason)
       const timer = setTimeout(onClose, ms)
       this.#to.once('close', onClose)

@@ -1,11 +1,12 @@
 /** Starting and closing the session on purpose. Calls start one by themselves when there is none. Contract §5. */
+
+import type { SessionKeeper, StartOptions } from '../agent/session.ts'
 import {
   type Challenge,
   sessions as entries,
   type Session,
   type SessionClosed,
 } from '../contract/agent/sessions.ts'
-import type { SessionKeeper, StartOptions } from '../agent/session.ts'
 import { BridgeError, type RefusalCode } from '../transport/failures.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'

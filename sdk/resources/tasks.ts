@@ -78,7 +78,7 @@ export class Tasks {
   /**
    * Take open tasks one at a time until the signal is aborted: claim, hand over to `handler`, renew meanwhile, report.
    *
-   * What the handler answers completes the task; what it throws fails it, or with `TaskFailed` and `again` gives it back.
+   * What the handler answers completes the task; what it throws fails it, or with `TaskFailedError` and `again` gives it back.
    * Its signal is aborted when the task is cancelled, the claim is lost, or the caller aborts; once the handler has
    * ended, a cancellation is confirmed and an interrupted task is open again. Resolves when `options.signal` is aborted.
    *

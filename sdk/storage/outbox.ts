@@ -14,9 +14,9 @@
 import { readdir, readFile, rename, stat, unlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MessageInput } from '../contract/agent/messages.ts'
-import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './durable-file.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { PreparedRequest } from '../transport/http.ts'
+import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './durable-file.ts'
 
 /** A message whose recipient was not looked up. Without `to` it goes to whoever sent what it replies to. */
 export interface MessageDraft extends Omit<MessageInput, 'conversation_id' | 'recipient_agent_id'> {

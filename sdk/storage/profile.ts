@@ -11,11 +11,15 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname } from 'node:path'
+import { nobodyKnown } from '../agent/directory.ts'
+import { Identity } from '../agent/identity.ts'
+import { blankSession } from '../agent/session.ts'
 import { Bridge } from '../bridge.ts'
 import type { BridgeOptions } from '../bridge-options.ts'
-import { nobodyKnown } from '../agent/directory.ts'
+import { importPrivateKey } from '../signing/keys.ts'
+import { parseObject } from '../transport/answers.ts'
+import { LocalError } from '../transport/failures.ts'
 import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './durable-file.ts'
-import { Identity } from '../agent/identity.ts'
 import { holdAnswer } from './open-asks.ts'
 import { Outbox } from './outbox.ts'
 import {
@@ -29,10 +33,6 @@ import {
   profilesHome,
   readKey,
 } from './profile-files.ts'
-import { blankSession } from '../agent/session.ts'
-import { importPrivateKey } from '../signing/keys.ts'
-import { parseObject } from '../transport/answers.ts'
-import { LocalError } from '../transport/failures.ts'
 
 /** Everything that the profile does not decide. */
 export interface OpenProfileOptions

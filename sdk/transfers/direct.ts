@@ -13,9 +13,9 @@ import { endpointFault } from '../contract/helper/endpoint.ts'
 import type { Manifest } from '../contract/helper/manifest.ts'
 import type { Transfers } from '../resources/transfers.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import { downloadFile } from './wire/download.ts'
-import { HelperError, helperHome } from './wire/endpoint.ts'
 import type { Port } from './port.ts'
+import { downloadFile } from './wire/download.ts'
+import { HelperError, helperEndpoint } from './wire/endpoint.ts'
 import type { TransferProgress } from './wire/part-runner.ts'
 
 /** A helper that serves the file of a transfer. */
@@ -143,7 +143,7 @@ export interface FetchDirectOptions {
 }
 
 /** Another endpoint came: this one is not waited for any longer. */
-class Replaced extends Error {}
+class EndpointReplacedError extends Error {}
 
 /** Fetch the file of an accepted transfer into a folder, from one endpoint after the other. */
 export async function fetchDirect(
@@ -159,7 +159,7 @@ export async function fetchDirect(
     requireAllowed(secret, options)
     try {
       await downloadFile(
-        helperHome({ ...secret, allowPlainHttp: options.allowPlainHttp }),
+        helperEndpoint({ ...secret, allowPlainHttp: options.allowPlainHttp }),
         manifest,
         folder,
         {
@@ -170,7 +170,7 @@ export async function fetchDirect(
           sleep: async (ms, signal) => {
             await waiting(ms, signal)
             const current = await deposited(transfers, transfer.id, signal)
-            if (current !== undefined && !isSame(current, secret)) throw new Replaced()
+            if (current !== undefined && !isSame(current, secret)) throw new EndpointReplacedError()
           },
         },
       )
@@ -203,7 +203,7 @@ const passing: ReadonlySet<string> = new Set(['unreachable', 'timeout', 'transfe
 
 /** Whether a fresh endpoint may do better. Other bytes, a redirect and a certificate that is not trusted are no accident. */
 const mayComeAgain = (error: unknown): boolean =>
-  error instanceof Replaced ||
+  error instanceof EndpointReplacedError ||
   ((error instanceof LocalError || error instanceof HelperError) && passing.has(error.code))
 
 async function nextEndpoint(

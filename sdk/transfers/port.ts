@@ -1,19 +1,20 @@
 /** What sending and receiving a file have in common. */
+
+import type { MessageAddress } from '../agent/directory.ts'
 import type { Bootstrap } from '../contract/agent/bootstrap.ts'
 import type { RecipientKey } from '../contract/agent/peers.ts'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import type { Manifest, TransferMode } from '../contract/helper/manifest.ts'
-import type { MessageAddress } from '../agent/directory.ts'
 import type { Transfers } from '../resources/transfers.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
-import type { FileHome } from './wire/endpoint.ts'
+import type { FileEndpoint } from './wire/endpoint.ts'
 import type { TransferProgress } from './wire/part-runner.ts'
 
 /** What the two halves need of a Bridge. */
 export interface Port {
   readonly transfers: Transfers
-  home(transferId: string): Promise<FileHome>
+  home(transferId: string): Promise<FileEndpoint>
   address(to: string, options: KeyedOptions): Promise<MessageAddress>
   /** @throws BridgeError `not_found` when there is none */
   recipientKey(conversationId: string, options: CallOptions): Promise<RecipientKey>

@@ -11,15 +11,15 @@ import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import { emptySha256 } from '../contract/helper/manifest.ts'
-import { storageFailed } from '../storage/durable-file.ts'
 import type { Folder } from '../parts/folder.ts'
 import { openSealedFile } from '../sealing.ts'
+import { storageFailed } from '../storage/durable-file.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import { isThere, makeStaging, plainName, publish, stagedName } from './local/destination.ts'
 import { fetchDirect } from './direct.ts'
-import { downloadFile } from './wire/download.ts'
+import { isThere, makeStaging, plainName, publish, stagedName } from './local/destination.ts'
+import { ReceivingNote } from './local/receiving-note.ts'
 import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
-import { Receiving } from './local/receiving-note.ts'
+import { downloadFile } from './wire/download.ts'
 import { counting } from './wire/part-runner.ts'
 
 /** Where a received file goes. */
@@ -60,7 +60,7 @@ export async function receiveFile(
 ): Promise<ReceivedFile> {
   const { signal, keep } = options
   const target = resolve(destination)
-  const receiving = new Receiving(transferId, target, keep)
+  const receiving = new ReceivingNote(transferId, target, keep)
   try {
     const transfer = await acceptedTransfer(port, transferId, options)
     const isVerified = transfer.state === 'verified'
@@ -108,7 +108,7 @@ const isAnEnd = (error: unknown): boolean =>
   (error instanceof LocalError || error instanceof BridgeError) && ends.has(error.code)
 
 /** What came of a file that does not come any more; it may not be asked about either, and then stays for the next time. */
-async function forgetIfEnded(port: Port, transferId: string, receiving: Receiving): Promise<void> {
+async function forgetIfEnded(port: Port, transferId: string, receiving: ReceivingNote): Promise<void> {
   try {
     const transfer = await port.transfers.get(transferId)
     if (!isEnded(transfer)) return
@@ -123,7 +123,7 @@ async function forgetIfEnded(port: Port, transferId: string, receiving: Receivin
 async function fetchAndPublish(
   port: Port,
   transfer: Transfer,
-  receiving: Receiving,
+  receiving: ReceivingNote,
   options: ReceiveFileOptions & { readonly target: string },
 ): Promise<void> {
   const { target, overwrite } = options

@@ -10,16 +10,16 @@
 import { constants } from 'node:fs'
 import { copyFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
-import type { Transfer } from '../contract/agent/transfers.ts'
 import type { MessageAddress } from '../agent/directory.ts'
-import { sourceFailed, storageFailed } from '../storage/durable-file.ts'
+import type { Transfer } from '../contract/agent/transfers.ts'
 import { sealFile } from '../sealing.ts'
+import { sourceFailed, storageFailed } from '../storage/durable-file.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
-import { describeFile } from './wire/manifest.ts'
-import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
 import { type Sending, SendingPlace } from './local/sending-place.ts'
-import { uploadFile } from './wire/upload.ts'
+import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
+import { describeFile } from './wire/manifest.ts'
 import { counting, phaseOf } from './wire/part-runner.ts'
+import { uploadFile } from './wire/upload.ts'
 
 /** Whether a file is sealed to the key of its recipient. */
 export interface SealOptions {

@@ -7,9 +7,9 @@
 import { resolve } from 'node:path'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import { BridgeError } from '../transport/failures.ts'
-import { isEnded, type Port } from './port.ts'
 import { tidyReceivings } from './local/receiving-note.ts'
 import { isForgotten, tidySendings } from './local/sending-place.ts'
+import { isEnded, type Port } from './port.ts'
 
 /** What is at work, or about to be: its traces are needed. */
 export interface AtWork {

@@ -10,10 +10,10 @@
  */
 import type { Message, MessageSent } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
-import type { MessageDraft } from '../storage/outbox.ts'
 import type { Acknowledgements } from '../resources/acknowledgements.ts'
 import type { Conversations } from '../resources/conversations.ts'
 import type { Messages } from '../resources/messages.ts'
+import type { MessageDraft } from '../storage/outbox.ts'
 import { isOutcomeUnknown, LocalError } from '../transport/failures.ts'
 import type { Awaited } from './waiter.ts'
 import { isEndless, type Watch } from './watch.ts'

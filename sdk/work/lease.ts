@@ -13,7 +13,7 @@ import type { Task } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
 import type { Tasks } from '../resources/tasks.ts'
 import { BridgeError, isOutcomeUnknown } from '../transport/failures.ts'
-import { type StopReason, WorkStopped } from './work.ts'
+import { type StopReason, WorkStoppedError } from './work.ts'
 
 export interface LeaseParts {
   readonly tasks: Tasks
@@ -51,11 +51,11 @@ export class Lease {
 
   get why(): StopReason | undefined {
     const { reason } = this.#stop.signal as { reason: unknown }
-    return reason instanceof WorkStopped ? reason.why : undefined
+    return reason instanceof WorkStoppedError ? reason.why : undefined
   }
 
   stop(why: StopReason): void {
-    if (!this.#stop.signal.aborted) this.#stop.abort(new WorkStopped(why))
+    if (!this.#stop.signal.aborted) this.#stop.abort(new WorkStoppedError(why))
     // Whoever confirms a stop must still hold the claim, so renewing goes on until the handler has ended.
     if (why === 'claim_lost') this.end()
   }

@@ -10,8 +10,8 @@ import type { CallOptions } from '../transport/http.ts'
 export type StopReason = 'cancelled' | 'claim_lost' | 'interrupted'
 
 /** The reason of a handler's signal. */
-export class WorkStopped extends Error {
-  override readonly name = 'WorkStopped'
+export class WorkStoppedError extends Error {
+  override readonly name = 'WorkStoppedError'
   /** What ended the work. */
   readonly why: StopReason
 
@@ -28,8 +28,8 @@ const stopWords: Record<StopReason, string> = {
 }
 
 /** Thrown by a handler: the task cannot be done. Any other error fails it too, with the error's message. */
-export class TaskFailed extends Error {
-  override readonly name = 'TaskFailed'
+export class TaskFailedError extends Error {
+  override readonly name = 'TaskFailedError'
   /** What the failure left behind. */
   readonly evidence: readonly Evidence[]
   /** Give the claim back instead, for another attempt. */
@@ -50,7 +50,7 @@ export interface WorkProgress {
 /** A task in the hands of a handler. */
 export interface ClaimedTask {
   readonly task: Task
-  /** Aborted with a {@link WorkStopped} when the work has to stop. */
+  /** Aborted with a {@link WorkStoppedError} when the work has to stop. */
   readonly signal: AbortSignal
   /** Tell how far the work is. Failures are not the handler's: the next report tells more. */
   progress(progress: WorkProgress): Promise<void>

@@ -15,12 +15,12 @@ import { BridgeError, isOutcomeUnknown, type RefusalCode } from '../transport/fa
 import { freshKey } from '../transport/http.ts'
 import { Lease, mayPass } from './lease.ts'
 import {
-  TaskFailed,
+  TaskFailedError,
   type TaskHandler,
   type WorkEvent,
   type Worked,
   type WorkOptions,
-  WorkStopped,
+  WorkStoppedError,
 } from './work.ts'
 
 export interface WorkParts {
@@ -202,9 +202,9 @@ export class Worker {
     if (lease.why === 'claim_lost') return undefined
     if (lease.why === 'cancelled') return (idempotencyKey) => tasks.stopped(task, { idempotencyKey })
     const reason = reasonOf(error)
-    const isAgain = lease.why === 'interrupted' || (error instanceof TaskFailed && error.again)
+    const isAgain = lease.why === 'interrupted' || (error instanceof TaskFailedError && error.again)
     if (isAgain) return (idempotencyKey) => tasks.release(task, { reason }, { idempotencyKey })
-    const evidence = error instanceof TaskFailed ? error.evidence : []
+    const evidence = error instanceof TaskFailedError ? error.evidence : []
     return (idempotencyKey) => tasks.fail(task, { reason, evidence }, { idempotencyKey })
   }
 
@@ -250,7 +250,7 @@ const grown = (attempt: number): number => Math.min(pauses.longestMs, pauses.fir
 
 /** What the node is told, within what a reason may hold. */
 function reasonOf(error: unknown): string {
-  if (error instanceof WorkStopped) return error.message
+  if (error instanceof WorkStoppedError) return error.message
   const text = error instanceof Error ? error.message : String(error)
   return within(text === '' ? 'the handler failed without a word' : text, limits.taskReasonBytes)
 }

@@ -6,10 +6,10 @@
  * Contract §7.
  */
 import type { Acknowledged } from '../../sdk/contract/agent/messages.ts'
+import { ApiError } from '../api-error.ts'
 import { type Actor, agentActor, ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import { writeAs } from '../identity/admission.ts'
 import type { AgentCaller, OwnerCaller } from '../identity/callers.ts'
 import { writeAsOwner } from '../identity/owner.ts'
@@ -50,7 +50,7 @@ async function acknowledgeFor(
   who: { readonly actor: Actor; readonly project_id: string },
 ): Promise<Acknowledged> {
   const found = await store.findAddressed(tx, recipient, ids)
-  if (found.length !== ids.length) throw new Fault('not_found')
+  if (found.length !== ids.length) throw new ApiError('not_found')
   const open = new Set(found.filter((each) => each.acknowledged_at === null).map((each) => each.id))
   const acknowledged = ids.filter((id) => open.has(id))
   const already = ids.filter((id) => !open.has(id))

@@ -1,7 +1,7 @@
 /** The SQL of acknowledging: exact ids, all or nothing. */
 import { sql } from 'kysely'
 import { prepared } from '../database/prepared.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 
 /** Whose messages: an agent's inbox, or what agents of one project wrote to the owner. */
 export type Recipient = { readonly agentId: string } | { readonly ownerOf: string }

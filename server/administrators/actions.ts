@@ -14,11 +14,11 @@ import type {
   AdministratorStateInput,
   AssignmentInput,
 } from '../../sdk/contract/owner/administrators.ts'
+import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { PageQuery } from '../database/page.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
 import { linkUrl } from '../owners/links.ts'
@@ -40,7 +40,7 @@ export function createAdministrator(
 ): Promise<AdministratorLink> {
   const token = context.random(32).toString('base64url')
   return writeAsOwner(context, caller, async (tx) => {
-    if ((await findUser(tx.db, input.name)) !== undefined) throw new Fault('name_taken')
+    if ((await findUser(tx.db, input.name)) !== undefined) throw new ApiError('name_taken')
     const id = await store.insertAdministrator(tx, input.name)
     await record(tx, caller, { kind: 'administrator.created', id, details: { name: input.name } })
     return issueLink(context, tx, { id, token, ttl: input.ttl_seconds })
@@ -58,7 +58,7 @@ export function linkAdministrator(
   return writeAsOwner(context, caller, async (tx) => {
     const { state } = await store.getAdministrator(tx.db, id)
     if (state === 'disabled') {
-      throw new Fault('state_conflict', {
+      throw new ApiError('state_conflict', {
         message: 'This administrator is disabled; enable it first.',
         details: { state },
       })

@@ -1,14 +1,10 @@
-/** The SQL of administrators and of the projects that they were given. The owner is none of them. */
-import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Administrator } from '../../sdk/contract/owner/administrators.ts'
+import { ApiError } from '../api-error.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { OwnerUserRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
-
-type Db = Kysely<Tables>
+import type { Db, OwnerUserRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 
 const administrators = (db: Db) =>
   db.selectFrom('owner_users').selectAll().where('role', '=', 'administrator')
@@ -16,7 +12,7 @@ const administrators = (db: Db) =>
 /** @throws not_found, for the owner as well */
 export async function getAdministrator(db: Db, id: string): Promise<OwnerUserRow> {
   const row = await administrators(db).where('id', '=', id).executeTakeFirst()
-  if (row === undefined) throw new Fault('not_found')
+  if (row === undefined) throw new ApiError('not_found')
   return row
 }
 

@@ -11,6 +11,7 @@ import type {
   AgentNameInput,
   AgentStateInput,
 } from '../../sdk/contract/owner/agents.ts'
+import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import { renderInstructions } from '../bootstrap/instructions.ts'
 import type { Context } from '../context.ts'
@@ -18,7 +19,6 @@ import { findUnrevoked } from '../credentials/store.ts'
 import { toPage } from '../database/page.ts'
 import type { ProjectRow } from '../database/tables.ts'
 import { findEnvironment } from '../environments/store.ts'
-import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
@@ -35,9 +35,9 @@ export function createAgent(
     const project = await getProject(tx.db, caller, projectId)
     const { environment_id = null } = input
     if (environment_id !== null && !(await findEnvironment(tx.db, project.id, environment_id))) {
-      throw new Fault('not_found', { message: 'environment_id names no environment of this project.' })
+      throw new ApiError('not_found', { message: 'environment_id names no environment of this project.' })
     }
-    if (await store.isNameTaken(tx.db, project.id, input.name)) throw new Fault('name_taken')
+    if (await store.isNameTaken(tx.db, project.id, input.name)) throw new ApiError('name_taken')
     const id = await store.insertAgent(tx, {
       project_id: project.id,
       environment_id,
@@ -127,7 +127,7 @@ export function renameAgent(
     const project = await getProject(tx.db, caller, ids.id)
     const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
     if (agent.name === name) return { id: agent.id, name }
-    if (await store.isNameTaken(tx.db, project.id, name)) throw new Fault('name_taken')
+    if (await store.isNameTaken(tx.db, project.id, name)) throw new ApiError('name_taken')
     await store.updateName(tx, agent.id, name)
     await recordAudit(tx, {
       kind: 'agent.renamed',

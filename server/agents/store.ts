@@ -1,17 +1,12 @@
-/** The SQL of agents. */
-import type { Kysely } from 'kysely'
 import type { RecipientKey } from '../../sdk/contract/agent/peers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Agent } from '../../sdk/contract/owner/agents.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
+import { ApiError } from '../api-error.ts'
 import { beforeAll, type PageQuery } from '../database/page.ts'
-import type { AgentRow, RecipientKeyRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { AgentRow, Db, RecipientKeyRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import type { StoredContact } from '../delivery/presence.ts'
-import { Fault } from '../api-error.ts'
-
-type Db = Kysely<Tables>
-
 /** An agent with what else is shown of it. */
 export type AgentView = AgentRow &
   StoredContact & {
@@ -53,7 +48,7 @@ export async function getAgent(db: Db, projectId: string, id: string): Promise<A
     .where('agents.id', '=', id)
     .where('agents.project_id', '=', projectId)
     .executeTakeFirst()
-  if (row === undefined) throw new Fault('not_found')
+  if (row === undefined) throw new ApiError('not_found')
   return row
 }
 

@@ -7,10 +7,10 @@ import type {
   EventList,
   EventsQuery,
 } from '../../sdk/contract/owner/audit.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import { toPage } from '../database/page.ts'
 import type { AuditRow } from '../database/tables.ts'
-import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
@@ -47,7 +47,7 @@ export function getAuditRecord(
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, ids.id)
     const row = await findRecord(db, project.id, ids.record_id)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     return toRecord(row)
   })
 }

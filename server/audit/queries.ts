@@ -8,14 +8,12 @@
  *
  * Contract §10.
  */
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { AuditQuery, AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import { firstIdAt } from '../database/ids.ts'
 import { afterAll, beforeAll, rowidFrom, rowidUpTo } from '../database/page.ts'
-import type { AuditRow, Tables } from '../database/tables.ts'
-
-type Db = Kysely<Tables>
+import type { AuditRow, Db } from '../database/tables.ts'
 
 const notChoosing = (name: 'kind' | 'actor_id' | 'project_id') => sql<string>`+${sql.ref(name)}`
 

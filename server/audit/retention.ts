@@ -7,13 +7,13 @@
  *
  * Spec §8; contract §10 "Retention".
  */
-import { type Kysely, type SqlBool, sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import { firstIdAt } from '../database/ids.ts'
-import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Db } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import { before, within } from '../maintenance/expired.ts'
-import type { Job, Room } from '../maintenance/job.ts'
+import type { BatchBudget, Job } from '../maintenance/job.ts'
 import { recordAudit, systemActor } from './store.ts'
 
 export const auditRetention: Job = {
@@ -24,7 +24,7 @@ export const auditRetention: Job = {
     let isDone = true
     return async (tx, room) => {
       let done = 0
-      while (done < room.rows && !room.isOver()) {
+      while (done < room.rows && !room.isSpent()) {
         const projectId = isDone ? await following(tx.db, at) : at
         if (projectId === undefined) return { done, more: false }
         at = projectId
@@ -38,10 +38,7 @@ export const auditRetention: Job = {
 }
 
 /** The next project of which there are records, by one look into the index; undefined after the last. */
-async function following(
-  db: Kysely<Tables>,
-  after: string | null | undefined,
-): Promise<string | null | undefined> {
+async function following(db: Db, after: string | null | undefined): Promise<string | null | undefined> {
   if (after === undefined) return null
   const next = await db
     .selectFrom('audit')
@@ -53,7 +50,7 @@ async function following(
   return next?.project_id
 }
 
-async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Room) {
+async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: BatchBudget) {
   const project =
     projectId === null
       ? undefined
@@ -90,7 +87,7 @@ async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Room
 }
 
 /** A project's first records, in the order in which they were written. */
-const oldest = (db: Kysely<Tables>, projectId: string | null, rows: number) =>
+const oldest = (db: Db, projectId: string | null, rows: number) =>
   db
     .selectFrom('audit')
     .select([sql<number>`rowid`.as('rowid'), 'id', sql<number>`octet_length(details)`.as('bytes')])

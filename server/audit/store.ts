@@ -7,7 +7,7 @@
 import { type SqlBool, sql } from 'kysely'
 import { rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 import type { Admitted } from '../identity/admission.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 

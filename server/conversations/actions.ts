@@ -1,10 +1,10 @@
 /** What can happen to conversations. Contract §7. */
 import type { Conversation, ConversationInput } from '../../sdk/contract/agent/conversations.ts'
+import { ApiError } from '../api-error.ts'
 import { agentActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { PageQuery } from '../database/page.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
@@ -38,9 +38,9 @@ async function openWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<Co
 /** Its id; it is created where there is none. @throws not_found, project_paused, pairing_disabled, state_conflict */
 export async function conversationWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<string> {
   const pairing = await findPairing(tx.db, agent.project_id, agent.agent_id, peerId)
-  if (pairing === undefined) throw new Fault('not_found')
+  if (pairing === undefined) throw new ApiError('not_found')
   requireProjectActive(agent.project_state)
-  if (pairing.enabled === 0) throw new Fault('pairing_disabled')
+  if (pairing.enabled === 0) throw new ApiError('pairing_disabled')
   requirePeerEnabled(pairing.peer_state === 'enabled')
   if (pairing.conversation_id !== null) return pairing.conversation_id
   const [agent_a, agent_b] = store.ordered(agent.agent_id, peerId)

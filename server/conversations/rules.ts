@@ -7,33 +7,33 @@
  *
  * Spec §4.2, history rules; contract §7, §10.
  */
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import type { ConversationStanding } from './store.ts'
 
 /** @throws not_found */
 export function requireReadable(found: ConversationStanding | undefined): ConversationStanding {
   if (found === undefined || (found.peer && !(found.paired && found.peer.enabled)))
-    throw new Fault('not_found')
+    throw new ApiError('not_found')
   return found
 }
 
 /** @throws not_found */
 export function requireParticipant(found: ConversationStanding | undefined): ConversationStanding {
-  if (found === undefined) throw new Fault('not_found')
+  if (found === undefined) throw new ApiError('not_found')
   return found
 }
 
 /** @throws pairing_disabled, state_conflict */
 export function requireWritable({ peer, paired }: ConversationStanding): void {
   if (peer === undefined) return
-  if (!paired) throw new Fault('pairing_disabled')
+  if (!paired) throw new ApiError('pairing_disabled')
   requirePeerEnabled(peer.enabled)
 }
 
 /** @throws state_conflict */
 export function requirePeerEnabled(enabled: boolean): void {
   if (enabled) return
-  throw new Fault('state_conflict', {
+  throw new ApiError('state_conflict', {
     message: 'The peer is disabled by the owner.',
     details: { state: 'disabled' },
   })

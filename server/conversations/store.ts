@@ -1,13 +1,12 @@
 /** The SQL of conversations. Project and participant are part of every query, never a check afterwards. */
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Conversation } from '../../sdk/contract/agent/conversations.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { ConversationRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { ConversationRow, Db } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 
-type Db = Kysely<Tables>
 type NamedRow = ConversationRow & { name_a: string; name_b: string | null }
 
 // Spelt out, since a partial index is chosen for its own words and for no parameter.

@@ -7,10 +7,10 @@ import type {
   RevokeResult,
 } from '../../sdk/contract/owner/credentials.ts'
 import { getAgent } from '../agents/store.ts'
+import { ApiError } from '../api-error.ts'
 import { type Actor, ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { secretDigest } from '../identity/verifier.ts'
@@ -45,7 +45,7 @@ export function revokeCredential(
   return writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const credential = await store.findCredential(tx.db, project.id, ids.credential_id)
-    if (credential === undefined) throw new Fault('not_found')
+    if (credential === undefined) throw new ApiError('not_found')
     if (credential.revoked_at !== null) {
       return { credential_id: credential.id, revoked_at: credential.revoked_at, already: true }
     }
@@ -70,9 +70,9 @@ export function issueLegacy(
   return writeAsOwner(context, caller, async (tx) => {
     if (input.expires_at !== undefined && input.expires_at <= tx.nowIso) throw expiryHasPassed()
     const project = await getProject(tx.db, caller, ids.id)
-    if (project.state === 'archived') throw new Fault('project_archived')
+    if (project.state === 'archived') throw new ApiError('project_archived')
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
-    if (agent.state === 'disabled') throw new Fault('agent_disabled')
+    if (agent.state === 'disabled') throw new ApiError('agent_disabled')
     const why = { actor: ownerActor(caller), project_id: project.id, reason: 'replaced' }
     if (input.replaces !== undefined) await replaceOne(context, tx, agent.id, input.replaces, why)
     const secretSha256 = secretDigest(secret)
@@ -100,9 +100,9 @@ export function issueLegacy(
   })
 }
 
-const expiryHasPassed = (): Fault => {
+const expiryHasPassed = (): ApiError => {
   const problem = 'must be in the future'
-  return new Fault('invalid_request', {
+  return new ApiError('invalid_request', {
     message: `body/expires_at ${problem}.`,
     details: { faults: [{ path: 'body/expires_at', problem }] },
   })
@@ -117,7 +117,7 @@ async function replaceOne(
 ): Promise<void> {
   const replaced = await store.findCredential(tx.db, why.project_id, id)
   if (replaced === undefined || replaced.agent_id !== agentId) {
-    throw new Fault('not_found', { message: 'replaces names no credential of this agent.' })
+    throw new ApiError('not_found', { message: 'replaces names no credential of this agent.' })
   }
   if (replaced.revoked_at === null) await revoke(context, tx, replaced.id, why)
 }
@@ -143,7 +143,7 @@ export function getCredential(
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, ids.id)
     const row = await store.findCredential(db, project.id, ids.credential_id)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     return store.toCredential(row)
   })
 }

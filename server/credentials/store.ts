@@ -1,13 +1,9 @@
-/** The SQL of credentials. Nothing here ever leaves with a secret: only keys' fingerprints do. */
-import type { Kysely } from 'kysely'
 import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Credential } from '../../sdk/contract/owner/credentials.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
-import type { CredentialRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-
-type Db = Kysely<Tables>
+import type { CredentialRow, Db } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 
 export async function insertCredential(
   tx: Tx,

@@ -1,14 +1,14 @@
 /** "Something was committed", for live views that then read again. In process: another one's commits are not told. */
-export interface Commits {
-  ring(): void
+export interface CommitListeners {
+  notify(): void
   /** Calls `listener` after each commit until the returned function is called. */
   subscribe(listener: () => void): () => void
 }
 
-export function createCommits(): Commits {
+export function createCommitListeners(): CommitListeners {
   const listeners = new Set<() => void>()
   return {
-    ring() {
+    notify() {
       for (const listener of listeners) listener()
     },
     subscribe(listener) {

@@ -7,20 +7,21 @@
  */
 import { existsSync } from 'node:fs'
 import type Database from 'better-sqlite3'
+import { databasePath, NotInitialisedError, readServerId, requireNoRestore } from '../host/data-folder.ts'
 import { createIds, greatestId } from './ids.ts'
 import { migrate } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import { type Nonces, openNonces } from './nonces.ts'
 import { openDatabase } from './open.ts'
 import { createReader, type Reader } from './reader.ts'
-import { foldLog } from './space.ts'
-import { scrub } from './scrub.ts'
+import { rewriteFile } from './scrub.ts'
+import { checkpoint } from './space.ts'
 import { openSteadyClock, type SteadyClock } from './steady-clock.ts'
-import { createWriter, type Writer, type WriterOptions } from './write-queue.ts'
 import { openWalSync, syncedByCommit } from './wal-sync.ts'
-import { databasePath, NotInitialised, readServerId, requireNoRestore } from '../host/data-folder.ts'
+import { createWriter } from './write-queue.ts'
+import type { Writer, WriterOptions } from './writer.ts'
 
-export interface Store {
+export interface NodeDatabase {
   readonly serverId: string
   readonly writer: Writer
   readonly reader: Reader
@@ -31,7 +32,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-export interface StoreOptions {
+export interface NodeDatabaseOptions {
   readonly data: string
   readonly clock: () => Date
   readonly monotonicMs: () => number
@@ -48,20 +49,20 @@ export interface StoreOptions {
   readonly serves?: boolean
 }
 
-/** Brings the schema up to date and opens it. @throws NotInitialised, RestoreUnfinished, DatabaseNewer, UnsafeStore, … */
-export function openStore(options: StoreOptions): Store {
+/** Brings the schema up to date and opens it. @throws NotInitialisedError, RestoreUnfinishedError, NewerDatabaseError, UnsafeStoreError, … */
+export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
   const { data, clock, monotonicMs, elapsedMs = monotonicMs, random } = options
   const path = databasePath(data)
   requireNoRestore(data)
   if (!existsSync(path)) {
-    throw new NotInitialised(`${data} holds no installation`)
+    throw new NotInitialisedError(`${data} holds no installation`)
   }
   const database = openDatabase(path)
   try {
     migrate(database, migrations, clock)
     const serverId = readServerId(database)
     if (serverId === undefined) {
-      throw new NotInitialised(`${data} was not initialised completely: remove it, and make it anew`)
+      throw new NotInitialisedError(`${data} was not initialised completely: remove it, and make it anew`)
     }
     const serves = options.serves === true
     const scrubbed = serves && putInOrder(database)
@@ -110,8 +111,8 @@ export function openStore(options: StoreOptions): Store {
  * The file is written anew where a deletion is unfinished, and that is answered.
  */
 function putInOrder(database: Database.Database): boolean {
-  if (hasDeleted(database) && scrub(database)) return true
-  foldLog(database)
+  if (hasDeleted(database) && rewriteFile(database)) return true
+  checkpoint(database)
   return false
 }
 

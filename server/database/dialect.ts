@@ -19,7 +19,7 @@ import {
   Transaction,
 } from 'kysely'
 import type { UnitConnection } from './connection.ts'
-import type { Tables } from './tables.ts'
+import type { Db, Tables } from './tables.ts'
 
 /**
  * `+?` in place of `?`. SQLite plans a join again at every run where a bare parameter may help the planner, which costs
@@ -93,13 +93,13 @@ class UnitExecutor extends DefaultQueryExecutor {
 }
 
 /** Of the unit to which this Kysely belongs. */
-export function connectionOf(db: Kysely<Tables>): UnitConnection {
+export function connectionOf(db: Db): UnitConnection {
   const executor = db.getExecutor()
   if (executor instanceof UnitExecutor) return executor.connection
   throw new Error('a prepared query runs in a unit of work only')
 }
 
 /** Kysely for one unit. It counts as a transaction, so that beginning another one is refused. */
-export function unitDb(connection: UnitConnection): Kysely<Tables> {
+export function unitDb(connection: UnitConnection): Db {
   return new Transaction<Tables>({ config, dialect, driver, executor: new UnitExecutor(connection) })
 }

@@ -11,9 +11,9 @@
 import type Database from 'better-sqlite3'
 import { isGrave, Statements, sqliteCode } from './connection.ts'
 import type { Nonce, Nonces } from './nonces.ts'
-import { UnitOverrun, withinTurn } from './overrun.ts'
+import { UnitOverrunError, withinTurn } from './overrun.ts'
 import type { SteadyClock } from './steady-clock.ts'
-import { type Tx, Unit, type UnitChance, UnitEnded } from './tx.ts'
+import { type Tx, Unit, type UnitChance, UnitEndedError } from './tx.ts'
 
 export interface Request {
   readonly unit: (tx: Tx) => Promise<unknown>
@@ -26,8 +26,8 @@ export type Outcome =
   | { readonly ok: false; readonly error: unknown }
 
 /** Nothing of the group may be believed. */
-export class GroupFailure extends Error {
-  override readonly name = 'GroupFailure'
+export class GroupFailedError extends Error {
+  override readonly name = 'GroupFailedError'
   /** The disk had no room, so nothing was stored. */
   readonly full: boolean
   /** The disk, or what it now holds, is in doubt: this connection must not be used again. */
@@ -80,7 +80,7 @@ export class Groups {
   /**
    * To be called from within a microtask. Afterwards the log holds the group, the disk not yet.
    *
-   * @throws GroupFailure, then nothing of the group is stored, or all is in doubt.
+   * @throws GroupFailedError, then nothing of the group is stored, or all is in doubt.
    */
   async run(requests: readonly Request[]): Promise<Outcome[]> {
     let committing = false
@@ -96,7 +96,7 @@ export class Groups {
     } catch (error) {
       const full = sqliteCode(error) === 'SQLITE_FULL'
       const doubtful = !full && (committing || isGrave(error))
-      throw new GroupFailure(error, !this.#rolledBack() || doubtful)
+      throw new GroupFailedError(error, !this.#rolledBack() || doubtful)
     }
   }
 
@@ -133,10 +133,12 @@ export class Groups {
 async function settled(tx: Unit, unit: Request['unit']): Promise<Outcome> {
   try {
     const value = await withinTurn(unit(tx))
-    tx.connection.end(() => new UnitEnded())
+    tx.connection.end(() => new UnitEndedError())
     return { ok: true, value, effects: tx.effects }
   } catch (error) {
-    tx.connection.end(() => (error instanceof UnitOverrun ? new UnitOverrun() : new UnitEnded()))
+    tx.connection.end(() =>
+      error instanceof UnitOverrunError ? new UnitOverrunError() : new UnitEndedError(),
+    )
     return { ok: false, error }
   }
 }

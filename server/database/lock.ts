@@ -16,14 +16,14 @@ export interface FileLock {
 }
 
 /** Another process serves this data folder. */
-export class DataFolderLocked extends Error {
-  override readonly name = 'DataFolderLocked'
+export class DataFolderLockedError extends Error {
+  override readonly name = 'DataFolderLockedError'
 }
 
 /** A lock that nobody refers to would be closed by the garbage collector, and so be lost. */
 const held = new Set<Database.Database>()
 
-/** Makes the folder if needed, 0700. @throws DataFolderLocked */
+/** Makes the folder if needed, 0700. @throws DataFolderLockedError */
 export function lockDataFolder(folder: string): FileLock {
   makePrivateFolder(folder)
   chmodSync(folder, 0o700)
@@ -33,7 +33,9 @@ export function lockDataFolder(folder: string): FileLock {
   else closeSync(openSync(path, 'a', 0o600))
   const lock = lockFile(path)
   if (lock !== undefined) return lock
-  throw new DataFolderLocked(`another server is using ${folder}; stop it first, or use another data folder`)
+  throw new DataFolderLockedError(
+    `another server is using ${folder}; stop it first, or use another data folder`,
+  )
 }
 
 /** Holds a file that is there, empty, and for nothing else. Undefined when somebody else holds it. */

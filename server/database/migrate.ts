@@ -10,17 +10,17 @@ import type Database from 'better-sqlite3'
 import type { Migration } from './migrations/index.ts'
 
 /** A newer program has been here. */
-export class DatabaseNewer extends Error {
-  override readonly name = 'DatabaseNewer'
+export class NewerDatabaseError extends Error {
+  override readonly name = 'NewerDatabaseError'
 }
 
 /** The recorded migrations are not those of this program. */
-export class MigrationHistoryChanged extends Error {
-  override readonly name = 'MigrationHistoryChanged'
+export class MigrationHistoryError extends Error {
+  override readonly name = 'MigrationHistoryError'
 }
 
-export class MigrationFailed extends Error {
-  override readonly name = 'MigrationFailed'
+export class MigrationFailedError extends Error {
+  override readonly name = 'MigrationFailedError'
 }
 
 interface Recorded {
@@ -28,7 +28,7 @@ interface Recorded {
   readonly name: string
 }
 
-/** @throws DatabaseNewer, MigrationHistoryChanged, MigrationFailed */
+/** @throws NewerDatabaseError, MigrationHistoryError, MigrationFailedError */
 export function migrate(
   database: Database.Database,
   migrations: readonly Migration[],
@@ -70,8 +70,8 @@ function apply(
     database.exec('COMMIT')
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK')
-    if (error instanceof DatabaseNewer || error instanceof MigrationHistoryChanged) throw error
-    throw new MigrationFailed(`migration ${label({ number, name })} failed; nothing of it was kept`, {
+    if (error instanceof NewerDatabaseError || error instanceof MigrationHistoryError) throw error
+    throw new MigrationFailedError(`migration ${label({ number, name })} failed; nothing of it was kept`, {
       cause: error,
     })
   }
@@ -88,7 +88,7 @@ function recorded(database: Database.Database): Recorded[] {
 function requireKnown(migrations: readonly Migration[], done: readonly Recorded[]): void {
   const newest = done.at(-1)
   if (newest !== undefined && newest.number > migrations.length) {
-    throw new DatabaseNewer(
+    throw new NewerDatabaseError(
       `the database is at migration ${label(newest)}, this program knows ${migrations.length}; run the newer program`,
     )
   }
@@ -96,7 +96,7 @@ function requireKnown(migrations: readonly Migration[], done: readonly Recorded[
     const known = migrations[index]
     if (known?.number === each.number && known.name === each.name) continue
     const expected = known === undefined ? 'nothing' : label(known)
-    throw new MigrationHistoryChanged(
+    throw new MigrationHistoryError(
       `the database records migration ${label(each)} where this program has ${expected}`,
     )
   }

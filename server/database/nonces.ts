@@ -15,7 +15,7 @@ import { hash } from 'node:crypto'
 import type Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { sql as madeSql } from './migrations/018_nonces.ts'
 import { sql as changedSql } from './migrations/039_nonces_by_arrival.ts'
 import { openNonceCounts, recountEveryMs } from './nonce-counts.ts'
@@ -34,7 +34,7 @@ export interface Nonces {
   /** Unix seconds: proofs dated at or before it are refused. */
   floor(): number
   /** Inside the writer's transaction, outside any savepoint. Undefined: accepted. */
-  spend(nonce: Nonce): Fault | undefined
+  spend(nonce: Nonce): ApiError | undefined
   /** Removes one batch of what is behind the window; to be called again while `more`. */
   purge(tx: Tx): Promise<{ removed: number; more: boolean }>
 }
@@ -69,9 +69,9 @@ export function openNonces(options: NoncesOptions): Nonces {
   return {
     floor: () => floor,
     spend({ credentialId, nonce, signedAt }) {
-      if (counts.isFull(credentialId)) return new Fault('rate_limited', { retryAfterMs: recountEveryMs })
+      if (counts.isFull(credentialId)) return new ApiError('rate_limited', { retryAfterMs: recountEveryMs })
       if (insert.run(credentialId, digest(nonce), signedAt, signedAt).changes === 0)
-        return new Fault('request_replayed')
+        return new ApiError('request_replayed')
       counts.add(credentialId)
       return undefined
     },

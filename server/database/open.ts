@@ -16,8 +16,8 @@ export interface OpenOptions {
 }
 
 /** The store cannot keep its promises here: the message says which one, and what to do. */
-export class UnsafeStore extends Error {
-  override readonly name = 'UnsafeStore'
+export class UnsafeStoreError extends Error {
+  override readonly name = 'UnsafeStoreError'
 }
 
 /** "brdg": what marks a file as ours. */
@@ -52,7 +52,7 @@ const writerOnly = [
   `application_id = ${applicationId}`,
 ]
 
-/** @throws UnsafeStore when the file system or the build cannot give WAL mode with full synchronisation. */
+/** @throws UnsafeStoreError when the file system or the build cannot give WAL mode with full synchronisation. */
 export function openDatabase(path: string, options: OpenOptions = {}): Database.Database {
   if (options.readonly === true) return openReader(path)
   prepareFile(path)
@@ -62,7 +62,9 @@ export function openDatabase(path: string, options: OpenOptions = {}): Database.
     // Readers never wait for the writer; needs a local file system, since it shares memory between processes.
     const mode = database.pragma('journal_mode = WAL', { simple: true })
     if (mode !== 'wal')
-      throw new UnsafeStore(`${path}: WAL mode is not possible here (it stays in ${mode}); use a local disk`)
+      throw new UnsafeStoreError(
+        `${path}: WAL mode is not possible here (it stays in ${mode}); use a local disk`,
+      )
     for (const pragma of writerOnly) database.pragma(pragma)
     requireDurable(database)
     return database
@@ -72,11 +74,13 @@ export function openDatabase(path: string, options: OpenOptions = {}): Database.
   }
 }
 
-/** @throws UnsafeStore unless every commit of this connection reaches the disk before it returns. */
+/** @throws UnsafeStoreError unless every commit of this connection reaches the disk before it returns. */
 export function requireDurable(database: Database.Database): void {
   const level = database.pragma('synchronous', { simple: true })
   if (level !== full)
-    throw new UnsafeStore(`synchronous is ${level}, not ${full} (FULL): commits could be lost on power loss`)
+    throw new UnsafeStoreError(
+      `synchronous is ${level}, not ${full} (FULL): commits could be lost on power loss`,
+    )
 }
 
 function openReader(path: string): Database.Database {
@@ -86,7 +90,7 @@ function openReader(path: string): Database.Database {
 }
 
 function prepareFile(path: string): void {
-  if (path === '' || path === ':memory:') throw new UnsafeStore('the store must be a file')
+  if (path === '' || path === ':memory:') throw new UnsafeStoreError('the store must be a file')
   makePrivateFolder(dirname(path))
   if (existsSync(path)) chmodSync(path, 0o600)
   else closeSync(openSync(path, 'wx', 0o600))

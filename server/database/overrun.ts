@@ -7,14 +7,14 @@
  */
 
 /** The unit awaited something other than its transaction, and was rolled back. */
-export class UnitOverrun extends Error {
-  override readonly name = 'UnitOverrun'
+export class UnitOverrunError extends Error {
+  override readonly name = 'UnitOverrunError'
   constructor() {
     super('a unit of work awaited something other than its transaction and was rolled back')
   }
 }
 
-/** Settles as the promise does, or with UnitOverrun. To be called from within a microtask, where `nextTick` comes last. */
+/** Settles as the promise does, or with UnitOverrunError. To be called from within a microtask, where `nextTick` comes last. */
 export function withinTurn<T>(promise: Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     let pending = true
@@ -29,7 +29,7 @@ export function withinTurn<T>(promise: Promise<T>): Promise<T> {
       },
     )
     process.nextTick(() => {
-      if (pending) reject(new UnitOverrun())
+      if (pending) reject(new UnitOverrunError())
     })
   })
 }

@@ -8,12 +8,10 @@
  * `p(name)` stands where a value would; its type is that of the parameter. The number of parameters is fixed, so a
  * list in `in (…)` is not for here. Any other value becomes part of the text.
  */
-import type { Compilable, Kysely } from 'kysely'
+import type { Compilable } from 'kysely'
 import type { Numbered } from './connection.ts'
 import { connectionOf, Placeholder, prepareOnly } from './dialect.ts'
-import type { Tables } from './tables.ts'
-
-type Db = Kysely<Tables>
+import type { Db } from './tables.ts'
 
 export interface Prepared<P, O> {
   all(db: Db, parameters: P): Promise<O[]>

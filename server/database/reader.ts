@@ -10,15 +10,14 @@
  * - A page that is damaged is answered with 503 and ends the process: what else it holds is in doubt.
  */
 import type Database from 'better-sqlite3'
-import type { Kysely } from 'kysely'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 import { isDamage, Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import { openDatabase } from './open.ts'
 import { withinTurn } from './overrun.ts'
-import type { Tables } from './tables.ts'
-import { UnitEnded } from './tx.ts'
+import type { Db } from './tables.ts'
+import { UnitEndedError } from './tx.ts'
 
 export interface ReaderOptions {
   readonly path: string
@@ -31,8 +30,8 @@ export interface ReaderOptions {
 }
 
 export interface Reader {
-  /** @throws whatever the unit throws; UnitOverrun when it awaited something other than `db`; `unavailable` after close. */
-  read<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  /** @throws whatever the unit throws; UnitOverrunError when it awaited something other than `db`; `unavailable` after close. */
+  read<T>(unit: (db: Db) => Promise<T>): Promise<T>
   /** Reads that wait for their turn. */
   queueLength(): number
   /** Finishes what was asked, refuses the rest. */
@@ -76,7 +75,7 @@ class ReadQueue {
     return this.#waiting.length
   }
 
-  read<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  read<T>(unit: (db: Db) => Promise<T>): Promise<T> {
     if (this.#closed !== undefined) return Promise.reject(stopping())
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push(() =>
@@ -92,7 +91,7 @@ class ReadQueue {
   }
 
   /** The commits that the snapshot shows came before this moment. */
-  #tell(told: () => void, reject: (error: Fault) => void): void {
+  #tell(told: () => void, reject: (error: ApiError) => void): void {
     const durable = this.#durable()
     if (durable === undefined) told()
     else durable.then(told, (cause: unknown) => reject(stopping(cause)))
@@ -154,7 +153,7 @@ class ReadQueue {
   }
 
   /** Joins the snapshot that is open, or begins one. */
-  async #perform<T>(unit: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  async #perform<T>(unit: (db: Db) => Promise<T>): Promise<T> {
     const connection = new UnitConnection(this.#statements)
     try {
       if (!this.#statements.database.inTransaction) this.#begin.run()
@@ -164,11 +163,11 @@ class ReadQueue {
       this.#noteDamage(error)
       throw stopping(error)
     } finally {
-      connection.end(() => new UnitEnded())
+      connection.end(() => new UnitEndedError())
     }
   }
 }
 
 /** A store that cannot be read ends the process, or is closed because it ends. */
-const stopping = (cause?: unknown): Fault =>
-  new Fault('unavailable', { retryAfterMs: retryAfterMs.restart, ...(cause !== undefined && { cause }) })
+const stopping = (cause?: unknown): ApiError =>
+  new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart, ...(cause !== undefined && { cause }) })

@@ -22,7 +22,7 @@ export function bytesInFile(database: Database.Database): number {
 const passing = new Set<string | undefined>(['SQLITE_BUSY', 'SQLITE_FULL'])
 
 /** False: to be tried again, since another process reads and the WAL still holds the old pages, or see `passing`. It never waits. */
-export function scrub(database: Database.Database): boolean {
+export function rewriteFile(database: Database.Database): boolean {
   const timeout = database.pragma('busy_timeout', { simple: true })
   database.pragma('busy_timeout = 0')
   try {

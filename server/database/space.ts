@@ -12,7 +12,7 @@ export function unusedBytes(database: Database.Database): number {
 const passing = new Set<string | undefined>(['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_FULL'])
 
 /** Folds the log into the file and gives its room back to the disk. False: to be asked again. It never waits. */
-export function foldLog(database: Database.Database): boolean {
+export function checkpoint(database: Database.Database): boolean {
   const timeout = database.pragma('busy_timeout', { simple: true })
   database.pragma('busy_timeout = 0')
   try {

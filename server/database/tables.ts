@@ -4,6 +4,7 @@
  * An instant that a lifetime or a window is judged by is in steady time, where it says so; see `steady-clock.ts`. Every
  * other is wall time, as it was recorded.
  */
+import type { Kysely } from 'kysely'
 
 export interface ServerRow {
   one: 1
@@ -381,6 +382,9 @@ export interface MigrationRow {
   name: string
   applied_at: string
 }
+
+/** A connection as queries see it: of a reader, or of the transaction of one unit. */
+export type Db = Kysely<Tables>
 
 export interface Tables {
   server: ServerRow

@@ -1,16 +1,15 @@
 /** One unit of work inside the writer's transaction: what it may use while it runs, and nothing afterwards. */
-import type { Kysely } from 'kysely'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 import { type Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import type { Ids } from './ids.ts'
 import type { SteadyClock } from './steady-clock.ts'
-import type { Tables } from './tables.ts'
+import type { Db } from './tables.ts'
 
 /** The power to write. Whoever takes a `Tx` writes; whoever takes only its `db` could be given a reader's. */
 export interface Tx {
-  readonly db: Kysely<Tables>
+  readonly db: Db
   /** One unit, one now. */
   readonly now: Date
   /** `now` as the wire and the columns have it. */
@@ -29,8 +28,8 @@ export interface Tx {
 }
 
 /** A transaction was used after its unit had ended: something in the unit was not awaited. */
-export class UnitEnded extends Error {
-  override readonly name = 'UnitEnded'
+export class UnitEndedError extends Error {
+  override readonly name = 'UnitEndedError'
   constructor() {
     super('this transaction is over: a unit must await everything it starts')
   }
@@ -46,7 +45,7 @@ export interface UnitChance {
 }
 
 export class Unit implements Tx {
-  readonly db: Kysely<Tables>
+  readonly db: Db
   readonly now: Date
   readonly nowIso: string
   readonly connection: UnitConnection
@@ -81,7 +80,7 @@ export class Unit implements Tx {
   }
 
   requireRoom(): void {
-    if (this.#chance.isShort?.()) throw new Fault('storage_full', { retryAfterMs: retryAfterMs.disk })
+    if (this.#chance.isShort?.()) throw new ApiError('storage_full', { retryAfterMs: retryAfterMs.disk })
   }
 
   afterCommit(effect: () => void): void {

@@ -7,7 +7,7 @@
  */
 import type { WalSync } from './wal-sync.ts'
 
-export interface CommittedOptions<G> {
+export interface UnsyncedOptions<G> {
   readonly walSync: WalSync
   /** For durations: never steps. */
   readonly monotonicMs: () => number
@@ -25,15 +25,15 @@ interface Batch<G> {
   readonly durable: PromiseWithResolvers<void>
 }
 
-export class Committed<G> {
-  readonly #options: CommittedOptions<G>
+export class UnsyncedGroups<G> {
+  readonly #options: UnsyncedOptions<G>
   #syncing: Batch<G> | undefined
   #next: Batch<G> | undefined
   #lastMs = 0
   /** Never to be on disk as far as anybody knows. */
   #lost: Promise<void> | undefined
 
-  constructor(options: CommittedOptions<G>) {
+  constructor(options: UnsyncedOptions<G>) {
     this.#options = options
   }
 

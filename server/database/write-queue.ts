@@ -18,19 +18,15 @@
  * Contract §2 "Group commit".
  */
 import type Database from 'better-sqlite3'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
-import { Committed } from './unsynced.ts'
 import { sqliteCode } from './connection.ts'
-import { GroupFailure, Groups, type Outcome, type Request } from './group.ts'
-import { foldLog, unusedBytes } from './space.ts'
-import { bytesInUse, scrub } from './scrub.ts'
+import { GroupFailedError, Groups, type Outcome, type Request } from './group.ts'
+import { bytesInUse, rewriteFile } from './scrub.ts'
+import { checkpoint, unusedBytes } from './space.ts'
 import type { Tx } from './tx.ts'
+import { UnsyncedGroups } from './unsynced.ts'
 import type { GroupReport, WriteOptions, Writer, WriterOptions } from './writer.ts'
-
-export type { Nonce } from './nonces.ts'
-export type { Tx } from './tx.ts'
-export type { GroupReport, WriteOptions, Writer, WriterOptions, WriterStats } from './writer.ts'
 
 const defaultMaxGroup = 128
 /** After so many turns that brought nothing the group begins. */
@@ -74,7 +70,7 @@ class WriteQueue {
   readonly stats = { groups: 0, requests: 0, largestGroup: 0, failedGroups: 0 }
   readonly #options: WriterOptions
   readonly #groups: Groups
-  readonly #committed: Committed<Run>
+  readonly #committed: UnsyncedGroups<Run>
   readonly #waiting: Waiting[] = []
   #state: 'open' | 'full' | 'broken' = 'open'
   #closed: Promise<void> | undefined
@@ -86,14 +82,14 @@ class WriteQueue {
     const { walSync, monotonicMs } = options
     this.#options = options
     this.#groups = new Groups(options)
-    this.#committed = new Committed({
+    this.#committed = new UnsyncedGroups({
       walSync,
       monotonicMs,
       tell: (run) => this.#answer(run),
       fail: (runs, error) =>
         this.#breakOff(
           runs.map(({ group }) => group),
-          new GroupFailure(error, true),
+          new GroupFailedError(error, true),
         ),
     })
   }
@@ -112,7 +108,7 @@ class WriteQueue {
 
   write<T>(unit: (tx: Tx) => Promise<T>, { nonce }: WriteOptions): Promise<T> {
     if (this.#closed !== undefined || this.#state === 'broken')
-      return Promise.reject(new Fault('unavailable', { retryAfterMs: retryAfterMs.restart }))
+      return Promise.reject(new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart }))
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ unit, nonce, resolve, reject })
       this.#schedule()
@@ -120,11 +116,11 @@ class WriteQueue {
   }
 
   scrub(maxBytes: number): Promise<boolean> {
-    return this.#alone((database) => bytesInUse(database) <= maxBytes && scrub(database))
+    return this.#alone((database) => bytesInUse(database) <= maxBytes && rewriteFile(database))
   }
 
   fold(): Promise<boolean> {
-    return this.#alone(foldLog)
+    return this.#alone(checkpoint)
   }
 
   /** In a turn of its own: units of work and reads run on microtasks, so none is under way then. */
@@ -258,7 +254,7 @@ class WriteQueue {
 
   /** The group is in none of the log. */
   #failAll(group: readonly Waiting[], beganMs: number, error: unknown): void {
-    const failure = error instanceof GroupFailure ? error : new GroupFailure(error, true)
+    const failure = error instanceof GroupFailedError ? error : new GroupFailedError(error, true)
     this.#lastGroupMs = this.#options.monotonicMs() - beganMs
     if (failure.fatal) {
       this.#breakOff([group], failure)
@@ -272,7 +268,7 @@ class WriteQueue {
   }
 
   /** What the disk holds of these, and of whatever would come, is unknown. */
-  #breakOff(groups: readonly (readonly Waiting[])[], failure: GroupFailure): void {
+  #breakOff(groups: readonly (readonly Waiting[])[], failure: GroupFailedError): void {
     this.stats.failedGroups += groups.length
     for (const { reject } of [...groups.flat(), ...this.#waiting.splice(0)]) reject(faultOf(failure))
     for (const group of groups) this.#report(group, undefined, 'broken')
@@ -284,8 +280,8 @@ class WriteQueue {
 }
 
 /** The cause is for the log; the translator tells the caller the code alone. */
-function faultOf({ full, cause }: GroupFailure): Fault {
+function faultOf({ full, cause }: GroupFailedError): ApiError {
   return full
-    ? new Fault('storage_full', { retryAfterMs: retryAfterMs.disk, cause })
-    : new Fault('unavailable', { retryAfterMs: retryAfterMs.restart, cause })
+    ? new ApiError('storage_full', { retryAfterMs: retryAfterMs.disk, cause })
+    : new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart, cause })
 }

@@ -50,7 +50,7 @@ export interface Writer {
    * Runs the unit inside a transaction and answers once it is on disk. The unit awaits nothing but `tx`.
    *
    * @throws whatever the unit throws, then nothing of it is stored; `request_replayed` and `rate_limited` for its
-   *   nonce; `unavailable` and `storage_full` when its group failed; UnitOverrun when it awaited something else.
+   *   nonce; `unavailable` and `storage_full` when its group failed; UnitOverrunError when it awaited something else.
    */
   write<T>(unit: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
   /** What is committed by now is on disk when it resolves; undefined where it is already. @throws when the disk fails. */

@@ -4,17 +4,17 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import { hasLeft, onLeaving } from '../http/client-left.ts'
 
-export interface Bell {
-  isOver(): boolean
+export interface NoticeWait {
+  hasEnded(): boolean
   /** Whether there was a notice since the last `ring` ended, or since `hush`. */
-  isRung(): boolean
-  hush(): void
+  hasNotice(): boolean
+  clearNotice(): void
   /** Resolves at a notice, after the time, or when the wait is over. */
-  ring(ms: number): Promise<void>
+  next(ms: number): Promise<void>
   close(): void
 }
 
-export function ringable(context: Context, agentId: string, request: FastifyRequest): Bell {
+export function openNoticeWait(context: Context, agentId: string, request: FastifyRequest): NoticeWait {
   let rung = false
   let over = context.stopping.aborted || hasLeft(request)
   let wake: (() => void) | undefined
@@ -31,12 +31,12 @@ export function ringable(context: Context, agentId: string, request: FastifyRequ
   // Not the signal itself: it looks through all of its listeners to add or remove one, and thousands wait.
   const leave = context.streams.add({ tick() {}, stop: end })
   return {
-    isOver: () => over,
-    isRung: () => rung,
-    hush() {
+    hasEnded: () => over,
+    hasNotice: () => rung,
+    clearNotice() {
       rung = false
     },
-    async ring(ms: number) {
+    async next(ms: number) {
       if (!rung && !over) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, Math.min(ms, limits.inboxWaitSeconds * 1000))

@@ -13,8 +13,8 @@
  */
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
+import { ApiError } from '../api-error.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import { Fault } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 
 interface Observed {
@@ -152,7 +152,7 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
       requirePlace(sessionWaits, sessionId, limits.waitsPerSession)
       if (isList) requirePlace(sessionLists, sessionId, limits.listsPerSession)
       if (openWaits >= waitsPerNode) {
-        throw new Fault('capacity_reached', {
+        throw new ApiError('capacity_reached', {
           details: { limit: 'waits' },
           retryAfterMs: retryAfterMs.othersWait,
         })
@@ -218,7 +218,7 @@ function hold(all: Map<string, Held>, agentId: string, sessionId: string): void 
 
 function requirePlace(all: Map<string, Held>, sessionId: string, limit: number): void {
   if ((all.get(sessionId)?.held ?? 0) < limit) return
-  throw new Fault('wait_limit', { details: { limit }, retryAfterMs: retryAfterMs.ownWait })
+  throw new ApiError('wait_limit', { details: { limit }, retryAfterMs: retryAfterMs.ownWait })
 }
 
 function letGo(all: Map<string, Held>, sessionId: string): void {

@@ -3,11 +3,10 @@
  *
  * A lost wake-up costs at most a second, whatever the number of waits. Contract §6.
  */
-import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 
 const everyMs = 1000
 const atOnce = 1000
@@ -45,11 +44,7 @@ function newest(now: Date): string {
 }
 
 /** Sessions of this list whose right to wait and to move bytes is gone. */
-async function findEnded(
-  db: Kysely<Tables>,
-  sessionIds: readonly string[],
-  nowIso: string,
-): Promise<string[]> {
+async function findEnded(db: Db, sessionIds: readonly string[], nowIso: string): Promise<string[]> {
   const rows = await db
     .selectFrom('sessions')
     .innerJoin('credentials', 'credentials.id', 'sessions.credential_id')

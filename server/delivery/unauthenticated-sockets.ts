@@ -6,10 +6,10 @@
  */
 import type { WebSocket } from 'ws'
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { networkOf } from '../identity/network.ts'
 
-export interface Strangers {
+export interface UnauthenticatedSockets {
   sockets(): Iterable<WebSocket>
   /** @throws capacity_reached when the address, or the node, holds as many as it may */
   requireRoom(address: string): void
@@ -17,7 +17,7 @@ export interface Strangers {
   add(socket: WebSocket, address: string): () => void
 }
 
-export function createStrangers(): Strangers {
+export function createUnauthenticatedSockets(): UnauthenticatedSockets {
   const networks = new Map<WebSocket, string>()
   const held = new Map<string, number>()
 
@@ -50,5 +50,5 @@ export function createStrangers(): Strangers {
 /** By then each of them has authenticated or is closed. */
 const retryAfterMs = limits.socketAuthSeconds * 1000
 
-const full = (message: string): Fault =>
-  new Fault('capacity_reached', { message, details: { limit: 'sockets' }, retryAfterMs })
+const full = (message: string): ApiError =>
+  new ApiError('capacity_reached', { message, details: { limit: 'sockets' }, retryAfterMs })

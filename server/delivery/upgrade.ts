@@ -13,15 +13,15 @@ import type { FastifyInstance } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { contract } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import { Fault } from '../api-error.ts'
+import { letGo } from '../http/close-connection.ts'
 import { errorBody, retryAfter, toFault } from '../http/errors.ts'
 import { checkFraming } from '../http/framing.ts'
-import { letGo } from '../http/close-connection.ts'
 import { headerLines } from '../http/responses.ts'
-import { retryAfterMs } from '../retry-after.ts'
 import { endSocket, serve } from '../inbox/socket.ts'
-import { createStrangers } from './unauthenticated-sockets.ts'
+import { retryAfterMs } from '../retry-after.ts'
+import { createUnauthenticatedSockets } from './unauthenticated-sockets.ts'
 
 const { path } = contract.streams.socket
 
@@ -32,7 +32,7 @@ export function useSocket(app: FastifyInstance, context: Context): void {
     perMessageDeflate: false,
     maxPayload: limits.socketFrameBytes,
   })
-  const strangers = createStrangers()
+  const strangers = createUnauthenticatedSockets()
   app.server.on('upgrade', (request: IncomingMessage, connection: Socket, head: Buffer) => {
     connection.on('error', () => connection.destroy())
     const requestId = context.random(9).toString('base64url')
@@ -57,22 +57,22 @@ export function useSocket(app: FastifyInstance, context: Context): void {
 }
 
 /** An upgrade is no request of Fastify's: its line is ours to write. */
-function logUpgrade({ log, meters }: Context, requestId: string, refusal?: Fault): void {
+function logUpgrade({ log, meters }: Context, requestId: string, refusal?: ApiError): void {
   const status = refusal?.status ?? 101
   const route = refusal?.code === 'not_found' ? 'none' : path
   log.info({ request_id: requestId, method: 'GET', route, status }, 'answered')
   meters?.answered(route === path ? contract.streams.socket.id : 'none', status, 0)
 }
 
-/** The address of the client. @throws Fault that says why no socket may be opened */
+/** The address of the client. @throws ApiError that says why no socket may be opened */
 function requireOpenable(context: Context, request: IncomingMessage): string {
   const address = context.clientAddress(request)
   checkFraming(request)
   // Credentials never travel in a query.
-  if (request.url !== path) throw new Fault('not_found')
+  if (request.url !== path) throw new ApiError('not_found')
   const { origin } = request.headers
-  if (origin !== undefined && origin !== context.portalOrigin()) throw new Fault('origin_mismatch')
-  if (context.stopping.aborted) throw new Fault('unavailable', { retryAfterMs: retryAfterMs.restart })
+  if (origin !== undefined && origin !== context.portalOrigin()) throw new ApiError('origin_mismatch')
+  if (context.stopping.aborted) throw new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart })
   return address
 }
 
@@ -101,13 +101,13 @@ function shakeHands(
   })
   sockets.removeAllListeners()
   if (problem === undefined) return opened
-  throw new Fault('invalid_request', {
+  throw new ApiError('invalid_request', {
     message: `${problem}.`,
     details: { faults: [{ path: 'headers', problem }] },
   })
 }
 
-function refusalText(fault: Fault, requestId: string, lines: readonly string[]): string {
+function refusalText(fault: ApiError, requestId: string, lines: readonly string[]): string {
   const body = JSON.stringify(errorBody(fault, requestId))
   const waits = retryAfter(fault)
   return [

@@ -12,7 +12,7 @@ import type { InboxListQuery, Unacknowledged } from '../../sdk/contract/agent/me
 import type { Context } from '../context.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { listInbox } from '../inbox/actions.ts'
-import { ringable } from './notice-wait.ts'
+import { openNoticeWait } from './notice-wait.ts'
 
 interface Listing {
   readonly caller: AgentCaller
@@ -27,13 +27,13 @@ export async function waitingList(
   const { wait_seconds: seconds = 0, ...range } = query
   if (seconds === 0) return (await listInbox(context, caller, range)).page
   // Before the first read: what is committed together with it rings.
-  const bell = ringable(context, caller.agent_id, request)
+  const bell = openNoticeWait(context, caller.agent_id, request)
   let closeWait: (() => void) | undefined
   try {
     const { page, agent } = await listInbox(context, caller, range)
     if (page.messages.length > 0) return page
     closeWait = context.presence.openWait(agent.agent_id, agent.session.id, 'inbox_list')
-    await bell.ring(seconds * 1000)
+    await bell.next(seconds * 1000)
     return (await listInbox(context, caller, range)).page
   } finally {
     bell.close()

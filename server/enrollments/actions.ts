@@ -11,12 +11,12 @@ import type {
 } from '../../sdk/contract/owner/enrollments.ts'
 import { fingerprint } from '../../sdk/signing/keys.ts'
 import { getAgent } from '../agents/store.ts'
+import { ApiError } from '../api-error.ts'
 import { type Actor, ownerActor, recordAudit, wasRecorded } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { revoke } from '../credentials/actions.ts'
 import { findCredential, findUnrevoked, insertCredential } from '../credentials/store.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
@@ -35,9 +35,9 @@ export function createEnrollment(
 ): Promise<EnrollmentIssued> {
   return writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
-    if (project.state === 'archived') throw new Fault('project_archived')
+    if (project.state === 'archived') throw new ApiError('project_archived')
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
-    if (agent.state === 'disabled') throw new Fault('agent_disabled')
+    if (agent.state === 'disabled') throw new ApiError('agent_disabled')
     await store.revokePending(tx, agent.id)
     const code = context.random(18).toString('base64url')
     const ttl = input.ttl_seconds ?? limits.enrollmentTtlSeconds.default
@@ -81,7 +81,7 @@ export function getEnrollment(
   return readAsOwner(context, caller, async (db) => {
     await getProject(db, caller, ids.id)
     const row = await store.findEnrollment(db, ids)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     return store.toStatus(row, context.steady)
   })
 }
@@ -107,7 +107,7 @@ export function readEnrollment(
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, ids.id)
     const row = await store.findInProject(db, project.id, ids.enrollment_id)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     return store.toEnrollment(row, context.steady)
   })
 }
@@ -121,7 +121,7 @@ export function revokeEnrollment(
   return writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const row = await store.findInProject(tx.db, project.id, ids.enrollment_id)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     const state = stateOf(row, tx.steadyNow)
     if (state === 'revoked') return store.toEnrollment(row, context.steady)
     if (state !== 'pending') {
@@ -129,7 +129,7 @@ export function revokeEnrollment(
         state === 'claimed'
           ? 'This enrolment was claimed: revoke the credential that it made.'
           : 'This enrolment has expired: its code is worth nothing any more.'
-      throw new Fault('state_conflict', { message, details: { state } })
+      throw new ApiError('state_conflict', { message, details: { state } })
     }
     await store.markRevoked(tx, row.id)
     await recordAudit(tx, {
@@ -155,10 +155,10 @@ export async function claimEnrollment(
     await requirePossession(input, code, deviceHeader)
     const outcome = await context.write((tx) => claim(context, tx, caller, input, code))
     // A second use is recorded before it is refused: a throw inside the unit would undo the record.
-    if (outcome instanceof Fault) throw outcome
+    if (outcome instanceof ApiError) throw outcome
     return outcome
   } catch (error) {
-    const fault = error instanceof Fault ? error : undefined
+    const fault = error instanceof ApiError ? error : undefined
     if (fault?.status === 401 || fault?.code === 'enrollment_used')
       context.throttle.countFailure('enrollment', caller.address)
     throw error
@@ -171,9 +171,9 @@ async function claim(
   caller: PublicCaller,
   input: EnrollmentClaimInput,
   code: Buffer,
-): Promise<EnrollmentClaimed | Fault> {
+): Promise<EnrollmentClaimed | ApiError> {
   const found = await store.findByCode(tx.db, code)
-  if (found === undefined) throw new Fault('unauthenticated', { message: 'No enrolment has this code.' })
+  if (found === undefined) throw new ApiError('unauthenticated', { message: 'No enrolment has this code.' })
   const earlier =
     found.credential_id === null
       ? undefined
@@ -186,9 +186,9 @@ async function claim(
   )
   if (outcome === 'repeat' && earlier) return claimed(context, tx, found, earlier.id)
   if (outcome === 'enrollment_used') return refuseSecondUse(tx, caller, found)
-  if (outcome !== 'claim') throw new Fault(outcome === 'repeat' ? 'internal' : outcome)
-  if (found.project_state === 'archived') throw new Fault('project_archived')
-  if (found.agent_state === 'disabled') throw new Fault('agent_disabled')
+  if (outcome !== 'claim') throw new ApiError(outcome === 'repeat' ? 'internal' : outcome)
+  if (found.project_state === 'archived') throw new ApiError('project_archived')
+  if (found.agent_state === 'disabled') throw new ApiError('agent_disabled')
   return claimed(context, tx, found, await bind(context, tx, caller, found, input))
 }
 
@@ -236,10 +236,10 @@ async function bind(
 const reuseSilenceMs = 3_600_000
 
 /** The first in an hour is recorded: the owner learns of it, and nobody fills the store with a code that leaked. */
-async function refuseSecondUse(tx: Tx, caller: PublicCaller, found: store.EnrollmentView): Promise<Fault> {
+async function refuseSecondUse(tx: Tx, caller: PublicCaller, found: store.EnrollmentView): Promise<ApiError> {
   const since = new Date(tx.now.getTime() - reuseSilenceMs).toISOString()
   if (await wasRecorded(tx, { kind: 'enrollment.reused', ...found, since }))
-    return new Fault('enrollment_used')
+    return new ApiError('enrollment_used')
   await recordAudit(tx, {
     kind: 'enrollment.reused',
     actor: { kind: 'anonymous', id: null, name: 'anonymous', request_id: caller.request_id },
@@ -247,7 +247,7 @@ async function refuseSecondUse(tx: Tx, caller: PublicCaller, found: store.Enroll
     subject: { type: 'enrollment', id: found.id },
     details: { agent_id: found.agent_id, address: caller.address },
   })
-  return new Fault('enrollment_used')
+  return new ApiError('enrollment_used')
 }
 
 function claimed(

@@ -7,7 +7,7 @@ import type { EnrollmentClaimInput } from '../../sdk/contract/agent/enrollments.
 import { enrollV1 } from '../../sdk/signing/canonical.ts'
 import { parseDevice } from '../../sdk/signing/device.ts'
 import { verify } from '../../sdk/signing/proof.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { storedKey } from '../identity/verifier.ts'
 
 /** @throws signature_invalid, device_mismatch */
@@ -20,18 +20,18 @@ export async function requirePossession(
     input.device !== deviceHeader ||
     (input.device !== undefined && parseDevice(input.device) === undefined)
   ) {
-    throw new Fault('device_mismatch', {
+    throw new ApiError('device_mismatch', {
       message: 'device must hold exactly os, machine, install and stand in X-Bridge-Device byte for byte.',
     })
   }
   const key = storedKey(input.public_key)
   if (key === undefined) {
-    throw new Fault('signature_invalid', { message: 'public_key is not a usable Ed25519 public key.' })
+    throw new ApiError('signature_invalid', { message: 'public_key is not a usable Ed25519 public key.' })
   }
   const text = enrollV1({
     codeSha256: codeSha256.toString('hex'),
     publicKey: input.public_key,
     ...(input.device !== undefined && { device: input.device }),
   })
-  if (!(await verify(key, text, input.proof))) throw new Fault('signature_invalid')
+  if (!(await verify(key, text, input.proof))) throw new ApiError('signature_invalid')
 }

@@ -1,15 +1,11 @@
-/** The SQL of enrolments: found by the hash of their code, which alone is stored. */
-import type { Kysely } from 'kysely'
 import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Enrollment, EnrollmentStatus } from '../../sdk/contract/owner/enrollments.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import type { EnrollmentRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Db, EnrollmentRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import { type EnrollmentState, stateOf } from './rules.ts'
-
-type Db = Kysely<Tables>
 
 export async function insertEnrollment(
   tx: Tx,

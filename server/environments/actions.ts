@@ -1,9 +1,9 @@
 /** What an owner does to environments. Contract §10. */
 import type { Environment, EnvironmentInput } from '../../sdk/contract/owner/environments.ts'
+import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { PageQuery } from '../database/page.ts'
-import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
@@ -17,7 +17,7 @@ export function createEnvironment(
 ): Promise<Environment> {
   return writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, projectId)
-    if (await store.isNameTaken(tx.db, project.id, input.name)) throw new Fault('name_taken')
+    if (await store.isNameTaken(tx.db, project.id, input.name)) throw new ApiError('name_taken')
     const environment = await store.insertEnvironment(tx, project.id, input)
     await recordAudit(tx, {
       kind: 'environment.created',
@@ -46,7 +46,7 @@ export function getEnvironment(
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, ids.id)
     const environment = await store.findEnvironment(db, project.id, ids.environment_id)
-    if (environment === undefined) throw new Fault('not_found')
+    if (environment === undefined) throw new ApiError('not_found')
     return environment
   })
 }

@@ -1,12 +1,8 @@
-/** The SQL of environments. */
-import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Environment, EnvironmentInput } from '../../sdk/contract/owner/environments.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
-import type { EnvironmentRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-
-type Db = Kysely<Tables>
+import type { Db, EnvironmentRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 
 export async function findEnvironment(
   db: Db,

@@ -12,26 +12,26 @@ export const addressPath = (data: string): string => join(data, 'server.json')
 export const restoreNotePath = (data: string): string => join(data, 'restore.json')
 
 /** A restore is under way, or was cut off: the files of the store are about to move. */
-export class RestoreUnfinished extends Error {
-  override readonly name = 'RestoreUnfinished'
+export class RestoreUnfinishedError extends Error {
+  override readonly name = 'RestoreUnfinishedError'
 }
 
-/** @throws RestoreUnfinished */
+/** @throws RestoreUnfinishedError */
 export function requireNoRestore(data: string): void {
   if (!existsSync(restoreNotePath(data))) return
-  throw new RestoreUnfinished(
+  throw new RestoreUnfinishedError(
     `a restore into ${data} is under way, or was cut off; the next start of the server brings it to its end`,
   )
 }
 
 /** The folder holds no installation. */
-export class NotInitialised extends Error {
-  override readonly name = 'NotInitialised'
+export class NotInitialisedError extends Error {
+  override readonly name = 'NotInitialisedError'
 }
 
 /** The folder holds an installation already. */
-export class AlreadyInitialised extends Error {
-  override readonly name = 'AlreadyInitialised'
+export class AlreadyInitialisedError extends Error {
+  override readonly name = 'AlreadyInitialisedError'
 }
 
 /** A secret file: 0600, in a folder that is 0700 when it is made here; never over an existing one. */

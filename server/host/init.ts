@@ -1,29 +1,29 @@
 /** Making an installation, and the links by which its owner comes in. Contract §10 "Sign-in". */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { type RestoreOptions, type RestoreReport, restore } from './backups/restore.ts'
 import type { Config } from '../config.ts'
+import { type NodeDatabase, openNodeDatabase } from '../database/database.ts'
 import { migrate } from '../database/migrate.ts'
 import { migrations } from '../database/migrations/index.ts'
 import { openDatabase } from '../database/open.ts'
-import type { Writer } from '../database/write-queue.ts'
-import { makeEnvelopeKey } from './envelope/keys.ts'
-import { type RotationReport, rotateEnvelopeKey } from './envelope/rotation.ts'
-import { readCertificate } from './listening/certificate.ts'
-import { urlOf } from './listening/exposure.ts'
-import { maintainStore } from './maintain.ts'
+import type { Writer } from '../database/writer.ts'
 import type { CycleReport } from '../maintenance/cycle.ts'
 import { linkUrl, makeLinkToken } from '../owners/links.ts'
-import { openStore, type Store } from '../database/database.ts'
+import { makeTelemetryToken } from '../telemetry/token.ts'
+import { type RestoreOptions, type RestoreReport, restore } from './backups/restore.ts'
 import {
-  AlreadyInitialised,
+  AlreadyInitialisedError,
   addressPath,
   databasePath,
   insertServer,
   readServerId,
   requireNoRestore,
 } from './data-folder.ts'
-import { makeTelemetryToken } from '../telemetry/token.ts'
+import { makeEnvelopeKey } from './envelope/keys.ts'
+import { type RotationReport, rotateEnvelopeKey } from './envelope/rotation.ts'
+import { readCertificate } from './listening/certificate.ts'
+import { urlOf } from './listening/exposure.ts'
+import { maintainStore } from './maintain.ts'
 
 export interface Initialised {
   readonly serverId: string
@@ -33,12 +33,12 @@ export interface Initialised {
 /**
  * A fresh data folder: database, server id, envelope key, and the one-time set-up link.
  *
- * @throws AlreadyInitialised; ConfigError for a certificate or key that a start could not use
+ * @throws AlreadyInitialisedError; ConfigError for a certificate or key that a start could not use
  */
 export async function initServer(config: Config): Promise<Initialised> {
   const path = databasePath(config.data)
   requireNoRestore(config.data)
-  if (existsSync(path)) throw new AlreadyInitialised(`${config.data} holds an installation already`)
+  if (existsSync(path)) throw new AlreadyInitialisedError(`${config.data} holds an installation already`)
   // The settings are kept: a start that cannot read these files would need config.json edited.
   if (config.tls !== undefined) readCertificate(config.tls)
   makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
@@ -56,13 +56,13 @@ export async function initServer(config: Config): Promise<Initialised> {
   return { serverId, setupLink: await issueSetupLink(config) }
 }
 
-/** A new one-time set-up link; earlier ones end. @throws Fault setup_done */
+/** A new one-time set-up link; earlier ones end. @throws ApiError setup_done */
 export const issueSetupLink = (config: Config): Promise<string> => issueLink(config, 'setup')
 
-/** A one-time sign-in link of the owner, for five minutes. @throws Fault not_found when there is no owner yet */
+/** A one-time sign-in link of the owner, for five minutes. @throws ApiError not_found when there is no owner yet */
 export const issueOwnerLink = (config: Config): Promise<string> => issueLink(config, 'sign_in')
 
-/** One run of maintenance, with a server over the folder or without. @throws NotInitialised */
+/** One run of maintenance, with a server over the folder or without. @throws NotInitialisedError */
 export const maintain = (config: Pick<Config, 'data'>, stopping: AbortSignal): Promise<CycleReport> =>
   maintainStore(
     config,
@@ -77,16 +77,16 @@ export const restoreBackup = (options: Omit<RestoreOptions, 'monotonicMs'>): Pro
 const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =>
   withStore(config, async (maker) => linkUrl(originOf(config), kind, await makeLinkToken(maker, kind)))
 
-/** A new token with which hosts report their load; the one before is good no more. @throws NotInitialised */
+/** A new token with which hosts report their load; the one before is good no more. @throws NotInitialisedError */
 export const issueTelemetryToken = (config: Config): Promise<string> => withStore(config, makeTelemetryToken)
 
-/** A new envelope key, with a server over the folder or without. @throws ConfigError, NotInitialised */
+/** A new envelope key, with a server over the folder or without. @throws ConfigError, NotInitialisedError */
 export const rotateKey = (config: Config, lost: boolean): Promise<RotationReport> =>
   withStore(config, ({ write, random }) =>
     rotateEnvelopeKey({ write, random, path: config.envelopeKeyFile, lost }),
   )
 
-interface Maker extends Pick<Store, 'steady'> {
+interface Maker extends Pick<NodeDatabase, 'steady'> {
   readonly write: Writer['write']
   readonly random: (bytes: number) => Buffer
 }
@@ -94,7 +94,7 @@ interface Maker extends Pick<Store, 'steady'> {
 async function withStore<T>(config: Config, act: (maker: Maker) => Promise<T>): Promise<T> {
   // What could not be stored is refused by the write itself; nothing else of this store is used.
   const note = () => {}
-  const store = openStore({
+  const store = openNodeDatabase({
     data: config.data,
     clock: () => new Date(),
     monotonicMs: () => performance.now(),

@@ -1,9 +1,9 @@
 /** One run of maintenance from the host, with a server or without: SQLite lets a second process write between its commits. */
 import type { Config } from '../config.ts'
+import { openNodeDatabase } from '../database/database.ts'
 import { createWakeups } from '../delivery/wakeups.ts'
 import { type CycleReport, createMaintenance } from '../maintenance/cycle.ts'
 import { jobsOf } from '../maintenance/jobs.ts'
-import { openStore } from '../database/database.ts'
 
 export interface Host {
   readonly clock: () => Date
@@ -11,7 +11,7 @@ export interface Host {
   readonly random: (bytes: number) => Buffer
 }
 
-/** @throws NotInitialised; what the store throws when it cannot be opened or written */
+/** @throws NotInitialisedError; what the store throws when it cannot be opened or written */
 export async function maintainStore(
   { data }: Pick<Config, 'data'>,
   host: Host,
@@ -21,7 +21,7 @@ export async function maintainStore(
   const onFatal = (error: unknown) => {
     failure ??= error
   }
-  const store = openStore({ data, ...host, onFatal, onEffectError: onFatal })
+  const store = openNodeDatabase({ data, ...host, onFatal, onEffectError: onFatal })
   try {
     // Nobody of this process waits; a running server finds what was stored by its recheck.
     const context = { write: store.writer.write, ...host, stopping, wakeups: createWakeups() }

@@ -9,7 +9,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import type { Exposure } from '../host/listening/exposure.ts'
 
 declare module 'fastify' {
@@ -67,9 +67,9 @@ const contains = (list: BlockList, address: string): boolean =>
 
 const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-function notThroughProxy(): Fault {
+function notThroughProxy(): ApiError {
   const problem = 'is plain HTTP from beyond this machine, which only the listed proxies may speak'
-  return new Fault('invalid_request', {
+  return new ApiError('invalid_request', {
     message: `connection: ${problem}; use the https address of the node.`,
     details: { faults: [{ path: 'connection', problem }] },
   })

@@ -1,7 +1,7 @@
 /**
  * The single translator from what was thrown to a status and a body.
  *
- * Anything that is not a `Fault` is a bug: it is logged whole and tells the caller only the request id.
+ * Anything that is not a `ApiError` is a bug: it is logged whole and tells the caller only the request id.
  *
  * Spec §7; contract §1, §2.
  */
@@ -9,7 +9,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { settleIdentity } from '../identity/agent.ts'
 import { logEnding } from '../log.ts'
 import { dropBody } from './drop-body.ts'
@@ -20,16 +20,16 @@ import { toFaults } from './schema-errors.ts'
 const partNames: Record<string, string> = { body: 'body', querystring: 'query', params: 'path' }
 
 /** What a thrown thing means on the wire. */
-export function toFault(error: unknown): Fault {
-  if (error instanceof Fault) return error
+export function toFault(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
   const failure = error as FastifyError
   if (failure.validation) {
     const faults = toFaults(partNames[failure.validationContext ?? ''] ?? 'request', failure.validation)
     const message = faults.map(({ path, problem }) => `${path} ${problem}`).join('; ')
-    return new Fault('invalid_request', { message, details: { faults } })
+    return new ApiError('invalid_request', { message, details: { faults } })
   }
   if (failure.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return new Fault('body_too_large', {
+    return new ApiError('body_too_large', {
       message: `The body is longer than ${limits.jsonBodyBytes} bytes.`,
       details: { limit_bytes: limits.jsonBodyBytes },
     })
@@ -37,15 +37,15 @@ export function toFault(error: unknown): Fault {
   // What no media type can be is refused before the body is read.
   if (failure.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wrongContentType()
   if (failure.code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') {
-    return new Fault('invalid_request', {
+    return new ApiError('invalid_request', {
       message: 'The body is not as long as Content-Length says.',
       details: { faults: [{ path: 'header content-length', problem: 'differs from the body' }] },
     })
   }
-  return new Fault('internal')
+  return new ApiError('internal')
 }
 
-export function errorBody(fault: Fault, requestId: string): ErrorBody {
+export function errorBody(fault: ApiError, requestId: string): ErrorBody {
   return {
     error: fault.code,
     message: fault.message,
@@ -79,18 +79,18 @@ const hasLeft = (thrown: unknown, { raw }: FastifyRequest): boolean =>
 export function refuseTarget(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const told = logEnding(request.server.log)
   reply.raw.once('close', () => told(request, reply, reply.raw.writableFinished))
-  sendFault(setResponseHeaders(reply, request.id), new Fault('not_found'), request.id)
+  sendFault(setResponseHeaders(reply, request.id), new ApiError('not_found'), request.id)
 }
 
-function nowhere(request: FastifyRequest, reply: FastifyReply): Fault {
+function nowhere(request: FastifyRequest, reply: FastifyReply): ApiError {
   const allowed = methodsOf(request.raw.url?.split('?', 1)[0] ?? '')
-  if (allowed.length === 0) return new Fault('not_found')
+  if (allowed.length === 0) return new ApiError('not_found')
   reply.header('allow', allowed.join(', '))
-  return new Fault('method_not_allowed', { details: { allow: allowed } })
+  return new ApiError('method_not_allowed', { details: { allow: allowed } })
 }
 
 /** A refusal after a good proof still spends the nonce, and a fenced session outranks a bad field. */
-async function settle(fault: Fault, request: FastifyRequest): Promise<Fault> {
+async function settle(fault: ApiError, request: FastifyRequest): Promise<ApiError> {
   try {
     await settleIdentity(request, fault)
     return fault
@@ -100,12 +100,12 @@ async function settle(fault: Fault, request: FastifyRequest): Promise<Fault> {
 }
 
 /** "`Retry-After` goes with 429 and 503", in whole seconds. */
-export const retryAfter = ({ status, retryAfterMs }: Fault): number | undefined =>
+export const retryAfter = ({ status, retryAfterMs }: ApiError): number | undefined =>
   retryAfterMs !== undefined && (status === 429 || status === 503)
     ? Math.max(1, Math.ceil(retryAfterMs / 1000))
     : undefined
 
-export function sendFault(reply: FastifyReply, fault: Fault, requestId: string): FastifyReply {
+export function sendFault(reply: FastifyReply, fault: ApiError, requestId: string): FastifyReply {
   const waits = retryAfter(fault)
   if (waits !== undefined) reply.header('retry-after', waits)
   return reply.code(fault.status).send(errorBody(fault, requestId))

@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 
 const maxHeaders = 64
 /** No escapes, no empty or dot segments: the path that is signed is the path that is routed. */
@@ -34,7 +34,7 @@ export function useFraming(app: FastifyInstance): void {
 /** @throws not_found for a target that is not a plain path, invalid_request for the rest. */
 export function checkFraming(raw: IncomingMessage): void {
   const [path = ''] = (raw.url ?? '').split('?', 1)
-  if (!plainPath.test(path)) throw new Fault('not_found')
+  if (!plainPath.test(path)) throw new ApiError('not_found')
   if (raw.httpVersion !== '1.1') throw badHeader('request line', 'HTTP/1.1 is required')
   if (raw.rawHeaders.length / 2 > maxHeaders)
     throw badHeader('headers', `at most ${maxHeaders} headers are accepted`)
@@ -69,4 +69,7 @@ export function refuseRanges({ headers }: IncomingMessage): void {
 }
 
 const badHeader = (path: string, problem: string) =>
-  new Fault('invalid_request', { message: `${path}: ${problem}`, details: { faults: [{ path, problem }] } })
+  new ApiError('invalid_request', {
+    message: `${path}: ${problem}`,
+    details: { faults: [{ path, problem }] },
+  })

@@ -4,7 +4,7 @@
  * A wrong content type is read all the same, so that a stranger hears about the identity first.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { letGo, statusOnly } from './close-connection.ts'
 import { parseStrictJson } from './strict-json.ts'
 
@@ -63,9 +63,9 @@ export function parseBody(request: FastifyRequest, bytes: Buffer): unknown {
   return parseStrictJson(bytes)
 }
 
-export function wrongContentType(): Fault {
+export function wrongContentType(): ApiError {
   const problem = 'must be application/json'
-  return new Fault('invalid_request', {
+  return new ApiError('invalid_request', {
     message: `header content-type ${problem}`,
     details: { faults: [{ path: 'header content-type', problem }] },
   })

@@ -8,10 +8,10 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 
 const refuse = (problem: string) =>
-  new Fault('invalid_request', {
+  new ApiError('invalid_request', {
     message: `body: ${problem}`,
     details: { faults: [{ path: 'body', problem }] },
   })

@@ -4,13 +4,12 @@
  *
  * Spec §1 "Project and access isolation apply to every operation"; contract §2 "Order", §5.
  */
-import type { Kysely } from 'kysely'
 import type { Scope } from '../../sdk/contract/endpoint.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Db } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import { type AgentCaller, permits } from './callers.ts'
 
 export interface Admitted {
@@ -57,24 +56,24 @@ const sessionFaults = { fenced: 'session_fenced', closed: 'session_closed' } as 
  * @throws credential_unknown, credential_revoked, credential_expired, agent_disabled, project_archived,
  *   scope_missing, session_unknown, session_fenced, session_closed
  */
-export async function admit(db: Kysely<Tables>, caller: AgentCaller, now: Date): Promise<Admitted> {
+export async function admit(db: Db, caller: AgentCaller, now: Date): Promise<Admitted> {
   const found = await findStanding.first(db, {
     credential_id: caller.credential_id,
     session_id: caller.session_id ?? '',
   })
-  if (found === undefined || found.deleted_at !== null) throw new Fault('credential_unknown')
-  if (found.revoked_at !== null) throw new Fault('credential_revoked')
+  if (found === undefined || found.deleted_at !== null) throw new ApiError('credential_unknown')
+  if (found.revoked_at !== null) throw new ApiError('credential_revoked')
   if (found.expires_at !== null && found.expires_at <= now.toISOString())
-    throw new Fault('credential_expired')
-  if (found.agent_state === 'disabled') throw new Fault('agent_disabled')
-  if (found.project_state === 'archived') throw new Fault('project_archived')
+    throw new ApiError('credential_expired')
+  if (found.agent_state === 'disabled') throw new ApiError('agent_disabled')
+  if (found.project_state === 'archived') throw new ApiError('project_archived')
   const scopes = JSON.parse(found.scopes) as Scope[]
   if (!permits(scopes, caller.endpoint)) {
-    throw new Fault('scope_missing', { details: { scopes_needed: caller.endpoint.scope } })
+    throw new ApiError('scope_missing', { details: { scopes_needed: caller.endpoint.scope } })
   }
   if (caller.session_id !== undefined) {
-    if (found.session_state === null) throw new Fault('session_unknown')
-    if (found.session_state !== 'active') throw new Fault(sessionFaults[found.session_state])
+    if (found.session_state === null) throw new ApiError('session_unknown')
+    if (found.session_state !== 'active') throw new ApiError(sessionFaults[found.session_state])
   }
   return {
     agent_id: caller.agent_id,
@@ -131,7 +130,7 @@ export async function writeAs<T>(
 export async function readAs<T>(
   context: Context,
   caller: AgentCaller,
-  unit: (db: Kysely<Tables>, agent: Admitted, now: Date) => Promise<T>,
+  unit: (db: Db, agent: Admitted, now: Date) => Promise<T>,
 ): Promise<T> {
   if (caller.isNew) return writeAs(context, caller, (tx, agent) => unit(tx.db, agent, tx.now))
   return context.read(async (db) => {
@@ -160,7 +159,7 @@ async function transact<T>(context: Context, caller: AgentCaller, unit: (tx: Tx)
   try {
     return await context.write(charged, { nonce })
   } catch (error) {
-    const isReplay = error instanceof Fault && error.code === 'request_replayed'
+    const isReplay = error instanceof ApiError && error.code === 'request_replayed'
     if (isReplay) context.throttle.countFailure('proof', caller.address)
     throw error
   }

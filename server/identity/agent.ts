@@ -10,8 +10,8 @@ import type { FastifyRequest } from 'fastify'
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { contentHashHeader } from '../../sdk/contract/helper/endpoints.ts'
 import { sha256Hex } from '../../sdk/signing/canonical.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import { Fault } from '../api-error.ts'
 import { rawBody } from '../http/raw-body.ts'
 import { readAs, spendNonce } from './admission.ts'
 import type { Identity } from './identities.ts'
@@ -54,7 +54,7 @@ export function statedHash({ headers }: FastifyRequest): string | undefined {
   if (stated === undefined) return undefined
   if (typeof stated === 'string' && /^[0-9a-f]{64}$/.test(stated)) return stated
   const problem = 'must be a SHA-256 in lower-case hex'
-  throw new Fault('invalid_request', {
+  throw new ApiError('invalid_request', {
     message: `${contentHashHeader} ${problem}.`,
     details: { faults: [{ path: `header ${contentHashHeader}`, problem }] },
   })
@@ -74,7 +74,7 @@ export async function proveRequestBody(
   endpoint: EndpointSpec,
   hashOf?: HashOf,
 ): Promise<void> {
-  if (request.agentHead === null) throw new Fault('unauthenticated')
+  if (request.agentHead === null) throw new ApiError('unauthenticated')
   const { context, call, head } = request.agentHead
   const sha256 =
     hashOf === undefined ? sha256Hex(rawBody(request)) : await unreadHash(request, head.identity, hashOf)
@@ -91,7 +91,7 @@ async function unreadHash(request: FastifyRequest, identity: Identity, hashOf: H
  * Called for every refusal. Spends the nonce of a good proof that no transaction has spent yet; a replay or a
  * session that is over outranks a schema fault.
  */
-export async function settleIdentity(request: FastifyRequest, fault: Fault): Promise<void> {
+export async function settleIdentity(request: FastifyRequest, fault: ApiError): Promise<void> {
   const { agentHead, caller } = request
   if (agentHead === null || caller?.kind !== 'agent') return
   if (fault.code === 'invalid_request') await readAs(agentHead.context, caller, async () => undefined)

@@ -1,6 +1,6 @@
 /** Who is calling, once it is proven. Set on the request by `agent.ts` and `owner.ts`, read by `route.ts`. */
 import type { Caller, EndpointSpec, Scope } from '../../sdk/contract/endpoint.ts'
-import type { Nonce } from '../database/write-queue.ts'
+import type { Nonce } from '../database/nonces.ts'
 
 export interface AgentCaller {
   readonly kind: 'agent'

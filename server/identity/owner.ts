@@ -9,14 +9,13 @@
  */
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { Kysely } from 'kysely'
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Db } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from './callers.ts'
 
 export const tokenDigest = (token: string): Buffer => hash('sha256', token, 'buffer')
@@ -64,7 +63,7 @@ const findSession = prepared<{ id: string }>()((db, p) =>
 )
 
 /** The standing of a session at an instant of steady time. @throws owner_session_expired, not_permitted, reauth_required */
-async function admitOwner(db: Kysely<Tables>, id: string, endpoint: EndpointSpec, now: Date) {
+async function admitOwner(db: Db, id: string, endpoint: EndpointSpec, now: Date) {
   const found = await findSession.first(db, { id })
   const idleFrom = new Date(now.getTime() - limits.ownerIdleSeconds * 1000).toISOString()
   const nowIso = now.toISOString()
@@ -74,9 +73,9 @@ async function admitOwner(db: Kysely<Tables>, id: string, endpoint: EndpointSpec
     found.state === 'enabled' &&
     found.expires_at > nowIso &&
     found.last_used_at > idleFrom
-  if (!alive) throw new Fault('owner_session_expired')
-  if (endpoint.ownerOnly && found.role !== 'owner') throw new Fault('not_permitted')
-  if (endpoint.fresh && found.fresh_until <= nowIso) throw new Fault('reauth_required')
+  if (!alive) throw new ApiError('owner_session_expired')
+  if (endpoint.ownerOnly && found.role !== 'owner') throw new ApiError('not_permitted')
+  if (endpoint.fresh && found.fresh_until <= nowIso) throw new ApiError('reauth_required')
   return found
 }
 
@@ -87,7 +86,7 @@ export async function proveOwner(
   endpoint: EndpointSpec,
 ): Promise<void> {
   const token = cookieToken(request, context.portalOrigin())
-  if (token === undefined) throw new Fault('owner_session_expired')
+  if (token === undefined) throw new ApiError('owner_session_expired')
   const found = await context.read(async (db) => {
     const session = await findByToken.first(db, { token_sha256: tokenDigest(token) })
     return admitOwner(db, session?.id ?? '', endpoint, context.steady.now())
@@ -133,7 +132,7 @@ export async function writeAsOwner<T>(
 export async function readAsOwner<T>(
   context: Context,
   caller: OwnerCaller,
-  unit: (db: Kysely<Tables>, now: Date) => Promise<T>,
+  unit: (db: Db, now: Date) => Promise<T>,
 ): Promise<T> {
   return context.read(async (db) => {
     await admitOwner(db, caller.session_id, caller.endpoint, context.steady.now())

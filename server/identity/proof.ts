@@ -7,8 +7,8 @@
  */
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import { Fault } from '../api-error.ts'
 import type { AgentCaller } from './callers.ts'
 import type { Identity } from './identities.ts'
 import { type Presented, presented } from './raw-headers.ts'
@@ -52,7 +52,7 @@ const itsOwn: ReadonlySet<ErrorCode> = new Set([
 
 /** Everything else that fails may be an attempt at another's identity. */
 function counted(context: Context, incoming: Incoming, error: unknown): unknown {
-  if (error instanceof Fault && error.status === 401 && !itsOwn.has(error.code)) {
+  if (error instanceof ApiError && error.status === 401 && !itsOwn.has(error.code)) {
     context.throttle.countFailure('proof', incoming.address)
   }
   return error
@@ -69,7 +69,7 @@ export function requireHeaders(headers: Presented, endpoint: EndpointSpec): void
 }
 
 const missing = (name: string, problem: string) =>
-  new Fault('invalid_request', {
+  new ApiError('invalid_request', {
     message: `${name} ${problem}.`,
     details: { faults: [{ path: `header ${name}`, problem }] },
   })

@@ -9,7 +9,7 @@
  * The values are the raw strings, byte for byte. Contract §2 (order: header shape, then credential), §3.
  */
 import { headerRules, headers } from '../../sdk/contract/headers.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 
 export interface Presented {
   readonly credentialId: string
@@ -41,7 +41,7 @@ const fieldByName: ReadonlyMap<string, Field> = new Map(
 /**
  * Reads Node's alternating list of names and values.
  *
- * @throws Fault `unauthenticated` for a duplicate of Authorization or X-Bridge-*, or an Authorization that is absent or
+ * @throws ApiError `unauthenticated` for a duplicate of Authorization or X-Bridge-*, or an Authorization that is absent or
  * not of the AgentKey form; `invalid_request` for a duplicate or malformed Idempotency-Key, or a malformed
  * X-Bridge-Session. Whether a session or a key is needed is for the route to say.
  */
@@ -49,7 +49,7 @@ export function presented(rawHeaders: readonly string[]): Presented {
   const found = readOnce(rawHeaders)
   const [, credentialId, secret] = headerRules.authorization.exec(found.authorization ?? '') ?? []
   if (credentialId === undefined) {
-    throw new Fault('unauthenticated', { message: 'Authorization must be "AgentKey <credential_id>".' })
+    throw new ApiError('unauthenticated', { message: 'Authorization must be "AgentKey <credential_id>".' })
   }
   requireForm(found, 'session', 'must be a lower-case uuid')
   requireForm(found, 'idempotencyKey', keyForm)
@@ -68,7 +68,7 @@ export function presented(rawHeaders: readonly string[]): Presented {
 /**
  * The Idempotency-Key of a request that no agent signs.
  *
- * @throws Fault `invalid_request` unless it stands once and has its form
+ * @throws ApiError `invalid_request` unless it stands once and has its form
  */
 export function requireIdempotencyKey(rawHeaders: readonly string[]): void {
   const name = headers.idempotencyKey.toLowerCase()
@@ -94,10 +94,10 @@ function readOnce(rawHeaders: readonly string[]): Found {
   return found
 }
 
-function duplicate(field: Field): Fault {
+function duplicate(field: Field): ApiError {
   const name = headers[field]
   if (field === 'idempotencyKey') return malformed(field, 'must stand only once')
-  return new Fault('unauthenticated', { message: `${name} stands more than once.` })
+  return new ApiError('unauthenticated', { message: `${name} stands more than once.` })
 }
 
 function requireForm(found: Found, field: 'session' | 'idempotencyKey', problem: string): void {
@@ -105,8 +105,8 @@ function requireForm(found: Found, field: 'session' | 'idempotencyKey', problem:
   if (value !== undefined && !headerRules[field].test(value)) throw malformed(field, problem)
 }
 
-const malformed = (field: 'session' | 'idempotencyKey', problem: string): Fault =>
-  new Fault('invalid_request', {
+const malformed = (field: 'session' | 'idempotencyKey', problem: string): ApiError =>
+  new ApiError('invalid_request', {
     message: `${headers[field]} ${problem}.`,
     details: { faults: [{ path: `header ${headers[field]}`, problem }] },
   })

@@ -9,7 +9,7 @@
  *
  * Contract §2.
  */
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { networkOf } from './network.ts'
 
 /** Kinds of identity that somebody can fail to prove. */
@@ -66,7 +66,7 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
     return known !== undefined && nowMs() - known.since < windowMs ? known : undefined
   }
   const tooMany = (since: number) =>
-    new Fault('rate_limited', {
+    new ApiError('rate_limited', {
       message: 'Too many failed authentications from this address; wait and check the credential.',
       retryAfterMs: Math.max(1, Math.ceil(since + windowMs - nowMs())),
     })
@@ -79,7 +79,9 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
     bucket.at = now
     remember(buckets, key, bucket)
     if (bucket.tokens < 1)
-      throw new Fault('rate_limited', { retryAfterMs: Math.ceil(((1 - bucket.tokens) / perSecond) * 1000) })
+      throw new ApiError('rate_limited', {
+        retryAfterMs: Math.ceil(((1 - bucket.tokens) / perSecond) * 1000),
+      })
     bucket.tokens -= 1
   }
 

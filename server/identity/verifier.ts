@@ -19,7 +19,7 @@ import { type RequestParts, requestV1, requestV2 } from '../../sdk/signing/canon
 import { type Device, parseDevice } from '../../sdk/signing/device.ts'
 import { importPublicKey, KeyError } from '../../sdk/signing/keys.ts'
 import { verify } from '../../sdk/signing/proof.ts'
-import { Fault, type FaultDetail, type PlainCode, type WaitingCode } from '../api-error.ts'
+import { ApiError, type FaultDetail, type PlainCode, type WaitingCode } from '../api-error.ts'
 import type { Presented } from './raw-headers.ts'
 
 export interface StoredIdentity {
@@ -174,8 +174,8 @@ export function checkHead(
   if (refusing === undefined) return
   const detail = refusing.detail?.(input)
   throw 'retryAfterMs' in refusing
-    ? new Fault(refusing.code, { ...detail, retryAfterMs: refusing.retryAfterMs(input) })
-    : new Fault(refusing.code, detail)
+    ? new ApiError(refusing.code, { ...detail, retryAfterMs: refusing.retryAfterMs(input) })
+    : new ApiError(refusing.code, detail)
 }
 
 /** Throws `signature_invalid` unless the proof is the stored key's over this very request. */
@@ -184,7 +184,7 @@ export async function checkProof(
   checks: readonly ProofCheck[] = proofChecks,
 ): Promise<void> {
   for (const check of checks) {
-    if (await check.refuses(input)) throw new Fault(check.code)
+    if (await check.refuses(input)) throw new ApiError(check.code)
   }
 }
 

@@ -6,12 +6,11 @@
  *
  * Contract §6.
  */
-import type { Kysely } from 'kysely'
 import type { InboxPage, OfferedMessage, Unacknowledged } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import { beforeAll, type PageQuery } from '../database/page.ts'
-import type { MessageRow, Tables } from '../database/tables.ts'
+import type { Db, MessageRow } from '../database/tables.ts'
 import { type Admitted, readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { fitting } from '../messages/pages.ts'
@@ -75,7 +74,7 @@ interface Found {
 /** What may be chosen from: as much as one page takes and one more, and what is held beside. */
 async function lookUp(
   context: Context,
-  db: Kysely<Tables>,
+  db: Db,
   agent: Admitted,
   { at, limit }: { readonly at: Date; readonly limit: number },
 ): Promise<Found> {

@@ -7,8 +7,8 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import { Fault } from '../api-error.ts'
 import { hasLeft, onLeaving } from '../http/client-left.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { InboxStream, type Outlet, type StreamEnd, type StreamEvent } from './stream.ts'
@@ -68,7 +68,7 @@ function outletOf(reply: FastifyReply): Outlet {
     },
     end(why: StreamEnd) {
       if (why === 'slow') return void response.destroy()
-      if (why instanceof Fault) response.end(frame('session', { code: why.code }))
+      if (why instanceof ApiError) response.end(frame('session', { code: why.code }))
       else response.end()
       const timer = setTimeout(() => response.destroy(), why === 'over' ? overMs : forcedMs)
       timer.unref()

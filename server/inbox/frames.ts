@@ -2,14 +2,14 @@
 
 import { Compile } from 'typebox/compile'
 import { AuthenticateFrame } from '../../sdk/contract/events.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 
 const check = Compile(AuthenticateFrame)
 
 /** The headers that the frame carries. @throws unauthenticated for anything else */
 export function readFrame(frame: unknown): Readonly<Record<string, string>> {
   if (check.Check(frame)) return frame.headers
-  throw new Fault('unauthenticated', {
+  throw new ApiError('unauthenticated', {
     message: 'The first frame must be {"type":"authenticate","headers":{…}}.',
   })
 }

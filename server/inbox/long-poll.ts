@@ -10,9 +10,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { InboxPage } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
+import { type NoticeWait, openNoticeWait } from '../delivery/notice-wait.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type InboxRead, type PageSize, readInbox } from './actions.ts'
-import { type Bell, ringable } from '../delivery/notice-wait.ts'
 
 interface Poll {
   readonly caller: AgentCaller
@@ -48,19 +48,19 @@ interface Wait {
 
 async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
   // Before the first read: what is committed together with it rings.
-  const bell = ringable(context, wait.caller.agent_id, wait.request)
+  const bell = openNoticeWait(context, wait.caller.agent_id, wait.request)
   let closeWait: (() => void) | undefined
   try {
     let read = await readUnrung(context, wait, bell)
     if (read.page.messages.length > 0) return read
     closeWait = context.presence.openWait(read.agent.agent_id, read.agent.session.id, 'long_poll')
     const deadline = context.monotonicMs() + wait.seconds * 1000
-    while (read.page.messages.length === 0 && !bell.isOver()) {
+    while (read.page.messages.length === 0 && !bell.hasEnded()) {
       const left = deadline - context.monotonicMs()
       if (left <= 0) break
-      await bell.ring(Math.min(left, untilDue(read, context.steady.now())))
+      await bell.next(Math.min(left, untilDue(read, context.steady.now())))
       // A page is no offer to a client that may be gone.
-      if (!bell.isOver()) read = await readUnrung(context, wait, bell)
+      if (!bell.hasEnded()) read = await readUnrung(context, wait, bell)
     }
     return read
   } finally {
@@ -70,11 +70,11 @@ async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
 }
 
 /** What was read before a notice may be over: nothing leaves that an answer to the owner already denies. */
-async function readUnrung(context: Context, { caller, size }: Wait, bell: Bell): Promise<InboxRead> {
+async function readUnrung(context: Context, { caller, size }: Wait, bell: NoticeWait): Promise<InboxRead> {
   let read = await readInbox(context, caller, size)
-  while (bell.isRung() && read.page.messages.length > 0) {
+  while (bell.hasNotice() && read.page.messages.length > 0) {
     read.drop()
-    bell.hush()
+    bell.clearNotice()
     read = await readInbox(context, caller, size)
   }
   return read

@@ -1,12 +1,5 @@
-/**
- * Writing down what was offered: the offers of one turn are one unit of the group commit, not one each.
- *
- * Nobody waits for such a write, and thousands of waits are told at once; what a unit costs beside its rows is paid
- * once for all of them.
- *
- * Contract §6 "An offer counts when its bytes were flushed".
- */
-import type { Tx, Writer } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
+import type { Writer } from '../database/writer.ts'
 
 export interface OfferLog<Offer> {
   /** Settles with the commit that holds the offer. */

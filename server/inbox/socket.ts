@@ -12,8 +12,8 @@ import { closeCodes, type ServerFrame } from '../../sdk/contract/events.ts'
 import { emptySha256 } from '../../sdk/contract/helper/manifest.ts'
 import { contract } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import { Fault } from '../api-error.ts'
 import { errorBody, toFault } from '../http/errors.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { spendNonce } from '../identity/admission.ts'
@@ -30,7 +30,7 @@ const pongWithinMs = 18_000
 export function socketRoute(app: FastifyInstance, context: Context): void {
   stream(app, context, contract.streams.socket, async () => {
     const problem = 'must be websocket: this path is opened as a WebSocket'
-    throw new Fault('invalid_request', {
+    throw new ApiError('invalid_request', {
       message: `header upgrade ${problem}.`,
       details: { faults: [{ path: 'header upgrade', problem }] },
     })
@@ -43,14 +43,14 @@ interface Peer {
 }
 
 /** A socket that was opened, and what to call once it has said whose it is. */
-export interface Stranger extends Peer {
+export interface UnauthenticatedSocket extends Peer {
   readonly known: () => void
 }
 
 export async function serve(
   context: Context,
   socket: WebSocket,
-  { known, ...peer }: Stranger,
+  { known, ...peer }: UnauthenticatedSocket,
 ): Promise<void> {
   socket.on('error', () => socket.terminate())
   try {
@@ -60,7 +60,7 @@ export async function serve(
     socket.once('close', () => opened.closed())
     if (socket.readyState !== socket.OPEN) opened.closed()
   } catch (error) {
-    const fault = error instanceof Fault ? error : toFault(error)
+    const fault = error instanceof ApiError ? error : toFault(error)
     const line = { request_id: peer.requestId, route: path, refusal: fault.code }
     if (fault.code === 'internal') context.log.error({ ...line, err: error }, 'bug')
     else context.log.info(line, 'refused')
@@ -78,7 +78,7 @@ async function firstFrame(context: Context, socket: WebSocket): Promise<Readonly
     const late = () => {
       clearTimeout(timer)
       const message = `The first frame must authenticate within ${limits.socketAuthSeconds} seconds.`
-      reject(new Fault('unauthenticated', { message }))
+      reject(new ApiError('unauthenticated', { message }))
     }
     const timer = setTimeout(late, limits.socketAuthSeconds * 1000)
     socket.once('close', late)
@@ -163,7 +163,7 @@ function outletOf(context: Context, socket: WebSocket, { agentId, sessionId, req
 const text = (frame: ServerFrame): string => JSON.stringify(frame)
 
 export function endSocket(socket: WebSocket, why: StreamEnd, id: string): void {
-  if (why instanceof Fault) closeWith(socket, why, id)
+  if (why instanceof ApiError) closeWith(socket, why, id)
   else if (why === 'slow') socket.terminate()
   else close(socket, closeCodes.restart)
 }
@@ -178,12 +178,12 @@ function close(socket: WebSocket, code: number): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-function closeWith(socket: WebSocket, fault: Fault, id: string): void {
+function closeWith(socket: WebSocket, fault: ApiError, id: string): void {
   if (socket.readyState === socket.OPEN) socket.send(text({ type: 'error', error: errorBody(fault, id) }))
   close(socket, closeCode(fault))
 }
 
-function closeCode(fault: Fault): number {
+function closeCode(fault: ApiError): number {
   if (fault.code === 'unavailable' || fault.code === 'internal') return closeCodes.restart
   if (fault.status === 503) return closeCodes.capacity
   if (fault.status === 409) return closeCodes.session

@@ -6,14 +6,12 @@
  *
  * Contract §3 "delivery is filtered", §6, §10 "unoffered mail is withheld".
  */
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { MessageRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-
-type Db = Kysely<Tables>
+import type { Db, MessageRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 
 /**
  * The pair of a peer message may be disabled, and of what the service tells of the two; what names no agent has none.

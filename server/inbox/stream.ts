@@ -13,13 +13,13 @@
  */
 import type { HeartbeatEvent, MessagesEvent, Receipt, ReceiptsEvent } from '../../sdk/contract/events.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import { Fault } from '../api-error.ts'
+import type { Ticking } from '../delivery/streams.ts'
 import { toFault } from '../http/errors.ts'
 import { readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type InboxRead, readInbox } from './actions.ts'
-import type { Ticking } from '../delivery/streams.ts'
 
 export type StreamEvent =
   | { readonly type: 'messages'; readonly data: MessagesEvent }
@@ -27,7 +27,7 @@ export type StreamEvent =
   | { readonly type: 'heartbeat'; readonly data: HeartbeatEvent }
 
 /** Why a stream ends: its time is over, the server restarts, the reader is too slow, or the agent may not listen. */
-export type StreamEnd = 'over' | 'restart' | 'slow' | Fault
+export type StreamEnd = 'over' | 'restart' | 'slow' | ApiError
 
 /** Where a stream's events go: one connection. */
 export interface Outlet {
@@ -127,7 +127,7 @@ export class InboxStream implements Ticking {
   end(why: StreamEnd): void {
     if (this.#ended) return
     this.#leave()
-    this.#outlet.end(why instanceof Fault && this.#isBehind() ? 'slow' : why)
+    this.#outlet.end(why instanceof ApiError && this.#isBehind() ? 'slow' : why)
   }
 
   #leave(): void {

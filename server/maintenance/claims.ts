@@ -22,7 +22,7 @@ export const claimReconciling: Job = {
       const expired = await listExpired(tx.db, tx.steadyIso, room.rows)
       let done = 0
       for (const task of expired) {
-        if (done > 0 && room.isOver()) break
+        if (done > 0 && room.isSpent()) break
         await reconcile({ wakeups }, tx, task)
         done += 1
       }

@@ -1,13 +1,4 @@
-/**
- * Whether the clock can be believed enough to remove what is old by it.
- *
- * A clock that moved by more than a day more, or less, than the time that passed makes a run do nothing. Within a process
- * monotonic time tells how much passed; after a start only the time of the last run, or of the last audit record, does, so a
- * node that was off for longer skips its first run. The next run goes by the clock as it is then.
- *
- * Contract §10 "Retention".
- */
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 
 const dayMs = 86_400_000
 

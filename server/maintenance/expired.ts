@@ -10,7 +10,7 @@
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 import type { Job, RunBatch } from './job.ts'
 
 const dayMs = 86_400_000

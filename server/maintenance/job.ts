@@ -4,7 +4,7 @@
  * A noun exports its job, and `jobs.ts` lists it.
  */
 import type { Context } from '../context.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 
 /** What a job may reach: of the server's context what a command on the host has too. */
 export type MaintenanceContext = Pick<
@@ -13,11 +13,11 @@ export type MaintenanceContext = Pick<
 >
 
 /** How much one batch may do: whichever comes first. */
-export interface Room {
+export interface BatchBudget {
   readonly rows: number
   readonly bytes: number
   /** Whether its time is over; for a batch of several steps to ask between two. */
-  isOver(): boolean
+  isSpent(): boolean
 }
 
 export interface Batch {
@@ -28,7 +28,7 @@ export interface Batch {
 }
 
 /** Runs inside the one writer's transaction, and may be killed before or after it, never in between. */
-export type RunBatch = (tx: Tx, room: Room) => Promise<Batch>
+export type RunBatch = (tx: Tx, room: BatchBudget) => Promise<Batch>
 
 export interface Job {
   /** What it does, in two words: `messages removed`. */

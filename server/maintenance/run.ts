@@ -7,7 +7,7 @@
  * - A job that fails is told, and hinders no other.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Batch, Job, MaintenanceContext, Room, RunBatch } from './job.ts'
+import type { Batch, BatchBudget, Job, MaintenanceContext, RunBatch } from './job.ts'
 
 export const batchLimits = { rows: 500, firstRows: 50, leastRows: 5, bytes: 1024 * 1024, ms: 20 } as const
 
@@ -80,7 +80,11 @@ async function timed(
   let ms = 0
   const outcome = await write(async (tx) => {
     const started = monotonicMs()
-    const room: Room = { rows, bytes: batchLimits.bytes, isOver: () => monotonicMs() - started >= aimMs }
+    const room: BatchBudget = {
+      rows,
+      bytes: batchLimits.bytes,
+      isSpent: () => monotonicMs() - started >= aimMs,
+    }
     try {
       return await batch(tx, room)
     } finally {

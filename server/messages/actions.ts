@@ -9,6 +9,7 @@ import type { MessagePage } from '../../sdk/contract/agent/conversations.ts'
 import type { Message, MessageInput, MessageSent } from '../../sdk/contract/agent/messages.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { administratorsOf } from '../administrators/store.ts'
+import { ApiError } from '../api-error.ts'
 import { agentActor, recordAudit, wasRecorded } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { requireParticipant, requireReadable, requireWritable } from '../conversations/rules.ts'
@@ -17,8 +18,7 @@ import {
   findForAgent as findConversation,
   findInProject,
 } from '../conversations/store.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
@@ -68,7 +68,7 @@ async function recordGuard(
   input: MessageInput,
   error: unknown,
 ): Promise<never> {
-  if (!(error instanceof Fault && error.code === 'conversation_budget')) throw error
+  if (!(error instanceof ApiError && error.code === 'conversation_budget')) throw error
   const { agent_id, agent_name, project_id, request_id } = caller
   const kind = 'conversation.guard_tripped'
   const id = input.conversation_id
@@ -92,7 +92,7 @@ function requireRecipient({ peer }: ConversationStanding, agent: Admitted, input
   const expected = peer?.id ?? agent.agent_id
   if (input.recipient_agent_id === expected) return
   const problem = peer ? 'must be the other participant of the conversation' : 'must be your own agent id'
-  throw new Fault('invalid_request', {
+  throw new ApiError('invalid_request', {
     message: `body/recipient_agent_id ${problem}.`,
     details: { faults: [{ path: 'body/recipient_agent_id', problem }] },
   })
@@ -151,7 +151,7 @@ export async function threadOf(
   if (inReplyTo === undefined) return { thread: { root_id: undefined, hops: 0 }, waits: undefined }
   const parent = await store.findParent(tx.db, conversationId, inReplyTo)
   if (parent === undefined)
-    throw new Fault('not_found', { message: 'in_reply_to names no message of this conversation.' })
+    throw new ApiError('not_found', { message: 'in_reply_to names no message of this conversation.' })
   const { root_id, hops, expects_reply_by, answered_at } = parent
   const isExpected = expects_reply_by !== null && answered_at === null && parent.sender_agent_id !== senderId
   return { thread: { root_id, hops: hops + 1 }, waits: isExpected ? inReplyTo : undefined }
@@ -178,7 +178,7 @@ async function answer(context: Context, tx: Tx, message: Message, projectId: str
 export function getMessage(context: Context, caller: AgentCaller, id: string): Promise<Message> {
   return readAs(context, caller, async (db, agent) => {
     const row = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     const conversation = await findConversation(db, agent.project_id, agent.agent_id, row.conversation_id)
     requireReadable(conversation)
     return store.toMessage(row)

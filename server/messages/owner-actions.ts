@@ -3,6 +3,7 @@ import type { Conversation, MessagePage } from '../../sdk/contract/agent/convers
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerMessageInput } from '../../sdk/contract/owner/messages.ts'
 import { getAgent } from '../agents/store.ts'
+import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import {
@@ -13,8 +14,7 @@ import {
   toConversation,
 } from '../conversations/store.ts'
 import type { PageQuery } from '../database/page.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import type { Answer, Keyed } from '../once.ts'
@@ -41,7 +41,7 @@ export function sendAsOwner(
         conversationId: input.conversation_id,
       })
       const { thread, waits } = await threadOf(tx, conversationId, input.in_reply_to, null)
-      if (project.state === 'archived') throw new Fault('project_archived')
+      if (project.state === 'archived') throw new ApiError('project_archived')
       const inserted = await store.insertMessage(tx, {
         project_id: project.id,
         conversation_id: conversationId,
@@ -88,7 +88,8 @@ async function conversationFor(
 ): Promise<string> {
   if (conversationId === undefined) return ownerConversation(tx, caller, projectId, agentId)
   const row = await findInProject(tx.db, projectId, conversationId)
-  if (row === undefined || (row.agent_a !== agentId && row.agent_b !== agentId)) throw new Fault('not_found')
+  if (row === undefined || (row.agent_a !== agentId && row.agent_b !== agentId))
+    throw new ApiError('not_found')
   return row.id
 }
 
@@ -134,7 +135,7 @@ export function getConversationAsOwner(
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, ids.id)
     const row = await findInProject(db, project.id, ids.conversation_id)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     return toConversation(row)
   })
 }
@@ -148,7 +149,7 @@ export function readHistoryAsOwner(
   const { after_sequence: after, before_sequence: before } = query
   if (after !== undefined && before !== undefined) {
     const problem = 'cannot stand beside after_sequence'
-    throw new Fault('invalid_request', {
+    throw new ApiError('invalid_request', {
       message: `query/before_sequence ${problem}.`,
       details: { faults: [{ path: 'query/before_sequence', problem }] },
     })
@@ -156,7 +157,7 @@ export function readHistoryAsOwner(
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, ids.id)
     const row = await findInProject(db, project.id, ids.conversation_id)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     const range = { after, before, limit: limits.ownerPage }
     const rows = await store.listHistory(db, row.id, range)
     return toMessagePage(rows, { ...range, removedThrough: row.removed_through_sequence })

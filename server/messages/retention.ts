@@ -7,16 +7,15 @@
  *
  * Spec §3, §8; contract §10 "Retention".
  */
-import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import { recordAudit, systemActor } from '../audit/store.ts'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Db } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import { before, within } from '../maintenance/expired.ts'
-import type { Batch, Job, Room } from '../maintenance/job.ts'
+import type { Batch, BatchBudget, Job } from '../maintenance/job.ts'
 import { isRemovable, type Kept } from './rules.ts'
 
 /** Conversations that one batch looks at. */
@@ -66,7 +65,7 @@ export const messageRetention: Job = {
       const removals: Removal[] = []
       let more = looked.length === looksAtOnce
       for (const { id, project_id, retention_days, ...first } of looked) {
-        if (room.isOver() || sumOf(removals) >= room.rows) {
+        if (room.isSpent() || sumOf(removals) >= room.rows) {
           more = true
           break
         }
@@ -95,7 +94,7 @@ type MaybeKept = { readonly [K in keyof Kept]: Kept[K] | null }
 
 const isThere = (message: MaybeKept): message is MaybeKept & Kept => message.created_at !== null
 
-async function removePrefix(tx: Tx, id: string, cutoff: string, { rows, bytes }: Room) {
+async function removePrefix(tx: Tx, id: string, cutoff: string, { rows, bytes }: BatchBudget) {
   const found = await oldest(tx.db, id, rows)
   const kept = found.findIndex((message) => !isRemovable(message, cutoff))
   const removable = kept < 0 ? found : found.slice(0, kept)
@@ -116,7 +115,7 @@ async function removePrefix(tx: Tx, id: string, cutoff: string, { rows, bytes }:
   return { removed: going.length, removed_through_sequence: removedThrough, more }
 }
 
-const oldest = (db: Kysely<Tables>, conversationId: string, rows: number) =>
+const oldest = (db: Db, conversationId: string, rows: number) =>
   db
     .selectFrom('messages')
     .leftJoin('tasks', 'tasks.id', 'messages.task_id')

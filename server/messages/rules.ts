@@ -10,7 +10,7 @@
 import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
 import type { TransferState } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 import { isFinal as isTaskFinal } from '../tasks/rules.ts'
 import { isFinal as isTransferFinal } from '../transfers/rules.ts'
@@ -24,9 +24,9 @@ export function budgetSince(now: Date, ownerWroteAt: string | null): string {
 }
 
 /** `oldestCounted` is when the oldest message was stored that keeps the sender from its next. */
-export function budgetSpent(allowed: number, oldestCounted: string, now: Date): Fault {
+export function budgetSpent(allowed: number, oldestCounted: string, now: Date): ApiError {
   const freeAt = Date.parse(oldestCounted) + budgetWindowMs
-  return new Fault('conversation_budget', {
+  return new ApiError('conversation_budget', {
     retryAfterMs: Math.max(1, freeAt - now.getTime()),
     message: `Stop: ${allowed} messages in ${limits.messageBudgetWindowSeconds / 60} minutes. Do not rephrase; wait for the owner.`,
     details: { guard: 'messages', limit: allowed, window_seconds: limits.messageBudgetWindowSeconds },
@@ -36,7 +36,7 @@ export function budgetSpent(allowed: number, oldestCounted: string, now: Date): 
 /** No time ends this refusal, only a word of the owner, so it names a whole window. @throws conversation_budget */
 export function requireHops(hops: number): void {
   if (hops <= limits.hops) return
-  throw new Fault('conversation_budget', {
+  throw new ApiError('conversation_budget', {
     message: `Stop: this thread has been answered ${limits.hops} times. Do not rephrase; wait for the owner.`,
     details: { guard: 'hops', limit: limits.hops },
     retryAfterMs: budgetWindowMs,
@@ -46,7 +46,7 @@ export function requireHops(hops: number): void {
 /** @throws capacity_reached */
 export function requireInboxRoom(waiting: number): void {
   if (waiting <= limits.inboxUnacknowledged) return
-  throw new Fault('capacity_reached', {
+  throw new ApiError('capacity_reached', {
     message: `The recipient has ${limits.inboxUnacknowledged} unacknowledged messages.`,
     details: { limit: 'inbox' },
     retryAfterMs: retryAfterMs.others,

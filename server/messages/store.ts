@@ -1,11 +1,9 @@
 /** The SQL of messages. Hot queries are compiled once. */
-import { type Kysely, type SqlBool, sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import type { Message } from '../../sdk/contract/agent/messages.ts'
 import { prepared } from '../database/prepared.ts'
-import type { MessageRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-
-type Db = Kysely<Tables>
+import type { Db, MessageRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 
 /** What the writer of a message decides; the rest follows from where and when it is stored. */
 export interface NewMessage

@@ -5,7 +5,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { endpoints } from '../../sdk/contract/index.ts'
-import type { GroupReport } from '../database/write-queue.ts'
+import type { GroupReport } from '../database/writer.ts'
 import type { Ending } from '../http/outcomes.ts'
 
 /** One run of maintenance. */

@@ -2,10 +2,10 @@
 import { pendingVerifications } from '../../sdk/signing/proof.ts'
 import { version } from '../../sdk/version.ts'
 import type { Context } from '../context.ts'
+import type { NodeDatabase } from '../database/database.ts'
 import { readiness } from '../health/readiness.ts'
 import { reservePath } from '../host/storage/reserve-file.ts'
 import { bytesOf, databaseBytes, roomOf } from '../host/storage/sizes.ts'
-import type { Store } from '../database/database.ts'
 import { reservedBytes } from '../transfers/store.ts'
 
 type Reading = Readonly<Record<string, number>>
@@ -20,7 +20,7 @@ export interface Observed {
   readiness(): Promise<Reading>
 }
 
-export function observe(context: Context, { writer, reader }: Store): Observed {
+export function observe(context: Context, { writer, reader }: NodeDatabase): Observed {
   const { config, presence, ownerWaits } = context
   return {
     version,

@@ -1,5 +1,4 @@
 /** Setting up the owner, signing in and out. Contract §10 "Sign-in". */
-import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
   OwnerSession,
@@ -9,12 +8,12 @@ import type {
   SetupInput,
   SignInInput,
 } from '../../sdk/contract/owner/sign-in.ts'
+import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { type PageQuery, toPage } from '../database/page.ts'
-import type { OwnerUserRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Db, OwnerUserRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
 import type { Surface } from '../identity/throttle.ts'
@@ -32,7 +31,7 @@ export async function setUpOwner(
   caller: PublicCaller,
   input: SetupInput,
 ): Promise<SignedIn> {
-  if ((await context.read(store.findOwner)) !== undefined) throw new Fault('setup_done')
+  if ((await context.read(store.findOwner)) !== undefined) throw new ApiError('setup_done')
   const link = tokenDigest(input.token)
   return counting(context, 'link', caller, async () => {
     // Before the work of a hash, which nobody without the link may cause; it is used up in the transaction.
@@ -40,7 +39,7 @@ export async function setUpOwner(
       throw deadLink()
     const password = await context.passwords.hash(input.password)
     return context.write(async (tx) => {
-      if ((await store.findOwner(tx.db)) !== undefined) throw new Fault('setup_done')
+      if ((await store.findOwner(tx.db)) !== undefined) throw new ApiError('setup_done')
       if ((await store.redeemLink(tx, 'setup', link)) === undefined) throw deadLink()
       const user = await store.insertOwner(tx, input.name, password)
       await recordAudit(tx, {
@@ -55,7 +54,7 @@ export async function setUpOwner(
 }
 
 const deadLink = () =>
-  new Fault('sign_in_failed', {
+  new ApiError('sign_in_failed', {
     message: 'The set-up link is unknown, used or expired; make a new one on the host.',
   })
 
@@ -73,17 +72,17 @@ export async function signIn(context: Context, caller: PublicCaller, input: Sign
 /** The check takes long: what was checked must still hold when the sign-in is stored. @throws sign_in_failed */
 async function unchanged(tx: Tx, checked: OwnerUserRow): Promise<OwnerUserRow> {
   const user = await store.findUserById(tx.db, checked.id)
-  if (user?.state !== 'enabled' || user.password !== checked.password) throw new Fault('sign_in_failed')
+  if (user?.state !== 'enabled' || user.password !== checked.password) throw new ApiError('sign_in_failed')
   return user
 }
 
 function signInByLink(context: Context, caller: PublicCaller, token: string): Promise<SignedIn> {
   return context.write(async (tx) => {
     const link = await store.redeemLink(tx, 'sign_in', tokenDigest(token))
-    if (link === undefined) throw new Fault('sign_in_failed')
+    if (link === undefined) throw new ApiError('sign_in_failed')
     const whose = link.user_id
     const user = await (whose === null ? store.findOwner(tx.db) : store.findUserById(tx.db, whose))
-    if (user?.state !== 'enabled') throw new Fault('sign_in_failed')
+    if (user?.state !== 'enabled') throw new ApiError('sign_in_failed')
     return begin(context, tx, user, caller)
   })
 }
@@ -107,7 +106,7 @@ async function checkPassword(
   const matches = await context.passwords.matches(password, user?.password || undefined, line)
   if (user === undefined || !matches || user.state !== 'enabled') {
     context.signInDelays.failed(key)
-    throw new Fault('sign_in_failed')
+    throw new ApiError('sign_in_failed')
   }
   context.signInDelays.succeeded(key)
   return user
@@ -123,7 +122,7 @@ async function counting<T>(
   try {
     return await act()
   } catch (error) {
-    if (error instanceof Fault && error.code === 'sign_in_failed')
+    if (error instanceof ApiError && error.code === 'sign_in_failed')
       context.throttle.countFailure(surface, caller.address)
     throw error
   }
@@ -155,7 +154,7 @@ export function currentSession(context: Context, caller: OwnerCaller): Promise<O
 }
 
 /** The caller's own. */
-const viewSession = async ({ steady }: Context, db: Kysely<Tables>, id: string): Promise<OwnerSession> =>
+const viewSession = async ({ steady }: Context, db: Db, id: string): Promise<OwnerSession> =>
   store.toOwnerSession(await store.getSession(db, id), id, steady)
 
 export function listSessions(context: Context, caller: OwnerCaller, query: PageQuery) {
@@ -173,7 +172,7 @@ export function listSessions(context: Context, caller: OwnerCaller, query: PageQ
 /** End a session of one's own: the current one is signing out. */
 export function endSession(context: Context, caller: OwnerCaller, id: string): Promise<OwnerSessionEnded> {
   return writeAsOwner(context, caller, async (tx) => {
-    if (!(await store.endSession(tx, caller.user_id, id))) throw new Fault('not_found')
+    if (!(await store.endSession(tx, caller.user_id, id))) throw new ApiError('not_found')
     await recordAudit(tx, {
       kind: 'owner.signed_out',
       actor: ownerActor(caller),

@@ -5,7 +5,7 @@
  *
  * Contract §10 "growing delays instead of lockout".
  */
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 
 const free = 4
 const longestMs = 300_000
@@ -24,7 +24,7 @@ export function createSignInDelays(nowMs: () => number): SignInDelays {
     require(key) {
       const left = (known.get(key)?.until ?? 0) - nowMs()
       if (left <= 0) return
-      throw new Fault('rate_limited', {
+      throw new ApiError('rate_limited', {
         message: `Too many wrong passwords; wait ${Math.ceil(left / 1000)} s.`,
         retryAfterMs: Math.ceil(left),
       })

@@ -6,10 +6,10 @@
  * Contract §10 "Sign-in".
  */
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import { recordAudit, systemActor } from '../audit/store.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import type { Writer } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Writer } from '../database/writer.ts'
 import { tokenDigest } from '../identity/owner.ts'
 import { findOwner, replaceLink } from './store.ts'
 
@@ -26,9 +26,9 @@ export function makeLinkToken({ write, steady, random }: Maker, kind: 'setup' | 
   const token = random(32).toString('base64url')
   return write(async (tx) => {
     const owner = await findOwner(tx.db)
-    if (kind === 'setup' && owner !== undefined) throw new Fault('setup_done')
+    if (kind === 'setup' && owner !== undefined) throw new ApiError('setup_done')
     if (kind === 'sign_in' && owner === undefined) {
-      throw new Fault('not_found', { message: 'There is no owner yet; make a set-up link instead.' })
+      throw new ApiError('not_found', { message: 'There is no owner yet; make a set-up link instead.' })
     }
     const expires_at = tx.endIn(lifetimes[kind])
     await replaceLink(tx, { token_sha256: tokenDigest(token), kind, user_id: null, expires_at })

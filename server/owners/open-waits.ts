@@ -1,6 +1,6 @@
 /** How many waiting reads each sign-in holds open: a page that is opened over and over must not fill the node. */
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 
 export interface OwnerWaits {
@@ -20,7 +20,7 @@ export function createOwnerWaits(): OwnerWaits {
     open(sessionId) {
       const count = held.get(sessionId) ?? 0
       if (count >= limit)
-        throw new Fault('wait_limit', { details: { limit }, retryAfterMs: retryAfterMs.ownWait })
+        throw new ApiError('wait_limit', { details: { limit }, retryAfterMs: retryAfterMs.ownWait })
       held.set(sessionId, count + 1)
       size += 1
       return () => {

@@ -8,7 +8,7 @@
  * Contract §10 "Sign-in".
  */
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 
 const saltBytes = 16
@@ -61,7 +61,7 @@ function createLines(): Derive {
     const line = lines[name]
     if (line.running >= line.atOnce) {
       if (line.waiting.length >= queued)
-        throw new Fault('rate_limited', { retryAfterMs: retryAfterMs.passwords })
+        throw new ApiError('rate_limited', { retryAfterMs: retryAfterMs.passwords })
       await new Promise<void>((resolve) => line.waiting.push(resolve))
     }
     line.running += 1

@@ -1,14 +1,9 @@
-/** The SQL of people who sign in, their links and their sessions. */
-import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerSession } from '../../sdk/contract/owner/sign-in.ts'
 import { beforeAll } from '../database/page.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import type { OwnerLinkRow, OwnerSessionRow, OwnerUserRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-
-type Db = Kysely<Tables>
-
+import type { Db, OwnerLinkRow, OwnerSessionRow, OwnerUserRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 export type SessionView = OwnerSessionRow & Pick<OwnerUserRow, 'name' | 'role'>
 
 export const findOwner = (db: Db): Promise<OwnerUserRow | undefined> =>

@@ -1,13 +1,11 @@
 /** The SQL of pairings: one row a pair, the smaller agent id first. */
-import { type Kysely, type SqlBool, sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { PairingResult } from '../../sdk/contract/owner/pairings.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { PairingRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-
-type Db = Kysely<Tables>
+import type { Db, PairingRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 
 const inOrder = (one: string, other: string) =>
   one < other ? { agent_a: one, agent_b: other } : { agent_a: other, agent_b: one }

@@ -1,13 +1,13 @@
 /** The SQL of the peer listing. */
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type AgentView, agentViews } from '../agents/store.ts'
 import { beforeAll } from '../database/page.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 
 export type PeerView = AgentView & { readonly conversation_id: string | null }
 
 export async function listPermitted(
-  db: Kysely<Tables>,
+  db: Db,
   agent: { readonly agent_id: string; readonly project_id: string },
   page: { readonly after: string | undefined; readonly limit: number },
 ): Promise<PeerView[]> {

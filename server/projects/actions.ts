@@ -6,10 +6,10 @@ import type {
   ProjectInput,
   ProjectStateInput,
 } from '../../sdk/contract/owner/projects.ts'
+import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { PageQuery } from '../database/page.ts'
-import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { removeProject } from './removal.ts'
@@ -25,7 +25,7 @@ export function listProjects(context: Context, caller: OwnerCaller, query: PageQ
 
 export function createProject(context: Context, caller: OwnerCaller, input: ProjectInput): Promise<Project> {
   return writeAsOwner(context, caller, async (tx) => {
-    if (await store.isNameTaken(tx.db, input.name)) throw new Fault('name_taken')
+    if (await store.isNameTaken(tx.db, input.name)) throw new ApiError('name_taken')
     const row = await store.insertProject(tx, {
       name: input.name,
       description: input.description ?? '',
@@ -110,7 +110,7 @@ export async function deleteProject(
 function requireName(name: string, confirmed: string): void {
   if (confirmed === name) return
   const problem = 'is not the name of this project, byte for byte'
-  throw new Fault('invalid_request', {
+  throw new ApiError('invalid_request', {
     message: `body/confirm_name ${problem}.`,
     details: { faults: [{ path: 'body/confirm_name', problem }] },
   })

@@ -5,7 +5,7 @@
  * Contract §2 "Order", "Idempotency".
  */
 import type { ProjectRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { type Answer, type Keyed, once } from '../once.ts'
 import { getProject } from './store.ts'

@@ -11,7 +11,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Context } from '../context.ts'
 import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 import { removePackagesOf } from '../transfers/packages/removal.ts'
 import { listDeleted } from './store.ts'
 

@@ -8,7 +8,7 @@
  * Contract §10.
  */
 import type { ProjectState } from '../../sdk/contract/owner/projects.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 
 /** Whether a project may go from one state to another. Staying is always allowed. */
 export const projectMoves: Record<ProjectState, Record<ProjectState, boolean>> = {
@@ -20,7 +20,7 @@ export const projectMoves: Record<ProjectState, Record<ProjectState, boolean>> =
 /** @throws state_conflict */
 export function requireProjectMove(from: ProjectState, to: ProjectState): void {
   if (projectMoves[from][to]) return
-  throw new Fault('state_conflict', {
+  throw new ApiError('state_conflict', {
     message: `A project that is ${from} cannot become ${to}; restore it to paused first.`,
     details: { state: from },
   })
@@ -28,5 +28,5 @@ export function requireProjectMove(from: ProjectState, to: ProjectState): void {
 
 /** @throws project_paused */
 export function requireProjectActive(state: 'active' | 'paused'): void {
-  if (state === 'paused') throw new Fault('project_paused')
+  if (state === 'paused') throw new ApiError('project_paused')
 }

@@ -1,15 +1,12 @@
 /** The SQL of projects. What a person may not see is not found, by the query itself. */
-import type { Kysely } from 'kysely'
 import type { SessionPolicy } from '../../sdk/contract/agent/sessions.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Project } from '../../sdk/contract/owner/projects.ts'
+import { ApiError } from '../api-error.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
-import type { ProjectRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Db, ProjectRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
-
-type Db = Kysely<Tables>
 
 /** The projects that a person may see: the owner all of them, an administrator those that it was given. */
 function visible(db: Db, owner: OwnerCaller) {
@@ -22,7 +19,7 @@ function visible(db: Db, owner: OwnerCaller) {
 /** @throws not_found */
 export async function getProject(db: Db, owner: OwnerCaller, id: string): Promise<ProjectRow> {
   const row = await visible(db, owner).where('id', '=', id).executeTakeFirst()
-  if (row === undefined) throw new Fault('not_found')
+  if (row === undefined) throw new ApiError('not_found')
   return row
 }
 
@@ -106,12 +103,12 @@ export const toProject = (row: ProjectRow): Project => ({
 })
 
 /** Everybody whose waits hear of what happens to the project. */
-export async function listAgentIds(db: Kysely<Tables>, projectId: string): Promise<string[]> {
+export async function listAgentIds(db: Db, projectId: string): Promise<string[]> {
   const rows = await db.selectFrom('agents').select('id').where('project_id', '=', projectId).execute()
   return rows.map(({ id }) => id)
 }
 
-export async function listCredentialIds(db: Kysely<Tables>, projectId: string): Promise<string[]> {
+export async function listCredentialIds(db: Db, projectId: string): Promise<string[]> {
   const rows = await db.selectFrom('credentials').select('id').where('project_id', '=', projectId).execute()
   return rows.map(({ id }) => id)
 }

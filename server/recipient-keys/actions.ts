@@ -9,12 +9,12 @@ import { Encrypter } from 'age-encryption'
 import type { RecipientKey } from '../../sdk/contract/agent/peers.ts'
 import type { RecipientKeyInput } from '../../sdk/contract/agent/recipient-keys.ts'
 import { getAgent } from '../agents/store.ts'
+import { ApiError } from '../api-error.ts'
 import { agentActor, ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { requireReadable } from '../conversations/rules.ts'
 import { findForAgent } from '../conversations/store.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import { readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller, OwnerCaller } from '../identity/callers.ts'
 import { writeAsOwner } from '../identity/owner.ts'
@@ -28,7 +28,7 @@ function requireRecipient({ recipient }: RecipientKeyInput): void {
   } catch {
     // The library's words are about its own call; ours name the field.
     const problem = 'is not a valid age X25519 recipient (its checksum is wrong)'
-    throw new Fault('invalid_request', {
+    throw new ApiError('invalid_request', {
       message: `body/recipient ${problem}.`,
       details: { faults: [{ path: 'body/recipient', problem }] },
     })
@@ -50,7 +50,7 @@ export function registerRecipientKey(
     requireRecipient(input)
     const existing = await findRecipientKey(tx.db, agent.agent_id)
     if (existing?.recipient === input.recipient) return existing
-    if (existing !== undefined) throw new Fault('recipient_key_conflict')
+    if (existing !== undefined) throw new ApiError('recipient_key_conflict')
     const key = newKey(tx, agent.agent_id, input.recipient, 'agent')
     await putRecipientKey(tx, key)
     await recordAudit(tx, {
@@ -69,7 +69,7 @@ export function readRecipientKey(context: Context, caller: AgentCaller, id: stri
   return readAs(context, caller, async (db, agent) => {
     const { peer } = requireReadable(await findForAgent(db, agent.project_id, agent.agent_id, id))
     const key = peer && (await findRecipientKey(db, peer.id))
-    if (key === undefined) throw new Fault('not_found')
+    if (key === undefined) throw new ApiError('not_found')
     return key
   })
 }

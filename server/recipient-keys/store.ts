@@ -1,10 +1,9 @@
 /** The SQL of recipient keys: one trusted key per agent. */
-import type { Kysely } from 'kysely'
 import type { RecipientKey } from '../../sdk/contract/agent/peers.ts'
-import type { Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Db } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 
-export const findRecipientKey = (db: Kysely<Tables>, agentId: string): Promise<RecipientKey | undefined> =>
+export const findRecipientKey = (db: Db, agentId: string): Promise<RecipientKey | undefined> =>
   db.selectFrom('recipient_keys').selectAll().where('agent_id', '=', agentId).executeTakeFirst()
 
 export async function putRecipientKey(tx: Tx, key: RecipientKey): Promise<void> {

@@ -4,7 +4,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { agentActor, recordAudit, wasRecorded } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { SessionRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { insertPairing } from '../pairings/store.ts'
@@ -12,7 +12,7 @@ import { getPolicy } from '../projects/store.ts'
 import { holdsClaim } from '../tasks/store.ts'
 import { requireChallenge } from './challenges.ts'
 import { fence } from './fencing.ts'
-import { decideStart, type Liveness, ReplacementRefused, requireReplacementRoom } from './rules.ts'
+import { decideStart, type Liveness, ReplacementRefusedError, requireReplacementRoom } from './rules.ts'
 import * as store from './store.ts'
 import { type Redeemed, redeemTakeover } from './takeovers.ts'
 
@@ -54,7 +54,7 @@ export function startSession(context: Context, caller: AgentCaller, input: Sessi
 
 /** A refusal undoes its transaction, so this one is recorded in one of its own, once in the window that it is about. */
 async function recordRefusal(context: Context, caller: AgentCaller, error: unknown): Promise<never> {
-  if (!(error instanceof ReplacementRefused)) throw error
+  if (!(error instanceof ReplacementRefusedError)) throw error
   const { agent_id: id, agent_name: name, project_id, request_id } = caller
   const kind = 'session.replacement_refused'
   await context.write(async (tx) => {

@@ -10,9 +10,9 @@ import { hash } from 'node:crypto'
 import type { Challenge } from '../../sdk/contract/agent/sessions.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { parseDevice } from '../../sdk/signing/device.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 
@@ -29,7 +29,7 @@ export function issueChallenge(context: Context, caller: AgentCaller): Promise<C
   const challenge = context.random(32).toString('base64url')
   return writeAs(context, caller, async (tx, agent) => {
     if (agent.binding !== 'device') {
-      throw new Fault('state_conflict', {
+      throw new ApiError('state_conflict', {
         message: 'Only a device-bound identity needs a challenge; start the session without one.',
         details: { state: agent.binding },
       })
@@ -59,7 +59,7 @@ export async function requireChallenge(
   if (agent.binding !== 'device') {
     if (challenge === undefined) return
     const problem = 'is only for device-bound identities'
-    throw new Fault('invalid_request', {
+    throw new ApiError('invalid_request', {
       message: `body/challenge ${problem}.`,
       details: { faults: [{ path: 'body/challenge', problem }] },
     })
@@ -71,5 +71,5 @@ export async function requireChallenge(
     .where('device', '=', deviceKey(caller.device))
     .where('expires_at', '>', tx.steadyIso)
     .executeTakeFirst()
-  if (used.numDeletedRows !== 1n) throw new Fault('challenge_invalid')
+  if (used.numDeletedRows !== 1n) throw new ApiError('challenge_invalid')
 }

@@ -5,7 +5,7 @@
  */
 import { type Actor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 import { endSessions } from './store.ts'
 
 export async function fence(

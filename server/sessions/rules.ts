@@ -10,7 +10,7 @@
  * Contract §5.
  */
 import { limits } from '../../sdk/contract/limits.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 
 export interface ActiveSession {
   readonly id: string
@@ -51,7 +51,7 @@ export function decideStart(
   const same = active.instance_id === newcomer.instance_id && active.credential_id === newcomer.credential_id
   if (same) return 'resume'
   if (isAlive(liveness)) {
-    throw new Fault('session_active', {
+    throw new ApiError('session_active', {
       message: `Another instance (${active.client_name}) is active. Stop it, or ask the owner for a takeover.`,
       details: { last_contact_at: liveness.last_contact_at, client_name: active.client_name },
     })
@@ -70,14 +70,14 @@ function aliveSeconds({ mode, intervalSeconds }: Pick<Liveness, 'mode' | 'interv
 }
 
 /** Too many replacements: the owner learns of it, beside the caller. */
-export class ReplacementRefused extends Fault {}
+export class ReplacementRefusedError extends ApiError {}
 
-/** `recent`: when each replacement of the window happened, newest first. @throws ReplacementRefused, which is `rate_limited` */
+/** `recent`: when each replacement of the window happened, newest first. @throws ReplacementRefusedError, which is `rate_limited` */
 export function requireReplacementRoom(recent: readonly string[], now: Date): void {
   const oldestCounted = recent[limits.sessionReplacements - 1]
   if (oldestCounted === undefined) return
   const freeAt = Date.parse(oldestCounted) + limits.sessionReplacementWindowSeconds * 1000
-  throw new ReplacementRefused('rate_limited', {
+  throw new ReplacementRefusedError('rate_limited', {
     message: `This agent's session was replaced ${recent.length} times in ten minutes; two instances seem to compete.`,
     retryAfterMs: Math.max(1, freeAt - now.getTime()),
   })

@@ -1,12 +1,8 @@
-/** The SQL of sessions, and the connection words of an agent. */
-import type { Kysely } from 'kysely'
 import type { Connection } from '../../sdk/contract/presence.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
-import type { SessionRow, Tables } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-
-type Db = Kysely<Tables>
+import type { Db, SessionRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 
 const active = prepared<{ agent_id: string }>()((db, p) =>
   db.selectFrom('sessions').selectAll().where('agent_id', '=', p('agent_id')).where('state', '=', 'active'),

@@ -11,11 +11,11 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { TakeoverInput, TakeoverIssued } from '../../sdk/contract/owner/credentials.ts'
 import { getAgent } from '../agents/store.ts'
+import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { SessionRow, TakeoverRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
@@ -33,9 +33,9 @@ export function issueTakeover(
   const grant = context.random(32).toString('base64url')
   return writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
-    if (project.state === 'archived') throw new Fault('project_archived')
+    if (project.state === 'archived') throw new ApiError('project_archived')
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
-    if (agent.state === 'disabled') throw new Fault('agent_disabled')
+    if (agent.state === 'disabled') throw new ApiError('agent_disabled')
     const active = await findActive(tx.db, agent.id)
     const why = { actor: ownerActor(caller), project_id: project.id }
     await fence(context, tx, { agentId: agent.id }, { ...why, reason: 'takeover' })
@@ -104,14 +104,14 @@ export async function redeemTakeover(
   const open = await findOpen(tx, claimant.agent_id)
   if (grant === undefined) {
     if (open === undefined) return 'none'
-    throw new Fault('takeover_pending', { details: { expires_at: steady.wall(open.expires_at) } })
+    throw new ApiError('takeover_pending', { details: { expires_at: steady.wall(open.expires_at) } })
   }
   const given = digest(grant)
   if (open !== undefined && timingSafeEqual(given, open.grant_sha256)) {
     await tx.db.deleteFrom('takeovers').where('agent_id', '=', claimant.agent_id).execute()
     return open
   }
-  if (!beganWith(given, claimant)) throw new Fault('grant_invalid')
+  if (!beganWith(given, claimant)) throw new ApiError('grant_invalid')
   return 'repeated'
 }
 

@@ -1,10 +1,8 @@
-/** A project at a glance, read in one snapshot of the store. Contract §10 "Snapshot". */
-import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { AttentionItem, ProjectSnapshot, SnapshotAgent } from '../../sdk/contract/owner/snapshot.ts'
 import { listRecords, toRecord } from '../audit/queries.ts'
 import type { Context } from '../context.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { getProject, toProject } from '../projects/store.ts'
@@ -19,8 +17,6 @@ import {
   withoutWords,
 } from './rules.ts'
 import * as store from './store.ts'
-
-type Db = Kysely<Tables>
 
 export function getSnapshot(
   context: Context,

@@ -2,12 +2,10 @@
  * What a snapshot is read from. Each query runs along an index and reads a bounded number of rows: what a project has
  * stored makes no difference, only how many agents it has, of which the first 500 are read.
  */
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tables } from '../database/tables.ts'
-
-type Db = Kysely<Tables>
+import type { Db } from '../database/tables.ts'
 
 // Spelt out, since a partial index is chosen for its own words and for no parameter.
 const isOpenToOwner = sql<boolean>`recipient_kind = 'owner' and acknowledged_at is null`

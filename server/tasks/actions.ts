@@ -14,18 +14,18 @@ import type {
   TaskProgressInput,
 } from '../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import { agentActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { conversationWithPeer } from '../conversations/actions.ts'
 import type { TaskRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
 import { requireProjectActive } from '../projects/rules.ts'
 import { cancelling } from './cancelling.ts'
-import { type Happening, happen, reconcile, recordTask } from './changes.ts'
+import { type Change, reconcile, recordChange, recordTask } from './changes.ts'
 import { notify } from './notices.ts'
 import { causes, decide, requireClaim, type TaskEvent, type TaskState } from './rules.ts'
 import * as store from './store.ts'
@@ -75,7 +75,7 @@ interface Mutation {
   readonly event: TaskEvent
   readonly keyed: Keyed
   readonly holder?: TaskHolder
-  readonly what: (at: Moment) => Omit<Happening, 'actor'>
+  readonly what: (at: Moment) => Omit<Change, 'actor'>
 }
 
 /** The task as it stands, and what the table says that it becomes. */
@@ -100,7 +100,10 @@ function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Prom
         nowIso: tx.nowIso,
         claimEnd: tx.endIn(task.claim_ttl_seconds),
       })
-      return toTask(await happen(context, tx, task, { ...what, actor: agentActor(agent) }), context.steady)
+      return toTask(
+        await recordChange(context, tx, task, { ...what, actor: agentActor(agent) }),
+        context.steady,
+      )
     }),
   )
 }
@@ -113,12 +116,12 @@ async function allowed(
   { id, event, holder }: Mutation,
 ): Promise<TaskRow> {
   const found = await store.findForAgent(tx.db, agent.project_id, agent.agent_id, id)
-  if (found === undefined) throw new Fault('not_found')
+  if (found === undefined) throw new ApiError('not_found')
   const side = causes[event] === 'creator' ? found.creator_agent_id : found.assignee_agent_id
   if (side !== agent.agent_id) throw notPermitted(event)
   if (event === 'claim') {
     requireProjectActive(agent.project_state)
-    if (!(await store.isPairOpen(tx.db, found))) throw new Fault('pairing_disabled')
+    if (!(await store.isPairOpen(tx.db, found))) throw new ApiError('pairing_disabled')
   }
   const task = await reconcile(context, tx, found)
   if (holder !== undefined) requireClaim(task, event, { ...holder, spoken_in: agent.session.generation })
@@ -126,7 +129,7 @@ async function allowed(
 }
 
 const notPermitted = (event: TaskEvent) =>
-  new Fault('not_permitted', {
+  new ApiError('not_permitted', {
     message:
       event === 'cancel'
         ? 'Only the creator of the task or the owner cancels it; its assignee declines, releases or fails it.'

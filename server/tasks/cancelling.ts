@@ -1,7 +1,7 @@
 /** What a cancellation changes, by the creator or by the owner: an open task is over, a holder is asked to stop. Contract §8. */
 import type { TaskParty } from '../../sdk/contract/agent/tasks.ts'
 import type { TaskRow } from '../database/tables.ts'
-import type { Happening } from './changes.ts'
+import type { Change } from './changes.ts'
 import type { Notice } from './notices.ts'
 import type { TaskState } from './rules.ts'
 
@@ -16,7 +16,7 @@ export function cancelling(
   task: TaskRow,
   next: TaskState,
   cancellation: Cancellation,
-): Omit<Happening, 'actor'> {
+): Omit<Change, 'actor'> {
   const { by, reason, nowIso } = cancellation
   const kind = next === 'cancelled' ? 'task.cancelled' : 'task.cancel_requested'
   if (task.cancel_requested_at !== null) return { kind, change: { state: next }, notices: [] }

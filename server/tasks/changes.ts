@@ -5,12 +5,12 @@
  */
 import { type Actor, recordAudit, systemActor } from '../audit/store.ts'
 import type { TaskRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { type Notice, notify, type Telling } from './notices.ts'
+import type { Tx } from '../database/tx.ts'
+import { type Notice, type Notifiers, notify } from './notices.ts'
 import { changeTask, insertRelease, type TaskChange } from './store.ts'
 import { expiry, isExpired, type TaskNote } from './views.ts'
 
-export interface Happening {
+export interface Change {
   /** `task.` and a verb in the past tense. */
   readonly kind: `task.${string}`
   readonly actor: Actor
@@ -21,7 +21,12 @@ export interface Happening {
   readonly percent?: number | null | undefined
 }
 
-export async function happen(context: Telling, tx: Tx, task: TaskRow, what: Happening): Promise<TaskRow> {
+export async function recordChange(
+  context: Notifiers,
+  tx: Tx,
+  task: TaskRow,
+  what: Change,
+): Promise<TaskRow> {
   const changed = await changeTask(tx, task, what.change)
   for (const notice of what.notices) await notify(context, tx, changed, notice)
   if (what.released !== undefined) await insertRelease(tx, task, what.released)
@@ -36,7 +41,7 @@ export async function happen(context: Telling, tx: Tx, task: TaskRow, what: Happ
 export async function recordTask(
   tx: Tx,
   task: TaskRow,
-  { kind, actor, percent }: Pick<Happening, 'kind' | 'actor' | 'percent'>,
+  { kind, actor, percent }: Pick<Change, 'kind' | 'actor' | 'percent'>,
 ): Promise<void> {
   const note: TaskNote = {
     state: task.state,
@@ -53,7 +58,7 @@ export async function recordTask(
 }
 
 /** Write down that a claim is over, if it is. Answers the task as it stands now. */
-export async function reconcile(context: Telling, tx: Tx, task: TaskRow): Promise<TaskRow> {
+export async function reconcile(context: Notifiers, tx: Tx, task: TaskRow): Promise<TaskRow> {
   if (!isExpired(task, tx.steadyIso)) return task
   const change = expiry(task, tx.nowIso)
   const what = {
@@ -61,7 +66,7 @@ export async function reconcile(context: Telling, tx: Tx, task: TaskRow): Promis
     failed: 'failed, the last claim expired',
     cancelled: 'cancelled, the claim expired and no stop was confirmed',
   }[change.state as 'open' | 'failed' | 'cancelled']
-  return happen(context, tx, task, {
+  return recordChange(context, tx, task, {
     kind: 'task.expired',
     actor: systemActor,
     change,

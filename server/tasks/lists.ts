@@ -9,14 +9,13 @@
  *
  * Contract §8.
  */
-import { type Kysely, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { TaskRole } from '../../sdk/contract/agent/tasks.ts'
 import { beforeAll, rowidUpTo } from '../database/page.ts'
 import { type Prepared, prepared } from '../database/prepared.ts'
-import type { Tables, TaskRow } from '../database/tables.ts'
+import type { Db, Tables, TaskRow } from '../database/tables.ts'
 import { isFinal, type TaskState } from './rules.ts'
 
-type Db = Kysely<Tables>
 type Side = 'creator_agent_id' | 'assignee_agent_id' | 'project_id'
 type Tasks = SelectQueryBuilder<Tables, 'tasks', TaskRow>
 

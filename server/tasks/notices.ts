@@ -10,7 +10,7 @@
  */
 import type { Context } from '../context.ts'
 import type { TaskRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 import { requireInboxRoom } from '../messages/rules.ts'
 import { insertMessage } from '../messages/store.ts'
 
@@ -28,10 +28,10 @@ export interface Notice {
 }
 
 /** Of the context what telling takes. */
-export type Telling = Pick<Context, 'wakeups'>
+export type Notifiers = Pick<Context, 'wakeups'>
 
 /** @throws capacity_reached, where the notice needs room */
-export async function notify(context: Telling, tx: Tx, task: TaskRow, notice: Notice): Promise<void> {
+export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: Notice): Promise<void> {
   const isCreator = notice.to === 'creator'
   const agentId = isCreator ? task.creator_agent_id : task.assignee_agent_id
   const counterpart = isCreator ? task.assignee_agent_id : task.creator_agent_id

@@ -3,12 +3,12 @@ import type { Task, TaskInput, TaskList, TaskTimeline } from '../../sdk/contract
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerCancelInput, OwnerTaskListQuery } from '../../sdk/contract/owner/tasks.ts'
 import { getAgent } from '../agents/store.ts'
+import { ApiError } from '../api-error.ts'
 import { ownerActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { requirePeerEnabled } from '../conversations/rules.ts'
 import type { PageQuery } from '../database/page.ts'
 import type { TaskRow } from '../database/tables.ts'
-import { Fault } from '../api-error.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { reconcileClaims } from '../maintenance/claims.ts'
@@ -18,7 +18,7 @@ import { onceInProject } from '../projects/once.ts'
 import { getProject } from '../projects/store.ts'
 import { newTask, taskFields } from './actions.ts'
 import { cancelling } from './cancelling.ts'
-import { happen, reconcile, recordTask } from './changes.ts'
+import { reconcile, recordChange, recordTask } from './changes.ts'
 import { listInProject } from './lists.ts'
 import { notify } from './notices.ts'
 import { timelinePage, toTaskList } from './queries.ts'
@@ -36,7 +36,7 @@ export function createTaskAsOwner(
   return writeAsOwner(context, caller, (tx) =>
     onceInProject(tx, caller, projectId, keyed, async (project) => {
       const agent = await getAgent(tx.db, project.id, input.assignee_agent_id)
-      if (project.state === 'archived') throw new Fault('project_archived')
+      if (project.state === 'archived') throw new ApiError('project_archived')
       requirePeerEnabled(agent.state === 'enabled')
       const task = await store.insertTask(tx, {
         ...taskFields(input),
@@ -81,7 +81,7 @@ async function findTask(
 ): Promise<TaskRow> {
   const project = await getProject(db, caller, ids.id)
   const task = await store.findInProject(db, project.id, ids.task_id)
-  if (task === undefined) throw new Fault('not_found')
+  if (task === undefined) throw new ApiError('not_found')
   return task
 }
 
@@ -121,7 +121,7 @@ export function cancelTaskAsOwner(
           nowIso: tx.nowIso,
         },
       )
-      const cancelled = await happen(context, tx, task, { ...what, actor: ownerActor(caller) })
+      const cancelled = await recordChange(context, tx, task, { ...what, actor: ownerActor(caller) })
       return { task: toTask(cancelled, context.steady) }
     }),
   )

@@ -9,11 +9,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { Task, TaskList, TaskListQuery, TaskTimeline } from '../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import { type PageQuery, toPage } from '../database/page.ts'
 import type { TaskRow } from '../database/tables.ts'
-import { ringable } from '../delivery/notice-wait.ts'
-import { Fault } from '../api-error.ts'
+import { openNoticeWait } from '../delivery/notice-wait.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { reconcile } from './changes.ts'
@@ -56,15 +56,15 @@ async function waitForTasks(
   agent: Admitted,
 ): Promise<TaskList> {
   const closeWait = context.presence.openWait(agent.agent_id, agent.session.id, 'tasks')
-  const bell = ringable(context, agent.agent_id, request)
+  const bell = openNoticeWait(context, agent.agent_id, request)
   const deadline = context.monotonicMs() + (query.wait_seconds ?? 0) * 1000
   try {
     for (;;) {
       // Something may have happened between the first look and the bell.
       const { page } = await readTasks(context, caller, query)
       const left = deadline - context.monotonicMs()
-      if (page.tasks.length > 0 || left <= 0 || bell.isOver()) return page
-      await bell.ring(left)
+      if (page.tasks.length > 0 || left <= 0 || bell.hasEnded()) return page
+      await bell.next(left)
     }
   } finally {
     bell.close()
@@ -132,8 +132,8 @@ export async function timelinePage(
 /** The agent's own; while its pair is disabled only to who holds the claim. @throws not_found */
 async function visible(db: Db, agent: Admitted, id: string): Promise<TaskRow> {
   const task = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
-  if (task === undefined) throw new Fault('not_found')
+  if (task === undefined) throw new ApiError('not_found')
   const holds = task.claim_ends_at !== null && task.assignee_agent_id === agent.agent_id
-  if (!holds && !(await store.isPairOpen(db, task))) throw new Fault('not_found')
+  if (!holds && !(await store.isPairOpen(db, task))) throw new ApiError('not_found')
   return task
 }

@@ -9,7 +9,7 @@
  * Contract §8.
  */
 import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
-import { Fault } from '../api-error.ts'
+import { ApiError } from '../api-error.ts'
 
 export type { TaskState }
 
@@ -152,7 +152,7 @@ export function requireClaim(task: ClaimStanding, event: TaskEvent, named: Named
 }
 
 const claimLost = () =>
-  new Fault('claim_lost', {
+  new ApiError('claim_lost', {
     message: 'The claim is over, or of another session. Stop the work; claim again if the task is open.',
   })
 
@@ -178,9 +178,12 @@ function refusalOf(
   if (refused === 'claim_lost') return claimLost()
   if (refused === 'claim_held') {
     const details = heldBy()
-    return new Fault('claim_held', { message: `The task is claimed until ${details.expires_at}.`, details })
+    return new ApiError('claim_held', {
+      message: `The task is claimed until ${details.expires_at}.`,
+      details,
+    })
   }
-  return new Fault('state_conflict', {
+  return new ApiError('state_conflict', {
     message: `The task is ${state}; ${event} is not possible any more or not yet.`,
     details: { state },
   })

@@ -1,13 +1,11 @@
 /** The SQL of tasks. Project and participant are part of every query; hot queries are compiled once. */
-import { type Kysely, type SqlBool, sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { beforeAll, rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tables, TaskReleaseRow, TaskRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Db, TaskReleaseRow, TaskRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import { isPairEnabled } from '../pairings/store.ts'
 import { isFinal } from './rules.ts'
-
-type Db = Kysely<Tables>
 
 const insert = prepared<TaskRow>()((db, p) =>
   db.insertInto('tasks').values({

@@ -6,13 +6,13 @@ import type {
   HostSampleList,
   NodeStorage,
 } from '../../sdk/contract/telemetry.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import { Fault } from '../api-error.ts'
+import { reservedBytes } from '../host/storage/reserve-file.ts'
+import { databaseBytes, roomOf } from '../host/storage/sizes.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { retryAfterMs } from '../retry-after.ts'
-import { reservedBytes } from '../host/storage/reserve-file.ts'
-import { databaseBytes, roomOf } from '../host/storage/sizes.ts'
 import * as store from './store.ts'
 
 /** A clock that is ahead would keep a host fresh for ever, and its later samples out. */
@@ -22,7 +22,7 @@ const notAhead = (at: string, now: Date): string => (at < now.toISOString() ? at
 export function reportHost(context: Context, input: HostSampleInput): Promise<HostSample> {
   if (input.memory_used_bytes > input.memory_total_bytes) {
     const problem = 'must not be more than memory_total_bytes'
-    throw new Fault('invalid_request', {
+    throw new ApiError('invalid_request', {
       message: `body/memory_used_bytes ${problem}.`,
       details: { faults: [{ path: 'body/memory_used_bytes', problem }] },
     })
@@ -31,7 +31,7 @@ export function reportHost(context: Context, input: HostSampleInput): Promise<Ho
     const sample = { ...input, sampled_at: notAhead(input.sampled_at, tx.now) }
     const known = await store.findHost(tx.db, input.host)
     if (known === undefined && (await store.countHosts(tx.db)) >= limits.telemetryHosts) {
-      throw new Fault('capacity_reached', {
+      throw new ApiError('capacity_reached', {
         details: { limit: 'telemetry_hosts' },
         retryAfterMs: retryAfterMs.others,
       })

@@ -1,14 +1,9 @@
-/** The SQL of telemetry: one row a host, its latest sample. */
-import type { Kysely } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { HostSampleInput } from '../../sdk/contract/telemetry.ts'
-import type { Tables, TelemetryHostRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Db, TelemetryHostRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import { before } from '../maintenance/expired.ts'
 import type { Job } from '../maintenance/job.ts'
-
-type Db = Kysely<Tables>
-
 export const findHost = (db: Db, host: string): Promise<TelemetryHostRow | undefined> =>
   db.selectFrom('telemetry_hosts').selectAll().where('host', '=', host).executeTakeFirst()
 

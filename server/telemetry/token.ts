@@ -5,10 +5,10 @@
  * Contract §11 "bearer telemetry token, from `bridge server telemetry-token`".
  */
 import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../api-error.ts'
 import { recordAudit, systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import type { Writer } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Writer } from '../database/writer.ts'
 import { tokenDigest } from '../identity/owner.ts'
 
 interface Maker {
@@ -57,5 +57,5 @@ export async function proveTelemetry(
     )) !== undefined
   if (known) return
   context.throttle.countFailure('telemetry', clientAddress)
-  throw new Fault('unauthenticated', { message: 'Authorization must be "Bearer <telemetry token>".' })
+  throw new ApiError('unauthenticated', { message: 'Authorization must be "Bearer <telemetry token>".' })
 }

@@ -1,28 +1,19 @@
-/**
- * What agents do with transfers: offer, accept, decline, cancel, fail, confirm the receipt, report cleanup.
- *
- * Order inside the transaction: admission, the stored idempotent answer, the transfer 404, who may, pause and pair, the
- * state.
- *
- * Contract §2 "Order", §9.
- */
-import type { Kysely } from 'kysely'
 import type { Transfer, TransferInput, TransferReceipt } from '../../sdk/contract/agent/transfers.ts'
 import { manifestFault } from '../../sdk/contract/helper/manifest.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import { agentActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { requireParticipant, requireWritable } from '../conversations/rules.ts'
 import { findForAgent as findConversation } from '../conversations/store.ts'
-import type { Tables, TransferRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Db, TransferRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
 import { requireProjectActive } from '../projects/rules.ts'
 import { retryAfterMs } from '../retry-after.ts'
-import { type Happening, happen, reconcile } from './changes.ts'
+import { type Change, reconcile, recordChange } from './changes.ts'
 import { notify } from './notices.ts'
 import { withoutPackage } from './packages/removal.ts'
 import { recordTransfer } from './records.ts'
@@ -30,8 +21,6 @@ import { causes, decide, type TransferEvent } from './rules.ts'
 import { findSecret } from './secrets.ts'
 import * as store from './store.ts'
 import { timesOf, toTransfer } from './views.ts'
-
-type Db = Kysely<Tables>
 
 export function offerTransfer(
   context: Context,
@@ -84,7 +73,7 @@ function requireManifest({ filename, size, sha256, parts }: TransferInput): void
     parts,
   })
   if (fault === undefined) return
-  throw new Fault('manifest_invalid', { message: `The manifest is wrong: ${fault}.`, details: { fault } })
+  throw new ApiError('manifest_invalid', { message: `The manifest is wrong: ${fault}.`, details: { fault } })
 }
 
 /** @throws not_found, project_paused, pairing_disabled, state_conflict, invalid_request */
@@ -95,7 +84,7 @@ async function requirePeer(tx: Tx, agent: Admitted, input: TransferInput): Promi
     const problem = standing.peer
       ? 'must be the other participant of the conversation'
       : 'cannot be the owner: files go from agent to agent'
-    throw new Fault('invalid_request', {
+    throw new ApiError('invalid_request', {
       message: `body/recipient_agent_id ${problem}.`,
       details: { faults: [{ path: 'body/recipient_agent_id', problem }] },
     })
@@ -115,7 +104,7 @@ async function reservation(
   const { packageBytes, packagesBytes, senderPackagesBytes } = context.config
   if (size > packageBytes) {
     const problem = `a package has at most ${packageBytes} bytes; send it directly, or in pieces`
-    throw new Fault('invalid_request', {
+    throw new ApiError('invalid_request', {
       message: `body/size: ${problem}.`,
       details: { faults: [{ path: 'body/size', problem }], limit_bytes: packageBytes },
     })
@@ -134,13 +123,13 @@ async function reservation(
   return size
 }
 
-const noRoom = (limit: string, message: string): Fault =>
-  new Fault('capacity_reached', { message, details: { limit }, retryAfterMs: retryAfterMs.others })
+const noRoom = (limit: string, message: string): ApiError =>
+  new ApiError('capacity_reached', { message, details: { limit }, retryAfterMs: retryAfterMs.others })
 
 interface Mutation {
   readonly id: string
   readonly event: TransferEvent
-  readonly what: (at: Moment) => Omit<Happening, 'actor'>
+  readonly what: (at: Moment) => Omit<Change, 'actor'>
 }
 
 interface Moment {
@@ -162,7 +151,7 @@ async function mutate(context: Context, caller: AgentCaller, mutation: Mutation)
     const change = { ...what.change, ...(next && { state: next }) }
     const isNew = next !== undefined || Object.keys(change).length > 0
     const row = isNew
-      ? await happen(context, tx, transfer, { ...what, change, actor: agentActor(agent) })
+      ? await recordChange(context, tx, transfer, { ...what, change, actor: agentActor(agent) })
       : transfer
     return toTransfer(row, await secretEnd(tx, row), timesOf(context, tx.steadyNow))
   })
@@ -177,7 +166,7 @@ export async function ownTransfer(
   id: string,
 ): Promise<TransferRow> {
   const found = await store.findForAgent(tx.db, agent.project_id, agent.agent_id, id)
-  if (found === undefined) throw new Fault('not_found')
+  if (found === undefined) throw new ApiError('not_found')
   return reconcile(context, tx, found)
 }
 
@@ -189,14 +178,14 @@ export async function requireMovable(db: Db, agent: Admitted, transfer: Transfer
 
 /** @throws pairing_disabled */
 export async function requirePair(db: Db, transfer: TransferRow): Promise<void> {
-  if (!(await store.isPairOpen(db, transfer))) throw new Fault('pairing_disabled')
+  if (!(await store.isPairOpen(db, transfer))) throw new ApiError('pairing_disabled')
 }
 
 const secretEnd = async (tx: Tx, transfer: TransferRow): Promise<string | null> =>
   transfer.mode === 'direct' ? ((await findSecret(tx.db, transfer.id))?.expires_at ?? null) : null
 
-const notPermitted = (event: TransferEvent): Fault =>
-  new Fault('not_permitted', {
+const notPermitted = (event: TransferEvent): ApiError =>
+  new ApiError('not_permitted', {
     message: `Only the recipient of a transfer can ${event === 'receipt' ? 'send its receipt' : event}.`,
   })
 
@@ -265,7 +254,8 @@ export async function confirmReceipt(
     },
   })
   return confirmed.catch(async (error: unknown) => {
-    if (error instanceof Fault && error.code === 'receipt_mismatch') await recordMismatch(context, caller, id)
+    if (error instanceof ApiError && error.code === 'receipt_mismatch')
+      await recordMismatch(context, caller, id)
     throw error
   })
 }
@@ -273,12 +263,12 @@ export async function confirmReceipt(
 /** @throws receipt_mismatch; state_conflict where the package is not there yet */
 function requireMatch(transfer: TransferRow, receipt: TransferReceipt): void {
   if (transfer.mode === 'package' && transfer.stored_at === null)
-    throw new Fault('state_conflict', {
+    throw new ApiError('state_conflict', {
       message: 'The package is not uploaded yet, so nobody can have received it.',
       details: { state: transfer.state },
     })
   if (receipt.size === transfer.size && receipt.sha256 === transfer.sha256) return
-  throw new Fault('receipt_mismatch', {
+  throw new ApiError('receipt_mismatch', {
     details: { size: transfer.size, sha256: transfer.sha256 },
   })
 }

@@ -7,7 +7,7 @@
 import { systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { TransferRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 import { type Notice, notify } from './notices.ts'
 import { removePackage } from './packages/removal.ts'
 import { type Recorded, recordTransfer } from './records.ts'
@@ -16,16 +16,16 @@ import { destroySecret } from './secrets.ts'
 import { changeTransfer, type TransferChange } from './store.ts'
 import { isOver, shownEnd, timesOf } from './views.ts'
 
-export interface Happening extends Recorded {
+export interface Change extends Recorded {
   readonly change: TransferChange
   readonly notices: readonly Notice[]
 }
 
-export async function happen(
+export async function recordChange(
   context: Context,
   tx: Tx,
   transfer: TransferRow,
-  what: Happening,
+  what: Change,
 ): Promise<TransferRow> {
   const ends = what.change.state !== undefined && isFinal(what.change.state)
   const end = ends ? { ends_at: null, expires_at: shownEnd(transfer, context.steady) } : {}
@@ -41,7 +41,7 @@ export async function happen(
 export async function reconcile(context: Context, tx: Tx, transfer: TransferRow): Promise<TransferRow> {
   if (!isOver(transfer, timesOf(context, tx.steadyNow))) return transfer
   const state = decide(transfer.state, 'expire')
-  return happen(context, tx, transfer, {
+  return recordChange(context, tx, transfer, {
     kind: 'transfer.expired',
     actor: systemActor,
     change: { ...(state && { state }) },

@@ -10,10 +10,10 @@
 import type { Transfer, TransferSecret } from '../../sdk/contract/agent/transfers.ts'
 import { endpointFault } from '../../sdk/contract/helper/endpoint.ts'
 import { transferLimits } from '../../sdk/contract/helper/limits.ts'
+import { ApiError } from '../api-error.ts'
 import { agentActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { TransferRow } from '../database/tables.ts'
-import { Fault } from '../api-error.ts'
 import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { ownTransfer, requireMovable, requirePair } from './actions.ts'
@@ -55,16 +55,16 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
     requireState(transfer.state, ['accepted'], 'reading the endpoint')
     const row = await findSecret(tx.db, transfer.id)
     if (row === undefined)
-      throw new Fault('not_found', { message: 'No endpoint is deposited; wait for the other side.' })
+      throw new ApiError('not_found', { message: 'No endpoint is deposited; wait for the other side.' })
     if (row.deposited_by === agent.agent_id)
-      throw new Fault('not_permitted', { message: 'Only the other side reads the endpoint.' })
+      throw new ApiError('not_permitted', { message: 'Only the other side reads the endpoint.' })
     const { steadyIso, wall } = timesOf(context, tx.steadyNow)
     if (row.expires_at <= steadyIso) throw expired()
     await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_read', actor: agentActor(agent) })
     return { ...openSecret(context, row), expires_at: wall(row.expires_at) }
   }).catch(async (error: unknown) => {
     // What is over is destroyed at once; the refusal undid its own transaction. A fresh one may have come meanwhile.
-    if (error instanceof Fault && error.code === 'offer_expired')
+    if (error instanceof ApiError && error.code === 'offer_expired')
       await context.write((tx) => destroyIfOver(tx, id, timesOf(context, tx.steadyNow).steadyIso))
     throw error
   })
@@ -73,15 +73,15 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
 const otherSide = (transfer: TransferRow, agent: Admitted): string =>
   transfer.sender_agent_id === agent.agent_id ? transfer.recipient_agent_id : transfer.sender_agent_id
 
-const expired = (): Fault =>
-  new Fault('offer_expired', {
+const expired = (): ApiError =>
+  new ApiError('offer_expired', {
     message: 'The endpoint is over; the other side can deposit a fresh one for the same file.',
   })
 
 /** "Destroyed at … any final state (then 410 `offer_expired`)." @throws offer_expired */
 function requireNotOver({ state }: TransferRow): void {
   if (!isFinal(state)) return
-  throw new Fault('offer_expired', {
+  throw new ApiError('offer_expired', {
     message: `The transfer is ${state}; it has no endpoint, and takes none.`,
     details: { state },
   })
@@ -89,7 +89,7 @@ function requireNotOver({ state }: TransferRow): void {
 
 function requireDirect({ mode, state }: TransferRow): void {
   if (mode === 'direct') return
-  throw new Fault('state_conflict', {
+  throw new ApiError('state_conflict', {
     message: 'This transfer is a package: its bytes go through the service, and it has no endpoint.',
     details: { state },
   })
@@ -99,7 +99,7 @@ function requireDirect({ mode, state }: TransferRow): void {
 function requireRunner(transfer: TransferRow, agent: Admitted, { helper_mode }: TransferSecret): void {
   const runner = helper_mode === 'download' ? transfer.sender_agent_id : transfer.recipient_agent_id
   if (runner === agent.agent_id) return
-  throw new Fault('not_permitted', {
+  throw new ApiError('not_permitted', {
     message: 'The sender runs the helper in download mode, the recipient in upload mode.',
   })
 }
@@ -119,8 +119,8 @@ function endOf(expiresAt: string, now: Date, { steadyIso }: Times): string {
   return new Date(Date.parse(steadyIso) + left).toISOString()
 }
 
-const invalid = (field: string, problem: string): Fault =>
-  new Fault('invalid_request', {
+const invalid = (field: string, problem: string): ApiError =>
+  new ApiError('invalid_request', {
     message: `body/${field} ${problem}.`,
     details: { faults: [{ path: `body/${field}`, problem }] },
   })

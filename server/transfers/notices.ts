@@ -10,7 +10,7 @@
  */
 import type { Context } from '../context.ts'
 import type { TransferRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Tx } from '../database/tx.ts'
 import { requireInboxRoom } from '../messages/rules.ts'
 import { insertMessage } from '../messages/store.ts'
 

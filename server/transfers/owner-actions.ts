@@ -2,15 +2,15 @@
 import type { Transfer, TransferList } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerTransferListQuery } from '../../sdk/contract/owner/transfers.ts'
+import { ApiError } from '../api-error.ts'
 import { ownerActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { TransferRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
-import { Fault } from '../api-error.ts'
+import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
-import { happen, reconcile } from './changes.ts'
+import { reconcile, recordChange } from './changes.ts'
 import { withoutPackage } from './packages/removal.ts'
 import { toTransferList } from './queries.ts'
 import { decide, isFinal } from './rules.ts'
@@ -47,7 +47,7 @@ export function getTransferAsOwner(
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, id)
     const row = await store.findInProject(db, project.id, transfer_id)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     const secret = await findSecret(db, row.id)
     const times = timesOf(context, context.steady.now())
     return toTransfer(current(row, times), secret?.expires_at ?? null, times)
@@ -63,7 +63,7 @@ export async function cancelTransferAsOwner(
   const cancelled = await writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, id)
     const found = await store.findInProject(tx.db, project.id, transfer_id)
-    if (found === undefined) throw new Fault('not_found')
+    if (found === undefined) throw new ApiError('not_found')
     const transfer = await reconcile(context, tx, found)
     const next = decide(transfer.state, 'cancel')
     const row =
@@ -85,7 +85,7 @@ const cancelBoth = (
     byOwner: true,
     more: more ?? reason,
   } as const
-  return happen(context, tx, transfer, {
+  return recordChange(context, tx, transfer, {
     kind: 'transfer.cancelled',
     actor: ownerActor(caller),
     change: { state: 'cancelled' },

@@ -1,9 +1,9 @@
 /** Reading transfers, as an agent. Contract §9. */
 import type { Transfer, TransferList, TransferListQuery } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import { toPage } from '../database/page.ts'
-import { Fault } from '../api-error.ts'
 import { readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { reconcile } from './changes.ts'
@@ -58,7 +58,7 @@ export function getTransfer(context: Context, caller: AgentCaller, id: string): 
   return readAs(context, caller, async (db, agent) => {
     const times = timesOf(context, context.steady.now())
     const row = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
-    if (row === undefined) throw new Fault('not_found')
+    if (row === undefined) throw new ApiError('not_found')
     const secret = await findSecret(db, row.id)
     return toTransfer(current(row, times), secret?.expires_at ?? null, times)
   })

@@ -8,8 +8,8 @@
  * Contract §9.
  */
 import { type TransferState, transferStates } from '../../sdk/contract/agent/transfers.ts'
+import { ApiError } from '../api-error.ts'
 import type { TransferRow } from '../database/tables.ts'
-import { Fault } from '../api-error.ts'
 
 export const transferEvents = ['accept', 'decline', 'receipt', 'fail', 'cancel', 'cleanup', 'expire'] as const
 export type TransferEvent = (typeof transferEvents)[number]
@@ -104,8 +104,8 @@ export function requireState(state: TransferState, allowed: readonly TransferSta
   if (!allowed.includes(state)) throw refusalOf(state, what)
 }
 
-const refusalOf = (state: TransferState, what: string): Fault =>
-  new Fault(state === 'expired' ? 'offer_expired' : 'state_conflict', {
+const refusalOf = (state: TransferState, what: string): ApiError =>
+  new ApiError(state === 'expired' ? 'offer_expired' : 'state_conflict', {
     message: `The transfer is ${state}; ${what} is not possible any more or not yet.`,
     details: { state },
   })
@@ -113,7 +113,7 @@ const refusalOf = (state: TransferState, what: string): Fault =>
 /** @throws state_conflict */
 export function requirePackage({ mode, state }: Pick<TransferRow, 'mode' | 'state'>): void {
   if (mode === 'package') return
-  throw new Fault('state_conflict', {
+  throw new ApiError('state_conflict', {
     message: 'This transfer is direct: its bytes do not go through the service.',
     details: { state },
   })
@@ -122,5 +122,7 @@ export function requirePackage({ mode, state }: Pick<TransferRow, 'mode' | 'stat
 /** @throws package_removed */
 export function requireThere({ state }: Pick<TransferRow, 'state'>): void {
   if (state === 'verified')
-    throw new Fault('package_removed', { message: 'The recipient has the file, so its bytes were removed.' })
+    throw new ApiError('package_removed', {
+      message: 'The recipient has the file, so its bytes were removed.',
+    })
 }

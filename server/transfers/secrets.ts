@@ -7,17 +7,14 @@
  * Contract §9 "Direct mode".
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import type { Kysely } from 'kysely'
 import type { TransferSecret } from '../../sdk/contract/agent/transfers.ts'
+import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tables, TransferRow, TransferSecretRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Db, TransferRow, TransferSecretRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import { readEnvelopeKeys } from '../host/envelope/keys.ts'
-import { Fault } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
-
-type Db = Kysely<Tables>
 
 /** The first seals, each opens. */
 type Keys = readonly [Buffer, ...Buffer[]]
@@ -61,7 +58,7 @@ function envelopeKeys(context: Context): Keys {
   try {
     return readEnvelopeKeys(context.config.envelopeKeyFile)
   } catch (cause) {
-    throw new Fault('unavailable', {
+    throw new ApiError('unavailable', {
       message: 'The server has no usable envelope key; its operator must act.',
       retryAfterMs: retryAfterMs.others,
       cause,

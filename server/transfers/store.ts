@@ -1,14 +1,11 @@
 /** The SQL of transfers. Project and participant are part of every query; hot queries are compiled once. */
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { TransferRole } from '../../sdk/contract/agent/transfers.ts'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Tables, TransferRow } from '../database/tables.ts'
-import type { Tx } from '../database/write-queue.ts'
+import type { Db, TransferRow } from '../database/tables.ts'
+import type { Tx } from '../database/tx.ts'
 import { isPairEnabled } from '../pairings/store.ts'
-
-type Db = Kysely<Tables>
-
 export type NewTransfer = Pick<
   TransferRow,
   | 'project_id'

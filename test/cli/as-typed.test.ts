@@ -2,10 +2,10 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { asTyped, groups, single } from '../../cli/terminal/as-typed.ts'
 import type { Command } from '../../cli/command.ts'
 import { addSettings } from '../../cli/commands/server/settings.ts'
 import { program } from '../../cli/program.ts'
+import { asTyped, groups, single } from '../../cli/terminal/as-typed.ts'
 import { Desk } from './desk.ts'
 import { framed } from './frame.ts'
 

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, type Writable } from 'node:stream'
 import { createContext } from '../../cli/context.ts'
-import type { Streams } from '../../cli/terminal/io.ts'
 import { run } from '../../cli/run.ts'
+import type { Streams } from '../../cli/terminal/io.ts'
 import type { Ended } from './program.ts'
 
 export interface DeskOptions {

@@ -4,17 +4,17 @@ import { onHost } from '../../cli/commands/server/settings.ts'
 import { exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
 import { errors } from '../../sdk/contract/errors.ts'
 import { localErrors } from '../../sdk/transport/failures.ts'
+import { MigrationHistoryError, NewerDatabaseError } from '../../server/database/migrate.ts'
+import { UnsafeStoreError } from '../../server/database/open.ts'
 import {
-  BackupCutOff,
-  DamagedDatabase,
-  DatabaseInUse,
-  DestinationExists,
-  NoSpace,
-  PathMissing,
+  BackupInterruptedError,
+  DamagedDatabaseError,
+  DatabaseInUseError,
+  DestinationExistsError,
+  NoSpaceError,
+  PathMissingError,
 } from '../../server/host/backups/errors.ts'
-import { DatabaseNewer, MigrationHistoryChanged } from '../../server/database/migrate.ts'
-import { UnsafeStore } from '../../server/database/open.ts'
-import { RestoreUnfinished } from '../../server/host/data-folder.ts'
+import { RestoreUnfinishedError } from '../../server/host/data-folder.ts'
 
 test('the exit codes are what the contract says', () => {
   expect(exitCodes).toEqual({
@@ -115,22 +115,22 @@ test('each failure on this side of the node has its exit code', () => {
 })
 
 test.each([
-  [new DatabaseNewer('the database is newer'), 'conflict', /never runs backwards/],
-  [new MigrationHistoryChanged('another history'), 'conflict', /data folder/],
-  [new UnsafeStore('no room'), 'unexpected', undefined],
-  [new DestinationExists('it is there'), 'conflict', /another file/],
-  [new PathMissing('no folder'), 'not_found', undefined],
-  [new NoSpace('too little'), 'unexpected', /make room/],
-  [new BackupCutOff('the log grew'), 'unexpected', /server stopped/],
-  [new DamagedDatabase('a page'), 'integrity', /bridge server restore/],
-  [new DatabaseInUse('a maintenance run'), 'conflict', /end it first/],
-  [new RestoreUnfinished('cut off'), 'conflict', /bridge server start/],
+  [new NewerDatabaseError('the database is newer'), 'conflict', /never runs backwards/],
+  [new MigrationHistoryError('another history'), 'conflict', /data folder/],
+  [new UnsafeStoreError('no room'), 'unexpected', undefined],
+  [new DestinationExistsError('it is there'), 'conflict', /another file/],
+  [new PathMissingError('no folder'), 'not_found', undefined],
+  [new NoSpaceError('too little'), 'unexpected', /make room/],
+  [new BackupInterruptedError('the log grew'), 'unexpected', /server stopped/],
+  [new DamagedDatabaseError('a page'), 'integrity', /bridge server restore/],
+  [new DatabaseInUseError('a maintenance run'), 'conflict', /end it first/],
+  [new RestoreUnfinishedError('cut off'), 'conflict', /bridge server start/],
 ] as const)('host work that ends with %s is told', async (error, exit, hint) => {
   const failing = onHost(async () => {
     throw error
   })
   await expect(failing).rejects.toMatchObject({
-    name: 'CommandFailure',
+    name: 'CommandError',
     exit,
     message: error.message,
     hint: hint === undefined ? undefined : expect.stringMatching(hint),

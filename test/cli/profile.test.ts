@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { takeLock } from '../../cli/lock.ts'
 import { writeJson } from '../../cli/profile/json-file.ts'
 import { readKeyFile, readKeyFileIfThere } from '../../cli/profile/key-file.ts'
-import { takeLock } from '../../cli/lock.ts'
 import {
   profileDirectory,
   profilePaths,
@@ -97,7 +97,7 @@ test.each([
   await stored()
   await writeFile(paths().record, text)
   const read = readProfile(paths())
-  await expect(read).rejects.toMatchObject({ name: 'CommandFailure', exit: 'authentication' })
+  await expect(read).rejects.toMatchObject({ name: 'CommandError', exit: 'authentication' })
   await expect(read).rejects.not.toThrow('base_url')
 })
 

@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { printMessages } from '../../cli/messages/on-message.ts'
 import type { Agent } from '../../cli/profile/agent.ts'
 import { profilePaths } from '../../cli/profile/profile.ts'
-import { shower } from '../../cli/messages/on-message.ts'
 import { Journal, type OfferedMessage } from '../../sdk/index.ts'
 import { bridgeAt, message, record } from '../sdk/people.ts'
 import { framed } from './frame.ts'
@@ -24,7 +24,7 @@ test('what ask showed beside a running listen is not printed again; what nobody 
   const baseUrl = 'http://127.0.0.1:1'
   const profile = { base_url: baseUrl, identity: record } as Agent['profile']
   const agent: Agent = { bridge: bridgeAt(baseUrl), profile, paths }
-  const show = shower({ context, agent, journal, options: { ack: 'manual' } })
+  const show = printMessages({ context, agent, journal, options: { ack: 'manual' } })
   const [answer, note] = [message(1), message(2)] as unknown as [OfferedMessage, OfferedMessage]
 
   const asking = await Journal.open({ ...options, rotates: false })

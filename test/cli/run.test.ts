@@ -2,11 +2,11 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { type Command, command } from '../../cli/command.ts'
-import { CommandFailure } from '../../cli/exit-codes.ts'
+import { CommandError } from '../../cli/exit-codes.ts'
 import { failureEnding } from '../../cli/failures/failure-ending.ts'
-import { printOnly } from '../../cli/terminal/print-only.ts'
 import { program } from '../../cli/program.ts'
 import { run } from '../../cli/run.ts'
+import { printOnly } from '../../cli/terminal/print-only.ts'
 import { BridgeError, type ErrorCode, LocalError } from '../../sdk/index.ts'
 import { framed, runHere } from './frame.ts'
 
@@ -250,7 +250,7 @@ test('an error becomes its exit, its words, and at most one hint', async () => {
     exit: 'unexpected',
     hint: "request r-7 finds it in the node's log",
   })
-  expect(await failureEnding(new CommandFailure('conflict', 'no', { hint: 'do' }), context)).toEqual({
+  expect(await failureEnding(new CommandError('conflict', 'no', { hint: 'do' }), context)).toEqual({
     exit: 'conflict',
     message: 'no',
     hint: 'do',
@@ -307,7 +307,7 @@ test('an unreachable node inside a sandbox without network is the sandbox', asyn
 test('what an error repeats of others cannot reach the terminal raw, nor begin a line', async () => {
   const { context, written } = framed()
   const root = command('x', 'x').action(() => {
-    throw new CommandFailure('conflict', 'name \u001b[31m\u202e\nhint: run this')
+    throw new CommandError('conflict', 'name \u001b[31m\u202e\nhint: run this')
   })
   const ending = await root
     .parseAsync([], { from: 'user' })

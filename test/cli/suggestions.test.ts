@@ -2,9 +2,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Command } from '../../cli/command.ts'
+import { suggestion, synonyms } from '../../cli/failures/suggestions.ts'
 import { ofTheNode, ofTheOwner } from '../../cli/profile/profile.ts'
 import { program } from '../../cli/program.ts'
-import { suggestion, synonyms } from '../../cli/failures/suggestions.ts'
 import { Desk } from './desk.ts'
 import { framed, runHere } from './frame.ts'
 

@@ -90,11 +90,11 @@ test('every code that the server throws is in the catalogue', () => {
 })
 
 test('a code counts as thrown where it becomes a fault, not where it is compared or told', () => {
-  expect(wordsAtFaults("throw new Fault('not_found')")).toContain('not_found')
-  expect(wordsAtFaults("new Fault(full ? 'storage_full' : 'unavailable', {})")).toContain('unavailable')
+  expect(wordsAtFaults("throw new ApiError('not_found')")).toContain('not_found')
+  expect(wordsAtFaults("new ApiError(full ? 'storage_full' : 'unavailable', {})")).toContain('unavailable')
   expect(wordsAtFaults("if (fault.code === 'internal') log()")).not.toContain('internal')
   expect(wordsAtFaults("return error.code === 'internal'")).not.toContain('internal')
-  expect(wordsAtFaults("/** throw new Fault('not_found') */\n// return 'not_found'")).toEqual(new Set())
+  expect(wordsAtFaults("/** throw new ApiError('not_found') */\n// return 'not_found'")).toEqual(new Set())
 })
 
 const tell = (entry: EndpointSpec): [string, EndpointSpec] => [headingOf(entry), entry]

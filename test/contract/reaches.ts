@@ -4,9 +4,9 @@
  * The types hold the arguments, `Record<EndpointId, …>` holds the list, and what was asked is compared with the contract.
  */
 import { generateKeyPairSync } from 'node:crypto'
+import { blankSession } from '../../sdk/agent/session.ts'
 import type { EndpointId } from '../../sdk/contract/index.ts'
 import { Bridge, enroll, Identity, nodeStatus, Owner, reportHost } from '../../sdk/index.ts'
-import { blankSession } from '../../sdk/agent/session.ts'
 import type { Fetch } from '../../sdk/transport/fetch.ts'
 
 const baseUrl = 'http://127.0.0.1:1'

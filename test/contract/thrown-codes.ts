@@ -1,12 +1,12 @@
 /**
  * Which error codes the server's source throws.
  *
- * A code counts where it becomes a Fault: as its argument, as the `code` of a named check, in a table of faults, or as
+ * A code counts where it becomes a ApiError: as its argument, as the `code` of a named check, in a table of faults, or as
  * the outcome of a rule that names codes. Comparing with a code throws nothing.
  */
 const places: readonly RegExp[] = [
-  // new Fault('code', …), also new Fault(condition ? 'one' : 'other')
-  /\bnew Fault\(([^,)]*)/g,
+  // new ApiError('code', …), also new ApiError(condition ? 'one' : 'other')
+  /\bnew ApiError\(([^,)]*)/g,
   // { code: 'code' } of the verifier's checks
   /\bcode: ('[a-z_]+')/g,
   // const sessionFaults = { fenced: 'session_fenced' }
@@ -29,6 +29,6 @@ export function wordsAtFaults(source: string): Set<string> {
   return found
 }
 
-/** Words that stand alone as the argument of a Fault: each must be a code. */
+/** Words that stand alone as the argument of a ApiError: each must be a code. */
 export const faultArguments = (source: string): string[] =>
-  [...source.matchAll(/\bnew Fault\(\s*'([a-z_]+)'/g)].map(([, word = '']) => word)
+  [...source.matchAll(/\bnew ApiError\(\s*'([a-z_]+)'/g)].map(([, word = '']) => word)

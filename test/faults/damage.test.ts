@@ -9,8 +9,8 @@ import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { onHost } from '../../cli/commands/server/settings.ts'
 import { readConfig } from '../../server/config.ts'
-import { startServer } from '../../server/server.ts'
 import { databasePath } from '../../server/host/data-folder.ts'
+import { startServer } from '../../server/server.ts'
 import { TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { told } from '../support/files.ts'
@@ -86,7 +86,7 @@ test.each(isFull ? spoilt : spoilt.slice(1, 3))(
     cpSync(folded, data, { recursive: true })
     act(databasePath(data))
     await expect(start()).rejects.toMatchObject({
-      name: 'CommandFailure',
+      name: 'CommandError',
       exit: 'integrity',
       message: expect.stringMatching(/^the database is damaged: /),
       hint: expect.stringContaining('bridge server restore'),

@@ -90,7 +90,7 @@ test(`the log has its room again after a reader was held for ${isFull ? `${minut
   expect(reader.prepare('SELECT count(*) FROM messages').pluck().get()).toBe(0)
   if (backup !== undefined) {
     expect(logOfBackup).toBeLessThan(backupBound + 16 * mib)
-    if (held > backupBound) expect(await backup.ended).toBe('BackupCutOff')
+    if (held > backupBound) expect(await backup.ended).toBe('BackupInterruptedError')
     if (held > backupBound) expect(readdirSync(folder)).toEqual([])
   }
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../server/config.ts'
+import { openNodeDatabase } from '../../server/database/database.ts'
 import { initServer } from '../../server/host/init.ts'
 import { startServer } from '../../server/server.ts'
-import { openStore } from '../../server/database/database.ts'
 import { startBridge } from '../support/bridge.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { ownerPassword } from '../support/owner.ts'
@@ -93,7 +93,7 @@ test('a reader sees no row before its commit: not while the unit runs, and never
   }
   const clock = () => new Date()
   const options = { clock, monotonicMs: () => performance.now(), random: randomBytes }
-  const store = openStore({ data, ...options, onFatal: fail, onEffectError: fail })
+  const store = openNodeDatabase({ data, ...options, onFatal: fail, onEffectError: fail })
   onTestFinished(() => store.close())
   const row = (number: number) => ({ number, name: 'x', applied_at: 'now' })
   const count = () =>

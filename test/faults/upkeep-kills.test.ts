@@ -24,12 +24,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { readConfig } from '../../server/config.ts'
 import { checkCopy } from '../../server/host/backups/checking.ts'
 import { finishReplacement } from '../../server/host/backups/replacing.ts'
-import { readConfig } from '../../server/config.ts'
+import { databasePath, readServerId } from '../../server/host/data-folder.ts'
 import { readEnvelopeKeys } from '../../server/host/envelope/keys.ts'
 import { initServer } from '../../server/host/init.ts'
-import { databasePath, readServerId } from '../../server/host/data-folder.ts'
 import { openWithAny, seal } from '../../server/transfers/secrets.ts'
 import { populate } from '../support/population.ts'
 import { canTrace } from './lab/strace.ts'
@@ -220,7 +220,7 @@ test.skipIf(!isTried)('a restore on a full disk changes nothing', limit, async (
     const inject = `inject=pwrite64:error=ENOSPC:when=${nth}+`
     const ended = await act('restore', ['-P', staged, '-P', `${staged}-wal`, '-e', inject]).ended
     if (ended === 'done') break
-    expect(ended).toMatch(/^(SQLITE_FULL|storage_full|MigrationFailed)$/)
+    expect(ended).toMatch(/^(SQLITE_FULL|storage_full|MigrationFailedError)$/)
     expect(idIn(data)).toBe(ids.old)
     expect(readdirSync(data).filter((name) => /^restor|^replaced/.test(name))).toEqual([])
   }

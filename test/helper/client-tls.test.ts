@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { downloadFile, helperHome } from '../../sdk/index.ts'
+import { downloadFile, helperEndpoint } from '../../sdk/index.ts'
 import { certificateChain } from '../support/certificates.ts'
 import { manifestOf, Place } from './files.ts'
 
@@ -21,7 +21,7 @@ test('a certificate that nobody vouches for is refused before the token leaves',
     place.remove()
   })
   const endpoint = `https://localhost:${(server.address() as AddressInfo).port}`
-  const home = helperHome({ endpoint, token: 'A'.repeat(43) })
+  const home = helperEndpoint({ endpoint, token: 'A'.repeat(43) })
   const fetched = downloadFile(home, manifestOf(Buffer.from('a file'), { mode: 'download' }), place.folder, {
     sleep: async () => {},
   })

@@ -12,7 +12,7 @@ import {
   describeFile,
   downloadFile,
   HelperError,
-  helperHome,
+  helperEndpoint,
   type Manifest,
   type TransferProgress,
   uploadFile,
@@ -33,16 +33,16 @@ beforeEach(() => {
 afterEach(() => place.remove())
 
 const homeOf = ({ port, token }: Pick<TestHelper, 'port' | 'token'>) =>
-  helperHome({ endpoint: `http://127.0.0.1:${port}`, token })
+  helperEndpoint({ endpoint: `http://127.0.0.1:${port}`, token })
 
 /** A home that answers as the test says. */
 async function homeThat(
   answer: RequestListener,
-): Promise<{ home: ReturnType<typeof helperHome>; server: Server }> {
+): Promise<{ home: ReturnType<typeof helperEndpoint>; server: Server }> {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  return { home: helperHome({ endpoint: `http://127.0.0.1:${port}`, token: 'x'.repeat(43) }), server }
+  return { home: helperEndpoint({ endpoint: `http://127.0.0.1:${port}`, token: 'x'.repeat(43) }), server }
 }
 
 const quick = { sleep: async () => {} }
@@ -313,7 +313,7 @@ test('an endpoint is an https origin; plain http only on this machine or when as
   const token = 'secret'.repeat(10)
   const code = (endpoint: string, allowPlainHttp = false): string => {
     try {
-      const home = helperHome({ endpoint, token, allowPlainHttp })
+      const home = helperEndpoint({ endpoint, token, allowPlainHttp })
       expect(inspect(home, { depth: 9, showHidden: true })).not.toContain(token)
       return 'fine'
     } catch (error) {

@@ -1,4 +1,6 @@
 /** Bridges for tests of the client: with an identity that no server knows, and with that of an agent of a real one. */
+
+import type { SessionStore, StoredSession } from '../../sdk/agent/session.ts'
 import {
   Bridge,
   type BridgeOptions,
@@ -6,7 +8,6 @@ import {
   Identity,
   type IdentityRecord,
 } from '../../sdk/index.ts'
-import type { SessionStore, StoredSession } from '../../sdk/agent/session.ts'
 import type { TestAgent } from '../support/agent.ts'
 import type { TestBridge } from '../support/bridge.ts'
 

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Receiving, tidyReceivings } from '../../sdk/transfers/local/receiving-note.ts'
+import { ReceivingNote, tidyReceivings } from '../../sdk/transfers/local/receiving-note.ts'
 import {
   type Abandoned,
   isForgotten,
@@ -120,7 +120,7 @@ test('what was never offered, is over, too old, or no sending, is removed; what 
 
 test('what a dead recipient left beside a destination is removed when its transfer is over, and nothing else', async () => {
   const begun = async (id: string) => {
-    const receiving = new Receiving(id, join(keep, 'inbox.pdf'), keep)
+    const receiving = new ReceivingNote(id, join(keep, 'inbox.pdf'), keep)
     await receiving.begin()
     await mkdir(receiving.staging)
     return receiving
@@ -139,7 +139,7 @@ test('what a dead recipient left beside a destination is removed when its transf
 })
 
 test('the file that was published is known again, and another in its place is not', async () => {
-  const receiving = new Receiving(open, join(keep, 'inbox.pdf'), keep)
+  const receiving = new ReceivingNote(open, join(keep, 'inbox.pdf'), keep)
   await receiving.begin()
   await writeFile(join(keep, 'inbox.pdf'), 'plain')
   const file = await stat(join(keep, 'inbox.pdf'), { bigint: true })

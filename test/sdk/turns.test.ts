@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { Turns } from '../../sdk/parts/limiter.ts'
+import { Limiter } from '../../sdk/parts/limiter.ts'
 
 test('so many act at a time, the others in order; a failure passes its turn on', async () => {
-  const turns = new Turns(2)
+  const turns = new Limiter(2)
   const begun: number[] = []
   const ends = Array.from({ length: 5 }, () => Promise.withResolvers<number>())
   const acts = ends.map(({ promise }, index) =>

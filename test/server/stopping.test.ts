@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../../server/config.ts'
-import { DataFolderLocked } from '../../server/database/lock.ts'
-import { startServer } from '../../server/server.ts'
+import { DataFolderLockedError } from '../../server/database/lock.ts'
 import { addressPath, databasePath } from '../../server/host/data-folder.ts'
+import { startServer } from '../../server/server.ts'
 import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { type People, settlePeople } from '../support/people.ts'
@@ -97,7 +97,7 @@ describe('the program', () => {
 
   test('a second server on the folder is refused, and the first serves on', async () => {
     const config = readConfig({ data: server.data, port: '0', log_level: 'silent', reserve_bytes: '0' }, {})
-    await expect(startServer(config)).rejects.toThrow(DataFolderLocked)
+    await expect(startServer(config)).rejects.toThrow(DataFolderLockedError)
     expect((await people.ada.call({ target: '/api/v1/peers' })).status).toBe(200)
     await server.kill('SIGKILL')
     const second = await startServer(config)

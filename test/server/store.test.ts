@@ -21,11 +21,11 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { backUp } from '../../server/host/backups/backup.ts'
 import { readConfig } from '../../server/config.ts'
-import { initServer } from '../../server/host/init.ts'
-import { openStore, type Store } from '../../server/database/database.ts'
+import { type NodeDatabase, openNodeDatabase } from '../../server/database/database.ts'
+import { backUp } from '../../server/host/backups/backup.ts'
 import { databasePath } from '../../server/host/data-folder.ts'
+import { initServer } from '../../server/host/init.ts'
 
 const clock = () => new Date()
 const signedAt = Math.floor(Date.now() / 1000)
@@ -38,11 +38,11 @@ async function installation(): Promise<string> {
   return data
 }
 
-function open(data: string, serves: boolean): Store {
+function open(data: string, serves: boolean): NodeDatabase {
   const fail = (error: unknown) => {
     throw error
   }
-  const store = openStore({
+  const store = openNodeDatabase({
     data,
     serves,
     clock,
@@ -56,9 +56,10 @@ function open(data: string, serves: boolean): Store {
 }
 
 const logOf = (data: string) => `${databasePath(data)}-wal`
-const spend = (store: Store, name: string) =>
+const spend = (store: NodeDatabase, name: string) =>
   store.writer.write(async () => {}, { nonce: { credentialId: name, nonce: name.repeat(22), signedAt } })
-const read = (store: Store) => store.reader.read((db) => db.selectFrom('nonces').select('nonce').execute())
+const read = (store: NodeDatabase) =>
+  store.reader.read((db) => db.selectFrom('nonces').select('nonce').execute())
 const spent = (path: string) => {
   const database = new Database(path, { readonly: true })
   const names = database.prepare('SELECT credential_id FROM nonces ORDER BY 1').pluck().all()

@@ -1,12 +1,12 @@
 /** `bridge admin login`: sign in with the password, or with a one-time link from the host. Contract §10 "Sign-in". */
 import { type Command, command, Option } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 import type { PasswordOption } from '../../owner/client.ts'
 import { parseLink, requireUrl } from '../../owner/link.ts'
 import { loadOwnerProfile } from '../../owner/profile.ts'
-import { openSecrets } from '../../terminal/secrets.ts'
 import { signInAt } from '../../owner/sign-in.ts'
+import { openSecrets } from '../../terminal/secrets.ts'
 
 export interface LoginOptions extends PasswordOption {
   url?: string
@@ -34,7 +34,7 @@ export async function login(context: CliContext, options: LoginOptions): Promise
   const last = await loadLast(context, options)
   const baseUrl = await requireUrl(options.url ?? last?.base_url)
   const name = options.name ?? last?.name
-  if (name === undefined) throw new CommandFailure('usage', 'who signs in?', { hint: '--name names you' })
+  if (name === undefined) throw new CommandError('usage', 'who signs in?', { hint: '--name names you' })
   const password = await openSecrets(context.io, options.passwordStdin === true).next('password')
   await signInAt(context, baseUrl, { name, password })
 }

@@ -2,9 +2,9 @@
 import type { OwnerMessageInput } from '../../../sdk/index.ts'
 import { type Command, command, id, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { messageBody } from '../../messages/text-argument.ts'
 import { asOwner, namingKey } from '../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
-import { messageBody } from '../../messages/text-argument.ts'
 
 const types = ['question', 'answer', 'note'] as const
 

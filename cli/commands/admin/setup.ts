@@ -4,8 +4,8 @@ import type { CliContext } from '../../context.ts'
 import type { PasswordOption } from '../../owner/client.ts'
 import { withHint } from '../../owner/client.ts'
 import { parseLink, requireUrl } from '../../owner/link.ts'
-import { openSecrets } from '../../terminal/secrets.ts'
 import { signInAt } from '../../owner/sign-in.ts'
+import { openSecrets } from '../../terminal/secrets.ts'
 
 export interface SetupOptions extends PasswordOption {
   name: string

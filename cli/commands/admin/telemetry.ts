@@ -2,8 +2,8 @@
 import type { HostSample, NodeStorage } from '../../../sdk/index.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { tableText } from '../../terminal/output.ts'
 import { asOwner } from '../../owner/client.ts'
+import { tableText } from '../../terminal/output.ts'
 import { relative } from '../../terminal/words.ts'
 
 export function telemetryCommand(context: CliContext, run = telemetry): Command {

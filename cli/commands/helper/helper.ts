@@ -8,7 +8,7 @@
  */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { manifestCommand } from './manifest.ts'
 
 export interface HelperFlags {
@@ -50,6 +50,6 @@ export async function helper({ io, environment, signal }: CliContext, options: H
   } catch (error) {
     const code = startErrorOf(error)
     io.err(`${JSON.stringify({ error: code })}\n`)
-    throw new CommandFailure(code === 'invalid_options' ? 'usage' : 'unexpected', '', { cause: error })
+    throw new CommandError(code === 'invalid_options' ? 'usage' : 'unexpected', '', { cause: error })
   }
 }

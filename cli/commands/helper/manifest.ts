@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import type { Manifest, TransferMode } from '../../../sdk/index.ts'
 import { type Command, command, invalid, oneOf, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 
 export interface ManifestOptions {
   readonly mode: TransferMode
@@ -70,12 +70,12 @@ async function requireReplaceable(path: string): Promise<void> {
   const { readFile } = await import('node:fs/promises')
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new CommandFailure('unexpected', `cannot use ${path} (${error.code ?? 'unknown error'})`, {
+    throw new CommandError('unexpected', `cannot use ${path} (${error.code ?? 'unknown error'})`, {
       cause: error,
     })
   })
   if (text === undefined || !('fault' in parseManifest(text))) return
-  throw new CommandFailure('conflict', `${path} exists and is not a manifest`, {
+  throw new CommandError('conflict', `${path} exists and is not a manifest`, {
     hint: '--out names another path',
   })
 }

@@ -1,7 +1,8 @@
 /** `bridge key create`: a key of one's own, registered. Contract §9 "Recipient key", §12. */
-import { readAgeKey, requireAgeKey, writeAgeKey } from '../../profile/age-key.ts'
+
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { readAgeKey, requireAgeKey, writeAgeKey } from '../../profile/age-key.ts'
 
 export function createKeyCommand(context: CliContext, run = createKey): Command {
   return command('create', 'bridge key create')

@@ -1,7 +1,8 @@
 /** `bridge key export FILE`: the private half, into a file that only this user reads; never printed. Contract §12. */
-import { requireAgeKey, writeAgeKey } from '../../profile/age-key.ts'
+
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { requireAgeKey, writeAgeKey } from '../../profile/age-key.ts'
 import { profilePaths } from '../../profile/profile.ts'
 
 export function exportKeyCommand(context: CliContext, run = exportKey): Command {

@@ -1,9 +1,9 @@
 /** `bridge key import`: an age identity from standard input. Contract §12. */
 import type { AgeKey } from '../../../sdk/index.ts'
-import { readAgeKey, writeAgeKey } from '../../profile/age-key.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
+import { readAgeKey, writeAgeKey } from '../../profile/age-key.ts'
 import { registerOwn } from './create.ts'
 
 export function importKeyCommand(context: CliContext, run = importKey): Command {
@@ -20,7 +20,7 @@ export async function importKey(context: CliContext): Promise<void> {
   const own = await readAgeKey(paths)
   if (own === undefined) await writeAgeKey(paths.ageKey, key)
   else if (own.recipient !== key.recipient) {
-    throw new CommandFailure(
+    throw new CommandError(
       'conflict',
       'this profile has another age key, which opens what was sealed to it',
       {
@@ -31,12 +31,12 @@ export async function importKey(context: CliContext): Promise<void> {
   await registerOwn(context)
 }
 
-/** @throws CommandFailure that repeats nothing of what was read */
+/** @throws CommandError that repeats nothing of what was read */
 async function readIdentity({ io }: CliContext): Promise<AgeKey> {
   const { ageKeyOf } = await import('../../../sdk/index.ts')
   const text = await io.readAll()
   return ageKeyOf(text).catch((cause: Error) => {
-    throw new CommandFailure('usage', `standard input: ${cause.message}`, {
+    throw new CommandError('usage', `standard input: ${cause.message}`, {
       hint: 'bridge key import < FILE, where bridge key export or age-keygen wrote FILE',
       cause,
     })

@@ -1,7 +1,8 @@
 /** `bridge key show`: the public half. Contract §12. */
-import { requireAgeKey } from '../../profile/age-key.ts'
+
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { requireAgeKey } from '../../profile/age-key.ts'
 import { profilePaths } from '../../profile/profile.ts'
 
 export function showKeyCommand(context: CliContext, run = showKey): Command {

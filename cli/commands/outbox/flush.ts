@@ -1,9 +1,9 @@
 /** `bridge outbox flush`. */
 import type { Flushed } from '../../../sdk/index.ts'
-import { flushedText } from '../../profile/agent.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
+import { flushedText } from '../../profile/agent.ts'
 import { openOutbox, requireEntries } from './list.ts'
 
 export function outboxFlushCommand(context: CliContext, run = outboxFlush): Command {
@@ -24,7 +24,7 @@ export async function outboxFlush(context: CliContext, ids: readonly string[]): 
     else unsent.push(flushed)
   }
   if (unsent.length > 0) {
-    throw new CommandFailure('conflict', `the node refused ${unsent.length} of ${sent + unsent.length}`)
+    throw new CommandError('conflict', `the node refused ${unsent.length} of ${sent + unsent.length}`)
   }
   if (sent === 0) output.note('nothing was due')
 }

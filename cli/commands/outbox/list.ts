@@ -2,7 +2,7 @@
 import type { ListedEntry, Outbox } from '../../../sdk/index.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { profilePaths } from '../../profile/profile.ts'
 import { relative } from '../../terminal/words.ts'
 
@@ -33,12 +33,12 @@ export async function openOutbox({ home, settings, clock, random }: CliContext):
   return new Box({ folder: profilePaths(home, settings.profile).outbox, owner, clock, random })
 }
 
-/** @throws CommandFailure when the outbox does not hold one of them. */
+/** @throws CommandError when the outbox does not hold one of them. */
 export async function requireEntries(outbox: Outbox, ids: readonly string[]): Promise<void> {
   const there = new Set((await outbox.list()).map(({ id }) => id))
   const missing = ids.filter((id) => !there.has(id))
   if (missing.length === 0) return
-  throw new CommandFailure('not_found', `the outbox holds no ${missing.join(', ')}`, {
+  throw new CommandError('not_found', `the outbox holds no ${missing.join(', ')}`, {
     hint: 'bridge outbox list shows what it holds',
   })
 }

@@ -2,7 +2,7 @@
 import type { BackupReport } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { bytesWords } from '../../transfers/text.ts'
 import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 
@@ -26,7 +26,7 @@ export const backup = (context: CliContext, destination: string, options: Settin
     try {
       made = await server.backUp({ data, destination, clock, random, signal, onProgress: progress.draw })
     } catch (error) {
-      if (signal.aborted) throw new CommandFailure('interrupted', 'interrupted; nothing was left behind')
+      if (signal.aborted) throw new CommandError('interrupted', 'interrupted; nothing was left behind')
       throw error
     } finally {
       progress.done()

@@ -1,7 +1,7 @@
 /** `bridge server maintain`: one run of what the server does every hour by itself. Contract §10 "Retention", §12. */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { relative } from '../../terminal/words.ts'
 import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 
@@ -17,7 +17,7 @@ export const maintain = (context: CliContext, options: SettingOptions): Promise<
     const { output, signal, clock } = context
     const { data } = configOf(server, context, options)
     const report = await server.maintain({ data }, signal)
-    if (signal.aborted) throw new CommandFailure('interrupted', 'interrupted; what was removed is removed')
+    if (signal.aborted) throw new CommandError('interrupted', 'interrupted; what was removed is removed')
     const jump = report.skipped_for_jump_seconds
     if (jump === null) {
       const rows = report.jobs.map(({ name, done }) => [name, String(done)])

@@ -8,7 +8,7 @@
 import type { SettingName } from '../../../server/main.ts'
 import type { Command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure, type ExitName, refusalExits } from '../../exit-codes.ts'
+import { CommandError, type ExitName, refusalExits } from '../../exit-codes.ts'
 import { spoken } from '../../failures/failure-words.ts'
 
 export const server = () => import('../../../server/main.ts')
@@ -77,13 +77,13 @@ function hostFailure(cause: unknown): unknown {
   if (!(cause instanceof Error)) return cause
   const { name, code = '' } = cause as Error & { code?: string }
   if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return damaged(cause)
-  const [exit, hint] = named[name] ?? (name === 'Fault' ? faultExit(code) : systemExits[code]) ?? []
-  return exit === undefined ? cause : new CommandFailure(exit, spoken(cause.message), { hint, cause })
+  const [exit, hint] = named[name] ?? (name === 'ApiError' ? faultExit(code) : systemExits[code]) ?? []
+  return exit === undefined ? cause : new CommandError(exit, spoken(cause.message), { hint, cause })
 }
 
 /** What SQLite finds when it reads; nothing is served from it. */
-const damaged = (cause: Error): CommandFailure =>
-  new CommandFailure('integrity', `the database is damaged: ${cause.message}`, {
+const damaged = (cause: Error): CommandError =>
+  new CommandError('integrity', `the database is damaged: ${cause.message}`, {
     hint: 'bridge server doctor looks at every page; bridge server restore BACKUP --replace puts a backup in its place',
     cause,
   })
@@ -92,22 +92,22 @@ type Way = readonly [exit: ExitName, hint?: string | undefined]
 
 const named: Readonly<Record<string, Way>> = {
   ConfigError: ['usage', 'bridge server start --help lists the settings'],
-  NotInitialised: ['not_found', 'bridge server init makes an installation'],
-  AlreadyInitialised: [
+  NotInitialisedError: ['not_found', 'bridge server init makes an installation'],
+  AlreadyInitialisedError: [
     'conflict',
     'bridge server start runs it; --data names another folder; bridge server restore --replace keeps it aside',
   ],
-  DataFolderLocked: ['conflict', 'bridge server status asks the one that runs'],
-  DatabaseNewer: ['conflict', 'a newer bridge has run here; it never runs backwards'],
-  MigrationHistoryChanged: ['conflict', 'is this the data folder of another program, or of a changed build?'],
-  UnsafeStore: ['unexpected'],
-  RestoreUnfinished: ['conflict', 'bridge server start'],
-  DatabaseInUse: ['conflict', 'end it first: a backup, a maintenance run, a doctor'],
-  DestinationExists: ['conflict', 'name another file, or a folder: the name is then made from the time'],
-  PathMissing: ['not_found'],
-  NoSpace: ['unexpected', 'nothing was left behind; make room or name another place'],
-  BackupCutOff: ['unexpected', 'with the server stopped nothing is written'],
-  DamagedDatabase: ['integrity', 'bridge server restore puts a backup in its place'],
+  DataFolderLockedError: ['conflict', 'bridge server status asks the one that runs'],
+  NewerDatabaseError: ['conflict', 'a newer bridge has run here; it never runs backwards'],
+  MigrationHistoryError: ['conflict', 'is this the data folder of another program, or of a changed build?'],
+  UnsafeStoreError: ['unexpected'],
+  RestoreUnfinishedError: ['conflict', 'bridge server start'],
+  DatabaseInUseError: ['conflict', 'end it first: a backup, a maintenance run, a doctor'],
+  DestinationExistsError: ['conflict', 'name another file, or a folder: the name is then made from the time'],
+  PathMissingError: ['not_found'],
+  NoSpaceError: ['unexpected', 'nothing was left behind; make room or name another place'],
+  BackupInterruptedError: ['unexpected', 'with the server stopped nothing is written'],
+  DamagedDatabaseError: ['integrity', 'bridge server restore puts a backup in its place'],
 }
 
 const faultExit = (code: string | undefined): Way | undefined => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { RunningServer } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 
 export function startCommand(context: CliContext, run = start): Command {
@@ -32,7 +32,7 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
     const stopHearing = config.tls === undefined ? () => {} : onRenewal(() => running.reloadCertificate())
     const code = await ending(running, signal).finally(stopHearing)
     if (code === 0) return
-    throw new CommandFailure('unexpected', 'the store failed and the server has stopped', {
+    throw new CommandError('unexpected', 'the store failed and the server has stopped', {
       hint: 'the log above says why',
     })
   })

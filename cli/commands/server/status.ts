@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Fetch, NodeStatus } from '../../../sdk/index.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { clientOptions } from '../../owner/client.ts'
 import { fields } from '../../owner/text.ts'
 import { type DataOption, server, withData } from './settings.ts'
@@ -31,7 +31,7 @@ export async function status(context: CliContext, options: StatusOptions): Promi
   context.output.result(found, statusText(baseUrl, found))
   const failing = Object.entries(found.readiness.checks).filter(([, holds]) => !holds)
   if (found.readiness.ready) return
-  throw new CommandFailure(
+  throw new CommandError(
     'unreachable',
     `the node is not ready: ${failing.map(([name]) => name).join(', ')}`,
     {
@@ -52,19 +52,19 @@ async function target({ environment }: CliContext, { url, data }: StatusOptions)
   const folder = data ?? defaultDataFolder(environment)
   const address = readAddress(folder)
   if (address !== undefined) return { url: address.url, fetch: await localFetch(address.cert) }
-  throw new CommandFailure('unreachable', `no server runs over ${folder}`, {
+  throw new CommandError('unreachable', `no server runs over ${folder}`, {
     hint: 'bridge server start runs one; --url asks a node elsewhere',
   })
 }
 
-/** @throws CommandFailure when the certificate file cannot be read. */
+/** @throws CommandError when the certificate file cannot be read. */
 export async function localFetch(cert: string | undefined): Promise<Target['fetch']> {
   if (cert === undefined) return {}
   const { httpFetch } = await import('../../startup/http-fetch.ts')
   try {
     return { fetch: httpFetch({ pinned: await readFile(cert, 'utf8') }) }
   } catch (cause) {
-    throw new CommandFailure('usage', `cannot read the server's certificate ${cert}`, {
+    throw new CommandError('usage', `cannot read the server's certificate ${cert}`, {
       hint: '--url asks it by the name that clients use',
       cause,
     })

@@ -1,7 +1,7 @@
 /** `bridge session`: starting and closing on purpose; every command starts a session when there is none. */
 import { type Command, command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 
 export function sessionCommand(context: CliContext): Command {
   return group('session', 'bridge session start')
@@ -34,7 +34,7 @@ export async function sessionStart(context: CliContext, options: SessionStartOpt
 async function readGrant({ io }: CliContext): Promise<string> {
   const grant = (await io.readSecret('takeover grant: ')).trim()
   if (grant !== '') return grant
-  throw new CommandFailure('usage', 'no takeover grant was given')
+  throw new CommandError('usage', 'no takeover grant was given')
 }
 
 export function sessionCloseCommand(context: CliContext, run = sessionClose): Command {

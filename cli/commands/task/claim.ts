@@ -1,9 +1,9 @@
 /** `bridge task claim`. */
 import type { Task } from '../../../sdk/index.ts'
-import { keepClaim } from '../../tasks/claims.ts'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { isRefusal } from '../../owner/client.ts'
+import { keepClaim } from '../../tasks/claims.ts'
 import { exampleTask, type KeyOption, showTask, tellIfCancelled, withKey } from '../../tasks/options.ts'
 
 export function taskClaimCommand(context: CliContext, run = taskClaim): Command {

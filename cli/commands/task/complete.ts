@@ -1,11 +1,12 @@
 /** `bridge task complete`. */
-import { dropClaim, findClaim } from '../../tasks/claims.ts'
+
 import { type Command, command, id, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { type EvidenceWish, evidenceOption, gatherEvidence } from '../../tasks/evidence.ts'
-import { CommandFailure } from '../../exit-codes.ts'
-import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { messageBody } from '../../messages/text-argument.ts'
+import { dropClaim, findClaim } from '../../tasks/claims.ts'
+import { type EvidenceWish, evidenceOption, gatherEvidence } from '../../tasks/evidence.ts'
+import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
 
 export interface TaskCompleteOptions extends KeyOption {
   readonly evidence?: readonly EvidenceWish[]
@@ -36,7 +37,7 @@ export async function taskComplete(
   { evidence: wishes = [], exitCode, key }: TaskCompleteOptions,
 ): Promise<void> {
   if (wishes.length === 0) {
-    throw new CommandFailure('usage', 'a result needs evidence', {
+    throw new CommandError('usage', 'a result needs evidence', {
       hint: '--evidence "command:npm test" --exit-code 0, or commit:, file:, url:, text:',
     })
   }

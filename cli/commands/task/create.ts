@@ -1,8 +1,8 @@
 /** `bridge task create`. */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { type NewTaskOptions, newTaskFields, tellTask, withNewTask } from '../../tasks/options.ts'
 import { messageBody } from '../../messages/text-argument.ts'
+import { type NewTaskOptions, newTaskFields, tellTask, withNewTask } from '../../tasks/options.ts'
 
 export function taskCreateCommand(context: CliContext, run = taskCreate): Command {
   const build = command('create', 'bridge task create ben "Count the lines" "of README.md, with wc -l"')

@@ -1,9 +1,10 @@
 /** `bridge task fail` and `release`: the holder gives its claim up, and says why. Contract §8. */
-import { dropClaim, findClaim } from '../../tasks/claims.ts'
+
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
 import { messageBody } from '../../messages/text-argument.ts'
+import { dropClaim, findClaim } from '../../tasks/claims.ts'
+import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
 
 type Verb = 'fail' | 'release'
 

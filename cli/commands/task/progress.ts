@@ -1,8 +1,9 @@
 /** `bridge task progress`. */
-import { findClaim } from '../../tasks/claims.ts'
+
 import { type Command, command, id, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
+import { findClaim } from '../../tasks/claims.ts'
 import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
 
 export interface TaskProgressOptions extends KeyOption {
@@ -27,7 +28,7 @@ export async function taskProgress(
   { percent, key }: TaskProgressOptions,
 ): Promise<void> {
   if (note === undefined && percent === undefined) {
-    throw new CommandFailure('usage', 'nothing to report: give a note, --percent, or both')
+    throw new CommandError('usage', 'nothing to report: give a note, --percent, or both')
   }
   const { bridge, paths } = await context.agent()
   const held = await findClaim(paths.claims, taskId)

@@ -1,7 +1,8 @@
 /** `bridge task renew`. */
-import { findClaim } from '../../tasks/claims.ts'
+
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { findClaim } from '../../tasks/claims.ts'
 import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
 
 export function taskRenewCommand(context: CliContext, run = taskRenew): Command {

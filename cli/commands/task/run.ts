@@ -9,14 +9,14 @@
  */
 import type { Evidence, Task, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
 import { oneLine } from '../../../sdk/plain-text.ts'
-import { dropClaim, lendClaim } from '../../tasks/claims.ts'
 import { type Command, command, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { hashFile } from '../../tasks/evidence.ts'
-import { CommandFailure } from '../../exit-codes.ts'
-import { failureWords as nodeWords } from '../../failures/failure-words.ts'
 import { runTask, type TaskEnd } from '../../exec/run-task.ts'
 import { ShellCommands } from '../../exec/shell-commands.ts'
+import { CommandError } from '../../exit-codes.ts'
+import { failureWords as nodeWords } from '../../failures/failure-words.ts'
+import { dropClaim, lendClaim } from '../../tasks/claims.ts'
+import { hashFile } from '../../tasks/evidence.ts'
 import { exactDuration } from '../../terminal/words.ts'
 
 export interface TaskRunOptions {
@@ -80,17 +80,17 @@ export async function taskRun(context: CliContext, options: TaskRunOptions): Pro
       ...(options.timeout === undefined ? {} : { idleMs: options.timeout * 1000 }),
     })
     .finally(() => shell.close())
-  if (signal.aborted) throw new CommandFailure('interrupted', 'interrupted')
+  if (signal.aborted) throw new CommandError('interrupted', 'interrupted')
   if (claimed === 0)
-    throw new CommandFailure('nothing_came', `no task came within ${exactDuration(options.timeout ?? 0)}`)
+    throw new CommandError('nothing_came', `no task came within ${exactDuration(options.timeout ?? 0)}`)
   if (options.once === true) requireGood(endings.at(-1))
 }
 
 /** With `--once` the exit code tells how the task ended. */
 function requireGood(event: WorkEvent | undefined): void {
-  if (event?.type === 'lost') throw new CommandFailure('claim_lost', 'the claim was lost')
+  if (event?.type === 'lost') throw new CommandError('claim_lost', 'the claim was lost')
   if (event?.type !== 'ended' || event.task.state === 'completed' || event.task.state === 'cancelled') return
-  throw new CommandFailure('unexpected', `the task ${event.task.id} is ${event.task.state}`)
+  throw new CommandError('unexpected', `the task ${event.task.id} is ${event.task.state}`)
 }
 
 async function handlerOf(
@@ -98,7 +98,7 @@ async function handlerOf(
   options: TaskRunOptions,
   shell: ShellCommands,
 ): Promise<TaskHandler> {
-  const { TaskFailed, WorkStopped } = await import('../../../sdk/index.ts')
+  const { TaskFailedError, WorkStoppedError } = await import('../../../sdk/index.ts')
   const { exec, grace, evidence: files = [], onFailure } = options
   const { paths } = await context.agent()
   const { environment, settings } = context
@@ -119,14 +119,14 @@ async function handlerOf(
     ).finally(() => dropClaim(paths.claims, task.id))
     // What was stopped on the way has done nothing that counts, whatever it exits with.
     if (signal.aborted)
-      throw signal.reason instanceof WorkStopped ? signal.reason : new WorkStopped('interrupted')
+      throw signal.reason instanceof WorkStoppedError ? signal.reason : new WorkStoppedError('interrupted')
     const again = onFailure === 'release'
     const commandEvidence = evidenceOf(exec, end)
     if (end.code !== 0) {
-      throw new TaskFailed(failureWords(end), { evidence: [commandEvidence], again })
+      throw new TaskFailedError(failureWords(end), { evidence: [commandEvidence], again })
     }
     const hashed = await hashAll(files).catch((error: unknown) => {
-      throw new TaskFailed((error as Error).message, { evidence: [commandEvidence], again })
+      throw new TaskFailedError((error as Error).message, { evidence: [commandEvidence], again })
     })
     return {
       result: end.output.result || 'exit code 0, nothing was printed',

@@ -1,7 +1,8 @@
 /** `bridge task stopped`. */
-import { dropClaim, findClaim } from '../../tasks/claims.ts'
+
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { dropClaim, findClaim } from '../../tasks/claims.ts'
 import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
 
 export function taskStoppedCommand(context: CliContext, run = taskStopped): Command {

@@ -2,15 +2,15 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ReceivedFile } from '../../../sdk/index.ts'
+import { type Command, command, id } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { readAgeKey } from '../../profile/age-key.ts'
 import type { Agent } from '../../profile/agent.ts'
 import { shellWord } from '../../terminal/as-typed.ts'
-import { type Command, command, id } from '../../command.ts'
-import type { CliContext } from '../../context.ts'
-import { CommandFailure } from '../../exit-codes.ts'
-import { several } from '../../transfers/several.ts'
 import { exampleTransfer, tellHowToGoOn, tellPlain } from '../../transfers/options.ts'
 import { type ShownProgress, transferProgress } from '../../transfers/progress.ts'
+import { runSeveral } from '../../transfers/several.ts'
 
 export interface TransferReceiveOptions {
   readonly output?: string
@@ -37,13 +37,13 @@ export async function transferReceive(
 ): Promise<void> {
   const { output: to = '.' } = options
   if (transferIds.length > 1 && !isFolder(to))
-    throw new CommandFailure('usage', 'several files go into a folder', {
+    throw new CommandError('usage', 'several files go into a folder', {
       hint: 'make it first, or end its name with a /',
     })
   const agent = await context.agent()
   const progress = transferProgress(context, 'received', transferIds.length)
   await agent.bridge.transfers.tidy(agent.paths.transfers, { ids: transferIds })
-  await several(context, transferIds, (id) => receiveOne({ context, agent, progress }, id, options))
+  await runSeveral(context, transferIds, (id) => receiveOne({ context, agent, progress }, id, options))
 }
 
 interface Receiving {
@@ -96,12 +96,12 @@ async function receiveOne(
   }
 }
 
-/** The name of the other side counts in a folder only, and only as a name. @throws CommandFailure for what is none */
+/** The name of the other side counts in a folder only, and only as a name. @throws CommandError for what is none */
 export async function destinationOf(to: string, filename: string): Promise<string> {
   if (!isFolder(to)) return to
   const { isFilename } = await import('../../../sdk/index.ts')
   if (isFilename(filename)) return join(to, filename)
-  throw new CommandFailure('integrity', 'the name that was offered is no plain file name', {
+  throw new CommandError('integrity', 'the name that was offered is no plain file name', {
     hint: 'choose one yourself: --output FILE',
   })
 }

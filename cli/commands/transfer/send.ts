@@ -1,15 +1,15 @@
 /** `bridge transfer send`. */
 import type { Transfer } from '../../../sdk/index.ts'
-import type { Agent } from '../../profile/agent.ts'
-import { shellWord } from '../../terminal/as-typed.ts'
 import { type Command, command, id, invalid, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { CommandError } from '../../exit-codes.ts'
+import type { Agent } from '../../profile/agent.ts'
+import { shellWord } from '../../terminal/as-typed.ts'
 import { requireServable, requireWay, type WayOptions } from '../../transfers/direct-helper.ts'
 import { serving } from '../../transfers/direct-sending.ts'
-import { CommandFailure } from '../../exit-codes.ts'
-import { several } from '../../transfers/several.ts'
 import { tellHowToGoOn } from '../../transfers/options.ts'
 import { type ShownProgress, transferProgress } from '../../transfers/progress.ts'
+import { runSeveral } from '../../transfers/several.ts'
 
 export interface TransferSendOptions extends WayOptions {
   readonly direct?: true
@@ -63,12 +63,12 @@ export async function transferSend(
   requireForSeveral(files, options)
   if (options.direct === true) await requireWay(options)
   else if (wayWords(options) !== '')
-    throw new CommandFailure('usage', `${wayWords(options).split(' ')[1]} belongs to --direct`)
+    throw new CommandError('usage', `${wayWords(options).split(' ')[1]} belongs to --direct`)
   const agent = await context.agent()
   const progress = transferProgress(context, 'uploaded', files.length)
   const resumed = options.resume === undefined ? [] : [options.resume]
   await agent.bridge.transfers.tidy(agent.paths.transfers, { paths: files, ids: resumed })
-  await several(context, files, (file) => sendOne({ context, agent, progress }, file, options))
+  await runSeveral(context, files, (file) => sendOne({ context, agent, progress }, file, options))
 }
 
 interface Sending {
@@ -124,11 +124,11 @@ async function sendOne(
   }
 }
 
-/** What belongs to one file. @throws CommandFailure where it stands beside several */
+/** What belongs to one file. @throws CommandError where it stands beside several */
 function requireForSeveral(files: readonly string[], options: TransferSendOptions): void {
   if (files.length === 1) return
   const alone = (['name', 'resume', 'tunnel'] as const).find((option) => options[option] !== undefined)
-  if (alone !== undefined) throw new CommandFailure('usage', `--${alone} is for one file alone`)
+  if (alone !== undefined) throw new CommandError('usage', `--${alone} is for one file alone`)
 }
 
 /** The same way again. */
@@ -152,7 +152,7 @@ const tunnelUrl = (text: string): string => {
 
 function peer(to: string | undefined): string {
   if (to !== undefined) return to
-  throw new CommandFailure('usage', 'name the peer with --to', {
+  throw new CommandError('usage', 'name the peer with --to', {
     hint: 'bridge peers lists who can be sent to',
   })
 }

@@ -11,11 +11,11 @@ import { constants } from 'node:fs'
 import { type FileHandle, link, mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Transfer } from '../../contract/agent/transfers.ts'
-import { storageFailed, syncFolder } from '../../storage/durable-file.ts'
 import { eachBlock } from '../../parts/blocks.ts'
 import { Folder, isSameFile } from '../../parts/folder.ts'
+import { storageFailed, syncFolder } from '../../storage/durable-file.ts'
 import { LocalError } from '../../transport/failures.ts'
-import type { Receiving } from './receiving-note.ts'
+import type { ReceivingNote } from './receiving-note.ts'
 
 /** What the file is called until it was verified; the name of the other side is no path here. */
 export const stagedName = 'file'
@@ -29,7 +29,7 @@ export const plainName = 'opened'
 export async function isThere(
   transfer: Transfer,
   destination: string,
-  receiving: Receiving,
+  receiving: ReceivingNote,
   overwrite: boolean,
 ): Promise<boolean> {
   // A pipe is opened without waiting for who writes to it.
@@ -53,7 +53,7 @@ export async function isThere(
 /**
  * A sealed file tells nothing of what is in it; but the one that was opened here is noted, or still there under both names.
  */
-async function isPlain(file: FileHandle, receiving: Receiving): Promise<boolean> {
+async function isPlain(file: FileHandle, receiving: ReceivingNote): Promise<boolean> {
   const found = await file.stat({ bigint: true })
   const staging = await privateFolder(receiving.staging).catch(() => undefined)
   const plain = await staging?.identityOf(plainName)

@@ -30,7 +30,7 @@ const noteOf = (keep: string, transferId: string, staging: string): string =>
   )
 
 /** One file that is being received. */
-export class Receiving {
+export class ReceivingNote {
   readonly staging: string
   readonly #note: string | undefined
 

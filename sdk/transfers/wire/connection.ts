@@ -16,10 +16,10 @@ import { emptySha256, type ManifestPart } from '../../contract/helper/manifest.t
 import { eachBlock } from '../../parts/blocks.ts'
 import { failureOf, parseObject } from '../../transport/answers.ts'
 import { LocalError } from '../../transport/failures.ts'
-import { type FileHome, HelperError, type HomeRequest, homeRefusal } from './endpoint.ts'
+import { type EndpointRequest, endpointRefusal, type FileEndpoint, HelperError } from './endpoint.ts'
 
 export interface Outgoing {
-  readonly method: HomeRequest['method']
+  readonly method: EndpointRequest['method']
   /** Behind the prefix of the home. */
   readonly path: string
   /** A part of a file, as the body. */
@@ -33,16 +33,16 @@ export interface Outgoing {
 const maxAnswerBytes = 256 * 1024
 
 /** The connections of one transfer to one home. */
-export class Line {
-  readonly #home: FileHome
+export class Connection {
+  readonly #home: FileEndpoint
   #agent: HttpAgent | undefined
   #request: typeof httpRequest = httpRequest
 
-  constructor(home: FileHome) {
+  constructor(home: FileEndpoint) {
     this.#home = home
   }
 
-  get home(): FileHome {
+  get home(): FileEndpoint {
     return this.#home
   }
 
@@ -152,7 +152,7 @@ async function refusalOf(asked: { method: string; path: string }, message: Incom
       `${asked.method} ${asked.path}: answered with a redirect, which is not followed`,
     )
   }
-  const refusal = homeRefusal(asked, status, parseObject(await textOf(message)))
+  const refusal = endpointRefusal(asked, status, parseObject(await textOf(message)))
   if (refusal !== undefined) return refusal
   const isGateway = status === 502 || status === 503 || status === 504
   return isGateway

@@ -9,17 +9,17 @@
 import { join } from 'node:path'
 import { contentHashHeader } from '../../contract/helper/endpoints.ts'
 import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
-import { storageFailed } from '../../storage/durable-file.ts'
-import { ManifestChanged } from '../../parts/commitments.ts'
+import { ManifestChangedError } from '../../parts/commitments.ts'
 import { Folder } from '../../parts/folder.ts'
+import { PartError } from '../../parts/part-error.ts'
 import { PartStore } from '../../parts/part-store.ts'
-import { Refusal } from '../../parts/part-error.ts'
-import { holdAlone } from '../../parts/process-lock.ts'
+import { takeProcessLock } from '../../parts/process-lock.ts'
+import { storageFailed } from '../../storage/durable-file.ts'
 import { LocalError } from '../../transport/failures.ts'
-import { Line } from './connection.ts'
-import type { FileHome } from './endpoint.ts'
+import { Connection } from './connection.ts'
+import type { FileEndpoint } from './endpoint.ts'
 import { manifestDigest } from './manifest.ts'
-import { PartWork, statusOf, type TransferOptions } from './part-runner.ts'
+import { PartRunner, statusOf, type TransferOptions } from './part-runner.ts'
 
 /** A received file: where it lies, its size in bytes and its hash. */
 export interface Downloaded {
@@ -36,17 +36,17 @@ export interface Downloaded {
  *   refuses.
  */
 export async function downloadFile(
-  home: FileHome,
+  home: FileEndpoint,
   manifest: Manifest,
   folderPath: string,
   options: TransferOptions = {},
 ): Promise<Downloaded> {
-  const line = new Line(home)
+  const line = new Connection(home)
   const folder = await Folder.open(folderPath).catch((error: unknown) => {
     throw storageFailed(folderPath, error)
   })
   try {
-    const release = await holdAlone(folder.key, manifest.transfer_id)
+    const release = await takeProcessLock(folder.key, manifest.transfer_id)
     if (release === undefined)
       throw new LocalError('transfer_in_use', 'another process receives this transfer here')
     try {
@@ -65,13 +65,13 @@ export async function downloadFile(
 
 async function fetchInto(
   folder: Folder,
-  line: Line,
+  line: Connection,
   manifest: Manifest,
   options: TransferOptions,
 ): Promise<void> {
   const store = await PartStore.open(folder, { ...manifest, digest: manifestDigest(manifest) })
   try {
-    const work = new PartWork(line, manifest, options)
+    const work = new PartRunner(line, manifest, options)
     const there = new Set(store.committed)
     work.resume(manifest.parts.filter(({ index }) => there.has(index)))
     const missing = manifest.parts.filter(({ index }) => !there.has(index))
@@ -87,7 +87,7 @@ async function fetchInto(
 }
 
 interface Way {
-  readonly line: Line
+  readonly line: Connection
   readonly store: PartStore
   readonly idleMs: number
 }
@@ -102,16 +102,16 @@ async function fetchPart(
   const length = message.headers['content-length'] ?? String(part.size)
   if (named !== part.sha256 || length !== String(part.size)) {
     message.destroy()
-    throw new Refusal('hash_mismatch')
+    throw new PartError('hash_mismatch')
   }
   try {
     await store.receive(part.index, message, { signal, onBytes })
   } catch (error) {
     const isWhole = message.complete || !message.destroyed
     message.destroy()
-    const code = error instanceof Refusal ? error.code : undefined
+    const code = error instanceof PartError ? error.code : undefined
     // Another length without a break is other bytes.
-    if (code === 'length_mismatch' && isWhole) throw new Refusal('hash_mismatch', { cause: error })
+    if (code === 'length_mismatch' && isWhole) throw new PartError('hash_mismatch', { cause: error })
     // The connection ended inside the part, or crawled: the next attempt may do better.
     if (code !== 'length_mismatch' && code !== 'too_slow') throw error
     throw new LocalError('unreachable', `the connection broke inside part ${part.index}`, { cause: error })
@@ -120,11 +120,11 @@ async function fetchPart(
 
 /** What the part store refuses, in the words of a client. */
 function localError(error: unknown, { filename }: Manifest): unknown {
-  if (error instanceof ManifestChanged) {
+  if (error instanceof ManifestChangedError) {
     const words = 'the folder holds parts of this transfer for another manifest'
     return new LocalError('integrity', words, { cause: error })
   }
-  if (!(error instanceof Refusal)) return error
+  if (!(error instanceof PartError)) return error
   if (error.code === 'hash_mismatch' || error.code === 'part_conflict') {
     return new LocalError('integrity', 'what arrived is not what the manifest names', { cause: error })
   }

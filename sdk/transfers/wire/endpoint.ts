@@ -12,7 +12,7 @@ import { parseBaseUrl } from '../../transport/address.ts'
 import { BridgeError, LocalError } from '../../transport/failures.ts'
 
 /** What is about to be asked. */
-export interface HomeRequest {
+export interface EndpointRequest {
   readonly method: 'GET' | 'PUT' | 'POST'
   /** As it travels. */
   readonly target: string
@@ -21,7 +21,7 @@ export interface HomeRequest {
 }
 
 /** Where the parts of a file go to and come from: a node or a local helper. */
-export interface FileHome {
+export interface FileEndpoint {
   /** Scheme, host and port. */
   readonly origin: string
   /** What stands before `/status`, `/file`, `/parts/{index}` and `/finalize`: `/v1` at a helper. */
@@ -31,7 +31,7 @@ export interface FileHome {
   /** How many parts it hands out at a time; one when absent, as a helper does. */
   readonly partsAtOnce?: number
   /** The headers that prove the caller; asked again for each attempt. */
-  authorise(request: HomeRequest): Record<string, string> | Promise<Record<string, string>>
+  authorise(request: EndpointRequest): Record<string, string> | Promise<Record<string, string>>
   /** Whether it mended what a refusal names, so that the same request may be tried again at once. */
   mend?(refusal: BridgeError): Promise<boolean>
 }
@@ -46,7 +46,7 @@ export interface HelperEndpoint {
 }
 
 /** The home behind a helper. @throws LocalError `invalid_url`, `insecure_url` */
-export function helperHome({ endpoint, token, allowPlainHttp }: HelperEndpoint): FileHome {
+export function helperEndpoint({ endpoint, token, allowPlainHttp }: HelperEndpoint): FileEndpoint {
   const { origin, prefix } = parseBaseUrl(endpoint, { allowPlainHttp })
   if (prefix !== '') throw new LocalError('invalid_url', 'the endpoint of a helper has no path')
   // A closure: whoever prints the home prints no token.
@@ -74,7 +74,7 @@ export class HelperError extends Error {
 }
 
 /** What an error answer means; undefined for a body of neither home. */
-export function homeRefusal(
+export function endpointRefusal(
   asked: { readonly method: string; readonly path: string },
   status: number,
   body: Readonly<Record<string, unknown>> | undefined,

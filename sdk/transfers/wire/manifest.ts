@@ -16,8 +16,8 @@ import {
   manifestText,
   type TransferMode,
 } from '../../contract/helper/manifest.ts'
-import { sourceFailed, storageFailed } from '../../storage/durable-file.ts'
 import { eachBlock } from '../../parts/blocks.ts'
+import { sourceFailed, storageFailed } from '../../storage/durable-file.ts'
 import { LocalError } from '../../transport/failures.ts'
 
 /** What a manifest is made of beside the file. */

@@ -3,9 +3,13 @@ import type { AgentAuthority } from '../../agent/authority.ts'
 import { contentHashHeader } from '../../contract/helper/endpoints.ts'
 import { type Address, nameOf } from '../../transport/address.ts'
 import type { PreparedRequest } from '../../transport/http.ts'
-import type { FileHome } from './endpoint.ts'
+import type { FileEndpoint } from './endpoint.ts'
 
-export function packageHome(address: Address, authority: AgentAuthority, transferId: string): FileHome {
+export function packageEndpoint(
+  address: Address,
+  authority: AgentAuthority,
+  transferId: string,
+): FileEndpoint {
   const target = `/api/v1/transfers/${transferId}/package`
   // Each remedy once for the whole work: a clock that has to be corrected twice is not corrected.
   const mended = new Set<string>()

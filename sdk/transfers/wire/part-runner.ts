@@ -2,8 +2,8 @@
 import type { TransferStatus } from '../../contract/helper/endpoints.ts'
 import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
 import { BridgeError, LocalError } from '../../transport/failures.ts'
-import type { Line } from './connection.ts'
-import { Patience, type PatienceOptions } from './retry.ts'
+import type { Connection } from './connection.ts'
+import { PartRetry, type RetryOptions } from './retry.ts'
 
 /** What is done of a transfer, in this order; some of it not for every file, nor on both sides. */
 export type TransferPhase = 'sealing' | 'reading' | 'moving' | 'checking' | 'opening'
@@ -45,7 +45,7 @@ export function counting(
 }
 
 /** What every transfer takes. */
-export interface TransferOptions extends PatienceOptions {
+export interface TransferOptions extends RetryOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
   /** How long a connection may be silent. */
   readonly idleMs?: number | undefined
@@ -60,8 +60,8 @@ export type PartAttempt = (
 ) => Promise<void>
 
 /** The parts of one transfer over one line: as often as it takes, and how far it is. */
-export class PartWork {
-  readonly #line: Line
+export class PartRunner {
+  readonly #line: Connection
   readonly #manifest: Manifest
   readonly #options: TransferOptions
   #across = 0
@@ -69,7 +69,7 @@ export class PartWork {
   #parts = 0
   #resumed = 0
 
-  constructor(line: Line, manifest: Manifest, options: TransferOptions) {
+  constructor(line: Connection, manifest: Manifest, options: TransferOptions) {
     this.#line = line
     this.#manifest = manifest
     this.#options = options
@@ -94,7 +94,7 @@ export class PartWork {
 
   /** Any request, as often as it takes. */
   async again<T>(attempt: () => Promise<T>, signal = this.#options.signal): Promise<T> {
-    const patience = new Patience({ ...this.#options, signal })
+    const patience = new PartRetry({ ...this.#options, signal })
     for (;;) {
       try {
         return await attempt()
@@ -165,8 +165,8 @@ export class PartWork {
 
 /** The status of the home. @throws LocalError `integrity` when it holds another file. */
 export async function statusOf(
-  work: PartWork,
-  line: Line,
+  work: PartRunner,
+  line: Connection,
   manifest: Manifest,
   signal: AbortSignal | undefined,
 ): Promise<TransferStatus> {

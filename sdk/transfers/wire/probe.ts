@@ -12,8 +12,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { TransferStatus } from '../../contract/helper/endpoints.ts'
 import type { Manifest } from '../../contract/helper/manifest.ts'
 import { LocalError } from '../../transport/failures.ts'
-import { Line } from './connection.ts'
-import { type HelperEndpoint, HelperError, helperHome } from './endpoint.ts'
+import { Connection } from './connection.ts'
+import { type HelperEndpoint, HelperError, helperEndpoint } from './endpoint.ts'
 import { manifestDigest } from './manifest.ts'
 
 /** How long an address is asked. */
@@ -38,7 +38,7 @@ export async function probeHelper(
   manifest: Manifest,
   { signal, withinMs = 20_000, attemptMs = 10_000 }: ProbeOptions = {},
 ): Promise<void> {
-  const line = new Line(helperHome(endpoint))
+  const line = new Connection(helperEndpoint(endpoint))
   const late = AbortSignal.timeout(withinMs)
   const either = signal === undefined ? late : AbortSignal.any([signal, late])
   try {
@@ -58,7 +58,7 @@ export async function probeHelper(
 }
 
 async function askOnce(
-  line: Line,
+  line: Connection,
   manifest: Manifest,
   { signal, attemptMs }: { readonly signal: AbortSignal | undefined; readonly attemptMs: number },
 ): Promise<void> {

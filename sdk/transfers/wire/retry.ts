@@ -12,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { BridgeError, LocalError } from '../../transport/failures.ts'
 import { HelperError } from './endpoint.ts'
 
-export interface PatienceOptions {
+export interface RetryOptions {
   readonly signal?: AbortSignal | undefined
   /** After this nothing is tried again: the expiry of the offer or of the endpoint. */
   readonly expiresAt?: Date | undefined
@@ -28,12 +28,12 @@ const sleepFor = async (ms: number, signal: AbortSignal | undefined): Promise<vo
   await pause(ms, undefined, { signal })
 }
 
-export class Patience {
-  readonly #options: PatienceOptions
+export class PartRetry {
+  readonly #options: RetryOptions
   #busy = 0
   #broken = 0
 
-  constructor(options: PatienceOptions) {
+  constructor(options: RetryOptions) {
     this.#options = options
   }
 

@@ -11,9 +11,9 @@ import type { FileVerified, PartReceived, TransferStatus } from '../../contract/
 import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
 import { storageFailed } from '../../storage/durable-file.ts'
 import { BridgeError, LocalError } from '../../transport/failures.ts'
-import { Line } from './connection.ts'
-import { type FileHome, HelperError } from './endpoint.ts'
-import { PartWork, statusOf, type TransferOptions } from './part-runner.ts'
+import { Connection } from './connection.ts'
+import { type FileEndpoint, HelperError } from './endpoint.ts'
+import { PartRunner, statusOf, type TransferOptions } from './part-runner.ts'
 
 /** Of a home that checks the whole file before it answers. */
 const finalizeMs = 600_000
@@ -27,13 +27,13 @@ const finalizeMs = 600_000
  *   met; HelperError or BridgeError when the home refuses.
  */
 export async function uploadFile(
-  home: FileHome,
+  home: FileEndpoint,
   manifest: Manifest,
   path: string,
   options: TransferOptions = {},
 ): Promise<FileVerified> {
   const file = await openSource(path, manifest)
-  const line = new Line(home)
+  const line = new Connection(home)
   try {
     return await new Upload(line, manifest, file, options).run()
   } finally {
@@ -55,18 +55,18 @@ async function openSource(path: string, manifest: Manifest): Promise<FileHandle>
 }
 
 class Upload {
-  readonly #line: Line
+  readonly #line: Connection
   readonly #manifest: Manifest
   readonly #file: FileHandle
   readonly #options: TransferOptions
-  readonly #work: PartWork
+  readonly #work: PartRunner
 
-  constructor(line: Line, manifest: Manifest, file: FileHandle, options: TransferOptions) {
+  constructor(line: Connection, manifest: Manifest, file: FileHandle, options: TransferOptions) {
     this.#line = line
     this.#manifest = manifest
     this.#file = file
     this.#options = options
-    this.#work = new PartWork(line, manifest, options)
+    this.#work = new PartRunner(line, manifest, options)
   }
 
   async run(): Promise<FileVerified> {

@@ -16,10 +16,10 @@ import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { openDatabase } from '../../database/open.ts'
 import { bytesInFile } from '../../database/scrub.ts'
-import { databasePath, NotInitialised, requireNoRestore } from '../data-folder.ts'
+import { databasePath, NotInitialisedError, requireNoRestore } from '../data-folder.ts'
 import { checkCopy, leaveOutDeleted } from './checking.ts'
 import { type CopyOptions, copySnapshot } from './copying.ts'
-import { NoSpace } from './errors.ts'
+import { NoSpaceError } from './errors.ts'
 import { makeNewFile, removeLeftovers } from './new-file.ts'
 
 export interface BackupOptions
@@ -43,14 +43,14 @@ export interface BackupReport {
 }
 
 /**
- * @throws NotInitialised, DestinationExists, PathMissing, NoSpace, BackupCutOff, DamagedDatabase, the signal's reason; then
+ * @throws NotInitialisedError, DestinationExistsError, PathMissingError, NoSpaceError, BackupInterruptedError, DamagedDatabaseError, the signal's reason; then
  *   nothing is left behind
  */
 export async function backUp(options: BackupOptions): Promise<BackupReport> {
   const { data, clock, signal } = options
   const path = databasePath(data)
   requireNoRestore(data)
-  if (!existsSync(path)) throw new NotInitialised(`${data} holds no installation`)
+  if (!existsSync(path)) throw new NotInitialisedError(`${data} holds no installation`)
   const taken = clock()
   const file = fileFor(options.destination, taken)
   const made = makeNewFile(file, options.random)
@@ -84,12 +84,14 @@ function fileFor(destination: string, taken: Date): string {
   return join(path, `bridge-${taken.toISOString().replace(/[-:]|\.\d+/g, '')}.db`)
 }
 
-/** @throws NoSpace */
+/** @throws NoSpaceError */
 export function requireSpace(folder: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(folder)
   if (bavail * bsize >= bytes) return
   const mib = (each: number) => Math.ceil(each / 1024 / 1024)
-  throw new NoSpace(`${folder} has ${mib(bavail * bsize)} MiB free, and the copy takes ${mib(bytes)} MiB`)
+  throw new NoSpaceError(
+    `${folder} has ${mib(bavail * bsize)} MiB free, and the copy takes ${mib(bytes)} MiB`,
+  )
 }
 
 async function sha256Of(path: string, signal: AbortSignal): Promise<string> {

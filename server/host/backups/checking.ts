@@ -6,9 +6,9 @@
 import Database from 'better-sqlite3'
 import { migrationStatus } from '../../database/migrate.ts'
 import { applicationId } from '../../database/open.ts'
-import { scrub } from '../../database/scrub.ts'
+import { rewriteFile } from '../../database/scrub.ts'
 import { readServerId } from '../data-folder.ts'
-import { DamagedDatabase } from './errors.ts'
+import { DamagedDatabaseError } from './errors.ts'
 
 export interface Checked {
   readonly server_id: string
@@ -16,17 +16,17 @@ export interface Checked {
   readonly migration: number
 }
 
-/** Looks at all of it: some seconds a gigabyte. @throws DamagedDatabase */
+/** Looks at all of it: some seconds a gigabyte. @throws DamagedDatabaseError */
 export function checkCopy(path: string, named: string): Checked {
   return withCopy(path, named, (database) => {
     database.pragma('journal_mode = DELETE')
     const [first] = database.pragma('integrity_check(1)') as { integrity_check: string }[]
     if (first?.integrity_check !== 'ok') throw damaged(named, first?.integrity_check)
     if (database.pragma('application_id', { simple: true }) !== applicationId)
-      throw new DamagedDatabase(`${named} is no database of this program`)
+      throw new DamagedDatabaseError(`${named} is no database of this program`)
     const server_id = migrationStatus(database).length > 0 ? readServerId(database) : undefined
     if (server_id === undefined)
-      throw new DamagedDatabase(`${named} holds no installation that was made completely`)
+      throw new DamagedDatabaseError(`${named} holds no installation that was made completely`)
     return { server_id, migration: migrationStatus(database).at(-1) ?? 0 }
   })
 }
@@ -38,7 +38,7 @@ export function leaveOutDeleted(path: string, named: string): void {
     const knowsDeletion = database.prepare(sql).pluck().get('projects', 'deleted_at') === 1
     if (!knowsDeletion) return
     const deleted = database.prepare('SELECT 1 FROM projects WHERE deleted_at IS NOT NULL').get()
-    if (deleted !== undefined) scrub(database)
+    if (deleted !== undefined) rewriteFile(database)
   })
 }
 
@@ -58,5 +58,5 @@ function withCopy<T>(path: string, named: string, act: (database: Database.Datab
   }
 }
 
-const damaged = (named: string, why = 'it does not say why', cause?: unknown): DamagedDatabase =>
-  new DamagedDatabase(`${named} is damaged: ${why}`, cause === undefined ? {} : { cause })
+const damaged = (named: string, why = 'it does not say why', cause?: unknown): DamagedDatabaseError =>
+  new DamagedDatabaseError(`${named} is damaged: ${why}`, cause === undefined ? {} : { cause })

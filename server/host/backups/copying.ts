@@ -8,7 +8,7 @@
  */
 import { statSync } from 'node:fs'
 import type Database from 'better-sqlite3'
-import { BackupCutOff } from './errors.ts'
+import { BackupInterruptedError } from './errors.ts'
 
 export interface CopyOptions {
   /** The database's own path: its log lies beside it. */
@@ -26,7 +26,7 @@ const defaultMaxLogBytes = 256 * 1024 * 1024
 /** 4 MiB: some milliseconds of copying. */
 const defaultPagesPerStep = 1024
 
-/** The source is a connection of its own, and free again afterwards. @throws BackupCutOff, the signal's reason */
+/** The source is a connection of its own, and free again afterwards. @throws BackupInterruptedError, the signal's reason */
 export async function copySnapshot(source: Database.Database, options: CopyOptions): Promise<void> {
   const { path, to, signal, onProgress, pagesPerStep = defaultPagesPerStep } = options
   const pageBytes = source.pragma('page_size', { simple: true }) as number
@@ -54,7 +54,7 @@ function logBound(path: string, most: number): () => void {
   return () => {
     const bytes = logBytes(path)
     if (bytes <= bound) return
-    throw new BackupCutOff(
+    throw new BackupInterruptedError(
       `the copy was given up: the log of the database had grown to ${mib(bytes)} meanwhile; make it when less is written, or on a faster disk`,
     )
   }

@@ -20,12 +20,12 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { sqliteCode } from '../../database/connection.ts'
 import { type FileLock, lockFile } from '../../database/lock.ts'
-import { DestinationExists, PathMissing } from './errors.ts'
+import { DestinationExistsError, PathMissingError } from './errors.ts'
 
 export interface NewFile {
   /** Where it is made, readable by this user only. */
   readonly partial: string
-  /** Synced with its folder, then under its name. @throws DestinationExists */
+  /** Synced with its folder, then under its name. @throws DestinationExistsError */
   publish(): void
   /** Takes away what is left of making it; after `publish` there is nothing but the lock. */
   discard(): void
@@ -36,11 +36,11 @@ const companions = ['-journal', '-wal', '-shm']
 const lockSuffix = '-lock'
 const lockName = /^\..+\.partial-[0-9a-f]{12}-lock$/
 
-/** @throws DestinationExists, PathMissing */
+/** @throws DestinationExistsError, PathMissingError */
 export function makeNewFile(path: string, random: (bytes: number) => Buffer): NewFile {
   const folder = dirname(path)
   if (existsSync(path)) throw exists(path)
-  if (!existsSync(folder)) throw new PathMissing(`there is no folder ${folder}`)
+  if (!existsSync(folder)) throw new PathMissingError(`there is no folder ${folder}`)
   const { partial, lock } = claimName(path, random)
   try {
     closeSync(openSync(partial, 'wx', 0o600))
@@ -131,5 +131,5 @@ function giveName(partial: string, path: string): void {
 /** What a file system says that has no links, such as that of a memory stick. */
 const linkless = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
-const exists = (path: string): DestinationExists =>
-  new DestinationExists(`${path} is there already; nothing was written over it`)
+const exists = (path: string): DestinationExistsError =>
+  new DestinationExistsError(`${path} is there already; nothing was written over it`)

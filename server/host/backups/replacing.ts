@@ -10,7 +10,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { databasePath, restoreNotePath } from '../data-folder.ts'
-import { DatabaseInUse } from './errors.ts'
+import { DatabaseInUseError } from './errors.ts'
 import { sync } from './new-file.ts'
 
 interface Replacement {
@@ -22,7 +22,7 @@ interface Replacement {
 
 const suffixes = ['-wal', '-shm', '-journal', '']
 
-/** For who holds the lock of the data folder. @throws DatabaseInUse, then nothing has happened */
+/** For who holds the lock of the data folder. @throws DatabaseInUseError, then nothing has happened */
 export function replaceDatabase(data: string, replacement: Replacement): void {
   const note = restoreNotePath(data)
   writeFileSync(`${note}.partial`, JSON.stringify(replacement), { mode: 0o600 })
@@ -32,7 +32,7 @@ export function replaceDatabase(data: string, replacement: Replacement): void {
   try {
     finishReplacement(data)
   } catch (error) {
-    if (error instanceof DatabaseInUse) rmSync(note)
+    if (error instanceof DatabaseInUseError) rmSync(note)
     throw error
   }
 }
@@ -64,7 +64,7 @@ function keepOld(data: string, kept: string): void {
   sync(kept)
 }
 
-/** One file, nobody else at it. What is damaged is kept as it lies there. @throws DatabaseInUse */
+/** One file, nobody else at it. What is damaged is kept as it lies there. @throws DatabaseInUseError */
 function settle(path: string): void {
   if (!existsSync(path)) return
   const database = new Database(path, { timeout: 0 })
@@ -72,11 +72,11 @@ function settle(path: string): void {
     if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete') throw inUse(path)
   } catch (error) {
     if ((error as { code?: string }).code === 'SQLITE_BUSY') throw inUse(path, error)
-    if (error instanceof DatabaseInUse) throw error
+    if (error instanceof DatabaseInUseError) throw error
   } finally {
     database.close()
   }
 }
 
-const inUse = (path: string, cause?: unknown): DatabaseInUse =>
-  new DatabaseInUse(`another process has ${path} open`, { cause })
+const inUse = (path: string, cause?: unknown): DatabaseInUseError =>
+  new DatabaseInUseError(`another process has ${path} open`, { cause })

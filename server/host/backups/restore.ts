@@ -23,6 +23,7 @@ import {
 import { join } from 'node:path'
 import { recordAudit, systemActor } from '../../audit/store.ts'
 import type { Config } from '../../config.ts'
+import { openNodeDatabase } from '../../database/database.ts'
 import { lockDataFolder } from '../../database/lock.ts'
 import { migrate } from '../../database/migrate.ts'
 import { migrations } from '../../database/migrations/index.ts'
@@ -30,12 +31,11 @@ import { refuseEarlierProofs } from '../../database/nonces.ts'
 import { openDatabase } from '../../database/open.ts'
 import type { TransferRow } from '../../database/tables.ts'
 import { createWakeups } from '../../delivery/wakeups.ts'
+import { AlreadyInitialisedError, databasePath } from '../data-folder.ts'
 import { makeEnvelopeKey } from '../envelope/keys.ts'
-import { openStore } from '../../database/database.ts'
-import { AlreadyInitialised, databasePath } from '../data-folder.ts'
 import { requireSpace } from './backup.ts'
 import { type Checked, checkCopy } from './checking.ts'
-import { DamagedDatabase, PathMissing } from './errors.ts'
+import { DamagedDatabaseError, PathMissingError } from './errors.ts'
 import { highestGeneration, type Known, newestRecord, readKnown } from './known.ts'
 import { sync } from './new-file.ts'
 import { finishReplacement, replaceDatabase } from './replacing.ts'
@@ -71,8 +71,8 @@ export interface RestoreReport extends Review {
 }
 
 /**
- * @throws DataFolderLocked, AlreadyInitialised, PathMissing, NoSpace, DamagedDatabase, DatabaseNewer,
- *   MigrationHistoryChanged, DatabaseInUse; then nothing has changed
+ * @throws DataFolderLockedError, AlreadyInitialisedError, PathMissingError, NoSpaceError, DamagedDatabaseError, NewerDatabaseError,
+ *   MigrationHistoryError, DatabaseInUseError; then nothing has changed
  */
 export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   const { config, file, replace, clock, random } = options
@@ -83,7 +83,7 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     finishReplacement(data)
     removeStaged(data)
     const isThere = ['', '-wal'].some((suffix) => existsSync(databasePath(data) + suffix))
-    if (isThere && !replace) throw new AlreadyInitialised(`${data} holds an installation already`)
+    if (isThere && !replace) throw new AlreadyInitialisedError(`${data} holds an installation already`)
     const staged = `${stagedPrefix}${random(6).toString('hex')}`
     const folder = join(data, staged)
     mkdirSync(folder, { mode: 0o700 })
@@ -123,11 +123,11 @@ function removeStaged(data: string): void {
 
 const magic = 'SQLite format 3\0'
 
-/** Before a folder is made for it. @throws PathMissing, DamagedDatabase */
+/** Before a folder is made for it. @throws PathMissingError, DamagedDatabaseError */
 function requireBackup(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false })
-  if (found === undefined) throw new PathMissing(`there is no file ${file}`)
-  if (!found.isFile()) throw new DamagedDatabase(`${file} is not a file; name one backup`)
+  if (found === undefined) throw new PathMissingError(`there is no file ${file}`)
+  if (!found.isFile()) throw new DamagedDatabaseError(`${file} is not a file; name one backup`)
   const head = Buffer.alloc(magic.length)
   const open = openSync(file, 'r')
   try {
@@ -135,10 +135,11 @@ function requireBackup(file: string): void {
   } finally {
     closeSync(open)
   }
-  if (head.toString('latin1') !== magic) throw new DamagedDatabase(`${file} is no backup of this program`)
+  if (head.toString('latin1') !== magic)
+    throw new DamagedDatabaseError(`${file} is no backup of this program`)
   const log = statSync(`${file}-wal`, { throwIfNoEntry: false })
   if (log === undefined || log.size === 0) return
-  throw new DamagedDatabase(
+  throw new DamagedDatabaseError(
     `${file} has a log beside it, ${file}-wal, and is not whole without: it is no backup but a database that was in use`,
   )
 }
@@ -165,7 +166,14 @@ async function prepare(
   const failures: unknown[] = []
   const fail = (error: unknown) => failures.push(error)
   const { clock, random, monotonicMs, config } = options
-  const store = openStore({ data: folder, clock, monotonicMs, random, onFatal: fail, onEffectError: fail })
+  const store = openNodeDatabase({
+    data: folder,
+    clock,
+    monotonicMs,
+    random,
+    onFatal: fail,
+    onEffectError: fail,
+  })
   try {
     const review = await store.writer.write(async (tx) => {
       const restoring: Restoring = {
@@ -207,7 +215,7 @@ async function prepare(
   }
 }
 
-/** @throws DatabaseNewer, MigrationHistoryChanged */
+/** @throws NewerDatabaseError, MigrationHistoryError */
 function bringUpToDate(folder: string, known: Known | undefined, clock: () => Date) {
   const database = openDatabase(databasePath(folder))
   try {

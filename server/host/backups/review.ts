@@ -1,6 +1,5 @@
 /** What a restore did, and what the owner has to look at afterwards. No secrets. */
-import type { Kysely } from 'kysely'
-import type { Tables } from '../../database/tables.ts'
+import type { Db } from '../../database/tables.ts'
 
 /** A credential that is good again, or would be. */
 export interface ReviewedCredential {
@@ -57,7 +56,7 @@ export interface Review {
 
 /** Everything that is not revoked or expired, and what was revoked after the backup. */
 export async function reviewCredentials(
-  db: Kysely<Tables>,
+  db: Db,
   changed: {
     readonly held: ReadonlySet<string>
     readonly revoked: ReadonlySet<string>
@@ -90,7 +89,7 @@ export async function reviewCredentials(
   })
 }
 
-export async function reviewPeople(db: Kysely<Tables>): Promise<ReviewedPerson[]> {
+export async function reviewPeople(db: Db): Promise<ReviewedPerson[]> {
   const people = await db
     .selectFrom('owner_users')
     .select(['id', 'name', 'role', 'state'])

@@ -22,10 +22,10 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { recordAudit, systemActor } from '../../audit/store.ts'
-import { sync } from '../backups/new-file.ts'
 import { ConfigError } from '../../config-error.ts'
-import type { Writer } from '../../database/write-queue.ts'
+import type { Writer } from '../../database/writer.ts'
 import { forgetUnopened, isAllSealedWith, resealSecrets } from '../../transfers/secrets.ts'
+import { sync } from '../backups/new-file.ts'
 import { envelopeKeyBytes, keyText, makeEnvelopeKey, readEnvelopeKeys } from './keys.ts'
 
 export interface RotationOptions {

@@ -11,22 +11,22 @@ import type { Readable } from 'node:stream'
 import type { PackagePart, PackageStatus, PackageVerified } from '../../../sdk/contract/agent/packages.ts'
 import type { TransferPart } from '../../../sdk/contract/agent/transfers.ts'
 import { manifestText } from '../../../sdk/contract/helper/manifest.ts'
-import { Refusal } from '../../../sdk/parts/part-error.ts'
+import { PartError } from '../../../sdk/parts/part-error.ts'
+import { ApiError } from '../../api-error.ts'
 import { agentActor } from '../../audit/store.ts'
 import type { Context } from '../../context.ts'
 import type { TransferRow } from '../../database/tables.ts'
-import type { Tx } from '../../database/write-queue.ts'
-import { Fault } from '../../api-error.ts'
+import type { Tx } from '../../database/tx.ts'
 import { type Admitted, writeAs } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
 import { ownTransfer, requireMovable, requirePair } from '../actions.ts'
-import { happen } from '../changes.ts'
-import { beginMoving } from './moving.ts'
-import { filling } from './errors.ts'
-import { digestOf, manifestOf } from './store.ts'
+import { recordChange } from '../changes.ts'
 import { requirePackage, requireState, requireThere } from '../rules.ts'
 import { findForAgent } from '../store.ts'
 import { partsOf, shownEnd } from '../views.ts'
+import { filling } from './errors.ts'
+import { beginMoving } from './moving.ts'
+import { digestOf, manifestOf } from './store.ts'
 
 /** The part as the manifest has it, for whoever may know; read before the proof is. */
 export async function findPart(
@@ -45,7 +45,7 @@ async function uploadable(context: Context, tx: Tx, agent: Admitted, id: string)
   const transfer = await ownTransfer(context, tx, agent, id)
   requirePackage(transfer)
   if (transfer.sender_agent_id !== agent.agent_id)
-    throw new Fault('not_permitted', { message: 'Only the sender uploads the package.' })
+    throw new ApiError('not_permitted', { message: 'Only the sender uploads the package.' })
   await requireMovable(tx.db, agent, transfer)
   requireState(transfer.state, ['offered', 'accepted'], 'an upload')
   return transfer
@@ -61,7 +61,7 @@ async function uploading<T>(
   try {
     return await filling(context, id, act)
   } catch (error) {
-    if (error instanceof Fault && error.code === 'state_conflict')
+    if (error instanceof ApiError && error.code === 'state_conflict')
       await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
     throw error
   }
@@ -99,7 +99,7 @@ export async function uploadPart(
     if (received.duplicate) return received
     await writeAs(context, caller, async (tx, agent) => {
       const now = await uploadable(context, tx, agent, id)
-      await happen(context, tx, now, {
+      await recordChange(context, tx, now, {
         kind: 'transfer.part_stored',
         actor: agentActor(agent),
         change: { stored_parts },
@@ -115,16 +115,16 @@ export async function uploadPart(
 /** Signed hash and length are those of the offered part. @throws not_found, part_mismatch */
 function requireOffered(transfer: TransferRow, index: number, { stated, length }: UnreadPart): void {
   const part = partsOf(transfer)[index]
-  if (part === undefined) throw new Fault('not_found')
+  if (part === undefined) throw new ApiError('not_found')
   // "For PUT of a package part line 6 is the manifest's hash of that part." Contract §3.
   if (stated !== undefined && stated !== part.sha256) {
-    throw new Fault('part_mismatch', {
+    throw new ApiError('part_mismatch', {
       message: `Part ${index} has another hash in the offer than X-Content-SHA256 says.`,
       details: { sha256: part.sha256 },
     })
   }
   if (length !== part.size) {
-    throw new Fault('part_mismatch', {
+    throw new ApiError('part_mismatch', {
       message: `Part ${index} has ${part.size} bytes; Content-Length must say so.`,
       details: { size: part.size },
     })
@@ -140,7 +140,7 @@ async function receive(
   try {
     return await context.packages.receive(transfer, index, body.stream(), signal)
   } catch (error) {
-    const isEnded = error instanceof Refusal && error.code === 'expired'
+    const isEnded = error instanceof PartError && error.code === 'expired'
     if (isEnded || signal.aborted) body.cut()
     throw error
   }
@@ -162,7 +162,7 @@ export async function finalizePackage(
     await writeAs(context, caller, async (tx, agent) => {
       const now = await uploadable(context, tx, agent, id)
       if (now.stored_at !== null) return
-      await happen(context, tx, now, {
+      await recordChange(context, tx, now, {
         kind: 'transfer.uploaded',
         actor: agentActor(agent),
         change: { stored_at: tx.nowIso, stored_parts: partsOf(now).length },

@@ -5,21 +5,21 @@
  */
 import type { Writable } from 'node:stream'
 import type { Range } from '../../../sdk/parts/blocks.ts'
+import { ApiError } from '../../api-error.ts'
 import type { Context } from '../../context.ts'
 import type { TransferRow } from '../../database/tables.ts'
-import type { Tx } from '../../database/write-queue.ts'
-import { Fault } from '../../api-error.ts'
+import type { Tx } from '../../database/tx.ts'
 import { type Admitted, writeAs } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
 import { ownTransfer, requirePair } from '../actions.ts'
-import { beginMoving } from './moving.ts'
-import { refusing } from './errors.ts'
 import { requirePackage, requireState, requireThere } from '../rules.ts'
 import { isOpen } from '../store.ts'
+import { refusing } from './errors.ts'
+import { beginMoving } from './moving.ts'
 
 export interface Download {
   readonly transfer: TransferRow
-  /** @throws Refusal as {@link PackageFile.send}; Fault when the right to it ends meanwhile */
+  /** @throws PartError as {@link PackageFile.send}; ApiError when the right to it ends meanwhile */
   send(range: Range, to: Writable): Promise<void>
   close(): Promise<void>
 }
@@ -61,13 +61,13 @@ async function downloadable(context: Context, tx: Tx, agent: Admitted, id: strin
   const transfer = await ownTransfer(context, tx, agent, id)
   requirePackage(transfer)
   if (transfer.recipient_agent_id !== agent.agent_id)
-    throw new Fault('not_permitted', { message: 'Only the recipient downloads the package.' })
+    throw new ApiError('not_permitted', { message: 'Only the recipient downloads the package.' })
   // A pause stops what begins; the bytes are here, and fetching them finishes.
   await requirePair(tx.db, transfer)
   requireThere(transfer)
   requireState(transfer.state, ['accepted'], 'a download')
   if (transfer.stored_at === null)
-    throw new Fault('state_conflict', {
+    throw new ApiError('state_conflict', {
       message: 'The package is not uploaded yet; the sender is at it, or has to begin.',
       details: { state: transfer.state },
     })

@@ -6,19 +6,18 @@
  *
  * Contract §3 "Revoking … ends its waits, streams, uploads and downloads at once", §5 "an open wait or upload".
  */
-import type { Kysely } from 'kysely'
 import type { Context } from '../../context.ts'
-import type { Tables, TransferRow } from '../../database/tables.ts'
+import type { Db, TransferRow } from '../../database/tables.ts'
 import { type Admitted, admit } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
 
-/** The conditions that admission does not check. @throws Fault */
-export type Right = (db: Kysely<Tables>, agent: Admitted, transfer: TransferRow) => Promise<void>
+/** The conditions that admission does not check. @throws ApiError */
+export type Right = (db: Db, agent: Admitted, transfer: TransferRow) => Promise<void>
 
 export interface Moving {
   /** Its reason is the refusal that ended the right. */
   readonly signal: AbortSignal
-  /** Bytes of the transfer move from now on. Checks the right, which may have ended before. @throws Fault */
+  /** Bytes of the transfer move from now on. Checks the right, which may have ended before. @throws ApiError */
   of(transfer: TransferRow): Promise<void>
   end(): void
 }

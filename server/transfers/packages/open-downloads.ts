@@ -4,17 +4,17 @@
  *
  * Contract §9 "bytes removed".
  */
-import { Refusal } from '../../../sdk/parts/part-error.ts'
+import { PartError } from '../../../sdk/parts/part-error.ts'
 
-export interface Reading {
+export interface OpenDownload {
   /** Aborted when the bytes go. */
   readonly signal: AbortSignal
   /** The file is closed. */
   done(): void
 }
 
-export interface Readings {
-  begin(transferId: string): Reading
+export interface OpenDownloads {
+  begin(transferId: string): OpenDownload
   /** Ends those of a transfer, and waits until their files are closed. */
   end(transferId: string): Promise<void>
 }
@@ -24,7 +24,7 @@ interface UnderWay {
   readonly closed: PromiseWithResolvers<void>
 }
 
-export function createReadings(): Readings {
+export function createOpenDownloads(): OpenDownloads {
   const all = new Map<string, Set<UnderWay>>()
   return {
     begin(transferId) {
@@ -42,7 +42,7 @@ export function createReadings(): Readings {
     },
     async end(transferId) {
       const those = [...(all.get(transferId) ?? [])]
-      for (const { stop } of those) stop.abort(new Refusal('expired'))
+      for (const { stop } of those) stop.abort(new PartError('expired'))
       await Promise.all(those.map(({ closed }) => closed.promise))
     },
   }

@@ -2,23 +2,23 @@
  * Folders of packages on their way out: a rename takes one out of reach at once, and its blocks are freed afterwards.
  *
  * - Large files take the disk tens of milliseconds each, so one is freed at a time.
- * - {@link Leaving.sweep} frees folders that a crash or a failure left.
+ * - {@link RemovedFolders.sweep} frees folders that a crash or a failure left.
  *
  * Contract §9 "bytes removed".
  */
 import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Limiter } from '../../../sdk/parts/limiter.ts'
 import { platformCode } from '../../../sdk/parts/part-error.ts'
-import { Turns } from '../../../sdk/parts/limiter.ts'
 
-export interface Gone {
+export interface RemovedFolder {
   /** Settled when the disk has its blocks back. */
   readonly gone: Promise<void>
 }
 
-export interface Leaving {
+export interface RemovedFolders {
   /** Afterwards the folder has another name. A missing one is no error. */
-  takeAway(name: string): Promise<Gone>
+  takeAway(name: string): Promise<RemovedFolder>
   /** Frees folders that were taken away and are still there. */
   sweep(): Promise<void>
   /** Resolves when every folder that was taken away is freed, or freeing it failed. */
@@ -30,10 +30,10 @@ const taken: ReadonlySet<string> = new Set(['ENOTEMPTY', 'EEXIST'])
 const mostNames = 100
 
 /** Several at once would leave no thread for a commit's sync. */
-const turns = new Turns(1)
+const turns = new Limiter(1)
 const free = (path: string): Promise<void> => turns.take(() => rm(path, { recursive: true, force: true }))
 
-export function createLeaving(root: string): Leaving {
+export function createRemovedFolders(root: string): RemovedFolders {
   const under = new Set<Promise<void>>()
 
   /** The new path, or undefined if there is no such folder. Names that earlier removals left are skipped. */

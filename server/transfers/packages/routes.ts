@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { contract } from '../../../sdk/contract/index.ts'
 import type { Range } from '../../../sdk/parts/blocks.ts'
-import { Refusal } from '../../../sdk/parts/part-error.ts'
+import { PartError } from '../../../sdk/parts/part-error.ts'
+import { ApiError } from '../../api-error.ts'
 import type { Context } from '../../context.ts'
-import { Fault } from '../../api-error.ts'
 import { receiving, route, stream } from '../../route.ts'
+import { partsOf } from '../views.ts'
 import { finalizePackage, findPart, packageStatus, uploadPart } from './actions.ts'
 import { type Download, openDownload } from './download-actions.ts'
-import { partsOf } from '../views.ts'
 
 const { packages } = contract
 
@@ -24,7 +24,7 @@ export function packageRoutes(app: FastifyInstance, context: Context): void {
     const part = partsOf(download.transfer)[Number(params.index)]
     if (part === undefined) {
       await download.close()
-      throw new Fault('not_found')
+      throw new ApiError('not_found')
     }
     await send(reply, download, part)
   })
@@ -37,8 +37,8 @@ export function packageRoutes(app: FastifyInstance, context: Context): void {
 
 /** Ends that belong to a download: its reader, its transfer, the right to it. */
 const isTold = (error: unknown): boolean =>
-  error instanceof Fault ||
-  (error instanceof Refusal && (error.code === 'too_slow' || error.code === 'expired'))
+  error instanceof ApiError ||
+  (error instanceof PartError && (error.code === 'too_slow' || error.code === 'expired'))
 
 /** The exact bytes with their length and hash. What is cut short is told by its length, never by an ending. */
 async function send(

@@ -19,13 +19,13 @@ import type { FileVerified, PartReceived } from '../../../sdk/contract/helper/en
 import { manifestText } from '../../../sdk/contract/helper/manifest.ts'
 import type { Range } from '../../../sdk/parts/blocks.ts'
 import { Folder } from '../../../sdk/parts/folder.ts'
+import { PartError } from '../../../sdk/parts/part-error.ts'
 import { PartStore, type StagedManifest } from '../../../sdk/parts/part-store.ts'
-import { Refusal } from '../../../sdk/parts/part-error.ts'
 import { StoredFile } from '../../../sdk/parts/stored.ts'
 import type { TransferRow } from '../../database/tables.ts'
-import { createLeaving, type Gone } from './removed-folders.ts'
-import { createReadings } from './open-downloads.ts'
 import { partsOf } from '../views.ts'
+import { createOpenDownloads } from './open-downloads.ts'
+import { createRemovedFolders, type RemovedFolder } from './removed-folders.ts'
 
 /** What the whole file is called in its folder; the sender's name for it is never a path here. */
 const filename = 'package'
@@ -38,14 +38,14 @@ const underWayMs = 300_000
 
 export interface Packages {
   committed(transfer: TransferRow): Promise<readonly number[]>
-  /** @throws Refusal as {@link PartStore.receive}, `transfer_busy`, `expired` at the end of the transfer */
+  /** @throws PartError as {@link PartStore.receive}, `transfer_busy`, `expired` at the end of the transfer */
   receive(transfer: TransferRow, index: number, body: Readable, signal: AbortSignal): Promise<PartReceived>
-  /** @throws Refusal as {@link PartStore.finalize}, `transfer_busy`, `expired` at the end of the transfer */
+  /** @throws PartError as {@link PartStore.finalize}, `transfer_busy`, `expired` at the end of the transfer */
   finalize(transfer: TransferRow, signal: AbortSignal): Promise<FileVerified>
-  /** The file, ready to be read; close it. @throws Refusal `not_found` when its bytes are gone */
+  /** The file, ready to be read; close it. @throws PartError `not_found` when its bytes are gone */
   open(transfer: TransferRow): Promise<PackageFile>
   /** Takes the bytes of a transfer out of reach, and begins to free them; none is no error. */
-  remove(transferId: string): Promise<Gone>
+  remove(transferId: string): Promise<RemovedFolder>
   /** The transfers that have a folder; what else lies there is none of ours. */
   stored(): Promise<string[]>
   /** Frees packages that were taken out of reach and are still there. */
@@ -56,7 +56,7 @@ export interface Packages {
 }
 
 export interface PackageFile {
-  /** @throws Refusal as {@link StoredFile.send}, `expired` at the end of the transfer */
+  /** @throws PartError as {@link StoredFile.send}, `expired` at the end of the transfer */
   send(range: Range, to: Writable, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
@@ -104,8 +104,8 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
   const root = join(data, 'packages')
   const opened = new Map<string, Promise<Opened>>()
   const ready = new Set<Opened>()
-  const readings = createReadings()
-  const leaving = createLeaving(root)
+  const readings = createOpenDownloads()
+  const leaving = createRemovedFolders(root)
   let begun = 0
 
   const pathOf = (transferId: string) => join(root, transferId)
@@ -173,7 +173,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
   ): Promise<T> {
     const opening = use(transfer)
     const one = await opening
-    if (one.isBusy) throw new Refusal('transfer_busy')
+    if (one.isBusy) throw new PartError('transfer_busy')
     const over = Promise.withResolvers<void>()
     Object.assign(one, { isBusy: true, stop: new AbortController(), idle: over.promise, usedAt: elapsedMs() })
     try {
@@ -218,7 +218,7 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       const one = await opening?.catch(() => undefined)
       if (one?.isBusy === true) {
         // Nobody needs the rest, however slowly it would come; and a folder that is written to is not removed.
-        one.stop.abort(new Refusal('expired'))
+        one.stop.abort(new PartError('expired'))
         await one.idle
       } else if (one !== undefined) await shut(one)
       return leaving.takeAway(transferId)
@@ -238,14 +238,14 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
   }
 }
 
-/** @throws Refusal `not_found` */
+/** @throws PartError `not_found` */
 async function findFile(path: string): Promise<{ file: StoredFile; folder: Folder }> {
   const folder = await Folder.open(path).catch(() => {
-    throw new Refusal('not_found')
+    throw new PartError('not_found')
   })
   try {
     const file = await StoredFile.find(folder, filename)
-    if (file === undefined) throw new Refusal('not_found')
+    if (file === undefined) throw new PartError('not_found')
     return { file, folder }
   } catch (error) {
     await folder.close()

@@ -5,14 +5,14 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import type { Nonce } from '../../../server/database/write-queue.ts'
-import { Fault } from '../../../server/api-error.ts'
-import { openStore } from '../../../server/database/database.ts'
+import { ApiError } from '../../../server/api-error.ts'
+import { openNodeDatabase } from '../../../server/database/database.ts'
+import type { Nonce } from '../../../server/database/nonces.ts'
 
 const fail = (error: unknown) => {
   throw error
 }
-const store = openStore({
+const store = openNodeDatabase({
   data: process.argv[2] ?? '',
   clock: () => new Date(),
   monotonicMs: () => performance.now(),
@@ -26,7 +26,7 @@ async function isAccepted(nonce: Nonce): Promise<boolean> {
     await store.writer.write(async () => undefined, { nonce })
     return true
   } catch (error) {
-    if (error instanceof Fault && error.code === 'request_replayed') return false
+    if (error instanceof ApiError && error.code === 'request_replayed') return false
     throw error
   }
 }

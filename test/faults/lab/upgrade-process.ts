@@ -3,12 +3,12 @@
  * `open`, and ends. To be killed on the way.
  */
 import { randomBytes } from 'node:crypto'
-import { openStore } from '../../../server/database/database.ts'
+import { openNodeDatabase } from '../../../server/database/database.ts'
 
 const fail = (error: unknown) => {
   throw error
 }
-const store = openStore({
+const store = openNodeDatabase({
   data: process.argv[2] ?? '',
   clock: () => new Date(),
   monotonicMs: () => performance.now(),

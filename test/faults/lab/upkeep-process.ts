@@ -3,8 +3,9 @@
  * what to do, the data folder, the backup file, and a number of which its names are made. Says `done` when it has ended by
  * itself, else the error's name.
  */
-import { backUp } from '../../../server/host/backups/backup.ts'
+
 import { readConfig } from '../../../server/config.ts'
+import { backUp } from '../../../server/host/backups/backup.ts'
 import { restoreBackup, rotateKey } from '../../../server/host/init.ts'
 
 const [what = '', data = '', file = '', names = '7'] = process.argv.slice(2)

@@ -1,14 +1,14 @@
 /** The parts of listening that decide: which transport, what a failure means, which offers were handed over, when to pause. */
 import { describe, expect, test, vi } from 'vitest'
+import type { SessionKeeper } from '../../../sdk/agent/session.ts'
 import type { OfferedMessage } from '../../../sdk/contract/agent/messages.ts'
 import { Attempt } from '../../../sdk/delivery/attempt.ts'
-import { Choice, listenTransports } from '../../../sdk/delivery/choice.ts'
-import { Line } from '../../../sdk/delivery/stream-queue.ts'
-import { AcknowledgedIds, HandedOver } from '../../../sdk/delivery/seen-offers.ts'
+import { listenTransports, TransportChoice } from '../../../sdk/delivery/choice.ts'
+import { AcknowledgedIds, SeenOffers } from '../../../sdk/delivery/seen-offers.ts'
+import { StreamQueue } from '../../../sdk/delivery/stream-queue.ts'
 import { Streaming } from '../../../sdk/delivery/streaming.ts'
 import { judge } from '../../../sdk/delivery/verdict.ts'
 import { type ErrorCode, errors } from '../../../sdk/index.ts'
-import type { SessionKeeper } from '../../../sdk/agent/session.ts'
 import { parseBaseUrl } from '../../../sdk/transport/address.ts'
 import { failureOf } from '../../../sdk/transport/answers.ts'
 import { BridgeError, LocalError, localErrors } from '../../../sdk/transport/failures.ts'
@@ -21,7 +21,7 @@ const asked = { method: 'GET', path: '/api/v1/socket' }
 describe('the choice of a transport', () => {
   const chosen = (order = listenTransports as readonly ('socket' | 'sse' | 'long-poll')[]) => {
     let now = 0
-    const choice = new Choice(order, () => now)
+    const choice = new TransportChoice(order, () => now)
     return {
       choice,
       wait: (seconds: number) => {
@@ -82,7 +82,7 @@ describe('the choice of a transport', () => {
   })
 
   test('needs something to choose from', () => {
-    expect(() => new Choice([], () => 0)).toThrow(TypeError)
+    expect(() => new TransportChoice([], () => 0)).toThrow(TypeError)
   })
 })
 
@@ -142,14 +142,14 @@ describe('offers that were handed over', () => {
   const nothing = () => false
 
   test('the same attempt is left out, a redelivery is not', () => {
-    const handed = new HandedOver(nothing)
+    const handed = new SeenOffers(nothing)
     expect(handed.take([offer(1, 1), offer(2, 1)])).toHaveLength(2)
     expect(handed.take([offer(1, 1), offer(2, 2), offer(3, 1)])).toEqual([offer(2, 2), offer(3, 1)])
     expect(handed.take([offer(1, 2)])).toHaveLength(1)
   })
 
   test('a lower attempt, of a node that was restored, is handed over', () => {
-    const handed = new HandedOver(nothing)
+    const handed = new SeenOffers(nothing)
     handed.take([offer(1, 5)])
     expect(handed.take([offer(1, 3)])).toHaveLength(1)
     expect(handed.take([offer(1, 4), offer(1, 5), offer(1, 5)])).toHaveLength(2)
@@ -157,14 +157,14 @@ describe('offers that were handed over', () => {
 
   test('what was acknowledged here is left out whatever its attempt', () => {
     const acknowledged = new AcknowledgedIds()
-    const handed = new HandedOver((id) => acknowledged.has(id))
+    const handed = new SeenOffers((id) => acknowledged.has(id))
     handed.take([offer(1, 1)])
     acknowledged.add([offer(1, 1).id])
     expect(handed.take([offer(1, 2), offer(2, 1)])).toEqual([offer(2, 1)])
   })
 
   test('as many are remembered as an inbox can hold, the oldest are forgotten', () => {
-    const handed = new HandedOver(nothing)
+    const handed = new SeenOffers(nothing)
     const acknowledged = new AcknowledgedIds()
     for (let sequence = 1; sequence <= 10_001; sequence += 1) {
       handed.take([offer(sequence, 1)])
@@ -197,7 +197,7 @@ describe('a line', () => {
       quiet,
     })
     const flow: string[] = []
-    const made = new Line(attempt, asked)
+    const made = new StreamQueue(attempt, asked)
     const tell = (what: string) => () => void flow.push(what)
     made.carriedBy({ close: tell('close'), pause: tell('pause'), resume: tell('resume') })
     made.opened()

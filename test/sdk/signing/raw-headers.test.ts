@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/api-error.ts'
+import { ApiError } from '../../../server/api-error.ts'
 import { presented } from '../../../server/identity/raw-headers.ts'
 
 const credentialId = '0b9d7a54-3c1e-4f0b-8f6a-2d1f5f7c9e10'
@@ -134,11 +134,11 @@ test('what Node hands out for two Authorization lines is refused, though its hea
   expect(faultOf(seen.raw).code).toBe('unauthenticated')
 })
 
-function faultOf(rawHeaders: readonly string[]): Fault {
+function faultOf(rawHeaders: readonly string[]): ApiError {
   try {
     presented(rawHeaders)
   } catch (error) {
-    if (error instanceof Fault) return error
+    if (error instanceof ApiError) return error
     throw error
   }
   throw new Error('the headers were accepted')

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { type RequestParts, requestV1, requestV2, sha256Hex } from '../../../sdk/signing/canonical.ts'
 import { parseDevice } from '../../../sdk/signing/device.ts'
 import { importPrivateKey } from '../../../sdk/signing/keys.ts'
-import { Fault } from '../../../server/api-error.ts'
+import { ApiError } from '../../../server/api-error.ts'
 import { presented } from '../../../server/identity/raw-headers.ts'
 import {
   checkHead,
@@ -70,7 +70,7 @@ export async function judge(
     await verifyRequest(vector, head, proof)
     return 'ok'
   } catch (error) {
-    if (error instanceof Fault) return error.code
+    if (error instanceof ApiError) return error.code
     throw error
   }
 }

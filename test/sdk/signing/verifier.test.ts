@@ -5,7 +5,7 @@ import { type RequestParts, requestV1, requestV2, sha256Hex } from '../../../sdk
 import { encodeDevice } from '../../../sdk/signing/device.ts'
 import { importPublicKey } from '../../../sdk/signing/keys.ts'
 import { sign } from '../../../sdk/signing/proof.ts'
-import { Fault } from '../../../server/api-error.ts'
+import { ApiError } from '../../../server/api-error.ts'
 import type { Presented } from '../../../server/identity/raw-headers.ts'
 import {
   checkHead,
@@ -195,11 +195,11 @@ test('any other byte anywhere in the signed text is signature_invalid, its first
   )
 })
 
-function headFault(input: HeadInput): Fault | undefined {
+function headFault(input: HeadInput): ApiError | undefined {
   try {
     checkHead(input)
   } catch (error) {
-    if (error instanceof Fault) return error
+    if (error instanceof ApiError) return error
     throw error
   }
   return undefined
@@ -209,7 +209,7 @@ async function proofOutcome(input: ProofInput): Promise<string> {
   try {
     await checkProof(input)
   } catch (error) {
-    if (error instanceof Fault) return error.code
+    if (error instanceof ApiError) return error.code
     throw error
   }
   return 'ok'

@@ -1,7 +1,7 @@
 /** A worker of the SDK against a real server: what becomes of a task however its handler ends. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Bridge, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
-import { TaskFailed, WorkStopped } from '../../../sdk/index.ts'
+import { TaskFailedError, WorkStoppedError } from '../../../sdk/index.ts'
 import { act, createTask, getTask, listTasks, timelineOf } from '../../server/tasks/people.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { bridgeOf } from '../delivery/listening.ts'
@@ -115,7 +115,7 @@ test('a handler that throws fails its task, or gives it back, and never complete
   })
   const retried = await given()
   const events = await workOnce(async () => {
-    throw new TaskFailed('try again', { again: true })
+    throw new TaskFailedError('try again', { again: true })
   })
   expect(events).toEqual(['claimed', 'open'])
   expect((await getTask(bridge.ada, retried.id)).attempts).toBe(1)
@@ -128,7 +128,7 @@ test('a cancellation stops the handler at once, and is confirmed when it has end
   await started
   await act(bridge.ada, id, 'cancel')
   expect(await working).toEqual(['claimed', 'stopping', 'cancelled'])
-  expect(seen).toEqual([new WorkStopped('cancelled')])
+  expect(seen).toEqual([new WorkStoppedError('cancelled')])
   expect((await getTask(bridge.ada, id)).cancellation?.stop_confirmed_at).not.toBeNull()
 })
 
@@ -143,7 +143,7 @@ test('a claim is renewed at a third of its lease, and a lost one stops the handl
   bridge.clock.advance(31)
   await renewNow()
   expect(await working).toEqual(['claimed', 'stopping', 'lost'])
-  expect(seen).toEqual([new WorkStopped('claim_lost')])
+  expect(seen).toEqual([new WorkStoppedError('claim_lost')])
   await listTasks(bridge.ben)
   expect(await timelineOf(bridge.ada, id)).toEqual(['created', 'claimed', 'renewed', 'expired'])
 })

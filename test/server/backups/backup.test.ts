@@ -18,11 +18,11 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { readConfig } from '../../../server/config.ts'
 import { type BackupOptions, backUp } from '../../../server/host/backups/backup.ts'
 import { makeNewFile } from '../../../server/host/backups/new-file.ts'
-import { readConfig } from '../../../server/config.ts'
-import { restoreBackup } from '../../../server/host/init.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
+import { restoreBackup } from '../../../server/host/init.ts'
 import { checkStore } from '../../faults/lab/invariants.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 
@@ -162,7 +162,7 @@ test('a log that grows past its bound ends the copy, not the server: nothing is 
       maxLogBytes: 1024 * 1024,
       onProgress: () => grow.run(randomBytes(100_000).toString('hex'), 'ben'),
     })
-    await expect(making).rejects.toMatchObject({ name: 'BackupCutOff' })
+    await expect(making).rejects.toMatchObject({ name: 'BackupInterruptedError' })
     expect(left()).toEqual([])
     expect(other.pragma('wal_checkpoint(TRUNCATE)')).toEqual([{ busy: 0, log: 0, checkpointed: 0 }])
     expect(statSync(`${databasePath(bridge.data)}-wal`).size).toBe(0)
@@ -174,11 +174,11 @@ test('a log that grows past its bound ends the copy, not the server: nothing is 
 test('what is there stays as it is', async () => {
   const file = join(folder, 'kept.db')
   writeFileSync(file, 'something of mine')
-  await expect(make({ destination: file })).rejects.toMatchObject({ name: 'DestinationExists' })
+  await expect(make({ destination: file })).rejects.toMatchObject({ name: 'DestinationExistsError' })
   expect(readFileSync(file, 'utf8')).toBe('something of mine')
   const { file: first } = await make()
   const bytes = readFileSync(first)
-  await expect(make()).rejects.toMatchObject({ name: 'DestinationExists' })
+  await expect(make()).rejects.toMatchObject({ name: 'DestinationExistsError' })
   expect(readFileSync(first).equals(bytes)).toBe(true)
   expect(left().sort()).toEqual(['bridge-20261121T080501Z.db', 'kept.db'])
 })
@@ -186,15 +186,15 @@ test('what is there stays as it is', async () => {
 test('a name that was taken while the copy was made stays with who took it', async () => {
   const file = join(folder, 'raced.db')
   const making = make({ destination: file, onProgress: () => writeFileSync(file, 'theirs') })
-  await expect(making).rejects.toMatchObject({ name: 'DestinationExists' })
+  await expect(making).rejects.toMatchObject({ name: 'DestinationExistsError' })
   expect(readFileSync(file, 'utf8')).toBe('theirs')
   expect(left()).toEqual(['raced.db'])
 })
 
 test('it is refused where there is no folder, and where there is no installation', async () => {
   const nowhere = join(folder, 'none', 'backup.db')
-  await expect(make({ destination: nowhere })).rejects.toMatchObject({ name: 'PathMissing' })
-  await expect(make({ data: folder })).rejects.toMatchObject({ name: 'NotInitialised' })
+  await expect(make({ destination: nowhere })).rejects.toMatchObject({ name: 'PathMissingError' })
+  await expect(make({ data: folder })).rejects.toMatchObject({ name: 'NotInitialisedError' })
   expect(left()).toEqual([])
 })
 
@@ -244,7 +244,7 @@ test('a damaged database is told, and no backup is made of it', async () => {
   bytes.fill(0xa5, 4096 * 20, 4096 * 21)
   writeFileSync(databasePath(data), bytes)
   const destination = join(folder, 'damaged.db')
-  await expect(make({ data, destination })).rejects.toMatchObject({ name: 'DamagedDatabase' })
+  await expect(make({ data, destination })).rejects.toMatchObject({ name: 'DamagedDatabaseError' })
   expect(left().sort()).toEqual(['bridge-20261121T080501Z.db', 'data'])
 })
 

@@ -19,15 +19,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { backUp } from '../../../server/host/backups/backup.ts'
 import { readConfig } from '../../../server/config.ts'
 import { lockDataFolder } from '../../../server/database/lock.ts'
 import { migrate, migrationStatus } from '../../../server/database/migrate.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
 import { openDatabase } from '../../../server/database/open.ts'
+import { backUp } from '../../../server/host/backups/backup.ts'
+import {
+  databasePath,
+  insertServer,
+  readServerId,
+  restoreNotePath,
+} from '../../../server/host/data-folder.ts'
 import { initServer, issueSetupLink, restoreBackup } from '../../../server/host/init.ts'
 import { startServer } from '../../../server/server.ts'
-import { databasePath, insertServer, readServerId, restoreNotePath } from '../../../server/host/data-folder.ts'
 import { sha256 } from '../../support/files.ts'
 
 let folder: string
@@ -105,7 +110,7 @@ function change(path: string, act: (database: Database.Database) => unknown): st
 }
 
 test('an installation is replaced only when that is said, and is kept', async () => {
-  await expect(bring({ replace: false })).rejects.toMatchObject({ name: 'AlreadyInitialised' })
+  await expect(bring({ replace: false })).rejects.toMatchObject({ name: 'AlreadyInitialisedError' })
   expect(idIn(data)).toBe(ids.old)
   const { kept, server_id } = await bring()
   expect([server_id, idIn(data), idIn(kept ?? '')]).toEqual([ids.backup, ids.backup, ids.old])
@@ -129,11 +134,11 @@ const flipped = (): string => {
 }
 
 test.each<[what: string, name: string, make: () => string]>([
-  ['nothing', 'PathMissing', () => join(folder, 'none.db')],
-  ['a folder', 'DamagedDatabase', () => folder],
+  ['nothing', 'PathMissingError', () => join(folder, 'none.db')],
+  ['a folder', 'DamagedDatabaseError', () => folder],
   [
     'some other file',
-    'DamagedDatabase',
+    'DamagedDatabaseError',
     () => {
       writeFileSync(join(folder, 'note.txt'), 'a note that is long enough to be read')
       return join(folder, 'note.txt')
@@ -141,36 +146,36 @@ test.each<[what: string, name: string, make: () => string]>([
   ],
   [
     'a backup that was cut short',
-    'DamagedDatabase',
+    'DamagedDatabaseError',
     () => {
       writeFileSync(join(folder, 'short.db'), readFileSync(file).subarray(0, 4096 * 20))
       return join(folder, 'short.db')
     },
   ],
-  ['a backup with a page of something else', 'DamagedDatabase', flipped],
+  ['a backup with a page of something else', 'DamagedDatabaseError', flipped],
   [
     "another program's database",
-    'DamagedDatabase',
+    'DamagedDatabaseError',
     () => change(file, (d) => d.pragma('application_id = 1')),
   ],
   [
     'an installation that was not made completely',
-    'DamagedDatabase',
+    'DamagedDatabaseError',
     () => change(file, (d) => d.exec('DELETE FROM server')),
   ],
   [
     "a newer program's backup",
-    'DatabaseNewer',
+    'NewerDatabaseError',
     () => change(file, (d) => d.exec("INSERT INTO schema_migrations VALUES (999, 'later', '2030-01-01')")),
   ],
   [
     "a changed build's backup",
-    'MigrationHistoryChanged',
+    'MigrationHistoryError',
     () => change(file, (d) => d.exec("UPDATE schema_migrations SET name = 'other' WHERE number = 7")),
   ],
   [
     'a database that was in use, with its log beside it',
-    'DamagedDatabase',
+    'DamagedDatabaseError',
     () => {
       writeFileSync(`${file}-wal`, 'frames')
       return file
@@ -186,14 +191,14 @@ test.each<[what: string, name: string, make: () => string]>([
 test('a running server, or any other program at the database, is not disturbed', async () => {
   const lock = lockDataFolder(data)
   try {
-    await expect(bring()).rejects.toMatchObject({ name: 'DataFolderLocked' })
+    await expect(bring()).rejects.toMatchObject({ name: 'DataFolderLockedError' })
   } finally {
     lock.release()
   }
   const other = new Database(databasePath(data))
   try {
     other.prepare('SELECT * FROM server').all()
-    await expect(bring()).rejects.toMatchObject({ name: 'DatabaseInUse' })
+    await expect(bring()).rejects.toMatchObject({ name: 'DatabaseInUseError' })
   } finally {
     other.close()
   }
@@ -246,12 +251,12 @@ test.each(['nothing moved', 'old moved', 'all moved'] as const)(
   'a restore that was killed with %s is kept from everybody, and brought to its end by the next start or restore',
   async (state) => {
     cutOff(state)
-    const unfinished = { name: 'RestoreUnfinished' }
+    const unfinished = { name: 'RestoreUnfinishedError' }
     await expect(issueSetupLink(configOf(data))).rejects.toMatchObject(unfinished)
     await expect(initServer(configOf(data))).rejects.toMatchObject(unfinished)
     await expect(back(data, join(folder, 'second.db'))).rejects.toMatchObject(unfinished)
     if (state === 'old moved') await startServer(configOf(data)).then((server) => server.stop())
-    else await expect(bring({ replace: false })).rejects.toMatchObject({ name: 'AlreadyInitialised' })
+    else await expect(bring({ replace: false })).rejects.toMatchObject({ name: 'AlreadyInitialisedError' })
     expect(idIn(data)).toBe(ids.backup)
     expect(idIn(join(data, 'replaced-abc'))).toBe(ids.old)
     expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])

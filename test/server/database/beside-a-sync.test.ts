@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/api-error.ts'
+import { ApiError } from '../../../server/api-error.ts'
 import { agentPrincipal, once } from '../../../server/once.ts'
 import { committed, until } from './held-syncs.ts'
 import { add, outcomes, start } from './store.ts'
@@ -139,9 +139,9 @@ test('a refusal that rests on what is not on disk yet waits for it', async () =>
   const refused = writer
     .write(async (tx) => {
       const found = await tx.db.selectFrom('owner_users').select('name').execute()
-      throw new Fault(found.length === 3 ? 'not_found' : 'internal')
+      throw new ApiError(found.length === 3 ? 'not_found' : 'internal')
     })
-    .catch((error: Fault) => told.push(error.code))
+    .catch((error: ApiError) => told.push(error.code))
   await until(() => writer.queueLength() === 0)
   await immediate()
   expect(told).toEqual([])

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import type { Nonce } from '../../../server/database/write-queue.ts'
+import type { Nonce } from '../../../server/database/nonces.ts'
 import { add, openStore, outcomes, start } from './store.ts'
 
 const nonce: Nonce = {

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { Statements, UnitConnection } from '../../../server/database/connection.ts'
 import { unitDb } from '../../../server/database/dialect.ts'
-import { UnitOverrun } from '../../../server/database/overrun.ts'
+import { UnitOverrunError } from '../../../server/database/overrun.ts'
 import { add, openStore, outcomes } from './store.ts'
 
 test('fifty awaited queries let neither setImmediate nor nextTick come between', async () => {
@@ -22,7 +22,7 @@ test('a write inside a unit cannot deadlock: it fails by name and the writer goe
   const { writer, names } = openStore()
   const nested = writer.write(() => writer.write((tx) => add(tx, 'ada')))
   const neighbour = writer.write((tx) => add(tx, 'ben'))
-  await expect(nested).rejects.toBeInstanceOf(UnitOverrun)
+  await expect(nested).rejects.toBeInstanceOf(UnitOverrunError)
   await neighbour
   await writer.write((tx) => add(tx, 'cleo'))
   expect(names()).toEqual(['ada', 'ben', 'cleo'])

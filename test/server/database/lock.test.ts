@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { DataFolderLocked, lockDataFolder } from '../../../server/database/lock.ts'
+import { DataFolderLockedError, lockDataFolder } from '../../../server/database/lock.ts'
 import { startChild } from './child.ts'
 import { temporaryFolder } from './store.ts'
 
@@ -11,7 +11,7 @@ test('a second server on a data folder is refused by name; a kill frees it', asy
   const folder = temporaryFolder()
   const first = startChild('lock.ts', [folder])
   expect(await first.next()).toBe('locked')
-  expect(() => lockDataFolder(folder)).toThrow(DataFolderLocked)
+  expect(() => lockDataFolder(folder)).toThrow(DataFolderLockedError)
   expect(() => lockDataFolder(folder)).toThrow(folder)
   await first.kill()
   lockDataFolder(folder).release()
@@ -29,7 +29,7 @@ test('a lock that is released can be taken by another process', async () => {
 test('a refused attempt in the same process does not free the lock for another', async () => {
   const folder = temporaryFolder()
   const lock = lockDataFolder(folder)
-  expect(() => lockDataFolder(folder)).toThrow(DataFolderLocked)
+  expect(() => lockDataFolder(folder)).toThrow(DataFolderLockedError)
   const other = startChild('lock.ts', [folder])
   expect(await other.next()).toBe('refused')
   expect(await other.ended()).toBe(1)

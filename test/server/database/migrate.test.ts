@@ -5,11 +5,11 @@ import type { AuditQuery } from '../../../sdk/contract/owner/audit.ts'
 import { recordsQuery } from '../../../server/audit/queries.ts'
 import { compileOnly } from '../../../server/database/dialect.ts'
 import {
-  DatabaseNewer,
-  MigrationFailed,
-  MigrationHistoryChanged,
+  MigrationFailedError,
+  MigrationHistoryError,
   migrate,
   migrationStatus,
+  NewerDatabaseError,
 } from '../../../server/database/migrate.ts'
 import { type Migration, migrations, requiredMigrations } from '../../../server/database/migrations/index.ts'
 import { openDatabase } from '../../../server/database/open.ts'
@@ -150,7 +150,7 @@ test('an older program refuses a newer database and leaves it as it is', () => {
   const database = emptyDatabase()
   migrate(database, threeMigrations, clock)
   const before = contents(database)
-  expect(() => migrate(database, threeMigrations.slice(0, 2), clock)).toThrow(DatabaseNewer)
+  expect(() => migrate(database, threeMigrations.slice(0, 2), clock)).toThrow(NewerDatabaseError)
   expect(() => migrate(database, threeMigrations.slice(0, 2), clock)).toThrow('003_by_age')
   expect(contents(database)).toEqual(before)
 })
@@ -166,7 +166,7 @@ test.each<[string, (recorded: Database.Database) => void]>([
   migrate(database, threeMigrations.slice(0, 2), clock)
   change(database)
   const before = contents(database)
-  expect(() => migrate(database, threeMigrations, clock)).toThrow(MigrationHistoryChanged)
+  expect(() => migrate(database, threeMigrations, clock)).toThrow(MigrationHistoryError)
   expect(contents(database)).toEqual(before)
 })
 
@@ -178,7 +178,7 @@ test('a migration that fails leaves the steps before it and nothing of itself', 
     sql: 'CREATE TABLE half (x INTEGER); SELECT * FROM nowhere',
   }
   const run = () => migrate(database, [...threeMigrations.slice(0, 1), failing], clock)
-  expect(run).toThrow(MigrationFailed)
+  expect(run).toThrow(MigrationFailedError)
   expect(run).toThrow('002_failing')
   expect(migrationStatus(database)).toEqual([1])
   expect(contents(database).schema).not.toContainEqual(expect.objectContaining({ name: 'half' }))
@@ -187,7 +187,7 @@ test('a migration that fails leaves the steps before it and nothing of itself', 
 test('a migration that ends its transaction is refused, and a list out of order too', () => {
   const database = emptyDatabase()
   const leaving: Migration = { number: 1, name: 'leaving', sql: 'COMMIT' }
-  expect(() => migrate(database, [leaving], clock)).toThrow(MigrationFailed)
+  expect(() => migrate(database, [leaving], clock)).toThrow(MigrationFailedError)
   expect(() => migrate(database, threeMigrations.slice(1), clock)).toThrow(RangeError)
   expect(migrationStatus(database)).toEqual([])
 })

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { refuseEarlierProofs } from '../../../server/database/nonces.ts'
-import type { Nonce } from '../../../server/database/write-queue.ts'
-import { Fault } from '../../../server/api-error.ts'
+import { ApiError } from '../../../server/api-error.ts'
+import { type Nonce, refuseEarlierProofs } from '../../../server/database/nonces.ts'
 import { startChild } from './child.ts'
 import { add, openStore, outcomes, start, temporaryFolder } from './store.ts'
 
@@ -76,13 +75,13 @@ test('a nonce stays spent when its unit is refused or overruns', async () => {
     store.writer.write(
       async (tx) => {
         await add(tx, 'ada')
-        throw new Fault('not_found')
+        throw new ApiError('not_found')
       },
       { nonce: refused },
     ),
     store.writer.write(() => new Promise(() => {}), { nonce: overrun }),
   ])
-  expect(told).toEqual(['not_found', 'UnitOverrun'])
+  expect(told).toEqual(['not_found', 'UnitOverrunError'])
   expect(await outcomes([spend(store, refused), spend(store, overrun)])).toEqual([
     'request_replayed',
     'request_replayed',
@@ -189,7 +188,7 @@ test('a purge that is rolled back changes neither the floor nor the count', asyn
   pass(store, 400)
   const failed = store.writer.write(async (tx) => {
     await store.nonces.purge(tx)
-    throw new Fault('internal')
+    throw new ApiError('internal')
   })
   expect(await outcomes([failed])).toEqual(['internal'])
   expect(store.nonces.floor()).toBe(0)

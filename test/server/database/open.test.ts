@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { openDatabase, requireDurable, UnsafeStore } from '../../../server/database/open.ts'
+import { openDatabase, requireDurable, UnsafeStoreError } from '../../../server/database/open.ts'
 import { temporaryFolder } from './store.ts'
 
 const pragma = (database: Database.Database, name: string) => database.pragma(name, { simple: true })
@@ -21,7 +21,7 @@ test('the build itself would lose commits: its default in WAL mode is refused', 
   const database = new Database(join(temporaryFolder(), 'plain.db'))
   database.pragma('journal_mode = WAL')
   database.exec('CREATE TABLE t (x INTEGER)')
-  expect(() => requireDurable(database)).toThrow(UnsafeStore)
+  expect(() => requireDurable(database)).toThrow(UnsafeStoreError)
   database.close()
 })
 
@@ -50,7 +50,7 @@ test('each setting is in force on the writing connection', () => {
 })
 
 test('a store in memory is refused', () => {
-  expect(() => openDatabase(':memory:')).toThrow(UnsafeStore)
+  expect(() => openDatabase(':memory:')).toThrow(UnsafeStoreError)
   expect(existsSync(':memory:')).toBe(false)
 })
 

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { setImmediate as immediate, setTimeout as timer } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { UnitOverrun } from '../../../server/database/overrun.ts'
-import type { Tx } from '../../../server/database/write-queue.ts'
-import { UnitEnded } from '../../../server/database/tx.ts'
+import { UnitOverrunError } from '../../../server/database/overrun.ts'
+import { type Tx, UnitEndedError } from '../../../server/database/tx.ts'
 import { add, openStore } from './store.ts'
 
 const outside = {
@@ -26,7 +25,7 @@ test.each(Object.entries(outside))('a unit that awaits %s is undone and refused 
   ]
   const told = await Promise.allSettled(neighbours)
   expect(told.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-  await expect(neighbours[1]).rejects.toBeInstanceOf(UnitOverrun)
+  await expect(neighbours[1]).rejects.toBeInstanceOf(UnitOverrunError)
   expect(names()).toEqual(['ada', 'cleo'])
 })
 
@@ -38,8 +37,8 @@ test('what an overrun unit still does never reaches the store', async () => {
     const tries = [() => add(tx, 'late'), async () => tx.id(), async () => tx.afterCommit(() => {})]
     zombie.resolve(await Promise.allSettled(tries.map(async (attempt) => attempt())))
   })
-  await expect(overrun).rejects.toBeInstanceOf(UnitOverrun)
-  const refused = { status: 'rejected', reason: expect.any(UnitOverrun) }
+  await expect(overrun).rejects.toBeInstanceOf(UnitOverrunError)
+  const refused = { status: 'rejected', reason: expect.any(UnitOverrunError) }
   expect(await zombie.promise).toEqual([refused, refused, refused])
   await writer.write((tx) => add(tx, 'ada'))
   expect(names()).toEqual(['ada'])
@@ -52,10 +51,10 @@ test('a zombie cannot write into a later unit either', async () => {
     kept.push(tx)
     await new Promise(() => {})
   })
-  await expect(overrun).rejects.toBeInstanceOf(UnitOverrun)
+  await expect(overrun).rejects.toBeInstanceOf(UnitOverrunError)
   const later = writer.write(async (tx) => {
     await add(tx, 'ada')
-    for (const zombie of kept) await expect(add(zombie, 'late')).rejects.toBeInstanceOf(UnitOverrun)
+    for (const zombie of kept) await expect(add(zombie, 'late')).rejects.toBeInstanceOf(UnitOverrunError)
   })
   await later
   expect(names()).toEqual(['ada'])
@@ -64,8 +63,8 @@ test('a zombie cannot write into a later unit either', async () => {
 test('a transaction is of no use after its unit', async () => {
   const { writer, names } = openStore()
   const tx = await writer.write(async (tx) => tx)
-  await expect(add(tx, 'late')).rejects.toBeInstanceOf(UnitEnded)
-  expect(() => tx.id()).toThrow(UnitEnded)
-  expect(() => tx.afterCommit(() => {})).toThrow(UnitEnded)
+  await expect(add(tx, 'late')).rejects.toBeInstanceOf(UnitEndedError)
+  expect(() => tx.id()).toThrow(UnitEndedError)
+  expect(() => tx.afterCommit(() => {})).toThrow(UnitEndedError)
   expect(names()).toEqual([])
 })

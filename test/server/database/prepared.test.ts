@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { prepared } from '../../../server/database/prepared.ts'
-import type { Tx } from '../../../server/database/write-queue.ts'
+import type { Tx } from '../../../server/database/tx.ts'
 import { add, openStore } from './store.ts'
 
 let built = 0

@@ -1,10 +1,10 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { UnitOverrun } from '../../../server/database/overrun.ts'
+import { UnitOverrunError } from '../../../server/database/overrun.ts'
 import type { Reader } from '../../../server/database/reader.ts'
 import { createReader } from '../../../server/database/reader.ts'
-import { UnitEnded } from '../../../server/database/tx.ts'
+import { UnitEndedError } from '../../../server/database/tx.ts'
 import { add, openStore } from './store.ts'
 
 const namesOf = (reader: Reader) =>
@@ -67,8 +67,8 @@ test('a read that awaits something else is refused by name, and its connection i
     await db.selectFrom('owner_users').selectAll().execute().then(zombie.resolve, zombie.resolve)
   })
   const neighbour = namesOf(reader)
-  await expect(overrun).rejects.toBeInstanceOf(UnitOverrun)
-  expect(await zombie.promise).toBeInstanceOf(UnitEnded)
+  await expect(overrun).rejects.toBeInstanceOf(UnitOverrunError)
+  expect(await zombie.promise).toBeInstanceOf(UnitEndedError)
   expect(await neighbour).toEqual([])
 })
 

@@ -12,8 +12,9 @@ import { openNonces } from '../../../server/database/nonces.ts'
 import { openDatabase } from '../../../server/database/open.ts'
 import { createReader } from '../../../server/database/reader.ts'
 import { openSteadyClock } from '../../../server/database/steady-clock.ts'
-import { createWriter, type Tx } from '../../../server/database/write-queue.ts'
+import type { Tx } from '../../../server/database/tx.ts'
 import { openWalSync, type WalSync } from '../../../server/database/wal-sync.ts'
+import { createWriter } from '../../../server/database/write-queue.ts'
 
 /** A Friday; tests move it by hand. */
 export const start = new Date('2026-01-02T03:04:05.678Z')

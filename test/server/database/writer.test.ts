@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/api-error.ts'
+import { ApiError } from '../../../server/api-error.ts'
 import { add, openStore, outcomes } from './store.ts'
 
 /** Commits in the WAL: frames that tell the size of the database after them. Frames of an earlier round have another salt. */
@@ -71,11 +71,11 @@ test('a unit that throws is undone and its neighbours keep their rows', async ()
     writer.write((tx) => add(tx, 'ada')),
     writer.write(async (tx) => {
       await add(tx, 'ben')
-      throw new Fault('state_conflict')
+      throw new ApiError('state_conflict')
     }),
     writer.write((tx) => add(tx, 'ada')),
     writer.write(() => {
-      throw new Fault('not_found')
+      throw new ApiError('not_found')
     }),
     writer.write((tx) => add(tx, 'cleo')),
   ])
@@ -88,7 +88,7 @@ test('nobody is answered, nor refused, before the commit that holds the group', 
   const { writer, names } = openStore()
   const seen: unknown[] = []
   const refused = writer.write(async () => {
-    throw new Fault('not_found')
+    throw new ApiError('not_found')
   })
   const accepted = writer.write((tx) => add(tx, 'ada'))
   const last = writer.write((tx) => add(tx, 'ben'))
@@ -110,7 +110,7 @@ test('a later unit of the group sees what an earlier one wrote, and none sees wh
     writer.write((tx) => add(tx, 'ada')),
     writer.write(async (tx) => {
       await add(tx, 'ben')
-      throw new Fault('not_found')
+      throw new ApiError('not_found')
     }),
     writer.write((tx) => tx.db.selectFrom('owner_users').select('name').execute()),
   ])
@@ -137,7 +137,7 @@ test('effects of a unit that was undone never run', async () => {
       tx.afterCommit(() => {
         woken = true
       })
-      throw new Fault('not_found')
+      throw new ApiError('not_found')
     }),
     writer.write((tx) => add(tx, 'ada')),
   ])

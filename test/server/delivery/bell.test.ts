@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
 import type { Context } from '../../../server/context.ts'
-import { ringable } from '../../../server/delivery/notice-wait.ts'
+import { openNoticeWait } from '../../../server/delivery/notice-wait.ts'
 
 const context = {
   stopping: new AbortController().signal,
@@ -12,15 +12,16 @@ const context = {
   streams: { add: () => () => {} },
 } as unknown as Context
 
-const bellOf = (socket: Socket) => ringable(context, 'ada', { raw: { socket } } as unknown as FastifyRequest)
+const bellOf = (socket: Socket) =>
+  openNoticeWait(context, 'ada', { raw: { socket } } as unknown as FastifyRequest)
 
 test('a wait is over when its client goes, also when it has gone before the wait began', async () => {
   const socket = new Socket()
   const bell = bellOf(socket)
-  expect(bell.isOver()).toBe(false)
+  expect(bell.hasEnded()).toBe(false)
   const closed = once(socket, 'close')
   socket.destroy()
   await closed
-  expect(bell.isOver()).toBe(true)
-  expect(bellOf(socket).isOver()).toBe(true)
+  expect(bell.hasEnded()).toBe(true)
+  expect(bellOf(socket).hasEnded()).toBe(true)
 })

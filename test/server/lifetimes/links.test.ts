@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
 import { readConfig } from '../../../server/config.ts'
+import { openNodeDatabase } from '../../../server/database/database.ts'
 import { initServer } from '../../../server/host/init.ts'
 import { makeLinkToken } from '../../../server/owners/links.ts'
 import { startServer } from '../../../server/server.ts'
-import { openStore } from '../../../server/database/database.ts'
 import { type TestClock, testClock } from '../../support/clock.ts'
 import { exchange } from '../../support/http.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
@@ -41,7 +41,7 @@ async function makeLink(kind: 'setup' | 'sign_in', { data, clock }: Node): Promi
     throw error
   }
   const options = { data, clock, monotonicMs: clock.elapsedMs, random: randomBytes }
-  const { writer, steady, close } = openStore({ ...options, onFatal: fail, onEffectError: fail })
+  const { writer, steady, close } = openNodeDatabase({ ...options, onFatal: fail, onEffectError: fail })
   try {
     return await makeLinkToken({ write: writer.write, steady, random: randomBytes }, kind)
   } finally {

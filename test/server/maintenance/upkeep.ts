@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { openNodeDatabase } from '../../../server/database/database.ts'
 import { createWakeups } from '../../../server/delivery/wakeups.ts'
 import { createMaintenance } from '../../../server/maintenance/cycle.ts'
 import type { Job, MaintenanceContext } from '../../../server/maintenance/job.ts'
 import { jobsOf } from '../../../server/maintenance/jobs.ts'
-import { openStore } from '../../../server/database/database.ts'
 
 export interface Times {
   readonly clock?: () => Date
@@ -19,7 +19,7 @@ export function openUpkeep(data: string, times: Times = {}, jobs?: readonly Job[
   }
   const { clock = () => new Date(), monotonicMs = () => performance.now() } = times
   const options = { data, clock, monotonicMs, random: randomBytes, onFatal: fail, onEffectError: fail }
-  const store = openStore(options)
+  const store = openNodeDatabase(options)
   const stop = new AbortController()
   const context: MaintenanceContext = {
     write: store.writer.write,

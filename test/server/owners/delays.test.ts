@@ -1,6 +1,6 @@
 /** Delays of wrong passwords, on a clock that is moved: how they grow, end and are forgotten. Contract §10 "Sign-in". */
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/api-error.ts'
+import { ApiError } from '../../../server/api-error.ts'
 import { createSignInDelays } from '../../../server/owners/delays.ts'
 
 function delays() {
@@ -11,7 +11,7 @@ function delays() {
       made.require(key)
       return 0
     } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'rate_limited') throw error
+      if (!(error instanceof ApiError) || error.code !== 'rate_limited') throw error
       return error.retryAfterMs ?? Number.NaN
     }
   }

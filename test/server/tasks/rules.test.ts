@@ -1,6 +1,6 @@
 /** The state table of tasks, cell by cell, and the fence before it. */
 import { expect, test } from 'vitest'
-import { Fault } from '../../../server/api-error.ts'
+import { ApiError } from '../../../server/api-error.ts'
 import {
   type ClaimStanding,
   decide,
@@ -86,7 +86,7 @@ const outcome = (task: ClaimStanding, event: TaskEvent): string => {
   try {
     return decide(task, event, () => ({}))
   } catch (error) {
-    if (error instanceof Fault) return error.code
+    if (error instanceof ApiError) return error.code
     expect((error as Error).message).toMatch(/which holds none/)
     return 'never'
   }
@@ -113,7 +113,7 @@ test('a refused state is named, and a loser is told who holds the claim', () => 
     try {
       decide(standing(state, 1), 'claim', () => ({ holder: 'ben', expires_at: 'soon' }))
     } catch (error) {
-      return (error as Fault).details
+      return (error as ApiError).details
     }
     return 'nothing was refused'
   }
@@ -137,7 +137,7 @@ test('only the last claim, of the session that speaks, which was not lost, passe
       requireClaim({ ...standing('claimed', 1), ...task }, event, { ...named, ...claim })
       return 'passes'
     } catch (error) {
-      return (error as Fault).code
+      return (error as ApiError).code
     }
   }
   expect(fenced({}, {})).toBe('passes')

@@ -1,10 +1,10 @@
 /** `bridge admin task create`. Contract §8. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
+import { messageBody } from '../../../messages/text-argument.ts'
 import { asOwner, namingKey } from '../../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 import { type NewTaskOptions, newTaskFields, tellTask, withNewTask } from '../../../tasks/options.ts'
-import { messageBody } from '../../../messages/text-argument.ts'
 
 export type AdminTaskOptions = NewTaskOptions & ProjectOption
 

@@ -1,6 +1,6 @@
 /** Holds the lock of a data folder until it is killed or hears anything. */
 import { once } from 'node:events'
-import { DataFolderLocked, lockDataFolder } from '../../../../server/database/lock.ts'
+import { DataFolderLockedError, lockDataFolder } from '../../../../server/database/lock.ts'
 import { say } from './store.ts'
 
 try {
@@ -11,7 +11,7 @@ try {
   say('released')
   process.exit(0)
 } catch (error) {
-  if (!(error instanceof DataFolderLocked)) throw error
+  if (!(error instanceof DataFolderLockedError)) throw error
   say('refused')
   process.exit(1)
 }

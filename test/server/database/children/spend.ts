@@ -1,6 +1,6 @@
 /** Spends the nonces it hears, one line of them at a time: `date nonce nonce …`. Says what became of each. */
 import { createInterface } from 'node:readline'
-import { Fault } from '../../../../server/api-error.ts'
+import { ApiError } from '../../../../server/api-error.ts'
 import { openStore, say } from './store.ts'
 
 const writer = openStore(process.argv[2] ?? '')
@@ -11,6 +11,6 @@ for await (const line of createInterface({ input: process.stdin })) {
     writer
       .write(async () => undefined, { nonce: { credentialId: 'c', nonce, signedAt: Number(date) } })
       .then(() => 'accepted')
-      .catch((error: unknown) => (error instanceof Fault ? error.code : String(error)))
+      .catch((error: unknown) => (error instanceof ApiError ? error.code : String(error)))
   say((await Promise.all(nonces.map(spend))).join(' '))
 }

@@ -7,8 +7,8 @@ import { migrations } from '../../../../server/database/migrations/index.ts'
 import { openNonces } from '../../../../server/database/nonces.ts'
 import { openDatabase } from '../../../../server/database/open.ts'
 import { openSteadyClock } from '../../../../server/database/steady-clock.ts'
-import { createWriter } from '../../../../server/database/write-queue.ts'
 import { openWalSync } from '../../../../server/database/wal-sync.ts'
+import { createWriter } from '../../../../server/database/write-queue.ts'
 
 export const say = (line: string) => writeSync(1, `${line}\n`)
 
