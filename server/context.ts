@@ -1,76 +1,150 @@
-/** What an action may reach. Built once by `app.ts`; time and randomness come from here and from nowhere else. */
+/**
+ * Everything that an action may reach, declared and built here.
+ *
+ * A new service object of the server is one property of the object that `createContext` returns. Actions take time and
+ * randomness from the context; only this file and `host/init.ts` make a clock or random bytes in the server.
+ */
+import { randomBytes } from 'node:crypto'
+import { uptime } from 'node:os'
 import type { FastifyBaseLogger } from 'fastify'
-import type { HostSampleInput } from '../sdk/contract/telemetry.ts'
 import type { Config } from './config.ts'
 import type { CommitListeners } from './database/commit-listeners.ts'
-import type { Reader } from './database/reader.ts'
-import type { SteadyClock } from './database/steady-clock.ts'
-import type { Writer } from './database/writer.ts'
-import type { Presence } from './delivery/presence.ts'
-import type { Receipts } from './delivery/receipts.ts'
-import type { Streams } from './delivery/streams.ts'
-import type { Wakeups } from './delivery/wakeups.ts'
+import type { NodeDatabase } from './database/database.ts'
+import { createPresence } from './delivery/presence.ts'
+import { createReceipts } from './delivery/receipts.ts'
+import { createStreams } from './delivery/streams.ts'
+import { createWakeups } from './delivery/wakeups.ts'
+import { createElapsed } from './elapsed.ts'
 import type { Storage } from './host/storage/storage.ts'
-import type { ClientAddress } from './http/client-address.ts'
-import type { Identities } from './identity/identities.ts'
-import type { Throttle } from './identity/throttle.ts'
-import type { Offers } from './inbox/in-flight.ts'
-import type { OfferLog } from './inbox/offer-log.ts'
-import type { Offer } from './inbox/store.ts'
+import { clientAddresses } from './http/client-address.ts'
+import { createIdentities } from './identity/identities.ts'
+import { createThrottle } from './identity/throttle.ts'
+import { createOffers } from './inbox/in-flight.ts'
+import { createOfferLog } from './inbox/offer-log.ts'
+import { markOffered } from './inbox/store.ts'
+import type { LogStream } from './log-stream.ts'
 import type { Meters } from './metrics/meters.ts'
-import type { SignInDelays } from './owners/delays.ts'
-import type { OwnerWaits } from './owners/open-waits.ts'
-import type { Passwords } from './owners/password.ts'
-import type { Packages } from './transfers/packages/store.ts'
+import { createSignInDelays } from './owners/delays.ts'
+import { createOwnerWaits } from './owners/open-waits.ts'
+import { createPasswords } from './owners/password.ts'
+import { watchOwnHost } from './telemetry/own-host.ts'
+import { createPackages } from './transfers/packages/store.ts'
 
-export interface Context {
-  readonly serverId: string
-  readonly config: Config
-  /** What owner requests must carry as Origin; known once the port is. */
-  readonly portalOrigin: () => string
-  /** Of the client, behind the proxies that are listed. */
-  readonly clientAddress: ClientAddress
+/** Clocks and randomness that a test hands in; the program uses the real ones. */
+export interface ServerChance {
+  readonly clock?: () => Date
+  readonly random?: (bytes: number) => Buffer
+  /** log2 of scrypt's N for new passwords. No setting of the program changes it. */
+  readonly passwordCost?: number
+  /** Elapsed milliseconds, which a change of the wall clock does not move. Lifetimes run by it. */
+  readonly elapsedMs?: () => number
+  /** Monotonic milliseconds of waits, streams and limits in memory. */
+  readonly monotonicMs?: () => number
+  /** Replaces standard error. */
+  readonly logTo?: LogStream
+}
+
+export interface Clocks {
   readonly clock: () => Date
-  /** For durations: never steps. */
+  /** Monotonic milliseconds of waits, streams and limits in memory. */
   readonly monotonicMs: () => number
-  /** Aborted when the server begins to stop: waits end. */
-  readonly stopping: AbortSignal
+  /** Monotonic milliseconds of the process, which no test replaces: the store measures itself by them. */
+  readonly processMs: () => number
+  /** Elapsed milliseconds, the sleep of the machine included. */
+  readonly elapsedMs: () => number
   /** Unpredictable bytes: tokens, codes, request ids. */
   readonly random: (bytes: number) => Buffer
-  /** The only way to change anything; see `database/transaction.ts`. */
-  readonly write: Writer['write']
-  /** For live views. */
-  readonly commits: CommitListeners
-  readonly storeState: Writer['state']
-  /** Whether the disk has room, and what is done when it has not. */
-  readonly storage: Storage
-  readonly foldStore: Writer['fold']
-  readonly scrubStore: Writer['scrub']
-  /** Whether the file was written anew when it was opened. */
-  readonly scrubbedAtStart: boolean
-  /** A snapshot on its own read-only connection. */
-  readonly read: Reader['read']
-  /** Unix seconds: proofs dated at or before it are refused; see `database/nonces.ts`. */
-  readonly replayFloor: () => number
+}
+
+export function createClocks(chance: ServerChance): Clocks {
+  const clock = chance.clock ?? (() => new Date())
+  const processMs = () => performance.now()
+  const uptimeMs = () => uptime() * 1000
+  return {
+    clock,
+    processMs,
+    monotonicMs: chance.monotonicMs ?? processMs,
+    elapsedMs: chance.elapsedMs ?? createElapsed({ clock, monotonicMs: processMs, uptimeMs }),
+    random: chance.random ?? randomBytes,
+  }
+}
+
+/** Parts of a server that exist before its context. */
+export interface ContextParts extends Pick<Clocks, 'clock' | 'monotonicMs' | 'random'> {
+  readonly config: Config
+  readonly passwordCost: number | undefined
   readonly log: FastifyBaseLogger
-  readonly wakeups: Wakeups
-  readonly receipts: Receipts
-  readonly streams: Streams
-  readonly presence: Presence
-  /** The time that lifetimes and windows run by. */
-  readonly steady: SteadyClock
-  readonly offers: Offers
-  readonly offerLog: OfferLog<Offer>
-  readonly identities: Identities
-  readonly throttle: Throttle
-  readonly signInDelays: SignInDelays
-  readonly passwords: Passwords
-  readonly packages: Packages
-  /** Packages that are being removed, by transfer. */
-  readonly packageRemovals: Map<string, Promise<void>>
-  readonly ownerWaits: OwnerWaits
-  /** Undefined: nobody scrapes this node. */
+  readonly store: NodeDatabase
+  readonly commits: CommitListeners
+  readonly storage: Storage
   readonly meters: Meters | undefined
-  /** The latest sample of this host's load. */
-  readonly ownHost: () => HostSampleInput
+  readonly portalOrigin: () => string
+  readonly stopping: AbortSignal
+}
+
+export type Context = Readonly<ReturnType<typeof createContext>>
+
+export function createContext(parts: ContextParts) {
+  const { config, store, clock, monotonicMs, random, stopping } = parts
+  return {
+    serverId: store.serverId,
+    config,
+    /** The value that owner requests must carry as Origin. Known once the server listens. */
+    portalOrigin: parts.portalOrigin,
+    /** The client's address, read from the headers of the proxies that the settings list. */
+    clientAddress: clientAddresses(config),
+    clock,
+    /** For durations: no change of the wall clock moves it. */
+    monotonicMs,
+    /** The time of lifetimes and windows. */
+    steady: store.steady,
+    /** Unpredictable bytes: tokens, codes, request ids. */
+    random,
+    /** Aborted when the server begins to stop: waits end. */
+    stopping,
+    log: parts.log,
+
+    /** The only way to change a row; see `database/write-queue.ts`. */
+    write: store.writer.write,
+    /** Runs a query in a snapshot, on a read-only connection. */
+    read: store.reader.read,
+    storeState: store.writer.state,
+    /** Checkpoints the log into the database file. */
+    foldStore: store.writer.fold,
+    scrubStore: store.writer.scrub,
+    /** Whether the start rewrote the database file. */
+    scrubbedAtStart: store.scrubbed,
+    /** Unix seconds: proofs dated at or before it are refused; see `database/nonces.ts`. */
+    replayFloor: store.nonces.floor,
+    /** Notified after each commit, for live views. */
+    commits: parts.commits,
+    /** Whether the disk has room, and the reserve for a full disk. */
+    storage: parts.storage,
+
+    identities: createIdentities(store.reader.read),
+    throttle: createThrottle(monotonicMs, config),
+    signInDelays: createSignInDelays(monotonicMs),
+    passwords: createPasswords(random, parts.passwordCost),
+
+    wakeups: createWakeups(),
+    receipts: createReceipts(),
+    streams: createStreams(monotonicMs),
+    presence: createPresence(store.steady, config.maxWaits),
+    offers: createOffers(),
+    offerLog: createOfferLog(store.writer.write, markOffered),
+    ownerWaits: createOwnerWaits(),
+
+    packages: createPackages({
+      data: config.data,
+      spareBytes: config.packageSpareBytes,
+      elapsedMs: monotonicMs,
+    }),
+    /** Removals of packages that are in progress, by transfer. */
+    packageRemovals: new Map<string, Promise<void>>(),
+
+    /** Undefined if the settings ask for no metrics. */
+    meters: parts.meters,
+    /** The latest sample of this host's load. */
+    ownHost: watchOwnHost(clock, stopping),
+  }
 }

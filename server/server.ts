@@ -4,25 +4,17 @@
  * Stopping: readiness turns false, waits end, requests in flight finish, the store is folded and closed. What is still
  * open after ten seconds is cut.
  */
-import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { uptime } from 'node:os'
 import type { Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { createApp, useRoutes } from './app.ts'
 import type { Config } from './config.ts'
-import type { Context } from './context.ts'
-import { type CommitListeners, createCommitListeners } from './database/commit-listeners.ts'
+import { type Context, createClocks, createContext, type ServerChance } from './context.ts'
+import { createCommitListeners } from './database/commit-listeners.ts'
 import { type NodeDatabase, openNodeDatabase } from './database/database.ts'
 import { lockDataFolder } from './database/lock.ts'
-import { createPresence } from './delivery/presence.ts'
-import { createReceipts } from './delivery/receipts.ts'
 import { startAccessRecheck, startRecheck } from './delivery/recheck.ts'
-import { createStreams } from './delivery/streams.ts'
-import { useSocket } from './delivery/upgrade.ts'
-import { createWakeups } from './delivery/wakeups.ts'
-import { createElapsed } from './elapsed.ts'
 import { finishReplacement } from './host/backups/replacing.ts'
 import { addressPath } from './host/data-folder.ts'
 import { isEnvelopeKey } from './host/envelope/keys.ts'
@@ -34,29 +26,18 @@ import {
   watchCertificate,
 } from './host/listening/certificate.ts'
 import { localHost, type TlsFiles, urlOf } from './host/listening/exposure.ts'
-import { openStorage, type Storage } from './host/storage/storage.ts'
-import { clientAddresses } from './http/client-address.ts'
+import { openStorage } from './host/storage/storage.ts'
 import { answerHeadersFor } from './http/responses.ts'
-import { createIdentities } from './identity/identities.ts'
-import { createThrottle } from './identity/throttle.ts'
-import { createOffers } from './inbox/in-flight.ts'
-import { createOfferLog } from './inbox/offer-log.ts'
-import { markOffered } from './inbox/store.ts'
-import type { LogStream } from './log-stream.ts'
+import { useSocket } from './inbox/upgrade.ts'
 import { startClaimReconciling } from './maintenance/claims.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
 import { startMaintenance } from './maintenance/schedule.ts'
 import { listenForScrapes, type ScrapeListener } from './metrics/listener.ts'
 import { observe } from './metrics/observed.ts'
 import type { WatchingMeters } from './metrics/registry.ts'
-import { createSignInDelays } from './owners/delays.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
-import { createOwnerWaits } from './owners/open-waits.ts'
-import { createPasswords, type Passwords } from './owners/password.ts'
 import { hasOpenSetup } from './owners/store.ts'
 import { startRemovals } from './projects/removal.ts'
-import { watchOwnHost } from './telemetry/own-host.ts'
-import { createPackages } from './transfers/packages/store.ts'
 import { startTransferUpkeep } from './transfers/upkeep.ts'
 
 export interface RunningServer {
@@ -75,26 +56,10 @@ export interface RunningServer {
   stop(): Promise<void>
 }
 
-/** What a test hands in; the program uses the real ones. */
-export interface ServerChance {
-  readonly clock?: () => Date
-  readonly random?: (bytes: number) => Buffer
-  /** log2 of scrypt's N for new passwords; no setting of the program reaches it. */
-  readonly passwordCost?: number
-  /** How much time passed, by which lifetimes run; whatever the clock is set to. */
-  readonly elapsedMs?: () => number
-  /** The monotonic time of waits, streams and limits in memory. */
-  readonly monotonicMs?: () => number
-  /** In place of standard error. */
-  readonly logTo?: LogStream
-}
-
 const graceMs = 10_000
 
 export async function startServer(config: Config, chance: ServerChance = {}): Promise<RunningServer> {
-  const clock = chance.clock ?? (() => new Date())
-  const random = chance.random ?? randomBytes
-  const monotonicMs = () => performance.now()
+  const { clock, monotonicMs, processMs, elapsedMs, random } = createClocks(chance)
   const { logLevel, tls } = config
   const certificate = tls && readCertificate(tls)
   const lock = lockDataFolder(config.data)
@@ -118,8 +83,8 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
     store = openNodeDatabase({
       data: config.data,
       clock,
-      monotonicMs,
-      elapsedMs: chance.elapsedMs ?? createElapsed({ clock, monotonicMs, uptimeMs: () => uptime() * 1000 }),
+      monotonicMs: processMs,
+      elapsedMs,
       random,
       onFatal(error) {
         app.log.fatal({ err: error }, 'the store failed; the process ends')
@@ -133,18 +98,18 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
       serves: true,
     })
-    const passwords = createPasswords(random, chance.passwordCost)
     const context = createContext({
       config,
       clock,
-      monotonicMs: chance.monotonicMs ?? monotonicMs,
+      monotonicMs,
       random,
-      passwords,
-      app,
+      passwordCost: chance.passwordCost,
+      log: app.log,
       store,
       commits,
-      meters,
       storage,
+      meters,
+      portalOrigin: originOf(app, config),
       stopping: stopping.signal,
     })
     if (!isEnvelopeKey(config.envelopeKeyFile)) {
@@ -170,75 +135,6 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
 
 /** Only now is the library loaded that they are kept with. */
 const loadMeters = async (): Promise<WatchingMeters> => (await import('./metrics/registry.ts')).createMeters()
-
-interface Parts {
-  readonly config: Config
-  readonly clock: () => Date
-  readonly monotonicMs: () => number
-  readonly random: (bytes: number) => Buffer
-  readonly passwords: Passwords
-  readonly app: FastifyInstance
-  readonly store: NodeDatabase
-  readonly commits: CommitListeners
-  readonly meters: WatchingMeters | undefined
-  readonly storage: Storage
-  readonly stopping: AbortSignal
-}
-
-function createContext({
-  config,
-  clock,
-  monotonicMs,
-  random,
-  passwords,
-  app,
-  store,
-  commits,
-  meters,
-  storage,
-  stopping,
-}: Parts): Context {
-  return {
-    serverId: store.serverId,
-    config,
-    portalOrigin: originOf(app, config),
-    clientAddress: clientAddresses(config),
-    clock,
-    monotonicMs,
-    stopping,
-    random,
-    write: store.writer.write,
-    commits,
-    storeState: store.writer.state,
-    storage,
-    foldStore: store.writer.fold,
-    scrubStore: store.writer.scrub,
-    scrubbedAtStart: store.scrubbed,
-    read: store.reader.read,
-    replayFloor: store.nonces.floor,
-    log: app.log,
-    wakeups: createWakeups(),
-    receipts: createReceipts(),
-    streams: createStreams(monotonicMs),
-    presence: createPresence(store.steady, config.maxWaits),
-    steady: store.steady,
-    offers: createOffers(),
-    offerLog: createOfferLog(store.writer.write, markOffered),
-    identities: createIdentities(store.reader.read),
-    throttle: createThrottle(monotonicMs, config),
-    signInDelays: createSignInDelays(monotonicMs),
-    passwords,
-    packages: createPackages({
-      data: config.data,
-      spareBytes: config.packageSpareBytes,
-      elapsedMs: monotonicMs,
-    }),
-    packageRemovals: new Map(),
-    ownerWaits: createOwnerWaits(),
-    meters,
-    ownHost: watchOwnHost(clock, stopping),
-  }
-}
 
 /** The configured origin, else the address: known once the server listens, and kept when it no longer does. */
 function originOf(app: FastifyInstance, config: Config): () => string {

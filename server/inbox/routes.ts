@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
-import { waitingList } from '../delivery/waiting-list.ts'
 import { route, stream } from '../route.ts'
 import { openEventStream } from './event-stream.ts'
 import { longPoll } from './long-poll.ts'
+import { waitingList } from './waiting-list.ts'
 
 export function inboxRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, contract.inbox.read, (call) => longPoll(context, call))

@@ -21,6 +21,20 @@ export function breaches(files: Readonly<Record<string, string>>, rules: ImportR
   })
 }
 
+/** Pairs of files of the server that import each other. Biome reports cycles too, except those made of types. */
+export function mutualImports(files: Readonly<Record<string, string>>): string[] {
+  const targets = new Map(
+    Object.entries(files)
+      .filter(([path]) => path.startsWith('server/'))
+      .map(([path, text]) => [path, parseSource(path, text).imports.map(({ target }) => target)]),
+  )
+  return [...targets].flatMap(([path, imported]) =>
+    imported
+      .filter((target) => path < target && targets.get(target)?.includes(path))
+      .map((target) => `${path} and ${target} import each other`),
+  )
+}
+
 /** A rule about single imports: the sentence's end where it is broken. */
 const perImport =
   (judge: (path: string, each: Import, rules: ImportRules) => string | undefined): Rule =>
@@ -173,6 +187,13 @@ const roles = perImport((path, { target, isType }) => {
   return never[from]?.roles.includes(to) ? never[from].because : undefined
 })
 
+/** The inbox hands messages to clients through waits and notices; those know nothing of messages. */
+const delivery = perImport((path, { target }) =>
+  path.startsWith('server/delivery/') && target.startsWith('server/inbox/')
+    ? 'server/inbox imports server/delivery, never backwards'
+    : undefined,
+)
+
 const migrations = perImport((path, { target }) => {
   if (!path.startsWith('server/database/migrations/')) return undefined
   if (!path.endsWith('/index.ts'))
@@ -214,7 +235,7 @@ const isEnvironment = ({ target, clause }: Import): boolean =>
 
 /** Where a clock and randomness are made; everywhere else they are handed in. */
 const makesChance: Readonly<Record<string, string>> = {
-  'server/server.ts': 'builds the context of a running server',
+  'server/context.ts': 'the clocks and randomness of a running server',
   'server/host/init.ts': 'the context of the commands that work on a stopped server',
   'cli/context.ts': 'the context of a command',
   'helper/main.ts': 'the context of a helper',
@@ -249,6 +270,7 @@ const everyRule: readonly Rule[] = [
   metrics,
   shipped,
   roles,
+  delivery,
   migrations,
   barrels,
   environment,

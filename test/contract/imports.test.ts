@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { breaches } from './import-rules.ts'
+import { breaches, mutualImports } from './import-rules.ts'
 import { parseSource } from './source-imports.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -14,6 +14,16 @@ test('every source file keeps the import rules', () => {
   const files = Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
   expect(paths.length).toBeGreaterThan(50)
   expect(breaches(files, rules)).toEqual([])
+  expect(mutualImports(files)).toEqual([])
+})
+
+test('two files of the server that import each other are found, types included', () => {
+  const both = {
+    'server/a/one.ts': "import { two } from '../b/two.ts'\n",
+    'server/b/two.ts': "import type { One } from '../a/one.ts'\n",
+  }
+  expect(mutualImports(both)).toEqual(['server/a/one.ts and server/b/two.ts import each other'])
+  expect(mutualImports({ ...both, 'server/b/two.ts': "import type { One } from './one.ts'\n" })).toEqual([])
 })
 
 const wrong: readonly (readonly [path: string, text: string, says: string])[] = [
@@ -77,6 +87,11 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
   ['server/tasks/rules.ts', "import { findTask } from './store.ts'", 'rules are pure'],
   ['server/tasks/rules.ts', "import { hash } from 'node:crypto'", 'rules are pure'],
   ['server/database/reader.ts', "import { findTask } from '../tasks/store.ts'", 'the database knows no noun'],
+  [
+    'server/delivery/recheck.ts',
+    "import type { Offer } from '../inbox/store.ts'",
+    'server/inbox imports server/delivery',
+  ],
   [
     'server/database/migrations/023_a.ts',
     "import type { A } from '../tables.ts'",

@@ -10,9 +10,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { InboxListQuery, Unacknowledged } from '../../sdk/contract/agent/messages.ts'
 import type { Context } from '../context.ts'
+import { openNoticeWait } from '../delivery/notice-wait.ts'
 import type { AgentCaller } from '../identity/callers.ts'
-import { listInbox } from '../inbox/actions.ts'
-import { openNoticeWait } from './notice-wait.ts'
+import { listInbox } from './actions.ts'
 
 interface Listing {
   readonly caller: AgentCaller

@@ -19,8 +19,8 @@ import { letGo } from '../http/close-connection.ts'
 import { errorBody, retryAfter, toFault } from '../http/errors.ts'
 import { checkFraming } from '../http/framing.ts'
 import { headerLines } from '../http/responses.ts'
-import { endSocket, serve } from '../inbox/socket.ts'
 import { retryAfterMs } from '../retry-after.ts'
+import { endSocket, serve } from './socket.ts'
 import { createUnauthenticatedSockets } from './unauthenticated-sockets.ts'
 
 const { path } = contract.streams.socket
