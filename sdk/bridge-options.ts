@@ -8,6 +8,7 @@ import type { Client } from './contract/agent/enrollments.ts'
 import type { ListenTransport } from './delivery/choice.ts'
 import type { Outbox, OutboxEntry } from './storage/outbox.ts'
 import type { Fetch } from './transport/fetch.ts'
+import type { HoldAnswer } from './waiting/questions.ts'
 
 /**
  * The address and the identity of a Bridge. All else has a default, which suits a long-lived program.
@@ -38,6 +39,6 @@ export interface BridgeOptions {
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
   readonly onFlushed?: ((flushed: Flushed) => void) | undefined
   readonly onKept?: ((entry: OutboxEntry) => void) | undefined
-  /** Reserves the answer to a question for this process. The returned function ends that. */
-  readonly holdAnswer?: ((questionId: string) => Promise<() => Promise<void>>) | undefined
+  /** Reserves the answer to a question for this process. */
+  readonly holdAnswer?: HoldAnswer | undefined
 }

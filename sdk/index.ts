@@ -181,6 +181,7 @@ export { version } from './version.ts'
 export {
   type AnswerOptions,
   type AskOptions,
+  type HoldAnswer,
   isAnswerTo,
   NoAnswer,
   type Question,

@@ -83,6 +83,8 @@ async function recorded(
   await journal.record(messages.filter(({ id }) => !journal.has(id)))
   const mine: Message[] = []
   for (const message of messages) if (!(await isAwaited(agent.paths.asks, message))) mine.push(message)
+  // An asker notes the answer as printed before it releases it, so the note of a released answer is there by now.
+  await journal.catchUp()
   return mine
 }
 

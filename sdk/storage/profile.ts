@@ -8,7 +8,7 @@
  * Contract §12, §13.
  */
 import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname } from 'node:path'
 import { nobodyKnown } from '../agent/directory.ts'
@@ -16,10 +16,13 @@ import { Identity } from '../agent/identity.ts'
 import { blankSession } from '../agent/session.ts'
 import { Bridge } from '../bridge.ts'
 import type { BridgeOptions } from '../bridge-options.ts'
+import type { Message } from '../contract/agent/messages.ts'
 import { importPrivateKey } from '../signing/keys.ts'
 import { parseObject } from '../transport/answers.ts'
 import { LocalError } from '../transport/failures.ts'
+import type { HoldAnswer } from '../waiting/questions.ts'
 import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './durable-file.ts'
+import { Journal } from './journal.ts'
 import { holdAnswer } from './open-asks.ts'
 import { Outbox } from './outbox.ts'
 import {
@@ -68,19 +71,51 @@ export async function openProfile(
     sessions: profileSessions(paths, blankSession(record.instance_id), write),
     directory: profileDirectory(paths, nobodyKnown, write),
     outbox: new Outbox({ folder: paths.outbox, owner, clock, random }),
-    holdAnswer: (questionId) => hold(paths, questionId),
+    holdAnswer: (questionId) => hold(paths, clock, questionId),
   })
 }
 
 /** Keeps the answer from a `listen` of the profile. */
-async function hold({ asks }: ProfilePaths, questionId: string): Promise<() => Promise<void>> {
+async function hold(
+  { asks, journal }: ProfilePaths,
+  clock: () => Date,
+  questionId: string,
+): ReturnType<HoldAnswer> {
   try {
     await makePrivateFolder(asks)
-    return await holdAnswer(asks, questionId)
+    const release = await holdAnswer(asks, questionId)
+    return async (answer) => {
+      // If the note fails, a `listen` may print the answer too. The caller gets it anyway.
+      if (answer !== undefined) await noteShown(journal, clock, answer).catch(() => {})
+      await release()
+    }
   } catch (error) {
     throw storageFailed(asks, error)
   }
 }
+
+/**
+ * Notes the answer as printed in the journal of `listen`, to which the node may have offered it too. `listen` creates
+ * and rotates the journal, so a profile without one has never listened.
+ */
+async function noteShown(path: string, clock: () => Date, answer: Message): Promise<void> {
+  if (!(await isThere(path))) return
+  const journal = await Journal.open({ path, clock, rotates: false })
+  try {
+    if (journal.isFull) return
+    if (!journal.has(answer.id)) await journal.record([answer])
+    await journal.recordPrinted([answer.id])
+    await journal.recordDone([answer.id])
+  } finally {
+    await journal.close()
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
 
 async function write(path: string, value: object): Promise<void> {
   await makePrivateFolder(dirname(path))

@@ -70,6 +70,12 @@ export class NoAnswer extends LocalError {
   }
 }
 
+/**
+ * Reserves the answer to a question for this process. The returned function releases it, and takes the answer if this
+ * process acknowledged one.
+ */
+export type HoldAnswer = (questionId: string) => Promise<(answer: Message | undefined) => Promise<void>>
+
 export interface Questioning {
   readonly agentId: string
   readonly messages: Messages
@@ -77,8 +83,7 @@ export interface Questioning {
   readonly acknowledgements: Acknowledgements
   readonly watch: Watch
   readonly now: () => Promise<Date>
-  /** Reserves the answer for this process. The returned function ends that. */
-  readonly hold: ((questionId: string) => Promise<() => Promise<void>>) | undefined
+  readonly hold: HoldAnswer | undefined
 }
 
 export async function ask(
@@ -119,17 +124,19 @@ async function wait(asking: Questioning, question: Message, options: AnswerOptio
   const { signal, onConnection, acknowledge = true } = options
   const timeout = timeoutOf(options)
   const release = await hold?.(question.id)
+  let got: Message | undefined
   try {
     const finish = (answer: Message) => acknowledged(asking, answer, signal)
     const awaited = { ...answerOf(asking, question), ...(acknowledge && { finish }) }
     const answer = await watch.wait(awaited, { timeout, signal, onConnection })
     if (answer === undefined) throw new NoAnswer(question.id, timeout, watch.lastFailure)
+    if (acknowledge) got = answer
     return answer
   } catch (error) {
     if (!(error instanceof LocalError && error.code === 'aborted')) throw error
     throw new LocalError('aborted', `${error.message}; ${goesOn(question.id)}`, { cause: error })
   } finally {
-    await release?.()
+    await release?.(got)
   }
 }
 

@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { printMessages } from '../../cli/messages/on-message.ts'
 import type { Agent } from '../../cli/profile/agent.ts'
 import { profilePaths } from '../../cli/profile/profile.ts'
@@ -39,4 +39,27 @@ test('what ask showed beside a running listen is not printed again; what nobody 
   await journal.close()
   await agent.bridge.close()
   expect((await readFile(paths.journal, 'utf8')).trimEnd().split('\n')).toHaveLength(4)
+})
+
+test('an answer that ask shows while listen records it is not printed again', async () => {
+  const { context, written } = framed()
+  const paths = profilePaths(folder, 'ada')
+  const options = { path: paths.journal, clock: context.clock }
+  const journal = await Journal.open(options)
+  const baseUrl = 'http://127.0.0.1:1'
+  const profile = { base_url: baseUrl, identity: record } as Agent['profile']
+  const agent: Agent = { bridge: bridgeAt(baseUrl), profile, paths }
+  const show = printMessages({ context, agent, journal, options: { ack: 'manual' } })
+  const answer = message(1) as unknown as OfferedMessage
+  const asking = await Journal.open({ ...options, rotates: false })
+  const write = journal.record.bind(journal)
+  vi.spyOn(journal, 'record').mockImplementation(async (messages) => {
+    await write(messages)
+    await asking.recordPrinted([answer.id])
+  })
+  expect(await show([answer])).toBe(false)
+  expect(written.stdout).toBe('')
+  await asking.close()
+  await journal.close()
+  await agent.bridge.close()
 })

@@ -1,9 +1,10 @@
 /** A wait for an answer, and what goes away in its middle: the node, the script, and a `listen` beside it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Message } from '../../../sdk/index.ts'
+import { Journal, type Message, openProfile } from '../../../sdk/index.ts'
 import { Desk } from '../../cli/desk.ts'
 import { type Enrolled, enrolled } from '../../cli/people.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
@@ -73,6 +74,30 @@ test('a listen of the profile leaves the answer to the script, and hears all els
   interruption.abort()
   const { stdout } = await listening
   expect([...stdout.matchAll(/^\| (.*)$/gm)].map(([, body]) => body)).toEqual(['before', 'after'])
+})
+
+test('an answer that a script got is noted as shown where a listen keeps a journal, and nowhere else', async () => {
+  const path = desk.path(ada.name, 'journal.jsonl')
+  await using bridge = await openProfile(ada.name, { home: desk.home })
+  const ask = async (options = {}) => {
+    const asked = Promise.withResolvers<string>()
+    const onAsked = ({ message }: { message: Message }) => asked.resolve(message.id)
+    const answer = bridge.ask(ben.name, 'Which branch?', { timeout: 20_000, onAsked, ...options })
+    await ben.bridge('reply', await asked.promise, 'release-2')
+    return answer
+  }
+  await ask()
+  expect(existsSync(path)).toBe(false)
+  await ada.bridge('listen', '--once', '--timeout', '1')
+  const shown = await ask()
+  const left = await ask({ acknowledge: false })
+  const journal = await Journal.open({ path, clock: () => new Date(), rotates: false })
+  const marks = [shown, left].map(({ id }) => [journal.has(id), journal.isPrinted(id), journal.isDone(id)])
+  await journal.close()
+  expect(marks).toEqual([
+    [true, true, true],
+    [false, false, false],
+  ])
 })
 
 test('a node that restarts is waited for, and tells at once what came then', async () => {
