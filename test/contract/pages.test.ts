@@ -9,9 +9,12 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
-const pages = globSync(['README.md', '{.github,docs,examples}/**/*.md', 'test/vectors/README.md'], {
-  cwd: root,
-})
+const pages = globSync(
+  ['README.md', '{.github,docs,examples}/**/*.md', 'test/README.md', 'test/vectors/README.md'],
+  {
+    cwd: root,
+  },
+)
 const linesOf = (path: string): string[] => readFileSync(join(root, path), 'utf8').split('\n')
 
 const dated = /\b(?:today|yet)\b/i
@@ -40,6 +43,35 @@ function tooLong(path: string): string[] {
     .flatMap((line, index) => (line.length > 120 && !/^\|/.test(line) ? [`${path}:${index + 1}`] : []))
 }
 
-test('the protocol page is wrapped at 120 characters', () => {
-  expect(tooLong('docs/protocol.md')).toEqual([])
+/** Generated pages hold types and option lists that cannot be wrapped. */
+const written = pages.filter((path) => !/^docs\/(api|cli|errors|sdk|states)\.md$/.test(path))
+
+test.each(written)('%s is wrapped at 120 characters', (path) => {
+  expect(tooLong(path)).toEqual([])
+})
+
+const tracked = globSync('{cli,sdk,server,helper,test,docs,examples}/**/*', { cwd: root })
+
+/** Files and folders that a page names in code marks, and that do not exist. A bare name stands for any file of that name. */
+function missing(path: string, base = ''): string[] {
+  const names = linesOf(path).flatMap((line) => [...line.matchAll(/`((?:[\w.-]+\/)*[\w.-]+(?:\.ts|\/))`/g)])
+  return names.flatMap(([, name = '']) => {
+    const plain = name.replace(/\/$/, '')
+    const exists = tracked.some(
+      (each) => each === `${base}${plain}` || each === plain || each.endsWith(`/${plain}`),
+    )
+    return exists ? [] : [`${path}: ${name}`]
+  })
+}
+
+test('the pages for contributors name files that exist', () => {
+  expect(missing('docs/architecture.md')).toEqual([])
+  expect(missing('.github/CONTRIBUTING.md')).toEqual([])
+  expect(missing('test/README.md', 'test/')).toEqual([])
+})
+
+test('a file that does not exist is found', () => {
+  expect(missing('test/contract/pages.fixture.md')).toEqual([
+    'test/contract/pages.fixture.md: server/nowhere.ts',
+  ])
 })
