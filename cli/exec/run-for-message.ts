@@ -1,8 +1,9 @@
 /**
- * `listen --exec CMD`: a shell command for each message, the message's JSON on its standard input.
+ * `listen --exec CMD`: runs a shell command for each message, with the message as JSON on its standard input.
  *
- * Its output goes where ours goes. A listen that is interrupted ends it with all that it started, and so does one that is
- * killed; what it did not finish comes again.
+ * The command inherits our standard output and standard error. If the listen is interrupted or killed, the
+ * command and every process in its group are ended too. Its message stays unacknowledged, so a later listen
+ * delivers it again.
  *
  * Contract §12.
  */
@@ -15,7 +16,10 @@ export interface CommandEnd {
   readonly signal: NodeJS.Signals | null
 }
 
-/** From SIGTERM to SIGKILL when the listen was killed: the next one may be given the message at once. */
+/**
+ * Time from SIGTERM to SIGKILL after the listen was killed; short, since the next listen may get the same
+ * message.
+ */
 const graceMs = 10_000
 
 export interface MessageCommand {
@@ -24,7 +28,7 @@ export interface MessageCommand {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** Resolves when the command has ended. Rejects when there is no shell to run it. */
+/** Runs the command. Resolves when it has ended; rejects if the shell cannot be started. */
 export function runForMessage(
   { shell, command, environment }: MessageCommand,
   message: Message,
@@ -32,14 +36,14 @@ export function runForMessage(
 ): Promise<CommandEnd> {
   return new Promise((resolve, reject) => {
     const child = shell.start(command, { stdout: 'inherit', environment, graceMs })
-    const end = () => signalGroup(child, 'SIGTERM')
-    signal.addEventListener('abort', end, { once: true })
+    const terminate = () => signalGroup(child, 'SIGTERM')
+    signal.addEventListener('abort', terminate, { once: true })
     child.on('error', reject)
     child.on('close', (code, endedBy) => {
-      signal.removeEventListener('abort', end)
+      signal.removeEventListener('abort', terminate)
       resolve({ code, signal: endedBy })
     })
-    // A command that does not read its input closes it early: that is its own affair.
+    // A command may exit without reading its input. The resulting EPIPE is not a failure.
     child.stdin?.on('error', () => {})
     child.stdin?.end(`${JSON.stringify(message)}\n`)
   })

@@ -1,11 +1,13 @@
 /**
- * One task handed to a shell command.
+ * Runs a shell command for one claimed task.
  *
- * - Title and instructions stand on its standard input, and in its environment.
- * - A line of its standard output that begins `progress:` is reported, at most one a second, the latest; all others are
- *   the result. Both are shown as they come, on standard error, as is the command's own standard error.
- * - To stop it, all that it started gets SIGTERM, and SIGKILL after a grace. Of a claim that is lost, or of a runner that is
- *   killed, nothing works on for longer than a third of the lease: the next runner has not begun by then.
+ * - The command gets title and instructions on its standard input and in its environment.
+ * - An output line that begins `progress:` is reported as progress, at most one per second (the latest). All
+ *   other lines form the result. Both are also shown on standard error as they arrive, next to the command's
+ *   own errors.
+ * - To stop the command, its process group gets SIGTERM, and SIGKILL after a grace period. If the claim is
+ *   lost or the runner is killed, the grace period is at most a third of the lease. The next runner cannot
+ *   start before that.
  *
  * Contract §12 `task run`.
  */
@@ -32,7 +34,7 @@ export interface TaskEnd {
   readonly output: TaskOutput
 }
 
-/** How long a command that has to stop may take, where the claim is not renewed meanwhile. */
+/** Grace period while the claim is not renewed: `graceMs`, but at most a third of the lease. */
 export const lostGraceMs = (graceMs: number, { claim_ttl_seconds }: Task): number =>
   Math.min(graceMs, (claim_ttl_seconds * 1000) / 3)
 
@@ -48,7 +50,7 @@ export async function runTask(
   const output = new TaskOutput({ show, report: progress, nowMs })
   const decoder = new StringDecoder('utf8')
   child.stdout?.on('data', (bytes: Buffer) => output.add(bytes, decoder.write(bytes)))
-  // A command that does not read its input closes it early: that is its own affair.
+  // A command may exit without reading its input. The resulting EPIPE is not a failure.
   child.stdin?.on('error', () => {})
   child.stdin?.end(`${task.title}\n\n${task.instructions}\n`)
   const isLost = () => (signal.reason as WorkStoppedError).why === 'claim_lost'
@@ -61,7 +63,7 @@ export async function runTask(
     return { ...end, output }
   } finally {
     signal.removeEventListener('abort', stop.now)
-    stop.over()
+    stop.dispose()
   }
 }
 
@@ -73,7 +75,10 @@ const ended = (child: ChildProcess) =>
     child.on('close', (code, signal) => resolve({ code, signal }))
   })
 
-/** An environment holds no NUL, so such a text is on standard input only. */
+/**
+ * The task as environment variables. A variable cannot hold NUL, so a text with NUL is on standard input
+ * only.
+ */
 function taskEnvironment(task: Task): Record<string, string> {
   const fields = {
     BRIDGE_TASK_ID: task.id,
@@ -92,10 +97,10 @@ function stopper(child: ChildProcess, graceMs: () => number) {
     now: () => {
       signalGroup(child, 'SIGTERM')
       timer = setTimeout(kill, graceMs())
-      // What it started and did not take with it is not waited for.
+      // When the command exits, kill what remains of its group at once.
       child.once('exit', kill)
       if (child.exitCode !== null || child.signalCode !== null) kill()
     },
-    over: () => clearTimeout(timer),
+    dispose: () => clearTimeout(timer),
   }
 }

@@ -1,11 +1,14 @@
 /**
- * Shell commands that end with the program that started them, whatever ends that.
+ * Runs shell commands that never outlive this program, even if SIGKILL ends it.
  *
- * - Each leads a process group of its own: it is stopped with all that it started, and control-C reaches this program alone.
- * - A program that is killed by SIGKILL stops nothing any more. So a small shell stands beside it, at the end of a pipe
- *   whose other end this program alone holds. A command writes its group into the pipe before it begins; when the pipe ends
- *   while it runs, that shell sends the group SIGTERM, and SIGKILL after a grace.
- * - What left its group (`setsid`) is reached by neither. Windows has no groups, and no such shell.
+ * - Each command leads its own process group, so it is stopped together with every process it started. Ctrl-C
+ *   reaches this program only.
+ * - A program killed by SIGKILL cannot stop its commands. A small watcher shell therefore reads from a pipe
+ *   whose write end only this program holds. Each command writes its group id into the pipe before it starts.
+ *   If the pipe closes while the command runs, the watcher sends the group SIGTERM, and SIGKILL after a grace
+ *   period.
+ * - A process that left the group (`setsid`) is not stopped. Windows has no process groups, so there is no
+ *   watcher.
  *
  * Contract §12 `task run`, `listen --exec`.
  */
@@ -14,8 +17,11 @@ import type { Writable } from 'node:stream'
 
 const shell = '/bin/sh'
 
-/** An empty line: nothing runs any more. Signal 0 asks whether anybody is left. */
-const watching = `
+/**
+ * Script of the watcher. An empty line means that the command has ended. Signal 0 tests whether the group
+ * still exists.
+ */
+const watcherScript = `
 while read -r one two; do leader=$one grace=$two; done
 [ -n "$leader" ] || exit 0
 kill -s TERM -- "-$leader"
@@ -27,30 +33,33 @@ done
 kill -s KILL -- "-$leader"
 `
 
-/** Its own process becomes the command. Without a reader the pipe would end it. */
-const announced = `trap '' PIPE; echo "$$ $2" >&3 2>/dev/null; trap - PIPE; exec 3>&-; exec "$0" -c "$1"`
+/**
+ * Announces the group to the watcher, then becomes the command. Ignores SIGPIPE meanwhile: the watcher may be
+ * gone.
+ */
+const announcingScript = `trap '' PIPE; echo "$$ $2" >&3 2>/dev/null; trap - PIPE; exec 3>&-; exec "$0" -c "$1"`
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 export interface ShellOptions {
   readonly stdout: 'pipe' | 'inherit'
   readonly environment: Environment
-  /** From SIGTERM to SIGKILL when this program is gone. */
+  /** Time from SIGTERM to SIGKILL after this program has died. */
   readonly graceMs: number
 }
 
-/** One at a time. */
+/** Starts shell commands, one at a time, and the watcher that outlives this program. */
 export class ShellCommands {
   #watcher: ChildProcess | undefined
 
-  /** Its standard input is a pipe, its standard error ours. */
+  /** Starts a command. Its standard input is a pipe; its standard error is inherited. */
   start(command: string, { stdout, environment, graceMs }: ShellOptions): ChildProcess {
     const options: SpawnOptions = { detached: true, env: environment }
     const pipe = this.#pipe(environment)
     if (pipe === undefined)
       return spawn(command, { ...options, shell: true, stdio: ['pipe', stdout, 'inherit'] })
     const grace = String(Math.ceil(graceMs / 1000))
-    const child = spawn(shell, ['-c', announced, shell, command, grace], {
+    const child = spawn(shell, ['-c', announcingScript, shell, command, grace], {
       ...options,
       stdio: ['pipe', stdout, 'inherit', pipe],
     })
@@ -58,7 +67,7 @@ export class ShellCommands {
     return child
   }
 
-  /** Nothing is started any more. */
+  /** Ends the watcher. Call it after the last command has ended. */
   close(): void {
     this.#watcher?.stdin?.end()
     this.#watcher = undefined
@@ -66,35 +75,36 @@ export class ShellCommands {
 
   #pipe(environment: Environment): Writable | undefined {
     if (process.platform === 'win32') return undefined
-    if (this.#watcher === undefined || isOver(this.#watcher)) this.#watcher = startWatcher(environment)
+    if (this.#watcher === undefined || hasExited(this.#watcher)) this.#watcher = startWatcher(environment)
     const { pid, stdin } = this.#watcher
     return pid === undefined || stdin === null ? undefined : stdin
   }
 }
 
 function startWatcher({ PATH }: Environment): ChildProcess {
-  const watcher = spawn(shell, ['-c', watching], {
+  const watcher = spawn(shell, ['-c', watcherScript], {
     detached: true,
     cwd: '/',
     env: { PATH },
     stdio: ['pipe', 'ignore', 'ignore'],
   })
-  // Without one everything works as long as this program lives.
+  // If the watcher cannot start, commands still run. They are then not stopped if SIGKILL ends this program.
   watcher.on('error', () => {})
   watcher.stdin.on('error', () => {})
   watcher.unref()
   return watcher
 }
 
-const isOver = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
+const hasExited = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode !== null || signalCode !== null
 
-/** To a command and all that it started. */
+/** Sends a signal to a command and every process in its group. */
 export function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined) return
   try {
     process.kill(-pid, signal)
   } catch (error) {
-    // It has ended by itself meanwhile.
+    // ESRCH: the group has already ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

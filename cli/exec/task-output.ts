@@ -1,8 +1,9 @@
 /**
- * What a task's command prints: lines of progress, and the result.
+ * Output of a task's command, split into progress reports and the result.
  *
- * - The result is kept to its last 60 KiB; what was left out before is said in it, and the hash is of all of it.
- * - Progress is reported at most once a second. What is left unsaid by that is said when the second is over.
+ * - The result keeps the last 60 KiB. If earlier bytes were dropped, its first line says how many. The hash
+ *   covers all output.
+ * - Progress is reported at most once per second. The latest report waits until that second has passed.
  */
 import { createHash } from 'node:crypto'
 
@@ -31,7 +32,7 @@ export class TaskOutput {
   #reporting: Promise<void> | undefined
   #reportedMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
-  #isOver = false
+  #hasEnded = false
 
   constructor(options: TaskOutputOptions) {
     this.#options = options
@@ -42,7 +43,7 @@ export class TaskOutput {
     const lines = `${this.#line}${text}`.split('\n')
     this.#line = lines.pop() ?? ''
     for (const line of lines) this.#take(`${line}\n`)
-    // A line without an end is part of the result whatever its length, so it is not kept twice.
+    // An unfinished line beyond the limit goes to the result now, so that it is not buffered twice.
     if (this.#line.length > keptBytes) {
       this.#keep(this.#line)
       this.#line = ''
@@ -50,23 +51,23 @@ export class TaskOutput {
     this.#reportPending()
   }
 
-  /** The last word of progress is reported too. */
+  /** Takes the last text and sends the pending progress report. */
   async end(rest: string): Promise<void> {
     if (this.#line + rest !== '') this.#take(this.#line + rest)
     this.#line = ''
-    this.#isOver = true
+    this.#hasEnded = true
     clearTimeout(this.#timer)
     await this.#reporting
     if (this.#pending !== undefined) await this.#options.report(this.#pending)
     this.#pending = undefined
   }
 
-  /** Of everything that was printed. */
+  /** Hash of everything that the command printed. */
   get sha256(): string {
     return this.#hash.copy().digest('hex')
   }
 
-  /** Empty when nothing was printed but progress. */
+  /** The kept output; empty if the command printed only progress. */
   get result(): string {
     const text = this.#kept.trim()
     return this.#leftOut === 0 ? text : `[${this.#leftOut} bytes before this were left out]\n${text}`
@@ -81,15 +82,15 @@ export class TaskOutput {
 
   #keep(text: string): void {
     const all = Buffer.from(this.#kept + text)
-    const over = Math.max(0, all.length - keptBytes)
-    this.#leftOut += over
-    this.#kept = over === 0 ? this.#kept + text : fromWholeCharacter(all.subarray(over))
+    const excess = Math.max(0, all.length - keptBytes)
+    this.#leftOut += excess
+    this.#kept = excess === 0 ? this.#kept + text : fromWholeCharacter(all.subarray(excess))
   }
 
   #reportPending(): void {
     const { report, nowMs } = this.#options
-    if (this.#isOver || this.#pending === undefined || this.#reporting !== undefined) return
-    // A clock that is set delays one report at most.
+    if (this.#hasEnded || this.#pending === undefined || this.#reporting !== undefined) return
+    // If the system clock is changed meanwhile, this delays at most one report.
     const leftMs = everyMs - Math.abs(nowMs() - this.#reportedMs)
     if (leftMs > 0) {
       this.#reportIn(leftMs)
@@ -112,13 +113,13 @@ export class TaskOutput {
   }
 }
 
-/** The first bytes may be the end of a character that was cut. */
+/** Drops leading bytes that belong to a character whose first byte was cut off. */
 const fromWholeCharacter = (bytes: Buffer): string => {
   const start = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80)
   return bytes.subarray(Math.max(0, start)).toString('utf8')
 }
 
-/** `progress: 40% half of the files`; percent, note, or both. */
+/** Parses a line such as `progress: 40% half of the files`. Percent or note may be missing, but not both. */
 export function readProgress(line: string): Progress | undefined {
   const [, percent, rest = ''] = /^progress:\s*(?:(\d{1,3})\s*%)?\s*(.*)$/s.exec(line.trimEnd()) ?? []
   const isProgress = line.startsWith('progress:')

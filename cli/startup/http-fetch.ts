@@ -1,20 +1,20 @@
 /**
- * The part of `fetch` that the SDK uses, over node:http(s): it costs a third of what loading `fetch` does, and a
- * command usually makes one request.
+ * The part of `fetch` that the SDK uses, over node:http(s). Loading node:http takes a third of the time of
+ * loading `fetch`, and a command usually makes one request.
  *
- * Redirects are handed back, never followed. An answer beyond 64 MiB is refused as the parser refuses what it cannot
- * read: no page of the contract is as long.
+ * Redirects are returned, never followed. A response over 64 MiB is refused like one that cannot be parsed;
+ * no response of the contract is that long.
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Fetch, FetchInit, FetchResponse } from '../../sdk/index.ts'
 
 export interface FetchOptions {
   readonly maxAnswerBytes?: number
-  /** The certificates in PEM of which the server's chain must hold one; the name in the address then does not matter. */
+  /** Certificates in PEM. The server's chain must contain one of them; its host name is then not checked. */
   readonly pinned?: string | undefined
 }
 
-/** Connections are kept while the process has something else to do; idle ones never hold it. */
+/** Returns a fetch that reuses its connections. Idle connections do not keep the process alive. */
 export function httpFetch({ maxAnswerBytes = 64 * 1024 * 1024, pinned }: FetchOptions = {}): Fetch {
   let agents: ReturnType<typeof openAgents> | undefined
   return async (url, init) => {
@@ -31,7 +31,7 @@ function openAgents(pinned: string | undefined) {
   let secure: Promise<typeof plain> | undefined
   return async (isSecure: boolean) => {
     if (!isSecure) return plain
-    // TLS is loaded only for nodes that speak it.
+    // node:https is loaded only for https addresses.
     secure ??= import('node:https').then(({ Agent, request }) => ({
       request: request as Request,
       agent: new Agent({ keepAlive: true, ...(pinned && pinnedTo(pinned)) }),

@@ -1,10 +1,11 @@
 /**
- * Whether the words run the transfer helper itself, which then reads them alone.
+ * Returns whether the arguments run the transfer helper itself, which parses them without the command tree.
  *
- * It starts without the command tree: that would cost a third of its start, and words that it does not know must end in
- * its fixed code, not in a sentence. Its manifest and its help are commands like any other.
+ * Loading the command tree would cost a third of the helper's start. Unknown arguments must end in the
+ * helper's fixed error code, not in a usage message. `helper manifest` and `helper --help` are ordinary
+ * commands.
  *
- * In the syntax of Node 14, since the launcher holds it. Spec §4.5, §7.
+ * Uses only syntax of Node 14, because the launcher includes this file. Spec §4.5, §7.
  */
 export const startsHelper = (words: readonly string[]): boolean =>
   words[0] === 'helper' &&
