@@ -1,26 +1,27 @@
 /**
- * The factory of every command: commander with our rules.
+ * Factory of every command: commander with our rules.
  *
- * - Nothing exits or prints by itself: `exitOverride` on every command, since it is not inherited.
- * - `--json` and `--profile` stand on every command, before or after its name.
- * - Every help ends with one working example.
+ * - Commander never exits or prints by itself. `exitOverride` is set on every command, because it is not
+ *   inherited.
+ * - Every command accepts `--json` and `--profile`, before or after its name.
+ * - Every help text ends with one working example.
  *
  * Contract §12.
  */
 import { Command, type CommanderError, InvalidArgumentError, Option } from 'commander'
 
-/** What every command accepts. */
+/** Options that every command accepts. */
 export interface GlobalOptions {
   readonly json?: boolean
   readonly profile?: string
-  /** Of the commands of a host. */
+  /** Data folder; only for the `server` commands. */
   readonly data?: string
 }
 
-/** A command that does something. `example` is one line that works as it stands, without the `$ `. */
+/** Creates a command that can be run. `example` is one line that works when pasted, without the `$ `. */
 export const command = (name: string, example: string): Command => withGlobals(base(name, example))
 
-/** A word that only groups commands: alone it is a usage error. */
+/** Creates a word that only groups commands. Typed alone, it is a usage error. */
 export const group = (name: string, example: string): Command => base(name, example)
 
 function base(name: string, example: string): Command {
@@ -33,20 +34,20 @@ function base(name: string, example: string): Command {
     .addHelpText('after', `\nexample:\n  $ ${example}`)
 }
 
-/** The options of every command, also for the root. */
+/** Adds the options that every command has, and the root too. */
 export const withGlobals = (to: Command): Command =>
   to
-    .option('--json', 'print wire objects as JSON')
+    .option('--json', 'print API objects as JSON')
     .option('--profile <name>', 'the identity to use (BRIDGE_PROFILE)')
 
-/** Usage errors of values, worded like commander's own. */
+/** Creates a usage error for a value, worded like those of commander. */
 export const invalid = (message: string): InvalidArgumentError => new InvalidArgumentError(message)
 
-/** What is typed after `bridge`. */
+/** Returns the words typed after `bridge` that name this command. */
 export const wordsOf = (of: Command): string[] =>
   of.parent === null ? [] : [...wordsOf(of.parent), of.name()]
 
-/** What commander objects to, with the command that objects. */
+/** Usage error that commander found, with the command it belongs to. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
   readonly #command: Command
@@ -67,7 +68,7 @@ export class UsageError extends Error {
 
 export { Command, Option }
 
-/** A whole number from `min` to `max`. */
+/** Returns a parser of whole numbers from `min` to `max`. */
 export const wholeNumber =
   (min: number, max: number) =>
   (text: string): number => {
@@ -78,20 +79,20 @@ export const wholeNumber =
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** An id as it stands on the wire; upper case is accepted. */
+/** Parses an id (UUID). Upper case is accepted and becomes lower case, as the API writes it. */
 export function id(text: string): string {
   const lower = text.toLowerCase()
   if (uuid.test(lower)) return lower
   throw invalid('It must be an id (a UUID).')
 }
 
-/** Ids after one another, for a variadic argument. */
+/** Parses the next id of a variadic argument. */
 export const ids = (text: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),
   id(text),
 ]
 
-/** One of the words. */
+/** Returns a parser that accepts one of the words. */
 export const oneOf =
   <const T extends string>(words: readonly T[]) =>
   (text: string): T => {
@@ -102,7 +103,7 @@ export const oneOf =
 
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 } as const
 
-/** Seconds from `90`, `90s`, `15m`, `2h` or `1d`. */
+/** Parses a duration such as `90`, `90s`, `15m`, `2h` or `1d`. Returns seconds. */
 export function seconds(text: string): number {
   const match = /^(\d{1,9})([smhd]?)$/.exec(text)
   if (match === null) throw invalid('It must be a duration like 90, 90s, 15m, 2h or 1d.')

@@ -1,7 +1,7 @@
 /**
- * What a command may reach, each part made when it is first asked for.
+ * Everything that a command may use; each part is created on first use.
  *
- * The only CLI file that reads `process.env`; clock and randomness are made here and handed on.
+ * Only this CLI file reads `process.env`. It also creates the clock and the random source and passes them on.
  */
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
@@ -19,18 +19,18 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface Settings {
   json: boolean
   profile: string
-  /** The data folder, where the command line names one. */
+  /** The data folder given with `--data`, if any. */
   data?: string
 }
 
-/** What differs between the real process and a test. */
+/** Parts that differ between the real process and a test. */
 export interface Surroundings {
   readonly streams: Streams
   readonly environment: Environment
   readonly clock: () => Date
   readonly random: (bytes: number) => Buffer
   readonly homeDirectory: string
-  /** Aborted by SIGINT and SIGTERM, or when nobody reads any more what a command only prints. */
+  /** Aborted by SIGINT or SIGTERM, or when the reader of a print-only command closes standard output. */
   readonly interruption: AbortController
 }
 
@@ -40,27 +40,31 @@ export interface CliContext {
   readonly clock: () => Date
   readonly random: (bytes: number) => Buffer
   readonly environment: Environment
-  /** The folder of every profile, BRIDGE_HOME. */
+  /** Folder that holds all profiles (BRIDGE_HOME). */
   readonly home: string
-  /** Which profile, and whether to print JSON; filled from the command line before a command runs. */
+  /** Profile and output format, set from the command line before a command runs. */
   readonly settings: Readonly<Settings>
-  /** Give it to everything that waits. */
+  /** Interruption signal; pass it to every operation that waits. */
   readonly signal: AbortSignal
-  /** Ids of the outbox entries that this command had to leave there. */
+  /** Ids of the outbox entries that this command could not send. */
   readonly keptIds: readonly string[]
-  /** Of the node that the command talks to, once it is known; for hints. */
+  /** Address of the node that the command talks to, once known; for hints. */
   address: string | undefined
-  /** For clients of the node; see http-fetch.ts. */
+  /** The fetch function for clients of the node; see http-fetch.ts. */
   fetch(): Promise<Fetch>
-  /** The identity of the profile and its Bridge. @throws CommandError when there is none that can be used. */
+  /**
+   * The identity of the profile and its Bridge. @throws CommandError if the profile has no usable identity.
+   */
   agent(): Promise<Agent>
   /** The Bridge of {@link agent}. */
   bridge(): Promise<Bridge>
-  /** Whether the command does nothing but print, so that it ends with its reader; see print-only.ts. */
+  /**
+   * Whether the command only prints. Such a command ends when its reader closes the pipe; see print-only.ts.
+   */
   readonly onlyPrints: boolean
-  /** A sentence of ours that names commands, each spelled as it has to be typed after this one. */
+  /** Rewrites the commands in a hint so that they can be pasted; see as-typed.ts. */
   typed(text: string): string
-  /** The command, with its options and arguments. */
+  /** The words, options and arguments of the running command. */
   readonly takes: Takes
   configure(options: GlobalOptions, command?: { readonly onlyPrints: boolean; readonly takes: Takes }): void
 }
@@ -74,7 +78,7 @@ export function createContext(surroundings: Surroundings): CliContext {
     if (onlyPrints && io.closedBy !== undefined) interruption.abort()
   }
   const io = createIo(streams, endWithReader)
-  // Reading standard input waits for nothing else.
+  // A pending read of standard input does not watch the signal, so the stream itself is destroyed.
   interruption.signal.addEventListener('abort', () => streams.stdin.destroy(), { once: true })
   const typed = (text: string) =>
     asTyped(text, {
@@ -125,7 +129,7 @@ export function createContext(surroundings: Surroundings): CliContext {
   return context
 }
 
-/** The context of this process. A second SIGINT or SIGTERM ends it at once. */
+/** Creates the context of this process. A second SIGINT or SIGTERM exits immediately. */
 export function processContext(): CliContext {
   const interruption = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -138,7 +142,7 @@ export function processContext(): CliContext {
     streams: process,
     environment: process.env,
     clock: () => new Date(),
-    // Most of what a short command would load: not before it is needed.
+    // node:crypto is the largest module that a short command would load, so it is loaded on first use.
     random: (bytes) => process.getBuiltinModule('node:crypto').randomBytes(bytes),
     homeDirectory: homedir(),
     interruption,

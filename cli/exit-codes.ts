@@ -1,5 +1,5 @@
 /**
- * What a command's exit code tells the program that ran it. Frozen by test/cli/exit-codes.test.ts.
+ * Exit codes, which tell the calling program why a command ended. Frozen by test/cli/exit-codes.test.ts.
  *
  * Contract §12.
  */
@@ -35,7 +35,7 @@ export const exitCodes = {
 export type ExitName = keyof typeof exitCodes
 export type ExitCode = (typeof exitCodes)[ExitName]
 
-/** What a command throws when the reason lies in this program: words, an exit code and at most one hint. */
+/** Failure that this program found, not the node: a message, an exit code and at most one hint. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exit: ExitName
@@ -48,7 +48,7 @@ export class CommandError extends Error {
   }
 }
 
-/** The exit of every refusal of the service. */
+/** Exit code of each refusal by the node. */
 export const refusalExits: Readonly<Record<RefusalCode, ExitName>> = {
   unrecognized: 'unexpected',
   unauthenticated: 'authentication',
@@ -106,7 +106,7 @@ export const refusalExits: Readonly<Record<RefusalCode, ExitName>> = {
   storage_full: 'unreachable',
 }
 
-/** The exit of everything that goes wrong on this side of the service. */
+/** Exit code of each error that the SDK itself raises. */
 export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
   unreachable: 'unreachable',
   timeout: 'unreachable',
@@ -136,7 +136,9 @@ export const localExits: Readonly<Record<LocalErrorCode, ExitName>> = {
   transfer_expired: 'conflict',
 }
 
-/** The exits of what a transfer helper refuses; all others are of its state. */
+/**
+ * Exit code of each refusal by a transfer helper. Any other code concerns its state and exits as `conflict`.
+ */
 export const helperExits: Readonly<Partial<Record<HelperErrorCode | 'unrecognized', ExitName>>> = {
   invalid_token: 'authentication',
   not_found: 'not_found',

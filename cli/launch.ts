@@ -1,7 +1,9 @@
 /**
- * The first file that `bridge` runs: refuses a Node that cannot run the rest, and answers `bridge --version` by itself.
+ * First file that `bridge` runs. It refuses a Node that is too old for the rest, and answers `bridge
+ * --version`.
  *
- * Built for Node 14 and loading nothing before the check, so that an old Node prints one line instead of a syntax error.
+ * It is built for Node 14 and loads nothing before the check, so that an old Node prints one line, not a
+ * syntax error.
  */
 import { version } from '../sdk/version.ts'
 import { keepCompiled } from './startup/compile-cache.ts'
@@ -18,19 +20,22 @@ if (major < needs.major || (major === needs.major && minor < needs.minor)) {
 } else if (startsHelper(process.argv.slice(2))) {
   void import('../helper/main.ts').then(({ runHelper }) => runHelper(process.argv.slice(3)))
 } else if (!isVersionPrinted(process.argv.slice(2))) {
-  // A node runs for long, and under accounts whose folders are not theirs to fill.
+  // A server starts rarely, and its account may not own a home folder, so it uses no compile cache.
   if (process.argv[2] !== 'server') keepCompiled(process.env)
   void import('./main.ts')
 }
 
-/** Programs ask for the version to learn whether `bridge` is there: it costs no more than starting Node. */
+/**
+ * Prints the version if the arguments ask for nothing else. Programs run this to find `bridge`, so it loads
+ * no module.
+ */
 function isVersionPrinted([option, ...more]: readonly string[]): boolean {
   if ((option !== '--version' && option !== '-V') || more.length > 0) return false
   try {
     process.getBuiltinModule('node:fs').writeSync(1, `${version}\n`)
     return true
   } catch {
-    // Nobody reads it, or the disk is full: the whole program knows what to say of that.
+    // Closed pipe or full disk: the full program reports the failure.
     return false
   }
 }

@@ -1,4 +1,4 @@
-/** `bridge`. */
+/** Entry point of `bridge` after the checks of launch.ts. */
 import { processContext } from './context.ts'
 import { run } from './run.ts'
 import { startsHelper } from './startup/starts-helper.ts'

@@ -1,8 +1,8 @@
 /**
- * The command tree, and nothing else.
+ * Builds the command tree.
  *
- * A command is loaded only when its word is typed: what is not typed costs nothing. Help, a word that nobody knows, and no
- * word at all load the whole tree.
+ * A command's file is loaded only when its word is typed, which keeps the start short. Help, an unknown word,
+ * and no word at all load the whole tree.
  *
  * Contract §12.
  */
@@ -13,7 +13,7 @@ import { printsOnly } from './terminal/print-only.ts'
 
 type Load = () => Promise<(context: CliContext) => Command>
 
-/** By the word that is typed, in the order of the help. */
+/** Loaders by the typed word, in the order of the help. */
 const commands: Readonly<Record<string, Load>> = {
   enroll: async () => (await import('./commands/enroll.ts')).enrollCommand,
   whoami: async () => (await import('./commands/whoami.ts')).whoamiCommand,
@@ -44,7 +44,7 @@ const commands: Readonly<Record<string, Load>> = {
   server: async () => (await import('./commands/server/server.ts')).serverCommand,
 }
 
-/** The tree as far as `argv` needs it; the whole tree without one. */
+/** Returns the part of the tree that `argv` needs. Without `argv`, returns the whole tree. */
 export async function program(context: CliContext, argv: readonly string[] = []): Promise<Command> {
   const root = withGlobals(group('bridge', 'bridge send ben "the build is green"'))
     .description('Signed messages between coding agents and their owner, through a node of your own.')
@@ -58,11 +58,13 @@ export async function program(context: CliContext, argv: readonly string[] = [])
   const isWhole = typed === undefined
   if (isWhole) root.addCommand((await import('./commands/help.ts')).helpCommand(context, root))
   root.helpCommand(false)
-  speakThrough(root, context)
+  routeOutput(root, context)
   return root
 }
 
-/** What the first word names; undefined where the whole tree is needed to tell what is wrong with it. */
+/**
+ * Returns the loader of the first word. Undefined means that the whole tree is needed, for help or an error.
+ */
 function typedCommand(argv: readonly string[]): Load | undefined {
   let words = argv
   for (let [word] = words; word?.startsWith('-'); [word] = words)
@@ -71,19 +73,22 @@ function typedCommand(argv: readonly string[]): Load | undefined {
   return Object.hasOwn(commands, word) ? commands[word] : undefined
 }
 
-/** As its help names them. */
+/** Returns the command's words, options and arguments, as its help names them. */
 const takenBy = (command: Command) => ({
   words: wordsOf(command).join(' '),
   options: command.options.flatMap(({ long }) => (long ? [long] : [])),
-  arguments: command.registeredArguments.map((each) => each.name()),
+  arguments: command.registeredArguments.map((argument) => argument.name()),
 })
 
-/** Help goes to standard output or error as commander decides; its error lines are left to run.ts. */
-function speakThrough(command: Command, context: CliContext): void {
+/**
+ * Routes the output of commander through `context.io`. Its error lines are dropped, because run.ts prints
+ * them.
+ */
+function routeOutput(command: Command, context: CliContext): void {
   command.configureOutput({
     writeOut: (text) => context.io.out(text),
     writeErr: (text) => context.io.err(text),
     outputError: () => {},
   })
-  for (const child of command.commands) speakThrough(child, context)
+  for (const child of command.commands) routeOutput(child, context)
 }

@@ -1,7 +1,7 @@
 /**
- * argv → command → exit code: the only place where errors become words.
+ * argv → command → exit code. Only this file turns errors into messages.
  *
- * Commands never catch to print; how it is told stands in ending.ts.
+ * Commands never catch an error to print it. ending.ts defines how an ending is printed.
  *
  * Contract §12.
  */
@@ -9,7 +9,7 @@
 import { UsageError } from './command.ts'
 import type { CliContext } from './context.ts'
 import { CommandError, type ExitCode, exitCodes } from './exit-codes.ts'
-import { type Ending, tellEnding } from './failures/ending.ts'
+import { type Ending, printEnding } from './failures/ending.ts'
 import { endingOfFailure, failureEnding } from './failures/failure-ending.ts'
 import { usageEnding } from './failures/usage.ts'
 import { program } from './program.ts'
@@ -17,21 +17,24 @@ import { program } from './program.ts'
 export async function run(argv: readonly string[], context: CliContext): Promise<ExitCode> {
   const ending = await outputEnding(await endingOf(argv, context), context)
   const hint = ending.hint === undefined ? undefined : context.typed(ending.hint)
-  tellEnding(context.io, { ...ending, hint }, wantsJson(argv, context))
+  printEnding(context.io, { ...ending, hint }, wantsJson(argv, context))
   return exitCodes[ending.exit]
 }
 
-/** A command line that is wrong was not taken in: whether it asks for JSON is seen from its words. */
+/**
+ * Returns whether to print JSON. An invalid command line sets no options, so `--json` is also searched for in
+ * argv.
+ */
 const wantsJson = (argv: readonly string[], { settings }: CliContext): boolean =>
   settings.json || argv.slice(0, [...argv, '--'].indexOf('--')).includes('--json')
 
 /**
- * A result that nobody got is no success, unless its reader went away by choice; then what only prints is done. A failure
- * stays what it is.
+ * Turns a success into a failure if standard output could not be written. If the reader closed the pipe
+ * (EPIPE), the ending stays, and an interrupted print-only command counts as done. A failure stays unchanged.
  */
 async function outputEnding(ending: Ending, { io, onlyPrints, output }: CliContext): Promise<Ending> {
   await io.drained()
-  if (io.closedBy === undefined || output.isToldElsewhere) return ending
+  if (io.closedBy === undefined || output.usedStandardError) return ending
   const isCutOff = onlyPrints && ending.exit === 'interrupted'
   if (io.closedBy === 'EPIPE') return isCutOff ? { exit: 'done' } : ending
   if (ending.exit !== 'done' && !isCutOff) return ending
@@ -50,7 +53,10 @@ async function endingOf(argv: readonly string[], context: CliContext): Promise<E
   }
 }
 
-/** Who breaks off a send believes that nothing was sent; what the outbox keeps goes out all the same. */
+/**
+ * After Ctrl-C the user may think that nothing is sent, so the message names the outbox entry that will still
+ * be sent.
+ */
 function interruptedEnding({ keptIds }: CliContext, error: unknown): Ending {
   const kept = keptIds.at(-1)
   if (kept === undefined) {
@@ -60,7 +66,7 @@ function interruptedEnding({ keptIds }: CliContext, error: unknown): Ending {
   return {
     exit: 'interrupted',
     message,
-    hint: `bridge outbox drop ${kept} gives it up; else it goes out with the next command`,
+    hint: `bridge outbox drop ${kept} discards it; otherwise the next command sends it`,
   }
 }
 

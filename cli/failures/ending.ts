@@ -1,6 +1,6 @@
 /**
- * How a command ends, and how that is told: for people one line `bridge: …` and at most one `hint: …` on standard error;
- * with `--json` one JSON document there, on a line of its own and the last one.
+ * How a command ends, and how that is told: for people one line `bridge: …` and at most one `hint: …` on
+ * standard error; with `--json` one JSON document there, on a line of its own and the last one.
  *
  * Contract §12.
  */
@@ -20,7 +20,7 @@ export interface Ending {
   readonly facts?: Readonly<Record<string, unknown>>
 }
 
-export function tellEnding(io: Io, { exit, error, message, hint, facts }: Ending, json: boolean): void {
+export function printEnding(io: Io, { exit, error, message, hint, facts }: Ending, json: boolean): void {
   if (message === undefined || message === '') return
   if (json) {
     const wire = {

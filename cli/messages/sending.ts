@@ -54,12 +54,13 @@ export async function tellSent(
   const { message, recipient } = sent
   const words = connectionWords(recipient.connection, await (await context.bridge()).now())
   const text = `stored ${message.id} as number ${message.sequence}\nrecipient: ${words}`
-  await context.output.resultSomewhere(sent, text)
+  await context.output.resultOrError(sent, text)
   requireListening(sent, options, `bridge status ${message.id} tells when it was offered and acknowledged`)
 }
 
 /**
- * "Listening now" is an open wait, or one that ended less than 5 seconds ago: between two polls somebody listens.
+ * "Listening now" is an open wait, or one that ended less than 5 seconds ago: between two polls somebody
+ * listens.
  *
  * @throws CommandError where that was required.
  */

@@ -1,20 +1,20 @@
 /**
- * Commands in our own sentences, spelled so that they work when they are pasted.
+ * Rewrites the commands that our hints name, so that they work when pasted.
  *
- * A command gets the profile and the data folder of the command that prints it, and `npx` where npx ran that one.
- * Without them it would speak for another profile, or for the node of another folder.
+ * Each command gets the profile and the data folder of the command that prints the hint, and `npx` if npx ran
+ * it. Without them it would act for another profile, or on the node of another data folder.
  *
  * Contract §12.
  */
 
 export interface Spelling {
-  /** Absent where the command needs none. */
+  /** Absent for the default profile. */
   readonly profile?: string | undefined
   readonly data?: string | undefined
   readonly byNpx?: boolean | undefined
 }
 
-/** Words that only group commands; what follows them belongs to the name. */
+/** Words that group commands. The next word is part of the command's name. */
 export const groups: ReadonlySet<string> = new Set([
   ...['task', 'transfer', 'key', 'session', 'outbox', 'admin', 'server'],
   ...['administrator', 'agent', 'credential', 'enrollment', 'environment', 'pairing', 'project'].map(
@@ -23,7 +23,7 @@ export const groups: ReadonlySet<string> = new Set([
   ...['admin task', 'admin transfer'],
 ])
 
-/** Commands that stand alone. */
+/** Commands of one word. */
 export const single: ReadonlySet<string> = new Set([
   ...[
     'enroll',
@@ -41,7 +41,7 @@ export const single: ReadonlySet<string> = new Set([
   ...['status', 'guide', 'schedule', 'doctor'],
 ])
 
-/** The same sentence with each command as it has to be typed. */
+/** Returns the text with each command spelled so that it can be pasted. */
 export const asTyped = (text: string, spelling: Spelling): string =>
   text.replace(/\bbridge ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*){0,2})/g, (whole, words: string, at: number) => {
     const path = pathOf(words.split(' '))
@@ -50,7 +50,10 @@ export const asTyped = (text: string, spelling: Spelling): string =>
     return `${spelling.byNpx === true ? 'npx ' : ''}bridge ${path}${optionOf(path, spelling)}${words.slice(path.length)}`
   })
 
-/** The words that name a command, of those that follow `bridge`; undefined where it is another bridge. */
+/**
+ * Returns those words after `bridge` that name a command. Undefined means that none does, as in "a bridge of
+ * words".
+ */
 function pathOf(words: readonly string[]): string | undefined {
   const [first = ''] = words
   if (single.has(first) || first === 'help') return first
@@ -66,6 +69,6 @@ function optionOf(path: string, { profile, data }: Spelling): string {
   return profile === undefined ? '' : ` --profile ${shellWord(profile)}`
 }
 
-/** One word for a shell. */
+/** Quotes a word for a POSIX shell, if needed. */
 export const shellWord = (word: string): string =>
   /^[A-Za-z0-9_./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

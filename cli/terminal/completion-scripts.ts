@@ -1,14 +1,14 @@
 /**
- * Completion scripts, made from the command tree.
+ * Completion scripts, generated from the command tree.
  *
- * A script holds the tree as it was when it was made and runs nothing: completing costs no start of a program. The words
- * of the tree are letters, digits and dashes, so no shell needs them quoted.
+ * A script contains the tree as of its generation, so completing a word starts no program. The words of the
+ * tree are letters, digits and dashes, so no shell needs quotes around them.
  *
  * Contract §12.
  */
 import type { Command } from '../command.ts'
 
-/** What may follow each path of words; the path of `bridge` alone is empty. */
+/** Maps each command path to the words that may follow it. The path of `bridge` alone is empty. */
 export type WordsByPath = ReadonlyMap<string, readonly string[]>
 
 export function wordsByPath(root: Command): WordsByPath {
@@ -17,7 +17,7 @@ export function wordsByPath(root: Command): WordsByPath {
     const options = command.options
       .filter(({ hidden }) => !hidden)
       .flatMap(({ long }) => (long ? [long] : []))
-    found.set(path.join(' '), [...command.commands.map((each) => each.name()), ...options, '--help'])
+    found.set(path.join(' '), [...command.commands.map((child) => child.name()), ...options, '--help'])
     for (const child of command.commands) visit(child, [...path, child.name()])
   }
   visit(root, [])
@@ -27,14 +27,14 @@ export function wordsByPath(root: Command): WordsByPath {
 const cases = (words: WordsByPath): string =>
   [...words].map(([path, next]) => `    '${path}') next='${next.join(' ')}' ;;`).join('\n')
 
-/** Each path but the first, as the shell finds it: the path before, a blank, the next word. */
+/** All paths except the empty one, as alternatives of a shell pattern. */
 const paths = (words: WordsByPath): string =>
   [...words.keys()]
     .filter((path) => path !== '')
     .map((path) => `'${path}'`)
     .join('|')
 
-/** The walk from the words on the line to the path, alike in bash and zsh. */
+/** Shell code that finds the command path in the words of the line; the same in bash and zsh. */
 const walk = (words: WordsByPath, indent: string): string =>
   [
     'case $word in',

@@ -1,8 +1,8 @@
 /**
- * The only file that touches standard input, output and error.
+ * Standard input, output and error. No other file uses them directly.
  *
- * Voice: lower case, no full stop, no exclamation. Errors begin `bridge: `; a hint is one line beginning `hint: `.
- * Without a terminal: no colour, no prompt, no spinner.
+ * Style of messages: lower case, no full stop, no exclamation mark. An error begins with `bridge: `. A hint
+ * is one line that begins with `hint: `. Without a terminal there is no colour, no prompt and no spinner.
  *
  * Contract §12.
  */
@@ -16,22 +16,22 @@ export interface Streams {
 }
 
 export interface Io {
-  /** Data. */
+  /** Writes data to standard output. */
   out(text: string): void
-  /** {@link out}, and whether the text was handed over: false when nothing can be written any more. */
+  /** {@link out}; resolves to whether the text was written, false after standard output was closed. */
   handOver(text: string): Promise<boolean>
-  /** Everything else. */
+  /** Writes everything else to standard error. */
   err(text: string): void
   /**
-   * A line on the terminal of standard error, in place of the one before; nothing where there is none. It is gone before
-   * anything else is written, so it never stands in front of a result.
+   * Draws a line on the terminal of standard error over the line drawn before. Without a terminal, does
+   * nothing. Every other write clears the drawn line first, so no result is written behind it.
    */
   draw(line: string): void
-  /** The drawn line is over. */
+  /** Clears the drawn line. */
   undraw(): void
-  /** Resolves when everything written so far has been handed over, or nobody reads it any more. */
+  /** Resolves when all output so far has been written, or can no longer be written. */
   drained(): Promise<void>
-  /** Why nothing more can be written to standard output: `EPIPE` when its reader went away. */
+  /** Error code since which standard output takes no data; `EPIPE` if its reader closed it. */
   readonly closedBy: string | undefined
   readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean }
   /** The size of the terminal on standard output, as it is now. */
@@ -39,14 +39,17 @@ export interface Io {
   columns(): number
   /** All of standard input as text. @throws CommandError when it is longer than `maxBytes` or not UTF-8. */
   readAll(maxBytes?: number): Promise<string>
-  /** The first line of standard input, without its end. Where it is a terminal, `prompt` is shown and nothing is echoed. */
+  /** The first line of standard input, without its line end. A terminal shows `prompt` and echoes nothing. */
   readSecret(prompt: string): Promise<string>
 }
 
-/** More than any request may carry. */
+/** Larger than any request body may be. */
 const defaultMaxBytes = 1024 * 1024
 
-/** `onClosed` is called once, with `closedBy` set, when nothing more can be written to standard output. */
+/**
+ * Creates the Io. `onClosed` is called once, with `closedBy` set, when standard output can no longer be
+ * written.
+ */
 export function createIo(streams: Streams, onClosed: () => void = () => {}): Io {
   const { stdout } = streams
   let closedBy: string | undefined
@@ -57,7 +60,7 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
     onClosed()
   })
   const toError = (text: string) => {
-    // Nobody reads what went wrong either: there is nobody to tell.
+    // An error of standard error itself cannot be reported anywhere.
     stderr ??= streams.stderr.on('error', () => {})
     stderr.write(text)
   }
@@ -83,7 +86,8 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
     },
     draw: (line) => {
       if (streams.stderr.isTTY !== true) return
-      // A line that is wider could not be drawn over. A terminal that does not know its size says nought.
+      // A line wider than the terminal could not be overwritten. A terminal of unknown size reports 0
+      // columns.
       toError(`\r${line.slice(0, (stdout.columns || 80) - 1)}\u001b[K`)
       isDrawn = true
     },
@@ -135,9 +139,9 @@ async function readLine(stdin: Readable): Promise<string> {
   return text.split(/\r?\n/, 1)[0] ?? ''
 }
 
-/** Raw mode: the terminal echoes nothing, and hands over each key as it comes. */
+/** Reads a line in raw mode: the terminal echoes nothing and delivers each key as it is typed. */
 function readUnechoed(stdin: Streams['stdin'], stderr: Writable, prompt: string): Promise<string> {
-  // Before the prompt is seen: who answers at once must not be echoed.
+  // Set raw mode before the prompt is shown, so that a fast answer is not echoed.
   stdin.setRawMode?.(true)
   stderr.write(prompt)
   stdin.resume()
@@ -147,7 +151,7 @@ function readUnechoed(stdin: Streams['stdin'], stderr: Writable, prompt: string)
       stdin.off('data', onData)
       stdin.setRawMode?.(false)
       stdin.pause()
-      // What was pasted behind the line answers the next prompt.
+      // Text pasted after the line end answers the next prompt.
       if (rest !== '') stdin.unshift(rest)
       stderr.write('\n')
       settle()

@@ -1,8 +1,8 @@
 /**
- * What a command found: words for people, wire objects for programs.
+ * Prints the results of a command: text for people, API objects for programs.
  *
- * - `--json` prints exactly one document, or for streams one line each.
- * - Remote text never reaches a terminal as it is: see sdk/plain-text.ts.
+ * - `--json` prints exactly one document. A stream prints one line per item.
+ * - Text from the node is neutralized before it is printed to a terminal; see sdk/plain-text.ts.
  *
  * Contract §12.
  */
@@ -12,23 +12,24 @@ import type { Io } from './io.ts'
 
 export interface Output {
   readonly json: boolean
-  /** The one thing that the command was asked for. `text` may have several lines. */
+  /** Prints the single result of the command. `text` may have several lines. */
   result(wire: unknown, text: string): void
-  /** One of many, as it comes. */
+  /** Prints one of many results as it arrives. */
   item(wire: unknown, text: string): void
-  /** {@link item}; resolves when it was written, to false when it could not be. */
+  /** {@link item}; resolves to whether it was written. */
   handOver(wire: unknown, text: string): Promise<boolean>
   /**
-   * {@link result} of what has happened whoever reads it: on standard error when standard output takes nothing, and then
-   * that output was lost is no failure of the command.
+   * Prints the result of a completed action, on standard error if standard output cannot be written. The
+   * command then still succeeds.
    */
-  resultSomewhere(wire: unknown, text: string): Promise<void>
-  readonly isToldElsewhere: boolean
-  /** A table with a header for people; the same document for programs. */
+  resultOrError(wire: unknown, text: string): Promise<void>
+  /** Whether {@link resultOrError} had to use standard error. */
+  readonly usedStandardError: boolean
+  /** Prints a table with a header for people, or the same document for programs. */
   table(wire: unknown, header: readonly string[], rows: readonly (readonly string[])[], empty: string): void
-  /** For the person who watches; never data. */
+  /** Prints a remark for people on standard error; never data. */
   note(text: string): void
-  /** {@link note} that names commands of ours: they are spelled as they have to be typed. */
+  /** {@link note} whose commands are rewritten so that they can be pasted; see as-typed.ts. */
   next(text: string): void
 }
 
@@ -40,14 +41,14 @@ export function createOutput(
   const printed = (wire: unknown, text: string) =>
     settings.json ? `${plainJson(wire)}\n` : `${neutralize(text)}\n`
   const print = (wire: unknown, text: string) => io.out(printed(wire, text))
-  let isToldElsewhere = false
+  let usedStandardError = false
   return {
-    get isToldElsewhere() {
-      return isToldElsewhere
+    get usedStandardError() {
+      return usedStandardError
     },
-    resultSomewhere: async (wire, text) => {
+    resultOrError: async (wire, text) => {
       if (await io.handOver(printed(wire, text))) return
-      isToldElsewhere = true
+      usedStandardError = true
       io.err(printed(wire, text))
     },
     get json() {
@@ -65,7 +66,7 @@ export function createOutput(
   }
 }
 
-/** Columns two spaces apart; the last one is not padded. */
+/** Formats a table. Columns are two spaces apart; the last one is not padded. */
 export function tableText(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [header, ...rows].map((row) => row.map(oneLine))
   const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))

@@ -1,9 +1,9 @@
 /**
- * The commands whose work is only to print, by the words that reach them.
+ * Commands that only print, by their words.
  *
- * When the reader of such a command goes away by choice, as `head` does, nothing is left to do: it ends, and has done what
- * was asked. Every other command goes on without its reader, and ends as it would have ended with one: what it does to
- * the node or to the outbox must not be cut off, nor its failure be hidden, by who reads the result.
+ * If the reader of such a command closes the pipe, as `head` does, the command ends with exit code 0. Every
+ * other command continues without its reader and ends with its usual exit code. A closed pipe must not
+ * interrupt a change on the node or in the outbox, and must not hide its failure.
  *
  * Contract §12.
  */

@@ -1,7 +1,7 @@
 /**
- * Passwords and one-time links: asked on the terminal without echo, or one a line from standard input.
+ * Passwords and one-time links, read from the terminal without echo, or one per line from standard input.
  *
- * Never from an argument: arguments stand in the process list and in shell histories.
+ * They are never taken from an argument, because arguments appear in the process list and in shell histories.
  *
  * Contract §12.
  */
@@ -9,25 +9,28 @@ import { CommandError } from '../exit-codes.ts'
 import type { Io } from './io.ts'
 
 export interface Secrets {
-  /** The next one. `what` names it in the prompt and in the error. @throws CommandError when it is missing. */
+  /**
+   * Returns the next secret. `what` names it in the prompt and the error. @throws CommandError when it is
+   * missing.
+   */
   next(what: string): Promise<string>
-  /** The rest of standard input may hold another one; a terminal can always be asked. */
+  /** Returns whether another secret can be read; always true on a terminal. */
   hasMore(): Promise<boolean>
-  /** A new password: typed twice on a terminal, one line of standard input otherwise. */
+  /** Returns a new password, typed twice on a terminal or read from one line of standard input. */
   nextChosen(what: string): Promise<string>
 }
 
-/** @throws CommandError when there is no terminal to ask and standard input was not named. */
+/** @throws CommandError when there is no terminal and `fromStdin` is false. */
 export function openSecrets(io: Io, fromStdin: boolean): Secrets {
-  if (fromStdin) return linesOf(io)
-  if (io.isTerminal.stdin) return askedOn(io)
-  throw new CommandError('usage', 'there is no terminal to ask for a password', {
+  if (fromStdin) return lineSecrets(io)
+  if (io.isTerminal.stdin) return terminalSecrets(io)
+  throw new CommandError('usage', 'no terminal to read the password from', {
     hint: '--password-stdin reads it from standard input',
   })
 }
 
-function askedOn(io: Io): Secrets {
-  const next = async (what: string) => given(await io.readSecret(`${what}: `), what)
+function terminalSecrets(io: Io): Secrets {
+  const next = async (what: string) => required(await io.readSecret(`${what}: `), what)
   return {
     next,
     hasMore: async () => true,
@@ -39,18 +42,18 @@ function askedOn(io: Io): Secrets {
   }
 }
 
-function linesOf(io: Io): Secrets {
+function lineSecrets(io: Io): Secrets {
   let rest: Promise<string[]> | undefined
   const lines = () => {
     rest ??= io.readAll().then((text) => text.replace(/\r?\n$/, '').split(/\r?\n/))
     return rest
   }
-  const hint = 'standard input holds one line for each; --help tells which'
-  const next = async (what: string) => given((await lines()).shift() ?? '', what, hint)
+  const hint = 'standard input must have one line for each secret; --help lists them'
+  const next = async (what: string) => required((await lines()).shift() ?? '', what, hint)
   return { next, hasMore: async () => (await lines()).length > 0, nextChosen: next }
 }
 
-function given(text: string, what: string, hint?: string): string {
+function required(text: string, what: string, hint?: string): string {
   if (text !== '') return text
   throw new CommandError('usage', `no ${what} was given`, { hint })
 }

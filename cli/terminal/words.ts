@@ -1,7 +1,8 @@
 /**
- * Ages and connections in words. Each word has the meaning that the contract gives it.
+ * Formats ages, connections and delivery states as text. Each word has the meaning that the contract gives
+ * it.
  *
- * Spec §1; contract §6: nothing here says that a model has read anything.
+ * No text claims that a model has read a message (spec §1, contract §6).
  */
 import type { Connection, Message } from '../../sdk/index.ts'
 
@@ -21,25 +22,25 @@ export function relative(instant: string, now: Date): string {
   return difference > 0 ? `${amount} ago` : `in ${amount}`
 }
 
-/** How long ago something was that has happened: two clocks that differ a little put nothing into the future. */
+/** Age of a past event. If two clocks differ slightly, the event is `just now`, never in the future. */
 export const ago = (instant: string, now: Date): string =>
   Date.parse(instant) > now.getTime() ? 'just now' : relative(instant, now)
 
 /** Rounded down to its largest unit: 90 minutes are `1 hour`. */
 export function duration(seconds: number): string {
-  const step = steps.find((each) => seconds >= each.seconds) ?? steps[3]
+  const step = steps.find((unit) => seconds >= unit.seconds) ?? steps[3]
   return counted(Math.floor(seconds / step.seconds), step.word)
 }
 
-/** {@link duration} without leaving anything out: 90 seconds are 90 seconds. */
+/** {@link duration} without rounding: 90 seconds are `90 seconds`. */
 export function exactDuration(seconds: number): string {
-  const step = steps.find((each) => seconds >= each.seconds && seconds % each.seconds === 0) ?? steps[3]
+  const step = steps.find((unit) => seconds >= unit.seconds && seconds % unit.seconds === 0) ?? steps[3]
   return counted(seconds / step.seconds, step.word)
 }
 
 const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
 
-/** What the node observed of somebody. */
+/** Describes the connection of an agent, as the node observed it. */
 export function connectionWords(connection: Connection, now: Date): string {
   const { connected, listening_now: listening, last_contact_at: lastContact, next_contact: next } = connection
   if (listening) return 'listening now'
@@ -56,7 +57,7 @@ function nextWords(next: Connection['next_contact'], now: Date): string {
     : `next contact ${relative(next.expected_at, now)}`
 }
 
-/** How far a message got: stored, offered, acknowledged. */
+/** Describes how far the delivery of a message got: stored, offered, acknowledged. */
 export function deliveryWords({ delivery }: Message, now: Date): string {
   const { stored_at: stored, first_offered_at: offered, offers, acknowledged_at: acknowledged } = delivery
   return [

@@ -126,7 +126,11 @@ describe('signing in', () => {
       await told(['admin', 'setup', '--name', 'olu', '--password-stdin'], {
         stdin: `${bridge.url}/setup#${'a'.repeat(43)}\n`,
       }),
-    ).toEqual([2, 'no new password was given', 'standard input holds one line for each; --help tells which'])
+    ).toEqual([
+      2,
+      'no new password was given',
+      'standard input must have one line for each secret; --help lists them',
+    ])
   })
 })
 
