@@ -21,7 +21,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   attentionDays: 'days that what happened stays on the attention list',
   sequenceMax: 'largest sequence number',
   inboxWaitSeconds: 'seconds of a wait, at most',
-  pageBytes: 'bytes of the messages of a page as they travel; one message always fits',
+  pageBytes: 'bytes of the items of a page as they travel; one item always fits',
   answerStallSeconds: 'seconds in which an answer may make no progress before its connection is cut',
   unsentBytes: 'bytes of answers that a connection may leave unread before it is closed',
   pipelinedRequests: 'requests of one connection that may wait for their answers',

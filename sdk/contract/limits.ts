@@ -15,7 +15,7 @@ export const limits = {
   pageMax: 100,
   pageDefault: 50,
   ownerPage: 100,
-  /** Of the messages of a page as they travel; one message always fits. */
+  /** Bytes of the items of a page as they travel. One item always fits. */
   pageBytes: 1024 * 1024,
   activityRecords: 100,
   snapshotAgents: 500,

@@ -46,7 +46,11 @@ async function projectIds(db: Db, userIds: readonly string[]): Promise<Map<strin
     .orderBy('project_id')
     .execute()
   const found = new Map<string, string[]>()
-  for (const { user_id, project_id } of rows) found.set(user_id, [...(found.get(user_id) ?? []), project_id])
+  for (const { user_id, project_id } of rows) {
+    const ids = found.get(user_id) ?? []
+    ids.push(project_id)
+    found.set(user_id, ids)
+  }
   return found
 }
 

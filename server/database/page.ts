@@ -5,6 +5,7 @@
  * ends in the rowid anyway; one that need not hold the id beside it is half as large, and what it costs to write is its size.
  */
 import { sql } from 'kysely'
+import { limits } from '../../sdk/contract/limits.ts'
 
 export interface PageQuery {
   readonly after?: string | undefined
@@ -17,18 +18,30 @@ export interface Page<T> {
   readonly next_after: string | null
 }
 
-/** `rows` holds up to `limit + 1` rows. An empty page echoes the cursor. */
+/**
+ * `rows` holds up to `limit + 1` rows. An empty page echoes the cursor.
+ *
+ * A page ends before its items exceed `limits.pageBytes` as they travel, since a row may hold long texts. One item always
+ * fits.
+ */
 export function toPage<R extends { id: string }, T>(
   rows: readonly R[],
   limit: number,
   after: string | undefined,
   item: (row: R) => T,
 ): Page<T> {
-  const shown = rows.slice(0, limit)
+  const items: T[] = []
+  let bytes = 0
+  for (const row of rows.slice(0, limit)) {
+    const next = item(row)
+    bytes += Buffer.byteLength(JSON.stringify(next))
+    if (items.length > 0 && bytes > limits.pageBytes) break
+    items.push(next)
+  }
   return {
-    items: shown.map(item),
-    has_more: rows.length > limit,
-    next_after: shown.at(-1)?.id ?? after ?? null,
+    items,
+    has_more: rows.length > items.length,
+    next_after: rows[items.length - 1]?.id ?? after ?? null,
   }
 }
 

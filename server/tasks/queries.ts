@@ -19,7 +19,7 @@ import type { AgentCaller } from '../identity/callers.ts'
 import { reconcile } from './changes.ts'
 import { listForAgent } from './lists.ts'
 import * as store from './store.ts'
-import { current, fittingTasks, toEntry, toTask } from './views.ts'
+import { current, toEntry, toTask } from './views.ts'
 
 /** Claims that one transaction writes down at most, so that nobody waits long for it. */
 const reconciledAtOnce = 50
@@ -93,9 +93,7 @@ export function toTaskList(context: Context, rows: readonly TaskRow[], shape: Li
   const { items, ...page } = toPage(rows, limit, after, (row) =>
     toTask(current(row, context.steady), context.steady),
   )
-  const tasks = fittingTasks(items)
-  const cut = tasks.length < items.length ? { has_more: true, next_after: tasks.at(-1)?.id ?? null } : {}
-  return { tasks: tasks.filter((task) => state === undefined || task.state === state), ...page, ...cut }
+  return { tasks: items.filter((task) => state === undefined || task.state === state), ...page }
 }
 
 export function getTask(context: Context, caller: AgentCaller, id: string): Promise<Task> {

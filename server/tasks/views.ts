@@ -1,6 +1,5 @@
 /** A task as the wire shows it: its state at the server's clock, whatever was written down of an expired claim. */
 import type { Evidence, Task, TaskEntry, TaskParty } from '../../sdk/contract/agent/tasks.ts'
-import { limits } from '../../sdk/contract/limits.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { TaskRow } from '../database/tables.ts'
 import { decide } from './rules.ts'
@@ -93,16 +92,6 @@ function outcomeOf(task: TaskRow): Task['outcome'] {
   if (outcome_kind === null || outcome_at === null) return null
   const evidence = outcome_evidence === null ? [] : (JSON.parse(outcome_evidence) as Evidence[])
   return { kind: outcome_kind, result: outcome_result, evidence, reported_at: outcome_at }
-}
-
-/** As many of the first tasks as stay within a page's bytes; at least one. */
-export function fittingTasks(tasks: readonly Task[]): Task[] {
-  let sum = 0
-  const end = tasks.findIndex((task, index) => {
-    sum += Buffer.byteLength(JSON.stringify(task))
-    return index > 0 && sum > limits.pageBytes
-  })
-  return tasks.slice(0, end < 0 ? tasks.length : end)
 }
 
 /** What the audit notes of every change of a task: nothing that the two sides wrote. */
