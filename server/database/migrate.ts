@@ -1,13 +1,15 @@
 /**
- * Bringing the store to the shape that this program expects.
+ * Brings the schema of the store to the shape that this program expects.
  *
  * - Each migration and its record are one transaction: a killed run resumes where it stopped, and two processes that
  *   start at once apply each step once.
- * - What is recorded must be the beginning of this program's list. More than that is a newer database, another name
- *   under a number is another history; both are refused and nothing is changed.
+ * - The record must be the beginning of this program's list. A record with more steps is a newer database, another name
+ *   under a number is another history. Both are refused and nothing is changed.
+ * - The record of the steps that the baseline replaced reads as the baseline, and is replaced in one transaction.
  */
 import type Database from 'better-sqlite3'
-import type { Migration } from './migrations/index.ts'
+import { type Migration, migrations as ownMigrations } from './migrations/index.ts'
+import { baselineLength, replacedNames } from './migrations/replaced.ts'
 
 /** A newer program has been here. */
 export class NewerDatabaseError extends Error {
@@ -37,6 +39,7 @@ export function migrate(
   requireNumbered(migrations)
   const done = recorded(database)
   requireKnown(migrations, done)
+  recordBaseline(database)
   database.exec(
     `CREATE TABLE IF NOT EXISTS schema_migrations (
       number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL
@@ -77,7 +80,36 @@ function apply(
   }
 }
 
-function recorded(database: Database.Database): Recorded[] {
+/** The baseline, if the database records the steps that it replaced. */
+function recorded(database: Database.Database): readonly Recorded[] {
+  const rows = rowsOf(database)
+  return isReplaced(rows) ? ownMigrations.slice(0, baselineLength) : rows
+}
+
+/** Does nothing unless the database records the steps that the baseline replaced. */
+function recordBaseline(database: Database.Database): void {
+  const replace = database.transaction(() => {
+    if (!isReplaced(rowsOf(database))) return
+    const appliedAt = database.prepare('SELECT max(applied_at) FROM schema_migrations').pluck().get()
+    database.exec('DELETE FROM schema_migrations')
+    const add = database.prepare('INSERT INTO schema_migrations (number, name, applied_at) VALUES (?, ?, ?)')
+    for (const { number, name } of ownMigrations.slice(0, baselineLength)) add.run(number, name, appliedAt)
+  })
+  if (isReplaced(rowsOf(database))) replace.immediate()
+}
+
+const isReplaced = (rows: readonly Recorded[]): boolean =>
+  rows.length === replacedNames.length && replacedSteps(rows) === rows.length
+
+/** The number of rows, from the first on, that are steps which the baseline replaced. */
+function replacedSteps(rows: readonly Recorded[]): number {
+  const other = rows.findIndex(
+    ({ number, name }, index) => number !== index + 1 || name !== replacedNames[index],
+  )
+  return other === -1 ? rows.length : other
+}
+
+function rowsOf(database: Database.Database): Recorded[] {
   const exists = database.prepare(
     "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migrations'",
   )
@@ -86,6 +118,12 @@ function recorded(database: Database.Database): Recorded[] {
 }
 
 function requireKnown(migrations: readonly Migration[], done: readonly Recorded[]): void {
+  const replaced = replacedSteps(done)
+  if (replaced > 0 && replaced === done.length) {
+    throw new MigrationHistoryError(
+      `the database records ${replaced} of the ${replacedNames.length} migrations that a baseline replaced; run the last program that has all of them first`,
+    )
+  }
   const newest = done.at(-1)
   if (newest !== undefined && newest.number > migrations.length) {
     throw new NewerDatabaseError(

@@ -16,8 +16,7 @@ import type Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
-import { sql as madeSql } from './migrations/018_nonces.ts'
-import { sql as changedSql } from './migrations/039_nonces_by_arrival.ts'
+import { sql as tablesSql } from './migrations/018_nonces.ts'
 import { openNonceCounts, recountEveryMs } from './nonce-counts.ts'
 import type { Tx } from './tx.ts'
 
@@ -106,9 +105,7 @@ export function refuseEarlierProofs(database: Database.Database, now: Date): voi
 function prepareStore(database: Database.Database, now: Date): number {
   const prepare = database.transaction(() => {
     if (!hasTables(database)) {
-      database.exec(
-        `DROP TABLE IF EXISTS nonces; DROP TABLE IF EXISTS replay_floor; ${madeSql} ${changedSql}`,
-      )
+      database.exec(`DROP TABLE IF EXISTS nonces; DROP TABLE IF EXISTS replay_floor; ${tablesSql}`)
     }
     const floor = database.prepare<[], number>('SELECT floor FROM replay_floor').pluck()
     const stored = floor.get()

@@ -1,4 +1,4 @@
-/** Owner sessions: reference tokens, kept as hashes, so that one can be ended at once. */
+/** Owner sessions. The token is stored as a hash and looked up at each request, so one session can be ended at once. */
 export const sql = `
 CREATE TABLE owner_sessions (
   id TEXT PRIMARY KEY,
@@ -12,4 +12,5 @@ CREATE TABLE owner_sessions (
   ended_at TEXT
 ) STRICT;
 CREATE INDEX owner_sessions_by_user ON owner_sessions (user_id, id);
+CREATE INDEX owner_sessions_by_expiry ON owner_sessions (expires_at);
 `

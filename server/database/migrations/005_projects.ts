@@ -1,4 +1,4 @@
-/** Projects: everything else belongs to one. */
+/** Projects. Every row of an agent belongs to one project. Deletion marks the project, then removes its rows in batches. */
 export const sql = `
 CREATE TABLE projects (
   id TEXT PRIMARY KEY,
@@ -11,6 +11,8 @@ CREATE TABLE projects (
   retention_days INTEGER,
   audit_days INTEGER,
   created_at TEXT NOT NULL,
-  updated_at TEXT NOT NULL
+  updated_at TEXT NOT NULL,
+  deleted_at TEXT
 ) STRICT;
+CREATE INDEX projects_deleted ON projects (deleted_at) WHERE deleted_at IS NOT NULL;
 `

@@ -1,4 +1,8 @@
-/** One key, one outcome: the answer's bytes, written in the transaction of the effect. */
+/**
+ * Stored answers: the bytes that a request was answered with, written in the transaction of its effect.
+ *
+ * They are removed in the order of their rowid, which is the order of their age.
+ */
 export const sql = `
 CREATE TABLE idempotency (
   principal TEXT NOT NULL,
@@ -8,7 +12,8 @@ CREATE TABLE idempotency (
   fingerprint BLOB NOT NULL,
   answer TEXT NOT NULL,
   created_at TEXT NOT NULL,
+  project_id TEXT,
   PRIMARY KEY (principal, key, route, method)
 ) STRICT;
-CREATE INDEX idempotency_by_age ON idempotency (created_at);
+CREATE INDEX idempotency_by_project ON idempotency (project_id) WHERE project_id IS NOT NULL;
 `

@@ -1,4 +1,4 @@
-/** Agents. session_generation only rises; it outlives every session. */
+/** Agents. `session_generation` only rises, and outlives every session. */
 export const sql = `
 CREATE TABLE agents (
   id TEXT PRIMARY KEY,
@@ -16,4 +16,5 @@ CREATE TABLE agents (
   UNIQUE (project_id, name)
 ) STRICT;
 CREATE INDEX agents_by_project ON agents (project_id, id);
+CREATE INDEX agents_by_environment ON agents (environment_id) WHERE environment_id IS NOT NULL;
 `

@@ -1,6 +1,10 @@
 /**
- * Tasks. claim_* tells of the last claim; claim_ends_at is set only while it is held, in the time of the lease clock.
- * claim_end tells how a claim that is not held any more came to its end.
+ * Tasks, and the reasons for which claims were given back.
+ *
+ * - The columns `claim_*` describe the last claim. `claim_ends_at` is set while the claim is held, in steady time.
+ * - `ended` is the final state, and null before. A claim, a renewal and progress leave it alone, so only creation and end
+ *   write to the three lists. Each list ends in the rowid, which is in the order of the ids.
+ * - Words of the two agents stand in the task, in its messages and in `task_releases`, never in the audit.
  */
 export const sql = `
 CREATE TABLE tasks (
@@ -40,16 +44,20 @@ CREATE TABLE tasks (
   instructions TEXT NOT NULL,
   outcome_result TEXT,
   outcome_evidence TEXT,
+  ended TEXT CHECK (ended IS NULL OR ended = state),
   CHECK ((creator_kind = 'agent') = (creator_agent_id IS NOT NULL)),
   CHECK ((state IN ('claimed', 'cancel_requested')) = (claim_ends_at IS NOT NULL)),
   CHECK (attempts <= max_attempts)
 ) STRICT;
-CREATE INDEX tasks_by_assignee ON tasks (assignee_agent_id, id);
-CREATE INDEX tasks_by_assignee_state ON tasks (assignee_agent_id, state, id);
-CREATE INDEX tasks_by_creator ON tasks (creator_agent_id, id) WHERE creator_agent_id IS NOT NULL;
-CREATE INDEX tasks_by_creator_state ON tasks (creator_agent_id, state, id) WHERE creator_agent_id IS NOT NULL;
-CREATE INDEX tasks_by_project ON tasks (project_id, id);
-CREATE INDEX tasks_by_project_state ON tasks (project_id, state, id);
 CREATE INDEX tasks_held ON tasks (claim_ends_at) WHERE claim_ends_at IS NOT NULL;
-CREATE INDEX tasks_held_by ON tasks (claim_session_id, claim_ends_at) WHERE claim_ends_at IS NOT NULL;
+CREATE INDEX tasks_held_by ON tasks (assignee_agent_id, claim_ends_at) WHERE claim_ends_at IS NOT NULL;
+CREATE INDEX tasks_by_assignee ON tasks (assignee_agent_id, ended);
+CREATE INDEX tasks_by_creator ON tasks (creator_agent_id, ended) WHERE creator_agent_id IS NOT NULL;
+CREATE INDEX tasks_by_project ON tasks (project_id, ended);
+CREATE TABLE task_releases (
+  task_id TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+  claim_generation INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (task_id, claim_generation)
+) STRICT, WITHOUT ROWID;
 `

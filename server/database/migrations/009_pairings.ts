@@ -1,4 +1,4 @@
-/** Pairings, one row a pair, the smaller agent id first. No row: never paired. */
+/** Pairings: one row a pair, the smaller agent id first. A pair without a row was never paired. */
 export const sql = `
 CREATE TABLE pairings (
   id TEXT PRIMARY KEY,

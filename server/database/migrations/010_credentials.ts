@@ -1,4 +1,4 @@
-/** Credentials: public keys and hashes only, so that a stolen file cannot sign. */
+/** Credentials: public keys and hashes only, so a stolen file cannot sign. */
 export const sql = `
 CREATE TABLE credentials (
   id TEXT PRIMARY KEY,

@@ -1,4 +1,4 @@
-/** Enrolments: the code only as a hash; expiry is read from the clock, not stored as a state. */
+/** Enrolments. The code is stored as a hash. Expiry is read from the clock, and is no state. */
 export const sql = `
 CREATE TABLE enrollments (
   id TEXT PRIMARY KEY,
@@ -16,4 +16,7 @@ CREATE TABLE enrollments (
 ) STRICT;
 CREATE INDEX enrollments_by_agent ON enrollments (agent_id, state);
 CREATE INDEX enrollments_by_project ON enrollments (project_id, id);
+CREATE INDEX enrollments_by_credential ON enrollments (credential_id) WHERE credential_id IS NOT NULL;
+CREATE INDEX enrollments_by_expiry ON enrollments (expires_at);
+CREATE INDEX enrollments_pending ON enrollments (project_id, expires_at) WHERE state = 'pending';
 `

@@ -1,6 +1,9 @@
 /**
- * Transfers. `parts` stands last: lists do not read it. `reserved_bytes` is what a package takes of the node's store
- * until its bytes are removed.
+ * Transfers; and the endpoint and token of a helper, sealed with the envelope key.
+ *
+ * - `parts` stands last, because lists do not read it.
+ * - `transfers_reserved` finds the bytes that each sender's packages reserve, and serves the sum over all senders.
+ * - A sealed secret is removed when it expires or when its transfer ends.
  */
 export const sql = `
 CREATE TABLE transfers (
@@ -41,5 +44,14 @@ CREATE INDEX transfers_by_conversation_open ON transfers (conversation_id, id) W
 CREATE INDEX transfers_open ON transfers (ends_at) WHERE ends_at IS NOT NULL;
 CREATE INDEX transfers_unremoved ON transfers (id)
   WHERE mode = 'package' AND ends_at IS NULL AND removed_at IS NULL;
-CREATE INDEX transfers_reserved ON transfers (reserved_bytes) WHERE reserved_bytes > 0;
+CREATE INDEX transfers_reserved ON transfers (sender_agent_id, reserved_bytes) WHERE reserved_bytes > 0;
+CREATE TABLE transfer_secrets (
+  transfer_id TEXT PRIMARY KEY REFERENCES transfers (id),
+  project_id TEXT NOT NULL REFERENCES projects (id),
+  deposited_by TEXT NOT NULL,
+  sealed BLOB NOT NULL,
+  expires_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX transfer_secrets_by_expiry ON transfer_secrets (expires_at);
+CREATE INDEX transfer_secrets_by_project ON transfer_secrets (project_id);
 `

@@ -1,4 +1,4 @@
-/** Conversations: one a pair, one an agent with the owner. last_sequence is the counter that numbers messages. */
+/** Conversations: one per pair, and one per agent with the owner. `last_sequence` numbers the messages. */
 export const sql = `
 CREATE TABLE conversations (
   id TEXT PRIMARY KEY,

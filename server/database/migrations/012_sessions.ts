@@ -1,4 +1,4 @@
-/** Sessions: at most one active per agent, which the index enforces. */
+/** Sessions. The unique index allows one active session per agent. */
 export const sql = `
 CREATE TABLE sessions (
   id TEXT PRIMARY KEY,
@@ -14,6 +14,9 @@ CREATE TABLE sessions (
   last_contact_at TEXT NOT NULL,
   ended_at TEXT,
   replaced_session_id TEXT,
+  contact_mode TEXT CHECK (contact_mode IN ('short_poll', 'checkpoint')),
+  contact_interval_seconds INTEGER,
+  grant_sha256 BLOB,
   UNIQUE (agent_id, generation)
 ) STRICT;
 CREATE UNIQUE INDEX sessions_one_active ON sessions (agent_id) WHERE state = 'active';
