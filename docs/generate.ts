@@ -1,8 +1,8 @@
 /**
  * `npm run docs`: writes the generated pages, and the generated sections of the written ones.
  *
- * What a page says of the code is read from the code. `test/contract/docs.test.ts` generates again and compares, so a page
- * cannot fall behind. Run as a program it writes the files; imported, it only answers them.
+ * Each page reads its facts from the code. `test/contract/docs.test.ts` generates them again and compares, so no page can
+ * become outdated. Run as a program, this file writes the pages; imported, it only returns them.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -45,7 +45,7 @@ export const pageNames: readonly string[] = [...Object.keys(generated), ...Objec
 
 const pathOf = (name: string): URL => new URL(name, import.meta.url)
 
-/** What a page must be, by its name: the generated ones whole, the written ones with their sections renewed. */
+/** Returns a page by its name: a generated page whole, a written page with its generated sections renewed. */
 export async function render(name: string): Promise<string> {
   const whole = generated[name]
   if (whole !== undefined) return whole()

@@ -14,7 +14,7 @@ const activeSession: StoredContact = {
   contact_interval_seconds: null,
 }
 
-/** What presence says `after` seconds once `happened` took place at the start. */
+/** Returns the presence that the node reports `after` seconds after the start, when `happened` took place. */
 function observed(
   after: number,
   happened: (presence: ReturnType<typeof createPresence>, at: Date) => void,

@@ -38,7 +38,7 @@ export function errorsPage(): string {
   const byStatus = Map.groupBy(catalogue, (name) => errors[name].status)
   return page('Errors', [
     'Every refusal has one of these codes. A code is a fact about the protocol and never changes its meaning: switch on' +
-      ' it, never on the message. What a client does about each is in [protocol.md](protocol.md).',
+      ' it, never on the message. [protocol.md](protocol.md) says what a client does about each.',
     '## The body',
     'Every JSON error has this body. `429` and `503` also carry `Retry-After` in whole seconds.',
     describe(ErrorBody),

@@ -52,7 +52,7 @@ const marked = /<!-- generated: ([a-z-]+) -->\n(?:[\s\S]*?\n)??<!-- end -->/g
 
 /**
  * A written page with its generated sections renewed. A section stands between `<!-- generated: name -->` and
- * `<!-- end -->`; every one of `sections` must be there, and no other.
+ * `<!-- end -->`. The page must hold each of `sections` and no other.
  */
 export function fill(text: string, sections: Readonly<Record<string, string>>): string {
   const found = [...text.matchAll(marked)].map(([, name = '']) => name)

@@ -1,8 +1,8 @@
-/** Every metric of the node's own, read from the registry that keeps them. */
+/** The metrics that the node itself defines, read from their registry. */
 import { createMeters } from '../../server/metrics/registry.ts'
 import { code, codes, table } from './markdown.ts'
 
-/** What the library tells of any Node program differs between systems, and is told in the page's own words. */
+/** Table of the node's own metrics. The library's metrics of the Node process differ between systems, so the page lists them by hand. */
 export const metricsSection = (): string =>
   table(
     ['metric', 'kind', 'labels', 'meaning'],

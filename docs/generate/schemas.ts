@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox'
 import { Name, Timestamp, Uuid } from '../../sdk/contract/primitives.ts'
 import { code, link, table } from './markdown.ts'
 
-/** What the contract's schemas use of JSON Schema. */
+/** The keywords of JSON Schema that the contract uses. */
 interface Shape {
   readonly $ref?: string
   readonly type?: string

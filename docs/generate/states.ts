@@ -23,7 +23,7 @@ import { code, page, table } from './markdown.ts'
 const now = new Date('2026-01-01T00:00:00.000Z')
 const ago = (seconds: number): Date => new Date(now.getTime() - seconds * 1000)
 
-/** What a decision answers: its word, or the code that it refuses with. */
+/** Returns the answer of a decision, or the code of its refusal. */
 function outcome(decide: () => string): string {
   try {
     return decide()
@@ -35,40 +35,40 @@ function outcome(decide: () => string): string {
 
 export function statesPage(): string {
   return page('States', [
-    'The states of each thing. The server refuses a move that no table shows.',
+    'The states of each resource. The node refuses a change of state that no table shows.',
     '## Project',
-    'A new project is `active`. Asking for the state that it has already succeeds.',
+    'A new project is `active`. A request for its present state succeeds and changes nothing.',
     projectTable(),
-    `While it is paused, everything that reads, acknowledges or finishes goes on. Refused with \`project_paused\`: ${pausedAt()}, between agents; what an agent sends to the owner goes through. While it is archived every agent request is refused with \`project_archived\`.`,
+    `While a project is paused, its agents can still read, acknowledge and finish work, and write to the owner. The node refuses these requests between agents with \`project_paused\`: ${pausedAt()}. While a project is archived, the node refuses every agent request with \`project_archived\`.`,
     '## Agent',
-    '`enabled` ↔ `disabled`, by the owner, in any order. Disabling fences the session and ends its waits at once; enabling again brings no session back, so the agent starts a new one.',
+    '`enabled` ↔ `disabled`, by the owner. Disabling an agent fences its session and ends its waits immediately. After it is enabled again, the agent starts a new session.',
     '## Enrolment',
-    '`pending` → `claimed`, `expired` or `revoked`. What the status read shows:',
+    '`pending` → `claimed`, `expired` or `revoked`. The status of an enrolment shows:',
     enrollmentStates(),
-    'What a claim with a good proof of possession meets. A refusal changes nothing, except that a second use is recorded in the audit.',
+    'The node answers a claim with a valid proof of possession as this table shows. A refusal changes nothing, except that the audit records a second use.',
     claimTable(),
     '## Session',
-    '`active` → `closed` (by the agent) or `fenced` (replaced, agent disabled, credential revoked). Both are final. An agent has at most one active session; `generation` rises by one with each new one and never falls.',
+    '`active` → `closed` (by the agent) or `fenced` (replaced, agent disabled, credential revoked). Both are final. An agent has at most one active session. Each new session has a `generation` one higher than the last; the number never falls.',
     startTable(),
-    `An active session is alive while a wait of it is open, while a claim of it is not over, and for ${limits.sessionAliveSeconds} seconds after its last contact. Replacements within ${limits.sessionReplacementWindowSeconds / 60} minutes: ${replacementWords()}`,
+    `An active session is alive while it has an open wait or an unexpired claim, and for ${limits.sessionAliveSeconds} seconds after its last contact. Replacements within ${limits.sessionReplacementWindowSeconds / 60} minutes: ${replacementWords()}`,
     '## Message',
     messageTable(),
-    'An acknowledged message is never offered again. There is no state "read" or "delivered": the service cannot know.',
+    'An acknowledged message is never offered again. There is no state "read" or "delivered", because the node cannot know either.',
     '## Task',
-    'A new task is `open`. Each cell is the next state, or the refusal; `—` stands where a state holds no claim, so that none can expire in it. Before the table is asked, what a holder does is refused with `claim_lost` when its claim generation or session generation is not that of the last claim, or when that claim expired or was given back.',
+    'A new task is `open`. Each cell is the next state, or the refusal; `—` marks a state without a claim that could expire. Before it uses the table, the node refuses a request of a holder with `claim_lost` in two cases: its claim generation or session generation is not that of the last claim, or that claim has expired or was released.',
     taskTable(),
-    `Who: ${taskCauses()}. \`expire\` is the server's clock. That the work of a \`cancelled\` task has stopped may be said from any session of the assignee that names the last claim generation.`,
-    'Ending a task that is `cancel_requested` with a result or a failure is accepted: the truth wins.',
+    `${taskCauses()} The node's clock causes \`expire\`. Any session of the assignee may report that the work of a \`cancelled\` task has stopped, if it names the last claim generation.`,
+    'A holder may end a task in `cancel_requested` with a result or a failure, because the work did end that way.',
     '## Transfer',
-    'A new transfer is `offered`. Each cell is the next state, `same` where it has happened already and nothing changes, `noted` where the side that reports is written down, or the refusal; `—` stands where no time ends a state.',
+    'A new transfer is `offered`. Each cell is the next state or the refusal. `same` means that it has happened before and nothing changes, `noted` that the node records which side reported it, and `—` that time does not end the state.',
     transferTable(),
-    "`accept`, `decline` and `receipt` are the recipient's, `fail`, `cancel` and `cleanup` either side's; the owner cancels too; `expire` is the server's clock. A receipt that does not match the offer is `receipt_mismatch` and changes nothing; in package mode it is `state_conflict` before the upload is finalized.",
+    "The recipient causes `accept`, `decline` and `receipt`. Either side causes `fail`, `cancel` and `cleanup`, and the owner can cause `cancel`, too. The node's clock causes `expire`. The node refuses a receipt that does not match the offer with `receipt_mismatch`, and in package mode a receipt before the upload is finalized with `state_conflict`.",
     '## Connection',
-    'What `connection` says of an agent, here with its clock standing still at the moment of asking.',
+    'The `connection` of an agent at the moment of the request.',
     connectionTable(),
-    '`next_contact.kind` is `listening` with `listening_now`. Otherwise it follows the schedule of the active session: `scheduled`, `after_current_work_step`, or `unknown` without one.',
+    'While `listening_now` is true, `next_contact.kind` is `listening`. Otherwise it follows the schedule of the active session: `scheduled`, `after_current_work_step`, or `unknown` without one.',
     '## Pairing',
-    '`enabled` ↔ `disabled`, by the owner. Starting a session pairs the agent with every enabled agent of its project that it has no pairing with; a pairing that the owner disabled stays disabled. While it is disabled the pair cannot send, read or list its conversation, and mail that was not offered is withheld until it is enabled again.',
+    '`enabled` ↔ `disabled`, by the owner. When an agent starts a session, the node pairs it with every enabled agent of its project. A pairing that the owner disabled stays disabled. While a pairing is disabled, the two agents cannot send, and cannot read or list their conversation. The node withholds messages that it had not offered until the pairing is enabled again.',
   ])
 }
 
@@ -116,7 +116,7 @@ function claimTable(): string {
 
 type Stored = Pick<Parameters<typeof judgeClaim>[0], 'state' | 'expires_at'>
 
-/** Nobody has claimed it: only whether a device is named may matter. */
+/** Answers to the first claim of a code, with and without a device. */
 function judgeFirst(stored: Stored): [words: string, answer: string][] {
   const judge = (binding: 'key' | 'device', device: string | undefined) =>
     claimWords(judgeClaim({ ...stored, binding }, undefined, { public_key: 'K1', device }, now))
@@ -247,21 +247,21 @@ export function taskTable(): string {
 
 function taskCauses(): string {
   const words = {
-    assignee: 'the assignee',
-    holder: 'the assignee that holds the claim',
-    creator: 'the creator, or the owner',
+    assignee: 'The assignee',
+    holder: 'The assignee that holds the claim',
+    creator: 'The creator or the owner',
     clock: '',
   }
   const by = Map.groupBy(
     taskEvents.filter((event) => causes[event] !== 'clock'),
     (event) => causes[event],
   )
-  return [...by].map(([cause, events]) => `${events.map(code).join(', ')} by ${words[cause]}`).join('; ')
+  return [...by].map(([cause, events]) => `${words[cause]} causes ${events.map(code).join(', ')}.`).join(' ')
 }
 
 const messageTable = (): string =>
   table(
-    ['word', 'means', 'told by'],
+    ['word', 'means', 'field'],
     [
       [
         'stored',

@@ -1,5 +1,5 @@
 /**
- * Who may import whom, and who may reach the environment, the clock and randomness.
+ * Import rules, and which files may use the environment, the clock and randomness.
  *
  * Each rule looks at one file and says what is wrong and what to do instead. `.github/CONTRIBUTING.md` tells the same
  * rules in words.
