@@ -15,7 +15,7 @@ export interface Lock {
 
 /** The lock, or undefined while another process holds it. @throws what the platform says of the file */
 export async function takeLock(path: string): Promise<Lock | undefined> {
-  const { DatabaseSync } = await import('node:sqlite')
+  const { DatabaseSync } = loadSqlite()
   await makePrivate(path)
   const file = new DatabaseSync(path, { timeout: 0 })
   try {
@@ -25,6 +25,21 @@ export async function takeLock(path: string): Promise<Lock | undefined> {
     file.close()
     if (isBusy(error)) return undefined
     throw error
+  }
+}
+
+/** Loads `node:sqlite` without Node 22's warning that it is experimental. Every other warning reaches the process. */
+function loadSqlite(): typeof import('node:sqlite') {
+  const { emitWarning } = process
+  process.emitWarning = ((warning: string | Error, ...rest: unknown[]) => {
+    if (rest[0] === 'ExperimentalWarning' && /^SQLite\b/.test(String(warning))) return
+    Reflect.apply(emitWarning, process, [warning, ...rest])
+  }) as typeof emitWarning
+  try {
+    // Unlike `import()` it is synchronous, so no other code runs while the function is replaced.
+    return process.getBuiltinModule('node:sqlite')
+  } finally {
+    process.emitWarning = emitWarning
   }
 }
 
