@@ -25,6 +25,7 @@ import { markOffered } from './inbox/store.ts'
 import type { LogStream } from './log-stream.ts'
 import type { Meters } from './metrics/meters.ts'
 import { createSignInDelays } from './owners/delays.ts'
+import { createFailedSignIns } from './owners/failed-sign-ins.ts'
 import { createOwnerWaits } from './owners/open-waits.ts'
 import { createPasswords } from './owners/password.ts'
 import { watchOwnHost } from './telemetry/own-host.ts'
@@ -124,6 +125,7 @@ export function createContext(parts: ContextParts) {
     identities: createIdentities(store.reader.read),
     throttle: createThrottle(monotonicMs, config),
     signInDelays: createSignInDelays(monotonicMs),
+    failedSignIns: createFailedSignIns(() => store.steady.now().getTime()),
     passwords: createPasswords(random, parts.passwordCost),
 
     wakeups: createWakeups(),

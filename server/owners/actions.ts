@@ -33,7 +33,7 @@ export async function setUpOwner(
 ): Promise<SignedIn> {
   if ((await context.read(store.findOwner)) !== undefined) throw new ApiError('setup_done')
   const link = tokenDigest(input.token)
-  return counting(context, 'link', caller, async () => {
+  return counting(context, 'link', caller, undefined, async () => {
     // Before the work of a hash, which nobody without the link may cause; it is used up in the transaction.
     if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.steady.now()))))
       throw deadLink()
@@ -60,7 +60,8 @@ const deadLink = () =>
 
 export async function signIn(context: Context, caller: PublicCaller, input: SignInInput): Promise<SignedIn> {
   const surface = 'link_token' in input ? 'link' : 'password'
-  return counting(context, surface, caller, async () => {
+  const recordFailure = () => recordFailedSignIn(context, caller, input)
+  return counting(context, surface, caller, recordFailure, async () => {
     if ('link_token' in input) return signInByLink(context, caller, input.link_token)
     context.throttle.refuseFlood('password', caller.address)
     const attempt = { key: `name ${input.name}`, name: input.name, line: 'strangers' } as const
@@ -112,20 +113,42 @@ async function checkPassword(
   return user
 }
 
-/** A failure counts against the address, whatever the name was. */
+/** A failure counts against the address, whatever the name was. It is recorded also where that refuses it. */
 async function counting<T>(
   context: Context,
   surface: Surface,
   caller: PublicCaller,
+  recordFailure: (() => Promise<void>) | undefined,
   act: () => Promise<T>,
 ): Promise<T> {
   try {
     return await act()
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'sign_in_failed')
+    if (error instanceof ApiError && error.code === 'sign_in_failed') {
+      await recordFailure?.()
       context.throttle.countFailure(surface, caller.address)
+    }
     throw error
   }
+}
+
+/** The record has the name only if a person has it: a password may have been typed in its place. */
+async function recordFailedSignIn(context: Context, caller: PublicCaller, input: SignInInput): Promise<void> {
+  if (!context.failedSignIns.take(caller.address)) return
+  await context.write(async (tx) => {
+    const user = 'name' in input ? await store.findUser(tx.db, input.name) : undefined
+    await recordAudit(tx, {
+      kind: 'owner.sign_in_failed',
+      actor: { kind: 'anonymous', id: null, name: 'anonymous', request_id: caller.request_id },
+      project_id: null,
+      subject: { type: 'owner_user', id: user?.id ?? null },
+      details: {
+        address: caller.address,
+        by: 'name' in input ? 'password' : 'link',
+        ...(user && { name: user.name }),
+      },
+    })
+  })
 }
 
 /** A new token at each sign-in: what a browser brought along is never adopted. */

@@ -120,6 +120,7 @@ const told: Partial<Record<ErrorCode, string>> = {
   conversation_budget: 'conversation.guard_tripped',
   rate_limited: 'session.replacement_refused',
   receipt_mismatch: 'transfer.receipt_refused',
+  sign_in_failed: 'owner.sign_in_failed',
 }
 
 /** Fields that hold what was said, or a secret. */
