@@ -1,22 +1,29 @@
-/** The only thing the server throws on purpose. `http/faults.ts` turns it into a status and a body. */
+/**
+ * The error that the server throws to refuse a request. `http/errors.ts` turns it into a status and a body.
+ */
 import { type ErrorCode, errors } from '../sdk/contract/errors.ts'
 
-export interface FaultDetail {
-  /** One sentence for a person: what is wrong and what to do. Default: the catalogue's meaning. */
+export interface ErrorDetail {
+  /**
+   * One sentence for a person: what is wrong and what to do. Default: the code's meaning in the catalogue.
+   */
   readonly message?: string
   readonly details?: Readonly<Record<string, unknown>>
   readonly retryAfterMs?: number
-  /** For the log, beside the request's id; the caller is not told. */
+  /** Goes into the log with the request's id and is never sent to the caller. */
   readonly cause?: unknown
 }
 
-/** Codes of 429 and 503. Each says when the caller may come back, since nothing fills that in afterwards. */
+/**
+ * Codes of status 429 and 503. Each must be thrown with `retryAfterMs`, because no default is filled in
+ * later.
+ */
 export type WaitingCode = {
   [C in ErrorCode]: (typeof errors)[C]['status'] extends 429 | 503 ? C : never
 }[ErrorCode]
 export type PlainCode = Exclude<ErrorCode, WaitingCode>
 
-export type WaitingDetail = FaultDetail & { readonly retryAfterMs: number }
+export type WaitingDetail = ErrorDetail & { readonly retryAfterMs: number }
 
 export class ApiError extends Error {
   override readonly name = 'ApiError'
@@ -25,8 +32,8 @@ export class ApiError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(code: WaitingCode, detail: WaitingDetail)
-  constructor(code: PlainCode, detail?: FaultDetail)
-  constructor(code: ErrorCode, detail: FaultDetail = {}) {
+  constructor(code: PlainCode, detail?: ErrorDetail)
+  constructor(code: ErrorCode, detail: ErrorDetail = {}) {
     super(detail.message ?? errors[code].meaning, 'cause' in detail ? { cause: detail.cause } : undefined)
     this.code = code
     this.details = detail.details

@@ -1,4 +1,4 @@
-/** One page: everything the service is, registered in reading order. */
+/** The Fastify server: all hooks and routes, registered in reading order. */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { contract } from '../sdk/contract/index.ts'
 import { limits } from '../sdk/contract/limits.ts'
@@ -18,9 +18,9 @@ import { healthRoutes } from './health/routes.ts'
 import type { Certificate } from './host/listening/certificate.ts'
 import { useAnswerDeadline } from './http/answer-deadline.ts'
 import { useClientAddress } from './http/client-address.ts'
-import { letGo, statusOnly } from './http/close-connection.ts'
+import { closeWithAnswer, statusOnly } from './http/close-connection.ts'
 import { useUnsentBound } from './http/connection-bounds.ts'
-import { refuseTarget, useFaults } from './http/errors.ts'
+import { refuseTarget, useErrorHandler } from './http/errors.ts'
 import { useFraming } from './http/framing.ts'
 import { createListener, maxHeaderBytes } from './http/listener.ts'
 import { useOpenapi } from './http/openapi.ts'
@@ -53,21 +53,26 @@ import { transferRoutes } from './transfers/routes.ts'
 
 export interface AppOptions {
   readonly logLevel: string
-  /** Standard error when left out. */
+  /** Default: standard error. */
   readonly logTo?: LogStream | undefined
   readonly random: (bytes: number) => Buffer
   readonly answerHeaders: AnswerHeaders
-  /** With it the server speaks TLS. */
+  /** If given, the server speaks TLS. */
   readonly certificate?: Certificate | undefined
 }
 
-/** What Node says of a request that never became one → the status line that answers it. */
+/**
+ * Status that answers a request which Node's HTTP parser rejected, by Node's error code. All others get 400.
+ */
 const clientErrors: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** The HTTP server without routes: it exists before the context, which logs through it. */
+/**
+ * Creates the Fastify server without routes. The context is built afterwards, because it logs through this
+ * server.
+ */
 export function createApp({
   logLevel,
   logTo,
@@ -83,14 +88,15 @@ export function createApp({
     requestIdHeader: false,
     bodyLimit: limits.jsonBodyBytes,
     exposeHeadRoutes: false,
-    // An id of any length reaches its schema; the size of a request line is bounded before.
+    // Path parameters of any length reach schema validation. Node already limits the size of the request
+    // line.
     routerOptions: { maxParamLength: maxHeaderBytes },
     frameworkErrors: refuseTarget,
     return503OnClosing: false,
     serverFactory: (handler) => createListener(handler, certificate),
     clientErrorHandler(error, socket) {
       const status = clientErrors[(error as NodeJS.ErrnoException).code ?? ''] ?? 400
-      letGo(socket, statusOnly(status, answerHeaders))
+      closeWithAnswer(socket, statusOnly(status, answerHeaders))
     },
   })
   return app.decorate('answerHeaders', answerHeaders)
@@ -106,9 +112,9 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   useAnswerDeadline(app)
   useUnsentBound(app)
   useFraming(app)
-  useFaults(app)
+  useErrorHandler(app)
   app.addHook('onRequest', (request, _reply, done) => {
-    // Liveness and readiness are asked most when the server stops.
+    // The health endpoints still answer while the server stops, because supervisors poll them then.
     if (context.stopping.aborted && !isHealthCheck(request.url)) {
       throw new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart })
     }

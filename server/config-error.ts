@@ -1,4 +1,4 @@
-/** A setting that cannot be used: names it, where it came from, and what it takes. */
+/** An unusable setting. The message names the setting, where its value came from, and the accepted values. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }

@@ -1,7 +1,8 @@
 /**
- * Every setting of the server: flag, environment variable, key of `config.json` in the data folder; in that order.
+ * All settings of the server. A flag overrides an environment variable, which overrides the key in
+ * `config.json` in the data folder.
  *
- * This table is the only list: the command's flags, the reference page and the parsing are read from it.
+ * This table is the only list: the command's flags, the reference page and the parser are derived from it.
  */
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -25,7 +26,10 @@ export interface Setting {
   readonly env: string
   readonly meaning: string
   readonly fallback: string
-  /** A file is named from where the command runs; in `config.json` from the data folder. */
+  /**
+   * A `file` given as a flag or variable is relative to the working directory, one in `config.json` to the
+   * data folder.
+   */
   readonly kind: 'text' | 'integer' | 'file'
 }
 
@@ -35,21 +39,21 @@ export const settings = [
     env: 'BRIDGE_HOST',
     kind: 'text',
     fallback: '127.0.0.1',
-    meaning: 'address to listen on; beyond loopback only with TLS or behind trusted_proxy',
+    meaning: 'address to listen on; anything but loopback requires TLS or trusted_proxy',
   },
   {
     name: 'port',
     env: 'BRIDGE_PORT',
     kind: 'integer',
     fallback: '8484',
-    meaning: 'port to listen on; 0 takes a free one',
+    meaning: 'port to listen on; 0 picks a free port',
   },
   {
     name: 'portal_origin',
     env: 'BRIDGE_PORTAL_ORIGIN',
     kind: 'text',
     fallback: '',
-    meaning: 'origin that owner requests must carry and that prompts name; HOST:PORT itself when empty',
+    meaning: 'origin that owner requests must carry and that prompts name; the listening address if empty',
   },
   {
     name: 'tls_cert',
@@ -70,7 +74,7 @@ export const settings = [
     env: 'BRIDGE_TRUSTED_PROXY',
     kind: 'text',
     fallback: '',
-    meaning: 'addresses or subnets, between commas, whose X-Forwarded-For is believed',
+    meaning: 'comma-separated addresses or subnets whose X-Forwarded-For header is trusted',
   },
   {
     name: 'stage',
@@ -91,63 +95,63 @@ export const settings = [
     env: 'BRIDGE_ENVELOPE_KEY_FILE',
     kind: 'file',
     fallback: '',
-    meaning: 'file with the envelope key, 32 bytes in base64; envelope.key in the data folder when empty',
+    meaning: 'file with the envelope key, 32 bytes in base64; envelope.key in the data folder if empty',
   },
   {
     name: 'rate_per_second',
     env: 'BRIDGE_RATE_PER_SECOND',
     kind: 'integer',
     fallback: String(limits.ratePerSecond),
-    meaning: 'requests a second per agent',
+    meaning: 'requests per second and agent',
   },
   {
     name: 'rate_burst',
     env: 'BRIDGE_RATE_BURST',
     kind: 'integer',
     fallback: String(limits.rateBurst),
-    meaning: 'requests that an agent may send at once',
+    meaning: 'requests that an agent may send in one burst',
   },
   {
     name: 'public_per_second',
     env: 'BRIDGE_PUBLIC_PER_SECOND',
     kind: 'integer',
     fallback: String(limits.publicPerSecond),
-    meaning: 'requests a second per address at endpoints that ask for no credential',
+    meaning: 'requests per second and address to endpoints without credentials',
   },
   {
     name: 'public_burst',
     env: 'BRIDGE_PUBLIC_BURST',
     kind: 'integer',
     fallback: String(limits.publicBurst),
-    meaning: 'such requests that an address may send at once',
+    meaning: 'requests that an address may send to these endpoints in one burst',
   },
   {
     name: 'failed_auth_per_minute',
     env: 'BRIDGE_FAILED_AUTH_PER_MINUTE',
     kind: 'integer',
     fallback: String(limits.failedAuthPerMinute),
-    meaning: 'failed authentications a minute per address before they are answered 429',
+    meaning: 'failed authentications per minute and address; beyond it the answer is 429',
   },
   {
     name: 'max_waits',
     env: 'BRIDGE_MAX_WAITS',
     kind: 'integer',
     fallback: String(limits.waitsPerNode),
-    meaning: 'waiting reads on this node',
+    meaning: 'long-polls, streams and sockets that may wait on this node at the same time',
   },
   {
     name: 'package_bytes',
     env: 'BRIDGE_PACKAGE_BYTES',
     kind: 'integer',
     fallback: String(limits.packageBytes),
-    meaning: 'most bytes of one package',
+    meaning: 'maximum bytes of one package',
   },
   {
     name: 'packages_bytes',
     env: 'BRIDGE_PACKAGES_BYTES',
     kind: 'integer',
     fallback: String(limits.packagesBytes),
-    meaning: 'most bytes of all packages on this node, open offers included',
+    meaning: 'maximum bytes of all packages on this node, open offers included',
   },
   {
     name: 'sender_packages_bytes',
@@ -155,35 +159,35 @@ export const settings = [
     kind: 'integer',
     fallback: '',
     meaning:
-      'most bytes of the packages of one sender, open offers included; a quarter of packages_bytes when empty, but at least package_bytes',
+      "maximum bytes of one sender's packages, open offers included; if empty, a quarter of packages_bytes, but at least package_bytes",
   },
   {
     name: 'package_spare_bytes',
     env: 'BRIDGE_PACKAGE_SPARE_BYTES',
     kind: 'integer',
     fallback: String(limits.packageSpareBytes),
-    meaning: 'free space that uploads leave on the disk of the packages',
+    meaning: 'free bytes that uploads must leave on the disk of the packages',
   },
   {
     name: 'reserve_bytes',
     env: 'BRIDGE_RESERVE_BYTES',
     kind: 'integer',
     fallback: String(limits.reserveBytes),
-    meaning: 'size of the reserve, a file that is given up when the disk is full; 0 for none',
+    meaning: 'size of the reserve file, which the node deletes when the disk is full; 0 for none',
   },
   {
     name: 'metrics_port',
     env: 'BRIDGE_METRICS_PORT',
     kind: 'integer',
     fallback: '',
-    meaning: 'port of the metrics for Prometheus, on metrics_host; none when empty; 0 takes a free one',
+    meaning: 'port of the Prometheus metrics on metrics_host; no metrics if empty; 0 picks a free port',
   },
   {
     name: 'metrics_host',
     env: 'BRIDGE_METRICS_HOST',
     kind: 'text',
     fallback: '127.0.0.1',
-    meaning: 'loopback address of metrics_port; any other is refused',
+    meaning: 'loopback address of the metrics port; other addresses are refused',
   },
 ] as const satisfies readonly Setting[]
 
@@ -206,7 +210,7 @@ export interface Config extends Exposure {
   readonly senderPackagesBytes: number
   readonly packageSpareBytes: number
   readonly reserveBytes: number
-  /** Undefined: nobody scrapes. */
+  /** Undefined if metrics are off. */
   readonly metrics: MetricsAddress | undefined
 }
 
@@ -216,10 +220,15 @@ export function defaultDataFolder(env: Environment = process.env): string {
   return resolve(env.BRIDGE_DATA ?? join(homedir(), '.local', 'share', 'agent-bridge'))
 }
 
-/** Who fills its share of the packages leaves room for three others. */
+/**
+ * Default share of one sender: a quarter of the package quota, so one sender leaves room for three others.
+ */
 const sendersAtLeast = 4
 
-/** Flags over environment over file over default. @throws ConfigError */
+/**
+ * Reads the configuration. Flags override the environment, which overrides the file, which overrides the
+ * defaults. @throws ConfigError
+ */
 export function readConfig(
   flags: Partial<Record<SettingName | 'data', string>>,
   env: Environment = process.env,
@@ -264,11 +273,11 @@ export function readConfig(
   })
 }
 
-/** They ask for no credential, so they stay on this machine. @throws ConfigError */
+/** Accepts only a loopback address, because metrics require no credential. @throws ConfigError */
 function metricsOf(host: string, port: string): MetricsAddress | undefined {
   if (!isLoopback(host)) {
     throw new ConfigError(
-      `metrics_host must be a loopback address such as 127.0.0.1 or ::1, not "${host}": metrics ask for no credential; scrape them on this host, or through a tunnel or proxy that does`,
+      `metrics_host must be a loopback address such as 127.0.0.1 or ::1, not "${host}": metrics require no credential; scrape them on this host, or through a proxy that authenticates`,
     )
   }
   return port === '' ? undefined : { host, port: integer('metrics_port', port, 0, 65_535) }
@@ -287,7 +296,7 @@ function readFile(path: string): Partial<Record<string, string>> {
   const parsed = parseObject(path, text)
   for (const key of Object.keys(parsed)) {
     if (!known.has(key))
-      throw new ConfigError(`${path}: unknown setting ${key}; known are ${[...known].join(', ')}`)
+      throw new ConfigError(`${path}: unknown setting ${key}; known settings: ${[...known].join(', ')}`)
   }
   return Object.fromEntries(Object.entries(parsed).map(([key, each]) => [key, String(each)]))
 }
@@ -297,9 +306,9 @@ function parseObject(path: string, text: string): object {
     const parsed: unknown = JSON.parse(text)
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed
   } catch (error) {
-    throw new ConfigError(`${path} is not JSON`, { cause: error })
+    throw new ConfigError(`${path} is not valid JSON`, { cause: error })
   }
-  throw new ConfigError(`${path} must hold one JSON object`)
+  throw new ConfigError(`${path} must contain one JSON object`)
 }
 
 function integer(name: string, text: string, min: number, max: number): number {

@@ -1,8 +1,10 @@
 /**
- * Milliseconds that passed, the sleep of the machine included: monotonic time leaves it out on Linux and macOS.
+ * Elapsed milliseconds including the time the machine slept, which monotonic time excludes on Linux and
+ * macOS.
  *
- * The uptime of the machine counts it, but it is as coarse as a second and costs a system call. So it is read only when
- * the wall clock has moved by a second more or less than monotonic time: after a sleep, or when somebody set the clock.
+ * The machine's uptime includes sleep, but it has a resolution of one second and costs a system call. It is
+ * therefore read only if the wall clock and monotonic time have drifted apart by a second or more, which
+ * happens after a sleep or when somebody sets the clock.
  */
 export interface MachineClocks {
   readonly clock: () => Date
@@ -11,7 +13,7 @@ export interface MachineClocks {
 }
 
 const apartMs = 1000
-/** Less is the coarseness of the uptime. */
+/** A shorter difference is within the resolution of the uptime. */
 const leastSleepMs = 2000
 
 export function createElapsed({ clock, monotonicMs, uptimeMs }: MachineClocks): () => number {

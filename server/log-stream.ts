@@ -1,10 +1,11 @@
 /**
- * Standard error, as the log is written to it: the lines of one turn of the event loop are one write, which costs more than
- * what it writes.
- *
- * - Lines keep their order, also at the end of the process, whatever ended it; a kill loses those of its last turn.
- * - A log that is full or gone does not stop the service: its lines are lost, and later ones are written again.
- * - Neither does a reader that has stopped to read: what waits for it is bounded.
+ * Standard error as the target of the log. The lines of one event loop turn are written together, because a
+ * write costs more than the bytes in it.
+ * - Lines keep their order and are flushed when the process exits. A killed process loses the lines of its
+ *   last turn.
+ * - If writing fails (disk full, pipe closed), the service continues: these lines are lost and later ones are
+ *   tried again.
+ * - If the reader stops reading, at most 1 MiB is buffered. Further lines are dropped.
  */
 import type { Writable } from 'node:stream'
 
@@ -12,7 +13,7 @@ export interface LogStream {
   write(line: string): void
 }
 
-/** What may wait for a reader before lines are lost. */
+/** Bytes that may be buffered for a slow reader before lines are dropped. */
 const mostWaitingBytes = 1024 * 1024
 
 export class GatheredLines implements LogStream {
@@ -38,7 +39,7 @@ export class GatheredLines implements LogStream {
 
 let lines: GatheredLines | undefined
 
-/** One for the process, as standard error is. */
+/** Returns the one log stream of this process. */
 export function standardError(): LogStream {
   if (lines === undefined) {
     const gathered = new GatheredLines(process.stderr)

@@ -1,8 +1,8 @@
 /**
- * The log: structured lines on standard error, one per request, with what may be told and nothing else.
+ * The log: structured lines on standard error, one per request.
  *
- * A line names the route's template, never the target: targets hold cursors, headers hold tokens. Redaction is the
- * second fence, for what an error drags along.
+ * A line names the route's template and never the URL, because URLs hold cursors and headers hold tokens.
+ * Redaction is the second safeguard, for fields that an error object brings along.
  */
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify'
 import type { Ending } from './http/outcomes.ts'
@@ -44,16 +44,16 @@ interface RequestLogger {
 }
 
 /**
- * The logger of a request. What names the request is added when it has something to say: bound to the logger it would be
- * searched for secrets beforehand, for each request.
+ * The logger of one request. The request's id and route are added only when a line is written. If they were
+ * bound to the logger, pino would search them for secrets on each request.
  */
 export const requestLogger = (log: FastifyBaseLogger, about: object): FastifyBaseLogger =>
   Object.assign(log.child({}), { about })
 
 /**
- * `code` is both the name of an enrolment's secret and what an error calls its kind. It is told where it has the form of
- * such a kind: short, or words between underscores. Our secrets hold 22 characters and more of base64url; that one of
- * them looks like that is less likely than one in a thousand million.
+ * Tells an error's `code`, which is logged, from an enrolment's `code`, which is a secret. An error code is
+ * short, or consists of words joined by underscores. Our secrets hold at least 22 characters of base64url, so
+ * one of them looks like an error code with a probability below one in 10^9.
  */
 const isErrorKind = (value: unknown, path: readonly unknown[]): boolean =>
   path.at(-1) === 'code' &&
@@ -61,12 +61,12 @@ const isErrorKind = (value: unknown, path: readonly unknown[]): boolean =>
   (/^[A-Z][A-Z0-9_]{1,17}$|^[a-z][a-z_]{1,17}$/.test(value) ||
     /^[A-Z]{1,14}(?:_[A-Z]{1,14}){2,7}$/.test(value))
 
-/** pino's paths take a hyphenated name only in brackets. */
+/** pino requires brackets around path segments with a hyphen. */
 const quoted = (path: string): string => path.replace(/\.?([a-z_]+-[a-z_-]+)$/, '["$1"]')
 
 /**
- * One line for each request: `answered`, or `cut` when the client left before. All that it can hold is named here, so it is
- * not searched for secrets, which takes fifteen times as long as writing it.
+ * Logs one line per request: `answered`, or `cut` if the client disconnected first. All its fields are listed
+ * here, so the redaction is switched off: it takes fifteen times as long as writing the line.
  */
 export function logEnding(log: FastifyBaseLogger): Ending {
   const lines = log.child({}, { redact: [] })

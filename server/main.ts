@@ -1,4 +1,4 @@
-/** What the program's `bridge server` commands use; loaded only by them. */
+/** Exports of the server for the `bridge server` commands. Only those commands load it. */
 
 export {
   type Config,

@@ -1,9 +1,9 @@
 /**
- * One key, one outcome: the record is written in the transaction of the effect and holds the answer's bytes.
- *
- * - The same request again gets the same bytes, also from a new session and after the state has moved on.
- * - Another body under the key is a conflict.
- * - A refused request stores nothing, so the key stays free.
+ * Idempotency: each key has one outcome. The record holds the bytes of the answer and is written in the
+ * transaction of the effect.
+ * - The same request again gets the same bytes, also from a new session and after the state has changed.
+ * - Another body under the same key is a conflict.
+ * - A refused request stores nothing, so its key stays free.
  *
  * Contract §2 "Idempotency".
  */
@@ -13,7 +13,7 @@ import { ApiError } from './api-error.ts'
 import { prepared } from './database/prepared.ts'
 import type { Tx } from './database/tx.ts'
 
-/** What names a mutation for all time. */
+/** Identifies a mutation of one principal. */
 export interface Keyed {
   readonly method: string
   /** The path template: `/api/v1/messages`. */
@@ -23,7 +23,7 @@ export interface Keyed {
   readonly fingerprint: Buffer
 }
 
-/** Bytes to send as they are. */
+/** Bytes of an answer, sent unchanged. */
 export class Answer {
   readonly bytes: string
   readonly replayed: boolean
@@ -33,7 +33,7 @@ export class Answer {
   }
 }
 
-/** By way of hex, which takes half as long as asking for the bytes. */
+/** Hashes to hex first: in Node that takes half as long as hashing to a buffer. */
 const sha256 = (bytes: string | Buffer): Buffer => Buffer.from(hash('sha256', bytes), 'hex')
 
 export function keyedRequest(request: FastifyRequest, route: string, body: Buffer): Keyed {
@@ -46,10 +46,13 @@ export function keyedRequest(request: FastifyRequest, route: string, body: Buffe
   }
 }
 
-/** Who holds the key: the agent or the person, whatever credential or session was used. */
+/** Owner of the key: the agent or the person, independent of credential and session. */
 export interface Principal {
   readonly id: string
-  /** The project of a person's request: when it is deleted, its answers go with it. An agent's go with the agent. */
+  /**
+   * Project of a person's request: deleting the project deletes the stored answer. Null for agents, whose
+   * answers are deleted with the agent.
+   */
   readonly project_id: string | null
 }
 
@@ -90,7 +93,10 @@ const store = prepared<{
   }),
 )
 
-/** @throws idempotency_conflict when the key was used with another target or body; storage_full */
+/**
+ * Returns the stored answer of this key, or runs `effect` and stores its answer. @throws idempotency_conflict
+ * if the key was used with another target or body; storage_full
+ */
 export async function once(
   tx: Tx,
   principal: Principal,
@@ -103,7 +109,7 @@ export async function once(
     if (stored.fingerprint.equals(keyed.fingerprint)) return new Answer(stored.answer, true)
     throw new ApiError('idempotency_conflict')
   }
-  // What was done before is told in any case.
+  // Only new effects need free space. A stored answer is replayed even if the disk is full.
   tx.requireRoom()
   const answer = JSON.stringify(await effect())
   await store.run(tx.db, {

@@ -1,22 +1,22 @@
 /**
- * When a refusal asks its caller to come back, in milliseconds, where no clock tells the real moment. A moment that the
- * server knows, such as the end of a window, is computed where it is known.
+ * Retry delays in milliseconds for refusals whose real end is unknown. If the server knows the end, such as
+ * that of a rate window, the refusing code computes the delay instead.
  *
  * Contract §1, §2.
  */
 export const retryAfterMs = {
-  /** The process stops, and serves again as soon as something starts it. */
+  /** The process is stopping. It serves again as soon as a supervisor restarts it. */
   restart: 1000,
-  /** The caller did this too slowly, and may do it again at once. */
+  /** The request was too slow. The caller may retry immediately. */
   atOnce: 1000,
-  /** One of the caller's own waits has to end. */
+  /** One of the caller's waits has to end first. */
   ownWait: 1000,
-  /** Two passwords are checked at a time and eight wait. */
+  /** Two passwords are checked at a time and at most eight more are queued. */
   passwords: 2000,
-  /** Somebody else's wait has to end. */
+  /** A wait of another caller has to end first. */
   othersWait: 5000,
-  /** The disk seldom has room again within a moment. */
+  /** A full disk rarely has room again within a second. */
   disk: 5000,
-  /** Another agent or a person has to act. */
+  /** Another agent or a person has to act first. */
   others: 60_000,
 } as const

@@ -29,7 +29,7 @@ export interface Call<E extends EndpointSpec> {
   readonly query: QueryOf<E>
   readonly body: BodyOf<E>
   readonly caller: CallerOf<E['caller']>
-  /** Only meaningful where the entry is idempotent. */
+  /** Only meaningful if the entry is idempotent. */
   readonly keyed: Keyed
   readonly request: FastifyRequest
   readonly reply: FastifyReply
@@ -68,14 +68,17 @@ export function route<E extends EndpointSpec>(
   })
 }
 
-/** An entry whose answer streams: it is refused behind other requests of its connection. */
+/**
+ * Binds an entry whose answer streams. Such a request is refused if an earlier request on its connection is
+ * unanswered.
+ */
 export const stream: typeof takingOver = (app, context, entry, handler) =>
   takingOver(app, context, entry, async (call) => {
     if (requireFirst(call.request.raw)) await handler(call)
     else call.reply.hijack()
   })
 
-/** An entry whose handler sends the answer itself. */
+/** Binds an entry whose handler sends the answer itself. */
 export function takingOver<E extends EndpointSpec>(
   app: FastifyInstance,
   context: Context,
@@ -91,19 +94,19 @@ export function takingOver<E extends EndpointSpec>(
   })
 }
 
-/** A body of bytes that nobody has read yet. */
+/** A request body that has not been read yet. */
 export interface Bytes {
   readonly length: number | undefined
-  /** The hash that its sender signed, if it says so. */
+  /** The hash from `X-Content-SHA256`, which the sender signed. Undefined without that header. */
   readonly stated: string | undefined
-  /** Invites a client that waits to be invited. */
+  /** Starts reading. Sends `100 Continue` if the client expects it. */
   stream(): Readable
-  /** Its connection ends soon after the answer, whatever is still to come. */
+  /** Closes the connection soon after the answer, even if the client is still sending. */
   cut(): void
 }
 
 interface Receiver<E extends EndpointSpec> {
-  /** The hash that the bytes must have; called if their sender states none. */
+  /** Returns the hash that the body must have. Called only if the sender states no hash. */
   hashOf(
     caller: Pick<AgentCaller, 'agent_id' | 'project_id'>,
     params: ParamsOf<E>,
@@ -111,7 +114,10 @@ interface Receiver<E extends EndpointSpec> {
   handler(call: Pick<Call<E>, 'caller' | 'params'> & { readonly bytes: Bytes }): Promise<ResponseOf<E>>
 }
 
-/** An entry whose body streams to its handler: "proof and nonce are checked before the body". Contract §3. */
+/**
+ * Binds an entry whose body streams to its handler. "Proof and nonce are checked before the body." Contract
+ * §3.
+ */
 export function receiving<E extends EndpointSpec & { readonly bytes: 'request'; readonly caller: 'agent' }>(
   app: FastifyInstance,
   context: Context,
@@ -150,7 +156,7 @@ function requirePartSize({ headers }: FastifyRequest): void {
   })
 }
 
-/** How long a client whose body is cut may take to read why. */
+/** Time that a client whose upload was refused has to read the answer before its connection is closed. */
 const cutMs = 1000
 
 function bytesOf(request: FastifyRequest, reply: FastifyReply): Bytes {
@@ -172,7 +178,7 @@ function bytesOf(request: FastifyRequest, reply: FastifyReply): Bytes {
   }
 }
 
-/** What runs before the handler of any entry. */
+/** Hooks and schema that run before the handler of every entry. */
 const hooks = (context: Context, entry: EndpointSpec) => ({
   method: entry.method,
   url: entry.path.replace(/\{([a-z_]+)\}/g, ':$1'),
@@ -183,7 +189,7 @@ const hooks = (context: Context, entry: EndpointSpec) => ({
 
 const noKey: Keyed = { method: '', route: '', key: '', fingerprint: Buffer.alloc(0) }
 
-/** Before the body is read. */
+/** Checks headers, before the body is read. */
 async function before(context: Context, entry: EndpointSpec, request: FastifyRequest): Promise<void> {
   const { raw } = request
   const isOwners = entry.caller === 'owner' || entry.caller === 'owner-signing-in'
@@ -201,7 +207,7 @@ async function before(context: Context, entry: EndpointSpec, request: FastifyReq
   if (entry.caller === 'owner') await proveOwner(context, request, entry)
 }
 
-/** Between the body and its schema. */
+/** Checks the proof and parses the body, before schema validation. */
 async function afterBody(entry: EndpointSpec, request: FastifyRequest): Promise<void> {
   const bytes = rawBody(request)
   if (entry.caller === 'agent' || entry.caller === 'agent-without-session')

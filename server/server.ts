@@ -1,8 +1,8 @@
 /**
- * One running server: store, context, HTTP, and the way it stops.
+ * One running server: database, context, HTTP and shutdown.
  *
- * Stopping: readiness turns false, waits end, requests in flight finish, the store is folded and closed. What is still
- * open after ten seconds is cut.
+ * When the server stops, readiness turns false, waits end, requests in flight finish, and the database is
+ * checkpointed and closed. Connections that are still open after ten seconds are closed.
  */
 import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
@@ -45,13 +45,13 @@ export interface RunningServer {
   readonly host: string
   readonly port: number
   readonly serverId: string
-  /** A fresh one-time link, when there is no owner and no earlier link is open. */
+  /** A new one-time link, if there is no owner and no earlier link is still valid. */
   readonly setupLink: string | undefined
-  /** Where the metrics are read, when somebody asked for them. */
+  /** URL of the metrics. Undefined if metrics are off. */
   readonly metricsUrl: string | undefined
-  /** Resolves with the exit code: 0 after a clean stop, 1 when the store failed. */
+  /** Resolves with the exit code: 0 after a clean stop, 1 if the database failed. */
   readonly finished: Promise<number>
-  /** Reads certificate and key again; nothing without TLS. */
+  /** Reads certificate and key again. Does nothing without TLS. */
   reloadCertificate(): void
   stop(): Promise<void>
 }
@@ -72,7 +72,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   let scrapes: ScrapeListener | undefined
   try {
     const meters = config.metrics && (await loadMeters())
-    if (finishReplacement(config.data)) app.log.warn('a restore that was cut off was brought to its end')
+    if (finishReplacement(config.data)) app.log.warn('finished a restore that had been interrupted')
     const storage = openStorage({
       data: config.data,
       bytes: config.reserveBytes,
@@ -87,7 +87,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       elapsedMs,
       random,
       onFatal(error) {
-        app.log.fatal({ err: error }, 'the store failed; the process ends')
+        app.log.fatal({ err: error }, 'the database failed; the process exits')
         stopping.abort()
         setImmediate(() => end.resolve(1))
       },
@@ -95,7 +95,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       onGroup: meters?.group,
       onFull: storage.noteFull,
       isShort: () => storage.state === 'full',
-      onEffectError: (error) => app.log.error({ err: error }, 'an effect after a commit failed'),
+      onEffectError: (error) => app.log.error({ err: error }, 'a step that runs after a commit failed'),
       serves: true,
     })
     const context = createContext({
@@ -133,10 +133,13 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   }
 }
 
-/** Only now is the library loaded that they are kept with. */
+/** Loads the metrics library only if metrics are on. */
 const loadMeters = async (): Promise<WatchingMeters> => (await import('./metrics/registry.ts')).createMeters()
 
-/** The configured origin, else the address: known once the server listens, and kept when it no longer does. */
+/**
+ * The configured origin, else the listening address. The address is known once the server listens and is
+ * remembered when it no longer listens.
+ */
 function originOf(app: FastifyInstance, config: Config): () => string {
   let origin = config.portalOrigin
   const read = () => {
@@ -155,7 +158,10 @@ function addressOf(app: FastifyInstance, config: Config) {
   return { url: urlOf(scheme, localHost(config.host), port), port }
 }
 
-/** The name stands for two addresses, and so for two servers, of which a renewed certificate would reach one. */
+/**
+ * `localhost` can resolve to two addresses (IPv4 and IPv6), for which Fastify opens two servers. A renewed
+ * certificate would reach only one of them, so with TLS the server listens on 127.0.0.1.
+ */
 const bound = ({ host, tls }: Config): string =>
   tls !== undefined && host === 'localhost' ? '127.0.0.1' : host
 
@@ -232,7 +238,10 @@ function renewing(app: FastifyInstance, { log, clock }: Context, files: TlsFiles
   return watchCertificate({ files, server: app.server as unknown as Server, log, clock })
 }
 
-/** "First start prints a one-time setup link." Contract §10. A link that is still open is not taken away. */
+/**
+ * "First start prints a one-time setup link." Contract §10. If an earlier link is still valid, no new one is
+ * made.
+ */
 async function offerSetup(context: Context): Promise<string | undefined> {
   if (await context.read((db) => hasOpenSetup(db, context.steady.now()))) return undefined
   return linkUrl(context.portalOrigin(), 'setup', await makeLinkToken(context, 'setup'))

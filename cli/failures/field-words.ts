@@ -104,7 +104,7 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/^must NOT have duplicate items.*$/, 'must not name the same twice'],
   [/^is not a known field$/, 'is not known to this node, which may be older'],
   [/^must not be longer than (\d+) bytes of UTF-8$/, 'must not be longer than $1 bytes'],
-  [/^must not hold half of a surrogate pair$/, 'must be whole characters of Unicode'],
+  [/^must not contain half of a surrogate pair$/, 'must be whole characters of Unicode'],
 ]
 
 const isName = /^(name|title|role_name|filename)$/

@@ -1,4 +1,4 @@
-/** What an agent reads first. Contract §5. */
+/** The bootstrap, which an agent reads before anything else. Contract §5. */
 import type { Bootstrap } from '../../sdk/contract/agent/bootstrap.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'

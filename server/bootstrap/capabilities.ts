@@ -1,9 +1,8 @@
 /**
- * The capabilities of this node now. One is false if the node would refuse it to every caller.
- *
- * - Long-poll, event stream and socket are served by every node that serves the bootstrap.
- * - Packages need room: in the settings, and on the disk.
- * - A direct transfer needs room for its offer, and the envelope key that its endpoint is sealed with.
+ * Current capabilities of this node. One is false if the node would refuse it to every caller.
+ * - Every node that answers the bootstrap serves long-poll, event stream and socket.
+ * - Packages need a quota in the settings and free disk space.
+ * - A direct transfer needs disk space for its offer and the envelope key that encrypts its endpoint.
  *
  * Contract §5 "a capability says what this node does now".
  */

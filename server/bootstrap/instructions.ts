@@ -1,4 +1,7 @@
-/** The work instructions as an agent gets them: who it is, what its peers are told, what the owner saved for it. */
+/**
+ * Renders an agent's work instructions: its name and role, its description and prompt template, and the
+ * instructions that the owner saved for it.
+ */
 export interface Instructed {
   readonly name: string
   readonly role_name: string

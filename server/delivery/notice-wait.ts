@@ -1,4 +1,7 @@
-/** Waits of a request that end by a wake-up, by time, when the client has gone, or when the server stops. Contract §6. */
+/**
+ * A wait of a request. It ends at a wake-up, after its time, when the client disconnects, or when the server
+ * stops. Contract §6.
+ */
 import type { FastifyRequest } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
@@ -6,38 +9,39 @@ import { hasLeft, onLeaving } from '../http/client-left.ts'
 
 export interface NoticeWait {
   hasEnded(): boolean
-  /** Whether there was a notice since the last `ring` ended, or since `hush`. */
+  /** Whether there was a notice since the last `next` returned or since the last `clearNotice`. */
   hasNotice(): boolean
   clearNotice(): void
-  /** Resolves at a notice, after the time, or when the wait is over. */
+  /** Resolves at a notice, after the time, or when the wait has ended. */
   next(ms: number): Promise<void>
   close(): void
 }
 
 export function openNoticeWait(context: Context, agentId: string, request: FastifyRequest): NoticeWait {
-  let rung = false
-  let over = context.stopping.aborted || hasLeft(request)
+  let noticed = false
+  let ended = context.stopping.aborted || hasLeft(request)
   let wake: (() => void) | undefined
-  const ring = () => {
-    rung = true
+  const onNotice = () => {
+    noticed = true
     wake?.()
   }
   const end = () => {
-    over = true
+    ended = true
     wake?.()
   }
-  const unsubscribe = context.wakeups.subscribe(agentId, ring)
-  const stay = onLeaving(request, end)
-  // Not the signal itself: it looks through all of its listeners to add or remove one, and thousands wait.
-  const leave = context.streams.add({ tick() {}, stop: end })
+  const unsubscribe = context.wakeups.subscribe(agentId, onNotice)
+  const stopWatching = onLeaving(request, end)
+  // Registers with `streams` instead of listening to the `stopping` signal: adding or removing a listener
+  // takes time proportional to their number, and there may be thousands of waits.
+  const removeStream = context.streams.add({ tick() {}, stop: end })
   return {
-    hasEnded: () => over,
-    hasNotice: () => rung,
+    hasEnded: () => ended,
+    hasNotice: () => noticed,
     clearNotice() {
-      rung = false
+      noticed = false
     },
     async next(ms: number) {
-      if (!rung && !over) {
+      if (!noticed && !ended) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, Math.min(ms, limits.inboxWaitSeconds * 1000))
           wake = () => {
@@ -46,13 +50,13 @@ export function openNoticeWait(context: Context, agentId: string, request: Fasti
           }
         })
       }
-      rung = false
+      noticed = false
       wake = undefined
     },
     close() {
       unsubscribe()
-      stay()
-      leave()
+      stopWatching()
+      removeStream()
     },
   }
 }

@@ -1,13 +1,12 @@
 /**
- * What the service observed of each agent: contact and open waits. It dies with the process.
- *
+ * Observed presence of each agent: contact and open waits. Kept in memory, so it ends with the process.
  * - Connected: authorized contact within 60 seconds.
  * - Listening now: a wait for messages is open, or the last one ended less than 5 seconds ago.
- * - Both end with the right to them: when the newest session is fenced, as by a revoked credential, or its credential
- *   has expired.
- * - Neither says that a model has read anything.
+ * - Both turn false when the agent loses access: its newest session is fenced, or its credential is revoked
+ *   or expired.
+ * - Neither means that a model has read anything.
  *
- * Instants are in steady time here, and in wall time in the words of a connection.
+ * Instants are in steady time internally and in wall time in a `Connection`.
  *
  * Spec §1; contract §6.
  */
@@ -20,16 +19,16 @@ import { retryAfterMs } from '../retry-after.ts'
 interface Observed {
   lastContact: Date | undefined
   waits: number
-  /** Of the waits, those that hear messages. */
+  /** Number of open waits that receive messages. */
   listens: number
-  /** Uploads and downloads. */
+  /** Number of running uploads and downloads. */
   moves: number
   lastWaitEnded: Date | undefined
-  /** When the database was last told of contact, and of which session. */
+  /** When contact was last written to the database, and for which session. */
   renewed: { readonly sessionId: string; readonly atMs: number } | undefined
 }
 
-/** Of the newest session, as the database has it: the last contact may lie ten seconds back. */
+/** The newest session as stored. Its last contact may be up to ten seconds old. */
 export interface StoredContact {
   readonly last_contact_at: string | null
   readonly session_state: 'active' | 'fenced' | 'closed' | null
@@ -39,51 +38,62 @@ export interface StoredContact {
   readonly contact_interval_seconds: number | null
 }
 
-/** What holds a wait open. `tasks` is a poll of the task list, `inbox_list` one of the list of the inbox. */
+/** Kind of an open wait. `tasks` is a poll of the task list, `inbox_list` one of the inbox list. */
 export type Transport = 'long_poll' | 'event_stream' | 'socket' | 'tasks' | 'inbox_list'
 
-/** By these nothing is offered. */
-const hearsNothing: ReadonlySet<Transport> = new Set<Transport>(['tasks', 'inbox_list'])
+/** Waits that offer no messages. */
+const withoutMessages: ReadonlySet<Transport> = new Set<Transport>(['tasks', 'inbox_list'])
 
 export interface Presence {
-  /** Authorized contact of an agent. Returns true when the stored time of its session should be renewed. */
+  /**
+   * Records authorized contact of an agent. Returns true if the stored time of its session should be renewed.
+   */
   touch(agentId: string, sessionId: string, now: Date): boolean
-  /** Observed activity of an agent whose right to it stands: a listener that answered. */
+  /** Records activity of an agent that is known to have access, such as a pong. */
   seen(agentId: string, now: Date): void
   /**
-   * Open a wait; the returned function ends it. One by which nothing is offered takes a place and listens to no messages.
+   * Opens a wait; the returned function closes it. A wait that offers no messages uses a slot but does not
+   * count as listening.
    *
    * @throws wait_limit, capacity_reached
    */
   openWait(agentId: string, sessionId: string, transport: Transport): () => void
-  /** Bytes of a transfer begin to move, up or down; the returned function tells that they do no longer. */
+  /** Records the start of an upload or download; the returned function records its end. */
   openMove(agentId: string, sessionId: string): () => void
-  /** Whether a wait is open, or bytes move. */
+  /** Whether a wait, upload or download is open. */
   isOccupied(agentId: string): boolean
-  /** The sessions that hold a wait. */
+  /** Sessions with an open wait. */
   waitingSessions(): string[]
-  /** The sessions that hold a wait or move bytes. */
+  /** Sessions with an open wait, upload or download. */
   occupiedSessions(): string[]
-  /** Of those, the ones of whose contact the database has heard nothing for a minute; they count as told from now on. */
+  /** Occupied sessions whose contact has not been written for a minute. They count as written from now on. */
   overdueRenewals(now: Date): string[]
   /** The last contact of an agent since the start. */
   lastContact(agentId: string): Date | undefined
-  /** The connection words; `stored` is what the database knows of the agent's newest session. */
+  /** Returns the agent's connection. `stored` is its newest session as stored. */
   connection(agentId: string, now: Date, stored: StoredContact | undefined): Connection
-  /** A person at the owner's API. */
+  /** Records contact of a person at the owner's API. */
   touchPerson(userId: string, role: 'owner' | 'administrator', now: Date): void
-  /** Of whoever answers for a project: the owner, and these administrators of it. */
+  /**
+   * Returns the connection of the people who answer for a project: the owner and the given administrators.
+   */
   ownerConnection(administratorIds: readonly string[], now: Date): Connection
   readonly openWaits: number
   readonly waitsByTransport: Readonly<Record<Transport, number>>
 }
 
-/** There is one, whose id agents never learn. */
+/** Key of the owner in `people`. There is one owner, and agents never learn the owner's id. */
 const owner = 'owner'
 
-/** The database hears of contact at most this often per session: enough to judge 90 seconds after a restart. */
+/**
+ * Minimum interval between writes of a session's contact. It is short enough to judge 90 seconds after a
+ * restart.
+ */
 const renewalMs = 10_000
-/** And at least this often while a wait is open or bytes move: one that signs nothing for hours is alive after a restart too. */
+/**
+ * Maximum interval between these writes while a wait or transfer is open, so that its session is alive after
+ * a restart too, even if it has sent no request for hours.
+ */
 const renewedWithinMs = 60_000
 
 export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsPerNode: number): Presence {
@@ -107,13 +117,13 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
     const agent = observe(agentId)
     waitsByTransport[transport] -= 1
     agent.waits -= 1
-    if (!hearsNothing.has(transport)) {
+    if (!withoutMessages.has(transport)) {
       agent.listens -= 1
       agent.lastWaitEnded = steady.now()
     }
     openWaits -= 1
-    letGo(sessionWaits, sessionId)
-    if (transport === 'inbox_list') letGo(sessionLists, sessionId)
+    release(sessionWaits, sessionId)
+    if (transport === 'inbox_list') release(sessionLists, sessionId)
   }
 
   const connection = (
@@ -149,8 +159,8 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
     },
     openWait(agentId, sessionId, transport) {
       const isList = transport === 'inbox_list'
-      requirePlace(sessionWaits, sessionId, limits.waitsPerSession)
-      if (isList) requirePlace(sessionLists, sessionId, limits.listsPerSession)
+      requireSlot(sessionWaits, sessionId, limits.waitsPerSession)
+      if (isList) requireSlot(sessionLists, sessionId, limits.listsPerSession)
       if (openWaits >= waitsPerNode) {
         throw new ApiError('capacity_reached', {
           details: { limit: 'waits' },
@@ -162,7 +172,7 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
       waitsByTransport[transport] += 1
       const agent = observe(agentId)
       agent.waits += 1
-      if (!hearsNothing.has(transport)) agent.listens += 1
+      if (!withoutMessages.has(transport)) agent.listens += 1
       openWaits += 1
       let open = true
       return () => {
@@ -176,7 +186,7 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
       observe(agentId).moves += 1
       return () => {
         observe(agentId).moves -= 1
-        letGo(sessionMoves, sessionId)
+        release(sessionMoves, sessionId)
       }
     },
     waitingSessions: () => [...sessionWaits.keys()],
@@ -204,7 +214,7 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
   }
 }
 
-/** How many waits, or moves, a session holds. */
+/** Number of waits or transfers that a session holds open. */
 interface Held {
   readonly agentId: string
   held: number
@@ -216,12 +226,12 @@ function hold(all: Map<string, Held>, agentId: string, sessionId: string): void 
   all.set(sessionId, session)
 }
 
-function requirePlace(all: Map<string, Held>, sessionId: string, limit: number): void {
+function requireSlot(all: Map<string, Held>, sessionId: string, limit: number): void {
   if ((all.get(sessionId)?.held ?? 0) < limit) return
   throw new ApiError('wait_limit', { details: { limit }, retryAfterMs: retryAfterMs.ownWait })
 }
 
-function letGo(all: Map<string, Held>, sessionId: string): void {
+function release(all: Map<string, Held>, sessionId: string): void {
   const session = all.get(sessionId)
   if (session === undefined) return
   session.held -= 1
@@ -244,11 +254,13 @@ const observedOwner = (lastContact: Date | undefined): Observed => ({ ...unobser
 
 const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
 
-/** The session's owner may do nothing now, so its contact proves nothing. */
-const isOver = ({ session_state, credential_expires_at: expires }: StoredContact, wallIso: string): boolean =>
-  session_state === 'fenced' || (expires !== null && expires <= wallIso)
+/** Whether the agent has lost access, so that earlier contact no longer counts. */
+const hasLostAccess = (
+  { session_state, credential_expires_at: expires }: StoredContact,
+  wallIso: string,
+): boolean => session_state === 'fenced' || (expires !== null && expires <= wallIso)
 
-/** One instant, in steady time and in wall time. */
+/** One instant in steady time and in wall time. */
 interface Instant {
   readonly now: Date
   readonly observed_at: string
@@ -259,11 +271,13 @@ function describe(
   stored: StoredContact | undefined,
   { now, observed_at }: Instant,
 ): Connection {
-  if (stored !== undefined && isOver(stored, observed_at)) return gone(agent, stored, observed_at)
+  if (stored !== undefined && hasLostAccess(stored, observed_at))
+    return disconnected(agent, stored, observed_at)
   const open = isOccupied(agent)
   const ended = agent?.lastWaitEnded
-  const hears = (agent?.listens ?? 0) > 0
-  const listening = hears || (ended !== undefined && within(limits.listeningGraceSeconds, ended, now))
+  const receivesMessages = (agent?.listens ?? 0) > 0
+  const listening =
+    receivesMessages || (ended !== undefined && within(limits.listeningGraceSeconds, ended, now))
   const last = agent?.lastContact?.toISOString() ?? stored?.last_contact_at ?? null
   return {
     connected: open || (last !== null && within(limits.connectedSeconds, new Date(last), now)),
@@ -276,7 +290,7 @@ function describe(
   }
 }
 
-function gone(agent: Observed | undefined, stored: StoredContact, observed_at: string): Connection {
+function disconnected(agent: Observed | undefined, stored: StoredContact, observed_at: string): Connection {
   return {
     connected: false,
     listening_now: false,
@@ -286,7 +300,7 @@ function gone(agent: Observed | undefined, stored: StoredContact, observed_at: s
   }
 }
 
-/** A schedule belongs to its session; an open wait overrides it. Contract §6 "Presence". */
+/** A schedule belongs to its session, and an open wait overrides it. Contract §6 "Presence". */
 function expected(
   last: string | null,
   stored: StoredContact | undefined,

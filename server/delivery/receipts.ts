@@ -1,7 +1,7 @@
 /**
- * Receipts: the hint to a sender that its message was acknowledged, in process, after the commit.
+ * Notifies a sender's open streams, after the commit, that its message was acknowledged. In process only.
  *
- * Only open streams hear of it; whoever needs to know reads the message. Contract §6.
+ * A receipt is a hint that may be lost. The message itself has the truth. Contract §6.
  */
 import type { Receipt } from '../../sdk/contract/events.ts'
 

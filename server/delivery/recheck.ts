@@ -1,7 +1,8 @@
 /**
- * The backstop of wake-ups: once a second one small query finds what was stored since, and wakes whose it is.
+ * Backstop for lost wake-ups. Once per second a small query finds the messages stored since the last one and
+ * notifies their recipients.
  *
- * A lost wake-up costs at most a second, whatever the number of waits. Contract §6.
+ * A lost wake-up therefore delays a message by at most a second, whatever the number of waits. Contract §6.
  */
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
@@ -9,7 +10,7 @@ import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
 
 const everyMs = 1000
-const atOnce = 1000
+const batchRows = 1000
 
 const storedSince = prepared<{ id: string }>()((db, p) =>
   db
@@ -17,7 +18,7 @@ const storedSince = prepared<{ id: string }>()((db, p) =>
     .select(['id', 'inbox_agent_id'])
     .where('id', '>', p('id'))
     .orderBy('id')
-    .limit(atOnce),
+    .limit(batchRows),
 )
 
 /** Runs until the returned function is called. */
@@ -26,24 +27,24 @@ export function startRecheck(context: Context): () => void {
   return repeat(context, everyMs, async () => {
     let found: number
     do {
-      const since = last || newest(context.clock())
+      const since = last || idBeforeRecent(context.clock())
       const rows = await context.read((db) => storedSince.all(db, { id: since }))
       for (const agentId of new Set(rows.map((row) => row.inbox_agent_id))) {
         if (agentId !== null) context.wakeups.notify(agentId)
       }
       last = rows.at(-1)?.id ?? since
       found = rows.length
-    } while (found === atOnce)
+    } while (found === batchRows)
   })
 }
 
-/** An id that is smaller than any made from a few seconds ago on. */
-function newest(now: Date): string {
+/** Returns an id that is smaller than all ids made in the last five seconds. */
+function idBeforeRecent(now: Date): string {
   const time = (now.getTime() - 5000).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`
 }
 
-/** Sessions of this list whose right to wait and to move bytes is gone. */
+/** Returns the agents of the given sessions that have lost access. */
 async function findEnded(db: Db, sessionIds: readonly string[], nowIso: string): Promise<string[]> {
   const rows = await db
     .selectFrom('sessions')
@@ -69,8 +70,8 @@ async function findEnded(db: Db, sessionIds: readonly string[], nowIso: string):
 const batch = 500
 
 /**
- * The backstop of ended rights: every two seconds, on all transports, in batches that no request notices. Whoever lost
- * the right is woken, reads again, and is told the reason by admission.
+ * Backstop for lost access: every two seconds, on all transports, in batches too small to delay requests. The
+ * affected agents are notified, and their next read is refused by admission with the reason.
  */
 export function startAccessRecheck(context: Context): () => void {
   return repeat(context, limits.recheckSeconds * 1000, async () => {
@@ -85,8 +86,8 @@ export function startAccessRecheck(context: Context): () => void {
 }
 
 /**
- * An open wait, upload or download proves contact. The node stores that once a minute, so that its session is alive
- * after a restart as well.
+ * An open wait, upload or download proves contact. The node stores this once per minute, so that the session
+ * is alive after a restart too.
  */
 async function renewContact(context: Context): Promise<void> {
   const overdue = context.presence.overdueRenewals(context.steady.now())

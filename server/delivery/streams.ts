@@ -1,17 +1,17 @@
 /**
- * Every open stream of this process, and the one timer that they share: a timer for each would cost more than the
- * connection does.
+ * All open streams of this process and the one timer that they share. A timer per stream would cost more than
+ * the connection.
  */
 export interface Ticking {
   tick(nowMs: number): void
-  /** The server stops. */
+  /** Called when the server stops. */
   stop(): void
 }
 
 export interface Streams {
   add(stream: Ticking): () => void
   readonly size: number
-  /** End every stream and the timer. */
+  /** Ends every stream and stops the timer. */
   stop(): void
 }
 

@@ -1,12 +1,13 @@
 /**
- * "Something changed for this agent", in process, after the commit.
+ * In-process notices, after a commit, that something changed for an agent.
  *
- * A wake-up carries no message: whoever waits reads the store again, so a lost one delays and never loses.
+ * A notice carries no message: the waiting request reads the database again. A lost notice therefore delays a
+ * message but cannot lose it.
  *
  * Contract §6.
  */
 export interface Wakeups {
-  /** Wake whoever waits for this agent. */
+  /** Wakes all waits of this agent. */
   notify(agentId: string): void
   /** Calls `listener` at each notice until the returned function is called. */
   subscribe(agentId: string, listener: () => void): () => void

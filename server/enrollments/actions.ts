@@ -158,8 +158,8 @@ export async function claimEnrollment(
     if (outcome instanceof ApiError) throw outcome
     return outcome
   } catch (error) {
-    const fault = error instanceof ApiError ? error : undefined
-    if (fault?.status === 401 || fault?.code === 'enrollment_used')
+    const refusal = error instanceof ApiError ? error : undefined
+    if (refusal?.status === 401 || refusal?.code === 'enrollment_used')
       context.throttle.countFailure('enrollment', caller.address)
     throw error
   }

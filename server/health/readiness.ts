@@ -1,8 +1,8 @@
 /**
- * Whether this server may be sent requests.
+ * Readiness: whether requests may be sent to this server.
  *
- * "200 with body field ready true when auth configuration is valid, the envelope key decodes to 32 bytes and the
- * database records required migrations 005, 021 and 022; otherwise 503 with ready false." Spec §4.4.
+ * "200 with body field ready true when auth configuration is valid, the envelope key decodes to 32 bytes and
+ * the database records required migrations 005, 021 and 022; otherwise 503 with ready false." Spec §4.4.
  */
 import type { FastifyBaseLogger } from 'fastify'
 import type { Readiness } from '../../sdk/contract/health.ts'
@@ -10,10 +10,10 @@ import type { Context } from '../context.ts'
 import { requiredMigrations } from '../database/migrations/index.ts'
 import { isEnvelopeKey } from '../host/envelope/keys.ts'
 
-/** A full disk is told apart: the database answers all the same. */
+/** States in which the database answers. A full disk is reported as `storage` instead. */
 const writes = new Set(['open', 'full'])
 
-/** `log` is of the request that asks, if one does. */
+/** Runs all checks. `log` is that of the request, if there is one. */
 export async function readiness(context: Context, log = context.log): Promise<Readiness> {
   const recorded = await recordedMigrations(context, log)
   const checks = {
@@ -28,7 +28,7 @@ export async function readiness(context: Context, log = context.log): Promise<Re
   return { ready: Object.values(checks).every((check) => check), checks }
 }
 
-/** Undefined when the database does not answer. */
+/** Returns undefined if the database does not answer. */
 async function recordedMigrations(context: Context, log: FastifyBaseLogger): Promise<number[] | undefined> {
   try {
     const rows = await context.read((db) => db.selectFrom('schema_migrations').select('number').execute())

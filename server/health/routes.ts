@@ -23,7 +23,7 @@ export function healthRoutes(app: FastifyInstance, context: Context): void {
   })
   let description: Prebuilt | undefined
   takingOver(app, context, contract.health.openapi, async ({ request, reply }) => {
-    // Not before the last route is registered.
+    // Built on first use, because all routes must be registered before.
     description ??= prebuild(app.swagger())
     await sendPrebuilt(request, reply, description)
   })

@@ -1,10 +1,12 @@
 /**
- * The address of a client, for the throttle and the audit.
+ * Address of the client, for the throttle and the audit log.
  *
- * `X-Forwarded-For` is believed from listed proxies only, and from the right: each proxy appends whom it heard, so the
- * first address that is no proxy of ours is the last that nobody could make up.
+ * `X-Forwarded-For` is used only if it comes from a trusted proxy, and is read from the right: each proxy
+ * appends the address it received the request from. The first address from the right that is not a trusted
+ * proxy is therefore the last one that nobody could forge.
  *
- * Where only proxies may speak plain HTTP to this server, everybody else is told so instead of being served.
+ * If the server accepts plain HTTP from proxies only, all other connections except those from loopback are
+ * refused.
  */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
@@ -20,7 +22,7 @@ declare module 'fastify' {
 
 export type ClientAddress = (raw: IncomingMessage) => string
 
-/** @throws invalid_request, when called, for a connection that should have come through a proxy. */
+/** @throws invalid_request, when called, for a connection that had to come through a proxy. */
 export function clientAddresses({
   tls,
   trustedProxies,
@@ -39,7 +41,7 @@ export function clientAddresses({
   }
 }
 
-/** The nearest address that is no proxy; undefined when a proxy names none that can be believed. */
+/** Returns the nearest address that is not a proxy, or undefined if the header names no valid address. */
 function forwardedFor(
   { headers }: IncomingMessage,
   isProxy: (address: string) => boolean,
@@ -61,21 +63,21 @@ function listOf(entries: readonly string[]): BlockList {
   return list
 }
 
-/** An IPv4 address in the form of IPv6 counts as what it is. */
+/** Checks membership. An IPv4-mapped IPv6 address counts as IPv4. */
 const contains = (list: BlockList, address: string): boolean =>
   isIP(address) !== 0 && list.check(address, familyOf(address))
 
 const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
 function notThroughProxy(): ApiError {
-  const problem = 'is plain HTTP from beyond this machine, which only the listed proxies may speak'
+  const problem = 'is plain HTTP from another machine, which only a trusted proxy may use'
   return new ApiError('invalid_request', {
     message: `connection: ${problem}; use the https address of the node.`,
     details: { faults: [{ path: 'connection', problem }] },
   })
 }
 
-/** Before anything else is looked at. */
+/** Registered first, because all later checks use the address. */
 export function useClientAddress(app: FastifyInstance, address: ClientAddress): void {
   app.decorateRequest('clientAddress', '')
   app.addHook('onRequest', (request, _reply, done) => {

@@ -1,26 +1,26 @@
-/** Ending a connection that has no request to answer, or whose request does not come to its end. */
+/** Closes connections that have no complete request to answer. */
 import type { Socket } from 'node:net'
 import { type AnswerHeaders, headerLines } from './responses.ts'
 
-/** How long a client that is refused before its request may take to read why. */
-const letGoMs = 1000
+/** Time that a client has to read the answer before its connection is destroyed. */
+const closeMs = 1000
 
 /**
- * Sends what is left to say and closes. The server keeps half-open connections, so ending its own side alone would leave
- * the socket to the client for ever.
+ * Sends `lastBytes` and closes the connection within a second. The server allows half-open connections, so
+ * ending only its own side would leave the socket open until the client closes it.
  */
-export function letGo(socket: Socket, lastWords: string): void {
+export function closeWithAnswer(socket: Socket, lastBytes: string): void {
   if (!socket.writable) {
     socket.destroy()
     return
   }
-  socket.end(lastWords, () => socket.destroy())
-  const timer = setTimeout(() => socket.destroy(), letGoMs)
+  socket.end(lastBytes, () => socket.destroy())
+  const timer = setTimeout(() => socket.destroy(), closeMs)
   timer.unref()
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** Where there is no request, and so no code: the status line is all that a broken client needs. */
+/** Returns an answer of status line and headers only. Without a request there is no error code to send. */
 export const statusOnly = (status: number, headers: AnswerHeaders): string =>
   [`HTTP/1.1 ${status} `, 'connection: close', ...headerLines(headers), 'content-length: 0', '', ''].join(
     '\r\n',

@@ -1,8 +1,9 @@
 /**
- * Bounds what one connection may have unanswered and unsent.
+ * Bounds the unanswered requests and unsent bytes of one connection.
  *
- * A client that pipelines requests and reads no answer would otherwise fill the node's memory: Node parses every request
- * that arrived and keeps every answer until those before it have left. Past either bound the node closes the connection.
+ * A client that pipelines requests and reads no answers would otherwise fill the node's memory: Node parses
+ * every request that arrived and keeps each answer until the earlier ones have been sent. Beyond either bound
+ * the node closes the connection.
  *
  * Contract §2 "pipelined or unread answers hold at most 1 MiB per connection, then it is closed".
  */
@@ -12,9 +13,9 @@ import type { FastifyInstance } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
 
 interface Connection {
-  /** Requests whose answers have not left whole. */
+  /** Requests whose answers have not been sent completely. */
   requests: number
-  /** Bytes of those answers that exist. */
+  /** Bytes of those answers that have been produced. */
   bytes: number
   isClosed: boolean
 }
@@ -30,7 +31,7 @@ export function useUnsentBound(app: FastifyInstance): void {
       connection.requests -= 1
     })
     if (connection.requests > limits.pipelinedRequests) close(raw.socket, connection)
-    // Requests that were parsed together with the one that went too far cost nothing more.
+    // After the close, requests that Node parsed in the same chunk are not processed.
     if (!connection.isClosed) done()
   })
   app.addHook('onSend', ({ raw }, reply, payload, done) => {
@@ -41,7 +42,7 @@ export function useUnsentBound(app: FastifyInstance): void {
       reply.raw.on('close', () => {
         connection.bytes -= bytes
       })
-      // A single answer is bounded by its endpoint.
+      // A single answer is not closed here: its endpoint bounds its size.
       if (connection.bytes > limits.unsentBytes && connection.requests > 1) close(raw.socket, connection)
     }
     done()
@@ -49,8 +50,8 @@ export function useUnsentBound(app: FastifyInstance): void {
 }
 
 /**
- * Closes the connection of a stream that was requested behind other requests: its bytes would wait in memory until the
- * answers before it have left. Returns whether the connection is still open.
+ * Closes the connection of a stream that was requested behind unanswered requests, because its bytes would
+ * wait in memory until the earlier answers are sent. Returns whether the connection is still open.
  */
 export function requireFirst({ socket }: IncomingMessage): boolean {
   const connection = connections.get(socket)

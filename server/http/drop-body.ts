@@ -1,9 +1,9 @@
 /**
- * The rest of a body that was refused.
- *
- * - The node drops up to 1 MiB of it, and the connection stays in use if that is all.
- * - If it is longer, the node reads no more once the answer has left, and closes the connection a second later. Closing at
- *   once would reset it, and a client that is still writing, such as a proxy, would lose the answer.
+ * Discards the rest of a refused body.
+ * - The node discards up to 1 MiB and keeps the connection if that was the whole rest.
+ * - If the body is longer, the node stops reading once the answer is sent, and closes the connection a second
+ *   later. An immediate close would reset the connection, and a client that is still writing, such as a
+ *   proxy, would lose the answer.
  *
  * RFC 9112 §9.6.
  */
@@ -12,7 +12,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { cutSlowBody, isStreaming } from './raw-body.ts'
 
 const droppedBytes = 1024 * 1024
-/** How long a client that is still writing may take to read the answer. */
+/** Time that a client that is still writing has to read the answer. */
 const lingerMs = 1000
 
 export function dropBody(request: FastifyRequest, reply: FastifyReply): void {
@@ -32,18 +32,19 @@ export function dropBody(request: FastifyRequest, reply: FastifyReply): void {
   raw.on('data', drop)
   if (Number(headers['content-length'] ?? 0) <= droppedBytes) return
   reply.header('connection', 'close')
-  // Node calls it after an answer that says so. Its own closes at once.
+  // Node calls `destroySoon` after an answer with `Connection: close`. Its own implementation closes
+  // immediately.
   raw.socket.destroySoon = close
 }
 
-/** Ends this side of the connection, reads no more, and closes it when the client has had time to read the answer. */
+/** Ends this side of the connection, stops reading, and destroys the connection after `lingerMs`. */
 function closing(socket: Socket): () => void {
   let begun = false
   return () => {
     if (begun) return
     begun = true
-    // The request asks its socket for one more chunk behind the one that it is handling now. TLS that has sent its end
-    // would read on, and drop what it reads.
+    // Deferred, because the request asks its socket for one more chunk after the current one. A TLS socket
+    // that has ended its side would continue to read and discard.
     setImmediate(() => socket.pause().end())
     const timer = setTimeout(() => socket.destroy(), lingerMs)
     timer.unref()

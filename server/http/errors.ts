@@ -1,7 +1,8 @@
 /**
- * The single translator from what was thrown to a status and a body.
+ * Translates a thrown value into a status and a body. This is the only place that does.
  *
- * Anything that is not a `ApiError` is a bug: it is logged whole and tells the caller only the request id.
+ * Anything that is not an `ApiError` is a bug: it is logged completely, and the caller gets only the request
+ * id.
  *
  * Spec §7; contract §1, §2.
  */
@@ -19,8 +20,8 @@ import { toFaults } from './schema-errors.ts'
 
 const partNames: Record<string, string> = { body: 'body', querystring: 'query', params: 'path' }
 
-/** What a thrown thing means on the wire. */
-export function toFault(error: unknown): ApiError {
+/** Returns the ApiError that stands for a thrown value. */
+export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const failure = error as FastifyError
   if (failure.validation) {
@@ -34,81 +35,89 @@ export function toFault(error: unknown): ApiError {
       details: { limit_bytes: limits.jsonBodyBytes },
     })
   }
-  // What no media type can be is refused before the body is read.
+  // Fastify refuses an unparsable media type before it reads the body.
   if (failure.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wrongContentType()
   if (failure.code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') {
     return new ApiError('invalid_request', {
-      message: 'The body is not as long as Content-Length says.',
+      message: 'The length of the body differs from Content-Length.',
       details: { faults: [{ path: 'header content-length', problem: 'differs from the body' }] },
     })
   }
   return new ApiError('internal')
 }
 
-export function errorBody(fault: ApiError, requestId: string): ErrorBody {
+export function errorBody(refusal: ApiError, requestId: string): ErrorBody {
   return {
-    error: fault.code,
-    message: fault.message,
+    error: refusal.code,
+    message: refusal.message,
     request_id: requestId,
-    ...(fault.retryAfterMs !== undefined && { retry_after_ms: fault.retryAfterMs }),
-    ...(fault.details !== undefined && { details: { ...fault.details } }),
+    ...(refusal.retryAfterMs !== undefined && { retry_after_ms: refusal.retryAfterMs }),
+    ...(refusal.details !== undefined && { details: { ...refusal.details } }),
   }
 }
 
-export function useFaults(app: FastifyInstance): void {
+export function useErrorHandler(app: FastifyInstance): void {
   app.setErrorHandler(async (thrown: unknown, request, reply) => {
-    const fault = await settle(toFault(thrown), request)
-    if (hasLeft(thrown, request)) request.log.debug('the client left in the middle of its body')
-    else if (fault.code === 'internal') request.log.error({ err: thrown }, 'bug')
-    else if (fault.cause !== undefined) request.log.error({ err: fault.cause }, fault.code)
+    const refusal = await settle(toApiError(thrown), request)
+    if (hasLeft(thrown, request)) request.log.debug('the client disconnected while sending its body')
+    else if (refusal.code === 'internal') request.log.error({ err: thrown }, 'bug')
+    else if (refusal.cause !== undefined) request.log.error({ err: refusal.cause }, refusal.code)
     dropBody(request, reply)
-    return sendFault(reply, fault, request.id)
+    return sendRefusal(reply, refusal, request.id)
   })
-  // Before the body is read: what comes with a request to nowhere does not matter.
+  // Before the body is read, because the body of a request to an unknown path does not matter.
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.is404) throw nowhere(request, reply)
+    if (request.is404) throw unknownTarget(request, reply)
     done()
   })
 }
 
-/** Nobody's bug, and nobody hears the answer: the line of its ending says `cut`. */
+/**
+ * Whether the client disconnected while sending its body. That is no bug, and the request is logged as `cut`.
+ */
 const hasLeft = (thrown: unknown, { raw }: FastifyRequest): boolean =>
   raw.destroyed && !raw.complete && (thrown as FastifyError).code === 'ECONNRESET'
 
-/** Where the router finds no path at all, such as in `%zz`; no hook has run. */
+/**
+ * Answers a target that the router cannot parse, such as `%zz`. No hook has run, so this sets the headers and
+ * logs.
+ */
 export function refuseTarget(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const told = logEnding(request.server.log)
-  reply.raw.once('close', () => told(request, reply, reply.raw.writableFinished))
-  sendFault(setResponseHeaders(reply, request.id), new ApiError('not_found'), request.id)
+  const logEnd = logEnding(request.server.log)
+  reply.raw.once('close', () => logEnd(request, reply, reply.raw.writableFinished))
+  sendRefusal(setResponseHeaders(reply, request.id), new ApiError('not_found'), request.id)
 }
 
-function nowhere(request: FastifyRequest, reply: FastifyReply): ApiError {
+function unknownTarget(request: FastifyRequest, reply: FastifyReply): ApiError {
   const allowed = methodsOf(request.raw.url?.split('?', 1)[0] ?? '')
   if (allowed.length === 0) return new ApiError('not_found')
   reply.header('allow', allowed.join(', '))
   return new ApiError('method_not_allowed', { details: { allow: allowed } })
 }
 
-/** A refusal after a good proof still spends the nonce, and a fenced session outranks a bad field. */
-async function settle(fault: ApiError, request: FastifyRequest): Promise<ApiError> {
+/**
+ * Spends the nonce of a good proof even if the request is refused. If the session is fenced, that is answered
+ * instead of a schema error.
+ */
+async function settle(refusal: ApiError, request: FastifyRequest): Promise<ApiError> {
   try {
-    await settleIdentity(request, fault)
-    return fault
+    await settleIdentity(request, refusal)
+    return refusal
   } catch (error) {
-    return toFault(error)
+    return toApiError(error)
   }
 }
 
-/** "`Retry-After` goes with 429 and 503", in whole seconds. */
+/** Seconds for `Retry-After`. "`Retry-After` goes with 429 and 503", in whole seconds. */
 export const retryAfter = ({ status, retryAfterMs }: ApiError): number | undefined =>
   retryAfterMs !== undefined && (status === 429 || status === 503)
     ? Math.max(1, Math.ceil(retryAfterMs / 1000))
     : undefined
 
-export function sendFault(reply: FastifyReply, fault: ApiError, requestId: string): FastifyReply {
-  const waits = retryAfter(fault)
+export function sendRefusal(reply: FastifyReply, refusal: ApiError, requestId: string): FastifyReply {
+  const waits = retryAfter(refusal)
   if (waits !== undefined) reply.header('retry-after', waits)
-  return reply.code(fault.status).send(errorBody(fault, requestId))
+  return reply.code(refusal.status).send(errorBody(refusal, requestId))
 }
 
 const pathRules = [...new Set(endpoints.map((each) => each.path))].map((path) => ({

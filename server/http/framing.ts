@@ -1,7 +1,7 @@
 /**
- * What every request must be before it is routed to anything, judged on the raw header list and the raw target.
+ * Checks on every request before routing, made on the raw header list and the raw target.
  *
- * Node drops or joins repeated headers in `req.headers`, so repetition is only visible in `rawHeaders`.
+ * `req.headers` drops or joins repeated headers, so repetition is visible only in `rawHeaders`.
  *
  * Contract §2 "framing"; design: one request on the wire is one request in the application.
  */
@@ -10,20 +10,23 @@ import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../api-error.ts'
 
 const maxHeaders = 64
-/** No escapes, no empty or dot segments: the path that is signed is the path that is routed. */
+/** No percent escapes, empty segments or dot segments, so the signed path is always the routed path. */
 const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9_.~-]+)+$/
 const single = ['host', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'expect']
 
-/** Node's object has one key for each name, in small letters; so every header stands once where there are as many. */
+/**
+ * Whether any header is repeated. `headers` has one lower-case key per name, so it then has fewer keys than
+ * `rawHeaders` has pairs.
+ */
 const repeatsAny = ({ headers, rawHeaders }: IncomingMessage): boolean =>
   Object.keys(headers).length < rawHeaders.length / 2
 
-/** Whether a header stands more than once, whatever its case. */
+/** Whether the header is sent more than once, in any case. */
 export const repeats = (raw: IncomingMessage, name: string): boolean =>
   repeatsAny(raw) &&
   raw.rawHeaders.filter((each, index) => index % 2 === 0 && each.toLowerCase() === name).length > 1
 
-/** Before anything else, also for a path that nobody has. */
+/** Runs before all other checks, also for unknown paths. */
 export function useFraming(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     checkFraming(request.raw)
@@ -31,7 +34,7 @@ export function useFraming(app: FastifyInstance): void {
   })
 }
 
-/** @throws not_found for a target that is not a plain path, invalid_request for the rest. */
+/** @throws not_found for a target that is not a plain path; invalid_request otherwise. */
 export function checkFraming(raw: IncomingMessage): void {
   const [path = ''] = (raw.url ?? '').split('?', 1)
   if (!plainPath.test(path)) throw new ApiError('not_found')
@@ -39,7 +42,7 @@ export function checkFraming(raw: IncomingMessage): void {
   if (raw.rawHeaders.length / 2 > maxHeaders)
     throw badHeader('headers', `at most ${maxHeaders} headers are accepted`)
   const repeated = repeatsAny(raw) ? single.find((name) => repeats(raw, name)) : undefined
-  if (repeated !== undefined) throw badHeader(`header ${repeated}`, 'must stand once')
+  if (repeated !== undefined) throw badHeader(`header ${repeated}`, 'must be sent only once')
   if (raw.headers.host === undefined) throw badHeader('header host', 'is required')
   const { expect } = raw.headers
   if (expect !== undefined && expect.toLowerCase() !== '100-continue')
@@ -49,23 +52,26 @@ export function checkFraming(raw: IncomingMessage): void {
     throw badHeader('header content-encoding', 'must be identity')
 }
 
-/** Where no origin is asked for, a second one is a fault of form. @throws invalid_request */
+/** Refuses a repeated Origin header at endpoints that need no Origin. @throws invalid_request */
 export function refuseSecondOrigin(raw: IncomingMessage): void {
-  if (repeats(raw, 'origin')) throw badHeader('header origin', 'must stand once')
+  if (repeats(raw, 'origin')) throw badHeader('header origin', 'must be sent only once')
 }
 
-/** Where the path is known to take a GET. @throws invalid_request */
+/** Refuses the body of a GET request to a known path. @throws invalid_request */
 export function refuseGetBody(raw: IncomingMessage): void {
   const { 'transfer-encoding': encoding, 'content-length': length = '0' } = raw.headers
   if (raw.method === 'GET' && (encoding !== undefined || Number(length) > 0))
-    throw badHeader('body', 'a GET takes no body')
+    throw badHeader('body', 'a GET request must not have a body')
 }
 
-/** Where bytes move: "Rejected requests: arbitrary Range headers". Parts are the ranges there are. @throws invalid_request */
+/**
+ * Refuses Range headers at endpoints that transfer bytes: "Rejected requests: arbitrary Range headers".
+ * Clients read a file by its parts. @throws invalid_request
+ */
 export function refuseRanges({ headers }: IncomingMessage): void {
   const range = ['range', 'content-range'].find((name) => headers[name] !== undefined)
   if (range !== undefined)
-    throw badHeader(`header ${range}`, 'is refused; the parts are the ranges there are')
+    throw badHeader(`header ${range}`, 'is not supported; request single parts instead')
 }
 
 const badHeader = (path: string, problem: string) =>

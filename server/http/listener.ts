@@ -1,6 +1,6 @@
 /**
- * The listener for HTTP, and for HTTPS where there is a certificate: what both bound and ignore of a connection before
- * there is a request.
+ * Creates the HTTP listener, or the HTTPS listener if there is a certificate, with Node's limits for
+ * connections.
  */
 import { createServer as createPlain, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecure } from 'node:https'
@@ -12,12 +12,13 @@ export const maxHeaderBytes = 16 * 1024
 const options = {
   IncomingMessage: PlainRequest,
   headersTimeout: 10_000,
-  // A slow body is cut by the raw body's own rule, since a part of a package may take its time.
+  // Off, because a part of a package may take longer. `raw-body.ts` closes connections with other slow
+  // bodies.
   requestTimeout: 0,
   keepAliveTimeout: 30_000,
   connectionsCheckingInterval: 1000,
   maxHeaderSize: maxHeaderBytes,
-  // Refused by the framing check, with a body that says why.
+  // The framing check refuses a missing Host header with an error body instead.
   requireHostHeader: false,
 }
 
@@ -28,14 +29,16 @@ export function createListener(handler: RequestListener, certificate: Certificat
     certificate === undefined
       ? createPlain(options)
       : createSecure({ ...options, ...secureOptions, cert: certificate.cert, key: certificate.key })
-  // A client that ends its side still gets its answers. Node's types do not know the property.
+  // A client that ends its sending side still gets its answers. Node's types lack this property.
   Object.assign(server, { httpAllowHalfOpen: true })
-  // Node drops headers beyond this count in silence; without it our own limit sees them all.
+  // Node silently drops headers beyond this count. 0 removes the limit, so that our own limit sees all
+  // headers.
   server.maxHeadersCount = 0
   server.on('request', handler)
-  // Node would invite the body of `Expect: 100-continue` before anybody looked at the head.
+  // By default Node sends `100 Continue` before the server has checked the headers.
   server.on('checkContinue', handler)
-  // And would refuse any other expectation without a body; the framing check does.
+  // By default Node refuses any other expectation without an error body. The framing check refuses it with
+  // one.
   server.on('checkExpectation', handler)
   return server
 }

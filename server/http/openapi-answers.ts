@@ -1,8 +1,9 @@
 /**
- * Answers in the API description: the media type and schema of each success, each refusal with its codes, and headers.
+ * Answers in the OpenAPI description: media type and schema of each success, each refusal with its codes, and
+ * headers.
  *
- * Fastify takes a schema for each status that a route answers, `responsesOf`. It knows no header by reference and no 101, so
- * `completeAnswers` adds both to the finished document.
+ * Fastify takes one schema per status from `responsesOf`. It supports neither header references nor status
+ * 101, so `completeAnswers` adds both to the finished document.
  *
  * Spec §4.1, §6; contract §1, §2.
  */
@@ -17,7 +18,7 @@ import { ref } from '../../sdk/contract/primitives.ts'
 
 export const octets = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
 
-/** A named schema by reference, any other as it stands. */
+/** Refers to a named schema and includes any other inline. */
 export const byName = (schema: TSchema): TSchema => ('$id' in schema && schema.$id ? ref(schema) : schema)
 
 const answer = (description: string, type: string, schema: TSchema) => ({
@@ -27,7 +28,7 @@ const answer = (description: string, type: string, schema: TSchema) => ({
 
 const json = (description: string, schema: TSchema) => answer(description, 'application/json', schema)
 
-/** By status. A socket has no success here, since an upgrade is none of Fastify's. */
+/** Response schemas by status. A socket has no success here, because Fastify does not describe upgrades. */
 export function responsesOf(entry: EndpointSpec): Record<number, object> {
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of new Set([...callerErrors[entry.caller], ...entry.errors])) {
@@ -52,7 +53,7 @@ function successOf(entry: EndpointSpec): (readonly [number, object])[] {
 }
 
 const eventsWords =
-  'Server-sent events. The schema is of one: its `event` line, and the JSON of its `data` line.'
+  'Server-sent events. The schema describes one event: its `event` line, and the JSON of its `data` line.'
 
 interface Answer {
   readonly description: string
@@ -64,7 +65,7 @@ interface Document {
   readonly components?: object
 }
 
-/** The document with the headers of each answer, with the upgrade of each socket, and with each refusal once. */
+/** Adds the headers of each answer and the upgrade of each socket, and stores equal refusals once. */
 export function completeAnswers<T extends object>(document: T): T {
   const { paths = {}, components = {} } = document as Document
   const refusals = new Refusals()
@@ -87,7 +88,10 @@ const headerComponents = Object.fromEntries(
   answerHeaders.map(({ name, description, schema }) => [name, { description, schema }]),
 )
 
-/** A thousand refusals of fifty kinds: each kind is one component, which keeps the document small. */
+/**
+ * Collects equal refusals as components. About a thousand refusals have only fifty forms, so the document
+ * stays small.
+ */
 class Refusals {
   readonly components: Record<string, Answer> = {}
   readonly #names = new Map<string, string>()
@@ -113,15 +117,18 @@ const headersOf = (entry: EndpointSpec, status: number): Record<string, object> 
       .map(({ name }) => [name, { $ref: `#/components/headers/${name}` }]),
   )
 
-/** OpenAPI has no words for frames, so the schema is of one frame of either side. */
+/**
+ * Describes the upgrade of a socket. OpenAPI cannot describe frames, so the schema is that of one frame from
+ * either side.
+ */
 const upgradeOf = ({ summary, frame, response }: EndpointSpec): object =>
   answer(
     `${summary} Each frame is a text frame of one JSON object. The server closes with ${Object.values(closeCodes).join(', ')}.`,
     'application/json',
     {
       anyOf: [
-        { ...componentOf(response), description: 'A frame of the server.' },
-        { ...componentOf(frame), description: 'A frame of the client.' },
+        { ...componentOf(response), description: 'A frame from the server.' },
+        { ...componentOf(frame), description: 'A frame from the client.' },
       ],
     },
   )

@@ -1,5 +1,6 @@
 /**
- * The API description, read from the contract: each entry as a Fastify schema, each named schema as a component.
+ * The OpenAPI description, derived from the contract: each entry becomes a Fastify schema, each named schema
+ * a component.
  *
  * Spec §9: OpenAPI 3.1.0, description version 1.2.0.
  */
@@ -26,8 +27,8 @@ export async function useOpenapi(app: FastifyInstance): Promise<void> {
         title: apiTitle,
         version: apiVersion,
         description:
-          'Agents talk, hand over tasks and files; their owner sees and steers it all. ' +
-          'Every answer says `Cache-Control: no-store` and `X-Content-Type-Options: nosniff`.',
+          'Agents exchange messages, tasks and files; their owner sees and controls all of it. ' +
+          'Every answer carries `Cache-Control: no-store` and `X-Content-Type-Options: nosniff`.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/' }],
@@ -44,7 +45,7 @@ export async function useOpenapi(app: FastifyInstance): Promise<void> {
         },
       },
     },
-    // A body that is not parsed has no schema to validate it; the document says what it is.
+    // A body that is not parsed has no validation schema, so its schema is added to the document only.
     transform: ({ schema, url }) => ({ schema: withBytes(schema), url }),
     transformObject: (described) =>
       completeAnswers('openapiObject' in described ? described.openapiObject : described.swaggerObject),
@@ -52,7 +53,7 @@ export async function useOpenapi(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** The named schemas that an endpoint uses, directly or through others. */
+/** Returns the named schemas that endpoints use, directly or through other schemas. */
 function reachable(): TSchema[] {
   const found = new Set<string>(['Error'])
   const walk = (node: unknown): void => {
@@ -73,7 +74,7 @@ function reachable(): TSchema[] {
   return [...found].flatMap((name) => namedSchemas.get(name) ?? [])
 }
 
-/** An endpoint without parameters refuses one that somebody believes in. */
+/** Endpoints without query parameters refuse every parameter. */
 const noQuery = Strict({})
 
 export function describeRoute(entry: EndpointSpec): FastifySchema {
@@ -106,7 +107,7 @@ function headersOf(entry: EndpointSpec): TSchema | undefined {
       properties[name] = Type.Optional(Type.String({ description: 'Required for key-bound identities.' }))
     }
   }
-  // A claim names the device in its body, and byte for byte in the header.
+  // An enrolment claim sends the device in its body and, byte for byte the same, in the header.
   if (isAgents || 'device' in fieldsOf(entry.body)) {
     properties[headers.device] = Type.Optional(
       Type.String({ maxLength: limits.deviceChars, description: 'Required for device-bound identities.' }),
@@ -114,7 +115,7 @@ function headersOf(entry: EndpointSpec): TSchema | undefined {
   }
   if (entry.caller === 'agent') properties[headers.session] = Type.String({ format: 'uuid' })
   if (entry.bytes === 'request') {
-    const description = 'SHA-256 of the bytes, lower-case hex: what the proof signs in place of the body.'
+    const description = 'SHA-256 of the bytes in lower-case hex. The proof signs it instead of the body.'
     properties[contentHashHeader] = Type.Optional(Type.String({ description, pattern: '^[0-9a-f]{64}$' }))
   }
   if (entry.idempotent) {

@@ -1,9 +1,11 @@
 /**
- * The Origin rule of every owner POST: exactly one header, equal byte for byte to the configured origin.
+ * The Origin rule of owner POST requests: exactly one Origin header, byte for byte equal to the configured
+ * origin.
  *
- * It is asked before any cookie is looked at. `Sec-Fetch-Site`, where a browser sends it, must say same-origin.
+ * It is checked before any cookie is read. If the browser sends `Sec-Fetch-Site`, it must be `same-origin`.
  *
- * "Every POST requires an Origin header exactly matching the configured owner portal origin." Spec §5; contract §10.
+ * "Every POST requires an Origin header exactly matching the configured owner portal origin." Spec §5;
+ * contract §10.
  */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../api-error.ts'
@@ -16,7 +18,7 @@ export function requireOrigin(raw: IncomingMessage, portalOrigin: string): void 
   if (!exact || (site !== undefined && site !== 'same-origin')) throw new ApiError('origin_mismatch')
 }
 
-/** A page of another site may not read owner answers either. @throws origin_mismatch */
+/** Prevents pages of other sites from reading owner answers. @throws origin_mismatch */
 export function refuseCrossSite(raw: IncomingMessage): void {
   if (raw.headers['sec-fetch-site'] === 'cross-site') throw new ApiError('origin_mismatch')
 }

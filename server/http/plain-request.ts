@@ -1,9 +1,10 @@
 /**
- * Requests that stay HTTP whatever protocol they offer, except the one that opens the socket.
+ * Ignores `Upgrade` on all requests except the one that opens the socket.
  *
- * A server may ignore `Upgrade` (RFC 9110 §7.8), and clients send it unasked: `curl --http2` and Java's HttpClient offer
- * `h2c` with every first request. Node reads a request's own `upgrade` to decide, on every version that the server
- * supports; its option `shouldUpgradeCallback` is younger than the oldest of them.
+ * A server may ignore `Upgrade` (RFC 9110 §7.8), and clients send it unasked: `curl --http2` and Java's
+ * HttpClient offer `h2c` with every first request. Node decides by the request's `upgrade` property, in every
+ * version that the server supports. Its option `shouldUpgradeCallback` is newer than the oldest supported
+ * version.
  *
  * Contract §2.
  */
@@ -16,7 +17,7 @@ const offered = Symbol('whether the client offers to leave HTTP')
 export class PlainRequest extends IncomingMessage {
   declare [offered]: boolean
 
-  /** Node sets it to what the parser found before it looks at it. */
+  /** Node assigns the parser's result before it reads the property. */
   set upgrade(value: boolean) {
     this[offered] = value
   }

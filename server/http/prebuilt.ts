@@ -1,5 +1,6 @@
 /**
- * An answer that is the same for every caller: serialised and compressed once, then sent from memory.
+ * An answer that is the same for every caller. It is serialised and compressed once and then sent from
+ * memory.
  *
  * Contract §2 "What anybody may read without credentials is built once".
  */
@@ -9,7 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 export interface Prebuilt {
   readonly etag: string
-  /** Bytes by content coding; `identity` is the text itself. */
+  /** Bytes by content coding. `identity` is uncompressed. */
   readonly variants: Readonly<Record<'br' | 'gzip' | 'identity', Buffer>>
 }
 
@@ -22,7 +23,7 @@ export function prebuild(value: unknown): Prebuilt {
   }
 }
 
-/** Sends the smallest variant that the caller accepts; 304 to a caller that already has it. */
+/** Sends the smallest variant that the caller accepts, or 304 if the caller already has it. */
 export function sendPrebuilt(
   { headers }: FastifyRequest,
   reply: FastifyReply,
@@ -36,7 +37,7 @@ export function sendPrebuilt(
   return reply.type('application/json; charset=utf-8').send(answer.variants[coding])
 }
 
-/** A coding with weight 0 is refused by the caller. RFC 9110 §12.5.3. */
+/** Returns the best coding that the caller accepts. Weight 0 excludes a coding. RFC 9110 §12.5.3. */
 function preferred(accepted = ''): keyof Prebuilt['variants'] {
   const codings = new Set(
     accepted

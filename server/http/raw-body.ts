@@ -1,19 +1,20 @@
 /**
- * Bodies arrive as the bytes that were signed; they are parsed only after the proof holds.
+ * Request bodies as the bytes that were signed. They are parsed only after the proof has been verified.
  *
- * A wrong content type is read all the same, so that a stranger hears about the identity first.
+ * A body with a wrong content type is read too, so that a caller without a valid identity gets that error
+ * first.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'
-import { letGo, statusOnly } from './close-connection.ts'
+import { closeWithAnswer, statusOnly } from './close-connection.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 const none = Buffer.alloc(0)
 
-/** A body is there within this, or its connection is cut. */
+/** A body that is not complete within this time is cut: the connection is closed. */
 const bodyMs = 30_000
 
-/** The route's configuration where the handler reads the body itself. */
+/** Route configuration for handlers that read the body themselves. */
 export const streamingBody = { streamingBody: true } as const
 
 declare module 'fastify' {
@@ -27,7 +28,7 @@ export const isStreaming = ({ routeOptions }: FastifyRequest): boolean =>
 
 export function useRawBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  // Any type; the usual one by its name, since Fastify remembers the parsers of names only.
+  // Accepts any type. The usual one is named too, because Fastify caches parsers by name only.
   app.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
   )
@@ -41,22 +42,25 @@ export function useRawBodies(app: FastifyInstance): void {
   })
 }
 
-/** Node has one time for every request; a package part has none, only a rate. */
+/**
+ * Closes the connection if the body is not complete in time. Node has only one limit for all requests, and
+ * parts of packages have a minimum rate instead.
+ */
 export function cutSlowBody({ raw, headers, server }: FastifyRequest): void {
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
   const timer = setTimeout(() => {
-    if (!raw.complete) letGo(raw.socket, statusOnly(408, server.answerHeaders))
+    if (!raw.complete) closeWithAnswer(raw.socket, statusOnly(408, server.answerHeaders))
   }, bodyMs)
   timer.unref()
-  // Which comes after the end, and without one.
+  // Emitted both after a complete body and after an abort.
   raw.on('close', () => clearTimeout(timer))
 }
 
-/** The bytes of the body as they were sent, before `parseBody`. */
+/** The bytes of the body as sent, before `parseBody`. */
 export const rawBody = (request: FastifyRequest): Buffer =>
   Buffer.isBuffer(request.body) ? request.body : none
 
-/** @throws invalid_request unless the body is JSON of the right content type. */
+/** Parses the body. @throws invalid_request if it is not JSON or has another content type */
 export function parseBody(request: FastifyRequest, bytes: Buffer): unknown {
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/json(?:\s*;\s*charset=utf-8)?$/i.test(type)) throw wrongContentType()

@@ -1,4 +1,4 @@
-/** Headers that every answer carries, refusals and upgrades included. Contract §1, §10. */
+/** Headers of every answer, refusals and upgrades included. Contract §1, §10. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Exposure } from '../host/listening/exposure.ts'
 
@@ -6,7 +6,7 @@ export type AnswerHeaders = Readonly<Record<string, string>>
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Those that do not depend on the request. */
+    /** Answer headers that are the same for all requests. */
     answerHeaders: AnswerHeaders
   }
 }
@@ -19,7 +19,7 @@ const usual = {
   'referrer-policy': 'no-referrer',
 }
 
-/** For this host alone: what else runs below its name is not ours to decide. */
+/** Without `includeSubDomains`, because other hosts below this name are not ours to decide about. */
 const strictTransport = { 'strict-transport-security': 'max-age=31536000' }
 
 /** "With an https origin every answer carries Strict-Transport-Security." Contract §10. */
@@ -42,6 +42,6 @@ export function setResponseHeaders(reply: FastifyReply, requestId: string): Fast
   return reply.headers({ 'x-request-id': requestId, ...reply.server.answerHeaders })
 }
 
-/** The same as lines, for what is no answer of Fastify's. */
+/** The same headers as lines, for answers that are written without Fastify. */
 export const headerLines = (headers: AnswerHeaders): string[] =>
   Object.entries(headers).map(([name, value]) => `${name}: ${value}`)

@@ -1,8 +1,8 @@
 /**
- * What a schema found wrong, as the wire names it: one fault a place, with its path and a sentence.
+ * Translates Ajv's errors into the wire format: one fault per place, with a path and a problem.
  *
- * A choice of words or types is a union in the contract, and the validator reports each of its members; a reader wants
- * the choice.
+ * A choice of constants or types is a union in the contract. Ajv reports each member of the union separately;
+ * these are joined into one problem that lists the choices.
  *
  * Contract §1 "422 with the path of each fault".
  */
@@ -13,7 +13,7 @@ export interface SchemaFault {
   readonly problem: string
 }
 
-/** What is read of Ajv's list. */
+/** The fields of Ajv's errors that are used here. */
 export interface Finding {
   readonly instancePath: string
   readonly message?: string | undefined
@@ -22,26 +22,27 @@ export interface Finding {
 }
 
 const shown = 20
-/** Each finding is compared with the others, so a body of many faults must not decide how many there are. */
+/** Each error is compared with all others, so their number is bounded before. */
 const considered = 200
 
 export function toFaults(part: string, findings: readonly Finding[]): SchemaFault[] {
-  const looked = findings.slice(0, considered)
-  const hidden = new Set(looked.flatMap((each) => (each.keyword === 'x-visible' ? each.instancePath : [])))
-  // "Must match a schema in anyOf" stands beside what each member said, and a pattern beside the character that breaks it.
-  const isSaidBetter = ({ keyword, instancePath }: Finding) =>
+  const bounded = findings.slice(0, considered)
+  const hidden = new Set(bounded.flatMap((each) => (each.keyword === 'x-visible' ? each.instancePath : [])))
+  // Ajv reports "must match a schema in anyOf" beside the error of each member, and a pattern beside the
+  // character that breaks it. Only the more specific error is kept.
+  const isRedundant = ({ keyword, instancePath }: Finding) =>
     keyword === 'anyOf' || (keyword === 'pattern' && hidden.has(instancePath))
-  const said = looked.filter((each) => !isSaidBetter(each))
+  const kept = bounded.filter((each) => !isRedundant(each))
   const faults = new Map<string, SchemaFault>()
-  for (const finding of said) {
-    const fault = { path: `${part}${placeOf(finding)}`, problem: problemOf(finding, said) }
+  for (const finding of kept) {
+    const fault = { path: `${part}${pathOf(finding)}`, problem: problemOf(finding, kept) }
     faults.set(`${fault.path} ${fault.problem}`, fault)
   }
   return [...faults.values()].slice(0, shown)
 }
 
-/** A field that is missing or unknown is named itself, not the object around it. */
-function placeOf({ instancePath, keyword, params }: Finding): string {
+/** Path of the fault. A missing or unknown field is named itself and not the object around it. */
+function pathOf({ instancePath, keyword, params }: Finding): string {
   if (keyword === 'additionalProperties') return `${instancePath}/${params.additionalProperty}`
   return keyword === 'required' ? `${instancePath}/${params.missingProperty}` : instancePath
 }

@@ -1,8 +1,8 @@
 /**
- * JSON as the contract means it: nothing is dropped or changed in silence.
+ * Strict JSON parser: nothing is dropped or changed silently.
  *
- * `JSON.parse` keeps the last of two equal keys, replaces bad UTF-8 when it is given a decoded string, and nests
- * without bound. No parser in wide use refuses all three, so a small scanner runs beside it.
+ * `JSON.parse` keeps the last of two equal keys, accepts decoded text in which bad UTF-8 was replaced, and
+ * has no depth limit. No parser in wide use refuses all three, so a small scanner runs after it.
  *
  * Contract §1: "Nothing is coerced, dropped or truncated in silence."
  */
@@ -16,22 +16,22 @@ const refuse = (problem: string) =>
     details: { faults: [{ path: 'body', problem }] },
   })
 
-/** @throws invalid_request naming what is wrong with the text. */
+/** Parses a JSON body. @throws invalid_request with the problem */
 export function parseStrictJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw refuse('is not UTF-8')
+  if (!isUtf8(bytes)) throw refuse('is not valid UTF-8')
   const text = bytes.toString('utf8')
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    // The engine's message quotes the body; ours does not.
-    throw refuse('is not JSON')
+    // `JSON.parse` quotes the body in its message, which must not reach the log.
+    throw refuse('is not valid JSON')
   }
   scan(text)
   return value
 }
 
-/** Walks the strings and the structural characters of a text that is known to be JSON. */
+/** Scans the strings and structural characters of valid JSON text for repeated keys and deep nesting. */
 function scan(text: string): void {
   const open: (Set<string> | undefined)[] = []
   let expectsKey = false
@@ -44,7 +44,7 @@ function scan(text: string): void {
       at = end - 1
     } else if (character === '{' || character === '[') {
       open.push(character === '{' ? new Set() : undefined)
-      if (open.length > limits.jsonDepth) throw refuse(`is nested deeper than ${limits.jsonDepth}`)
+      if (open.length > limits.jsonDepth) throw refuse(`is nested deeper than ${limits.jsonDepth} levels`)
       expectsKey = character === '{'
     } else if (character === '}' || character === ']') {
       open.pop()
@@ -55,7 +55,10 @@ function scan(text: string): void {
   }
 }
 
-/** Behind the quote that closes it: the first that has not an odd number of backslashes before it. */
+/**
+ * Returns the index behind the closing quote, which is the first one preceded by an even number of
+ * backslashes.
+ */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
@@ -70,6 +73,6 @@ function isEscaped(text: string, at: number): boolean {
 
 function addKey(keys: Set<string> | undefined, quoted: string): void {
   const key = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1)
-  if (keys?.has(key)) throw refuse(`names the field ${JSON.stringify(key)} twice`)
+  if (keys?.has(key)) throw refuse(`has the field ${JSON.stringify(key)} twice`)
   keys?.add(key)
 }

@@ -1,8 +1,8 @@
 /**
- * Validation against the contract, strict everywhere: nothing is dropped, and nothing becomes another type.
+ * Strict validation against the contract: nothing is dropped, and no value changes its type.
  *
- * A query is text on the wire, so its numbers are read before it is judged: plain decimal ones and no others. Fastify's
- * own validator drops unknown fields and coerces types in silence; ours reports every fault by path.
+ * Query parameters are text on the wire, so plain decimal numbers are parsed before validation. Fastify's own
+ * validator silently drops unknown fields and coerces types. This one reports every fault with its path.
  *
  * Contract §1.
  */
@@ -10,7 +10,8 @@ import type { SchemaValidateFunction } from 'ajv'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
-// Whatever is imported first: the schemas get their names when the contract is loaded.
+// Imported for its effect: loading the contract names the schemas, and this must not depend on the order of
+// imports.
 import '../../sdk/contract/index.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
 import { hiddenIn } from './visible.ts'
@@ -22,7 +23,7 @@ function createAjv(allErrors: boolean): Ajv2020 {
     removeAdditional: false,
     strictTypes: false,
     strictTuples: false,
-    // Our own, and the same at every start: `test/contract` judges them.
+    // Our own schemas are the same at every start; `test/contract` validates them.
     validateSchema: false,
   })
   addFormats.default(ajv, ['uuid'])
@@ -38,7 +39,7 @@ function createAjv(allErrors: boolean): Ajv2020 {
     keyword: 'x-well-formed',
     type: 'string',
     schemaType: 'boolean',
-    error: { message: 'must not hold half of a surrogate pair' },
+    error: { message: 'must not contain half of a surrogate pair' },
     validate: (_on: boolean, text: string) => text.isWellFormed(),
   })
   ajv.addKeyword({
@@ -52,26 +53,29 @@ function createAjv(allErrors: boolean): Ajv2020 {
   return ajv
 }
 
-/** Ajv reads the reason from the function itself. */
+/** Ajv reads the error from the `errors` property of the function. */
 const isVisible: SchemaValidateFunction = (_on: boolean, text: string) => {
   const hidden = hiddenIn(text)
-  const problem = `must not hold ${hidden}, which is a control, bidi or invisible character`
+  const problem = `must not contain ${hidden}, which is a control, bidi or invisible character`
   isVisible.errors = hidden === undefined ? [] : [{ keyword: 'x-visible', message: problem }]
   return hidden === undefined
 }
 
-/** A timestamp that the calendar has: `2026-02-30` parses as 2 March, so the text is compared with what it parses to. */
+/**
+ * Whether a timestamp exists in the calendar. `Date.parse` reads `2026-02-30` as 2 March, so the result is
+ * compared with the text.
+ */
 const isInstant = (text: string) => {
   const time = Date.parse(text)
   return !Number.isNaN(time) && new Date(time).toISOString() === text
 }
 
 /**
- * Each schema is compiled once a process, when it is first needed: compiling was more than half of a start. That each is
- * one that can be compiled is what tests are for.
+ * Schemas are compiled on first use and cached for the process, because compiling all of them took more than
+ * half of the start-up time. The tests compile each of them.
  */
-const tellsFirst = compiling(createAjv(false))
-const tellsAll = compiling(createAjv(true))
+const validateFirst = compiling(createAjv(false))
+const validateAll = compiling(createAjv(true))
 
 function compiling(ajv: Ajv2020): (schema: ObjectSchema) => ValidateFunction {
   const compiled = new Map<string, ValidateFunction>()
@@ -85,9 +89,9 @@ function compiling(ajv: Ajv2020): (schema: ObjectSchema) => ValidateFunction {
 
 export function useContractValidation(app: FastifyInstance): void {
   const compiler: FastifySchemaCompiler<ObjectSchema> = ({ schema, httpPart }) => {
-    // Headers are judged on the raw list by the identity layer; their schemas only describe.
+    // The identity layer checks headers on the raw list. Their schemas are documentation only.
     if (httpPart === 'headers') return () => true
-    const validate = thoroughIfSmall(schema)
+    const validate = reportAllIfSmall(schema)
     return httpPart === 'querystring' ? readNumbersFirst(schema, validate) : validate
   }
   app.setValidatorCompiler(compiler)
@@ -95,18 +99,18 @@ export function useContractValidation(app: FastifyInstance): void {
 }
 
 /**
- * Every fault of a body that a person could have written, the first of any other: listing a hundred thousand costs a
- * hundred times what it costs to send them.
+ * Reports every fault of a body with at most 1000 values, and the first fault of a larger one: listing a
+ * hundred thousand faults takes a hundred times as long as sending them.
  */
-function thoroughIfSmall(schema: ObjectSchema): ValidateFunction {
+function reportAllIfSmall(schema: ObjectSchema): ValidateFunction {
   let first: ValidateFunction | undefined
   let all: ValidateFunction | undefined
   const validate = (value: unknown) => {
-    first ??= tellsFirst(schema)
+    first ??= validateFirst(schema)
     if (first(value)) return true
     validate.errors = first.errors
     if (!isSmall(value)) return false
-    all ??= tellsAll(schema)
+    all ??= validateAll(schema)
     if (!all(value)) validate.errors = all.errors
     return false
   }
@@ -132,7 +136,7 @@ interface ObjectSchema {
   readonly properties?: Readonly<Record<string, { readonly type?: string }>>
 }
 
-/** No sign, no point, no exponent, no leading zero: a number has one spelling. */
+/** Digits only: no sign, point, exponent or leading zero, so each number has one spelling. */
 const decimal = /^(?:0|[1-9][0-9]{0,15})$/
 
 function readNumbersFirst({ properties = {} }: ObjectSchema, validate: ValidateFunction): ValidateFunction {

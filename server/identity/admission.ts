@@ -1,6 +1,6 @@
 /**
- * Whether a proven agent may act now: asked inside the transaction that acts, so that nothing fenced, revoked or
- * disabled a moment ago can slip through.
+ * Decides whether a proven agent may act now. The check runs inside the transaction of the action, so a
+ * credential, session or agent that was just fenced, revoked or disabled cannot act.
  *
  * Spec §1 "Project and access isolation apply to every operation"; contract §2 "Order", §5.
  */
@@ -22,11 +22,11 @@ export interface Admitted {
   readonly binding: 'key' | 'device' | 'legacy'
   readonly scopes: readonly Scope[]
   readonly request_id: string
-  /** Zeroed for endpoints without a session. */
+  /** Empty id and generation 0 for endpoints without a session. */
   readonly session: { readonly id: string; readonly generation: number }
 }
 
-const findStanding = prepared<{ credential_id: string; session_id: string }>()((db, p) =>
+const findAdmissionState = prepared<{ credential_id: string; session_id: string }>()((db, p) =>
   db
     .selectFrom('credentials')
     .innerJoin('agents', 'agents.id', 'credentials.agent_id')
@@ -50,14 +50,14 @@ const findStanding = prepared<{ credential_id: string; session_id: string }>()((
     .where('credentials.id', '=', p('credential_id')),
 )
 
-const sessionFaults = { fenced: 'session_fenced', closed: 'session_closed' } as const
+const sessionErrors = { fenced: 'session_fenced', closed: 'session_closed' } as const
 
 /**
  * @throws credential_unknown, credential_revoked, credential_expired, agent_disabled, project_archived,
  *   scope_missing, session_unknown, session_fenced, session_closed
  */
 export async function admit(db: Db, caller: AgentCaller, now: Date): Promise<Admitted> {
-  const found = await findStanding.first(db, {
+  const found = await findAdmissionState.first(db, {
     credential_id: caller.credential_id,
     session_id: caller.session_id ?? '',
   })
@@ -73,7 +73,7 @@ export async function admit(db: Db, caller: AgentCaller, now: Date): Promise<Adm
   }
   if (caller.session_id !== undefined) {
     if (found.session_state === null) throw new ApiError('session_unknown')
-    if (found.session_state !== 'active') throw new ApiError(sessionFaults[found.session_state])
+    if (found.session_state !== 'active') throw new ApiError(sessionErrors[found.session_state])
   }
   return {
     agent_id: caller.agent_id,
@@ -102,7 +102,10 @@ const renewCredential = prepared<{ id: string; now: string }>()((db, p) =>
     .where('id', '=', p('id')),
 )
 
-/** Note contact; every ten seconds of it is written down, inside the transaction that is open anyway. */
+/**
+ * Records the agent's contact: in memory on each request, in the database every ten seconds, in the
+ * transaction that is open anyway.
+ */
 async function noteContact(context: Context, tx: Tx, agent: Admitted): Promise<void> {
   if (agent.session.id === '') return
   if (!context.presence.touch(agent.agent_id, agent.session.id, tx.steadyNow)) return
@@ -110,7 +113,7 @@ async function noteContact(context: Context, tx: Tx, agent: Admitted): Promise<v
   await renewCredential.run(tx.db, { id: agent.credential_id, now: tx.nowIso })
 }
 
-/** Run one unit of work for an agent: nonce, rate, admission and effect in one transaction. */
+/** Runs one unit of work for an agent: nonce, rate, admission and effect in one transaction. */
 export async function writeAs<T>(
   context: Context,
   caller: AgentCaller,
@@ -124,8 +127,9 @@ export async function writeAs<T>(
 }
 
 /**
- * Read for an agent. What a request reads first it reads in the transaction that spends its nonce, and is told once
- * that is on disk; what it reads afterwards, as a wait does, is a snapshot. Either asks for admission.
+ * Runs a read for an agent. The first read of a request runs in the transaction that spends its nonce and is
+ * answered after that commit is durable. Later reads, such as those of a long-poll, use a snapshot. Both
+ * check admission.
  */
 export async function readAs<T>(
   context: Context,
@@ -139,14 +143,18 @@ export async function readAs<T>(
   })
 }
 
-/** Spend the nonce and charge the rate, if no transaction has. @throws request_replayed, rate_limited */
+/**
+ * Spends the nonce and charges the rate, unless an earlier transaction has. @throws request_replayed,
+ * rate_limited
+ */
 export async function spendNonce(context: Context, caller: AgentCaller): Promise<void> {
   if (caller.isNew) await transact(context, caller, async () => undefined)
 }
 
 /**
- * A request's first transaction spends its nonce and then charges its agent's rate. A replay never reaches the charge,
- * and counts as a failed authentication of the address that sent it. A request over the rate has spent its nonce.
+ * The first transaction of a request spends its nonce and then charges its agent's rate. A replay is never
+ * charged; it counts as a failed authentication of the address that sent it. A request over the rate has
+ * spent its nonce.
  */
 async function transact<T>(context: Context, caller: AgentCaller, unit: (tx: Tx) => Promise<T>): Promise<T> {
   const { nonce, isNew } = caller

@@ -1,8 +1,8 @@
 /**
- * The proof of an agent's HTTP request.
+ * Verifies the proof of an agent's HTTP request.
  *
- * The nonce is spent in the transaction that holds the effect; a refusal in between spends it in one of its own
- * (`settleIdentity`), so that no proof can be used twice whatever was answered.
+ * The nonce is spent in the transaction of the effect. If the request is refused before, `settleIdentity`
+ * spends it in a separate transaction, so that no proof can be used twice, whatever the answer was.
  *
  * Contract §2 "Order", §3.
  */
@@ -19,7 +19,7 @@ import { type Head, type Incoming, proveBody, proveHead, requireHeaders } from '
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of an agent's request, once its head is judged. */
+    /** Set for an agent's request once its headers have been checked. */
     agentHead: AgentHead | null
   }
 }
@@ -44,10 +44,10 @@ export async function proveRequestHead(context: Context, request: FastifyRequest
 }
 
 /**
- * The hash that the sender of an unread body says it signed. It leads to no effect by itself, since the node takes
- * bytes only if it is the hash of the offer.
+ * The hash of an unread body that its sender claims to have signed. It is safe to trust before the body is
+ * read, because the node stores bytes only if they match the hash in the offer.
  *
- * @throws invalid_request for what is no hash
+ * @throws invalid_request if the value is not a hash
  */
 export function statedHash({ headers }: FastifyRequest): string | undefined {
   const stated = headers[contentHashHeader.toLowerCase()]
@@ -66,8 +66,9 @@ type HashOf = (identity: {
 }) => Promise<string | undefined>
 
 /**
- * Afterwards `request.caller` is set. For an unread body the proof is checked over the hash that its sender states, so
- * that the refusal names the fault. If the sender states none, it is checked over the hash that `hashOf` answers.
+ * Verifies the proof and sets `request.caller`. For an unread body the proof is checked over the hash that
+ * the sender states, so that a refusal names the real fault. If the sender states none, it is checked over
+ * the hash that `hashOf` returns.
  */
 export async function proveRequestBody(
   request: FastifyRequest,
@@ -88,12 +89,12 @@ async function unreadHash(request: FastifyRequest, identity: Identity, hashOf: H
 }
 
 /**
- * Called for every refusal. Spends the nonce of a good proof that no transaction has spent yet; a replay or a
- * session that is over outranks a schema fault.
+ * Called for every refusal. Spends the nonce of a good proof if no transaction has spent it yet. A replay or
+ * an ended session takes precedence over a schema error.
  */
-export async function settleIdentity(request: FastifyRequest, fault: ApiError): Promise<void> {
+export async function settleIdentity(request: FastifyRequest, refusal: ApiError): Promise<void> {
   const { agentHead, caller } = request
   if (agentHead === null || caller?.kind !== 'agent') return
-  if (fault.code === 'invalid_request') await readAs(agentHead.context, caller, async () => undefined)
+  if (refusal.code === 'invalid_request') await readAs(agentHead.context, caller, async () => undefined)
   await spendNonce(agentHead.context, caller)
 }

@@ -1,4 +1,4 @@
-/** Who is calling, once it is proven. Set on the request by `agent.ts` and `owner.ts`, read by `route.ts`. */
+/** The proven caller of a request. `agent.ts` and `owner.ts` set it, `route.ts` reads it. */
 import type { Caller, EndpointSpec, Scope } from '../../sdk/contract/endpoint.ts'
 import type { Nonce } from '../database/nonces.ts'
 
@@ -8,16 +8,19 @@ export interface AgentCaller {
   readonly agent_name: string
   readonly project_id: string
   readonly credential_id: string
-  /** Undefined only where the endpoint needs no session. */
+  /** Undefined only at endpoints that need no session. */
   readonly session_id: string | undefined
-  /** The X-Bridge-Device header, whose machine and installation were matched. */
+  /** The X-Bridge-Device header. Its machine and installation have been compared with the enrolled ones. */
   readonly device: string | undefined
   readonly endpoint: EndpointSpec
   readonly request_id: string
   readonly address: string
-  /** The proof's nonce, until it is spent in a transaction; undefined for a legacy credential. */
+  /** The proof's nonce until a transaction spends it. Undefined for a legacy credential. */
   nonce: Nonce | undefined
-  /** No transaction has judged this request yet. A wait reads again and again, and only its request was contact. */
+  /**
+   * True until the first transaction of this request. A long-poll reads several times, but only its first
+   * transaction spends the nonce and records contact.
+   */
   isNew: boolean
 }
 
@@ -53,7 +56,10 @@ declare module 'fastify' {
   }
 }
 
-/** Whether the scopes of a credential permit the endpoint: the noun itself, or its `:read` form for what only reads. */
+/**
+ * Whether the scopes of a credential permit the endpoint: the scope itself, or its `:read` form for an
+ * endpoint that only reads.
+ */
 export function permits(held: readonly Scope[], endpoint: EndpointSpec): boolean {
   if (endpoint.scope === undefined) return true
   const reads = endpoint.method === 'GET' || endpoint.reads === true

@@ -1,8 +1,9 @@
 /**
- * Credentials by id, with their parsed keys, kept in memory: parsing a key costs a third of a verification.
+ * In-memory cache of credentials by id, with their parsed keys, because parsing a key takes a third of the
+ * time of a verification.
  *
- * What is kept never decides alone: admission reads the stored state again inside the transaction. Whoever revokes a
- * credential forgets it here after the commit.
+ * The cache alone never admits a request: admission reads the stored state again inside the transaction. Code
+ * that revokes a credential must call `forget` after the commit.
  */
 
 import { parseDevice } from '../../sdk/signing/device.ts'
@@ -18,13 +19,13 @@ export interface Identity extends StoredIdentity {
 }
 
 export interface Identities {
-  /** At once, where it is kept. */
+  /** Synchronous if the credential is cached. */
   find(credentialId: string, now: Date): Identity | undefined | Promise<Identity | undefined>
   forget(credentialId: string): void
 }
 
-/** More than wait at once by default: who comes back every twenty seconds is still known. */
-const kept = 20_000
+/** Twice the default number of waits, so an agent that reconnects every 20 seconds is still cached. */
+const maxCached = 20_000
 
 type Row = CredentialRow & { agent_name: string }
 
@@ -52,7 +53,7 @@ export function createIdentities(read: Reader['read']): Identities {
     if (row === undefined) return undefined
     const entry = { row, identity: toIdentity(row) }
     rows.set(credentialId, entry)
-    if (rows.size > kept) forgetOldest(rows)
+    if (rows.size > maxCached) forgetOldest(rows)
     return entry
   }
 

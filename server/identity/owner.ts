@@ -1,9 +1,9 @@
 /**
- * Proving that a request comes from a signed-in person.
- *
- * - The cookie is a 256-bit reference token; the store keeps its hash.
- * - Exactly one cookie of the name: two are refused, an unknown one is never adopted.
- * - A session ends by sign-out, after an hour without use, and after twelve hours in any case.
+ * Proves that a request comes from a signed-in person.
+ * - The cookie is a random token of 256 bits. The database stores its hash.
+ * - A request with two cookies of this name is refused. A token that the server did not issue never starts a
+ *   session.
+ * - A session ends by sign-out, after an hour without use, and after twelve hours at the latest.
  *
  * Contract §10 "Sign-in".
  */
@@ -20,7 +20,7 @@ import type { OwnerCaller } from './callers.ts'
 
 export const tokenDigest = (token: string): Buffer => hash('sha256', token, 'buffer')
 
-/** `__Host-` needs Secure; plain HTTP exists on loopback only and has a name of its own. */
+/** The `__Host-` prefix requires Secure. Plain HTTP is possible on loopback only and uses another name. */
 export const cookieName = (portalOrigin: string): string =>
   portalOrigin.startsWith('https://') ? '__Host-bridge_owner' : 'bridge_owner_dev'
 
@@ -62,7 +62,10 @@ const findSession = prepared<{ id: string }>()((db, p) =>
     .where('owner_sessions.id', '=', p('id')),
 )
 
-/** The standing of a session at an instant of steady time. @throws owner_session_expired, not_permitted, reauth_required */
+/**
+ * Checks an owner session at an instant of steady time. @throws owner_session_expired, not_permitted,
+ * reauth_required
+ */
 async function admitOwner(db: Db, id: string, endpoint: EndpointSpec, now: Date) {
   const found = await findSession.first(db, { id })
   const idleFrom = new Date(now.getTime() - limits.ownerIdleSeconds * 1000).toISOString()
@@ -105,7 +108,10 @@ export async function proveOwner(
   if (endpoint.method === 'GET') await renew(context, found.id, found.last_used_at)
 }
 
-/** A minute's precision is enough to judge an hour of idleness, and spares a write per read. */
+/**
+ * Renews the session at most once per minute. This is precise enough for an idle limit of an hour and saves a
+ * write per read.
+ */
 async function renew(context: Context, id: string, lastUsed: string): Promise<void> {
   if (context.steady.now().getTime() - Date.parse(lastUsed) < 60_000) return
   await context.write((tx) => markUsed(tx, id))
@@ -115,7 +121,7 @@ const markUsed = async (tx: Tx, id: string) => {
   await tx.db.updateTable('owner_sessions').set({ last_used_at: tx.steadyIso }).where('id', '=', id).execute()
 }
 
-/** Run one unit of work for an owner; the session is asked again inside the transaction. */
+/** Runs one unit of work for an owner. The session is checked again inside the transaction. */
 export async function writeAsOwner<T>(
   context: Context,
   caller: OwnerCaller,
@@ -128,7 +134,7 @@ export async function writeAsOwner<T>(
   })
 }
 
-/** One snapshot, in which the session is asked again. */
+/** Runs a read for an owner on one snapshot, in which the session is checked again. */
 export async function readAsOwner<T>(
   context: Context,
   caller: OwnerCaller,

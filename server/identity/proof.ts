@@ -1,7 +1,8 @@
 /**
- * Proving that a call comes from an agent, whatever carried it: a request, or the first frame of a socket.
+ * Proves that a call comes from an agent, over an HTTP request or the first frame of a socket.
  *
- * Two steps in the contract's order. Before the body is read: header shape, credential, time. After it: the proof.
+ * Two steps, in the contract's order: header shape, credential and time before the body is read, then the
+ * proof.
  *
  * Contract §2 "Order", §3.
  */
@@ -14,7 +15,7 @@ import type { Identity } from './identities.ts'
 import { type Presented, presented } from './raw-headers.ts'
 import { checkHead, checkProof } from './verifier.ts'
 
-/** A call as it arrived. */
+/** A call as received, before any check. */
 export interface Incoming {
   readonly method: string
   readonly target: string
@@ -28,7 +29,7 @@ export interface Head {
   readonly identity: Identity
 }
 
-/** Header shape, credential and time; nothing of the body has been read. */
+/** Checks header shape, credential and time, before the body is read. */
 export async function proveHead(context: Context, incoming: Incoming): Promise<Head> {
   try {
     const headers = presented(incoming.rawHeaders)
@@ -42,26 +43,32 @@ export async function proveHead(context: Context, incoming: Incoming): Promise<H
   }
 }
 
-/** What a known identity is told of itself: neither counted nor hidden, however many others fail at its address. */
-const itsOwn: ReadonlySet<ErrorCode> = new Set([
+/**
+ * Refusals that only tell a known identity about itself. They are not counted as failed authentications, and
+ * they are answered even if the address has too many of those.
+ */
+const notCounted: ReadonlySet<ErrorCode> = new Set([
   'clock_skew',
   'credential_revoked',
   'credential_expired',
   'device_mismatch',
 ])
 
-/** Everything else that fails may be an attempt at another's identity. */
+/** Counts all other failures, because each may be an attempt to use another identity. */
 function counted(context: Context, incoming: Incoming, error: unknown): unknown {
-  if (error instanceof ApiError && error.status === 401 && !itsOwn.has(error.code)) {
+  if (error instanceof ApiError && error.status === 401 && !notCounted.has(error.code)) {
     context.throttle.countFailure('proof', incoming.address)
   }
   return error
 }
 
-/** After the proof: whether one was there is part of what was signed, so a removed one is a wrong proof. */
+/**
+ * Runs after the proof, because absent headers are signed as `-`: a request from which one was removed has a
+ * wrong proof.
+ */
 export function requireHeaders(headers: Presented, endpoint: EndpointSpec): void {
   if (endpoint.caller === 'agent' && headers.session === undefined) {
-    throw missing('X-Bridge-Session', 'must name the session; start one first')
+    throw missing('X-Bridge-Session', 'must be the id of a session; start a session first')
   }
   if (endpoint.idempotent && headers.idempotencyKey === undefined) {
     throw missing('Idempotency-Key', 'is required: 8 to 128 characters of A-Z a-z 0-9 _ . : -')
@@ -75,9 +82,9 @@ const missing = (name: string, problem: string) =>
   })
 
 /**
- * The proof over the hash of the body. The caller's nonce is not spent and its rate is not charged yet.
+ * Verifies the proof over the hash of the body. The nonce is not spent and the rate not charged yet.
  *
- * @throws signature_invalid, rate_limited for an address where many proofs failed
+ * @throws signature_invalid; rate_limited if the address has too many failed proofs
  */
 export async function proveBody(
   context: Context,

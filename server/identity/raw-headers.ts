@@ -1,10 +1,11 @@
 /**
- * What a request presents: the protocol's headers, read from the raw header list.
- *
- * - Never from `req.headers`: Node keeps the first of two `Authorization` lines there and joins other duplicates.
- * - Each header at most once, whatever its case. An underscore twin (`X_Bridge_Session`) is another header.
- * - `X-Bridge-Session` and `Idempotency-Key` keep their form here, for every identity. So neither can be the `-` that
- *   stands for its absence in the signed text. Proof headers are the verifier's: which are needed depends on the identity.
+ * Reads the protocol's headers from the raw header list.
+ * - `req.headers` is not used: Node keeps only the first `Authorization` there and joins other duplicates.
+ * - Each header is allowed at most once, in any case. `X_Bridge_Session` with underscores is a different
+ *   header.
+ * - The forms of `X-Bridge-Session` and `Idempotency-Key` are checked here for every identity, so neither can
+ *   be the `-` that means absence in the signed text. The verifier checks the proof headers, because the
+ *   stored identity decides which are needed.
  *
  * The values are the raw strings, byte for byte. Contract §2 (order: header shape, then credential), §3.
  */
@@ -39,11 +40,12 @@ const fieldByName: ReadonlyMap<string, Field> = new Map(
 )
 
 /**
- * Reads Node's alternating list of names and values.
+ * Reads the protocol's headers from Node's alternating list of names and values. The route decides whether a
+ * session or key is required.
  *
- * @throws ApiError `unauthenticated` for a duplicate of Authorization or X-Bridge-*, or an Authorization that is absent or
- * not of the AgentKey form; `invalid_request` for a duplicate or malformed Idempotency-Key, or a malformed
- * X-Bridge-Session. Whether a session or a key is needed is for the route to say.
+ * @throws ApiError `unauthenticated` for a repeated Authorization or X-Bridge-* header, or if Authorization
+ * is missing or malformed; `invalid_request` for a repeated or malformed Idempotency-Key, or a malformed
+ * X-Bridge-Session
  */
 export function presented(rawHeaders: readonly string[]): Presented {
   const found = readOnce(rawHeaders)
@@ -66,9 +68,9 @@ export function presented(rawHeaders: readonly string[]): Presented {
 }
 
 /**
- * The Idempotency-Key of a request that no agent signs.
+ * Checks the Idempotency-Key of a request that no agent signs.
  *
- * @throws ApiError `invalid_request` unless it stands once and has its form
+ * @throws ApiError `invalid_request` if it is missing, repeated or malformed
  */
 export function requireIdempotencyKey(rawHeaders: readonly string[]): void {
   const name = headers.idempotencyKey.toLowerCase()
@@ -96,8 +98,8 @@ function readOnce(rawHeaders: readonly string[]): Found {
 
 function duplicate(field: Field): ApiError {
   const name = headers[field]
-  if (field === 'idempotencyKey') return malformed(field, 'must stand only once')
-  return new ApiError('unauthenticated', { message: `${name} stands more than once.` })
+  if (field === 'idempotencyKey') return malformed(field, 'must be sent only once')
+  return new ApiError('unauthenticated', { message: `${name} was sent more than once.` })
 }
 
 function requireForm(found: Found, field: 'session' | 'idempotencyKey', problem: string): void {

@@ -1,28 +1,32 @@
 /**
- * Rates: a token bucket per agent, one per address for requests without credentials, and counts of failed
- * authentications per address. The addresses of an IPv6 network
- * count as one.
- *
- * - Each kind of identity has its own count, so an agent that fails in a loop never keeps the owner's password out.
- * - A count refuses failures only, so an agent with a wrong key never locks out its neighbours behind the same address.
- *   A password is the exception, because checking one is costly: an address far over its limit is refused unchecked.
+ * Rate limits: a token bucket per agent, one per address for requests without credentials, and counts of
+ * failed authentications per address. An IPv6 /64 network counts as one address.
+ * - Each kind of identity has a separate count, so an agent that fails in a loop never locks the owner out.
+ * - A full count refuses only requests that fail authentication, so an agent with a wrong key never locks out
+ *   others at the same address. Passwords are the exception, because checking one is costly: if an address
+ *   exceeds three times its limit, they are refused unchecked.
  *
  * Contract §2.
  */
 import { ApiError } from '../api-error.ts'
 import { networkOf } from './network.ts'
 
-/** Kinds of identity that somebody can fail to prove. */
+/** Kinds of identity for which failed authentications are counted. */
 export type Surface = 'proof' | 'enrollment' | 'password' | 'link' | 'telemetry'
 
 export interface Throttle {
-  /** Charge a request that needs no credential. @throws rate_limited when the address's bucket is empty. */
+  /**
+   * Charges a request that needs no credential. @throws rate_limited if the bucket of the address is empty
+   */
   takePublic(address: string): void
-  /** @throws rate_limited when the agent's bucket is empty. */
+  /** @throws rate_limited if the bucket of the agent is empty */
   takeAgent(agentId: string): void
-  /** Count a failed authentication. @throws rate_limited past the limit of the last minute. */
+  /** Counts a failed authentication. @throws rate_limited beyond the limit per minute */
   countFailure(surface: Surface, address: string): void
-  /** Before costly work. @throws rate_limited when the address is over three times its limit of the last minute. */
+  /**
+   * Called before costly work. @throws rate_limited if the address has failed three times its limit within a
+   * minute
+   */
   refuseFlood(surface: Surface, address: string): void
 }
 
@@ -44,9 +48,9 @@ export interface ThrottleLimits {
   readonly failedAuthPerMinute: number
 }
 
-/** Entries of a map beyond this are forgotten, oldest first: memory stays bounded whatever strangers send. */
-const remembered = 10_000
-/** How far over its limit an address must be before even its good passwords are not looked at. */
+/** Size limit of each map. The oldest entries are dropped, so memory stays bounded. */
+const maxEntries = 10_000
+/** Multiple of the limit at which an address is refused without checking its password. */
 const flood = 3
 const windowMs = 60_000
 
@@ -108,7 +112,7 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
 
 function remember<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value)
-  if (map.size <= remembered) return
+  if (map.size <= maxEntries) return
   for (const oldest of map.keys()) {
     map.delete(oldest)
     return

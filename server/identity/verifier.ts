@@ -1,14 +1,15 @@
 /**
- * Is this request the enrolled identity's? The checks that need neither the database nor a clock of their own.
+ * Verifies that a request comes from the enrolled identity. These checks use neither the database nor a
+ * clock.
+ * - `headChecks` run before the body is read, so that a client without an identity cannot make the server
+ *   read a body. `proofChecks` run once the hash of the body is known. The first check that refuses
+ *   determines the answer.
+ * - Mode and version come from the stored identity and never from the request, so no downgrade is possible.
+ * - A legacy identity presents a secret and signs nothing. Proof headers that it sends are ignored.
+ * - A missing or unusable value refuses the request: no check passes because there is nothing to check.
  *
- * - `headChecks` run before the body is read, so that a stranger cannot make the server read one. `proofChecks` run
- *   once the body's hash is known. The first check that refuses answers.
- * - Mode and version come from the stored identity, never from the request: there is no downgrade.
- * - A legacy identity is its secret; it signs nothing, and proof headers that it sends are not read.
- * - An absent or unusable value refuses: no check passes for want of something to check.
- *
- * The nonce (`request_replayed`) and the session are checked afterwards, where they are stored. A nonce is spent only
- * once the proof holds.
+ * The nonce (`request_replayed`) and the session are checked afterwards against the database. A nonce is
+ * spent only if the proof is valid.
  *
  * Contract §2 (order), §3.
  */
@@ -19,13 +20,16 @@ import { type RequestParts, requestV1, requestV2 } from '../../sdk/signing/canon
 import { type Device, parseDevice } from '../../sdk/signing/device.ts'
 import { importPublicKey, KeyError } from '../../sdk/signing/keys.ts'
 import { verify } from '../../sdk/signing/proof.ts'
-import { ApiError, type FaultDetail, type PlainCode, type WaitingCode } from '../api-error.ts'
+import { ApiError, type ErrorDetail, type PlainCode, type WaitingCode } from '../api-error.ts'
 import type { Presented } from './raw-headers.ts'
 
 export interface StoredIdentity {
   readonly credentialId: string
   readonly binding: 'key' | 'device' | 'legacy'
-  /** Undefined for legacy, and for a stored key that is not usable: then no proof verifies. See {@link storedKey}. */
+  /**
+   * Undefined for legacy, and for a stored key that is unusable; no proof verifies with either. See {@link
+   * storedKey}.
+   */
   readonly publicKey: KeyObject | undefined
   readonly device: Device | undefined
   readonly secretSha256: Buffer | undefined
@@ -36,7 +40,7 @@ export interface HeadInput {
   readonly presented: Presented
   readonly identity: StoredIdentity | undefined
   readonly now: Date
-  /** Unix seconds up to which the nonce store cannot tell what was used. 0 when it can tell everything. */
+  /** Unix seconds up to which the nonce store does not know the used nonces. 0 if it knows all of them. */
   readonly floor: number
 }
 
@@ -46,20 +50,23 @@ export interface ProofInput {
   readonly serverId: string
   readonly method: string
   readonly target: string
-  /** Of the body received. Of an unread part: what its sender states, which must be the hash of the offer. */
+  /**
+   * Hash of the received body. For an unread part it is the hash that the sender states, which must be that
+   * of the offer.
+   */
   readonly bodySha256: string
 }
 
 interface Check {
   readonly name: string
-  /** The normative sentence that the check enforces. */
+  /** The sentence of the contract that the check enforces. */
   readonly sentence: string
 }
 
 export type HeadCheck = Check & {
   refuses(input: HeadInput): boolean
-  /** What the refusal says beyond its code. */
-  detail?(input: HeadInput): FaultDetail
+  /** Message and details of the refusal, beyond its code. */
+  detail?(input: HeadInput): ErrorDetail
 } & ({ readonly code: PlainCode } | { readonly code: WaitingCode; retryAfterMs(input: HeadInput): number })
 
 export interface ProofCheck extends Check {
@@ -75,7 +82,8 @@ export const headChecks: readonly HeadCheck[] = [
     refuses: ({ presented, identity }) => identity?.credentialId !== presented.credentialId,
   },
   {
-    // Before the state, and with the code of an unknown credential: without the secret there is nothing to learn.
+    // Comes before the state and uses the code of an unknown credential, so that a caller without the secret
+    // learns nothing.
     name: 'legacy secret is presented and equal',
     code: 'credential_unknown',
     sentence: 'AgentKey <credential_id>.<secret> for a legacy credential; only its SHA-256 is stored.',
@@ -135,7 +143,7 @@ export const headChecks: readonly HeadCheck[] = [
     detail: serverTime,
   },
   {
-    // An honest client's clock is right and must not be corrected: it waits until the floor has passed.
+    // The client's clock is right and must not be corrected, so the answer is 503 until the floor has passed.
     name: 'nonce store can tell what was used by now',
     code: 'unavailable',
     sentence: 'A nonce store that is missing or restored refuses proofs dated up to 30 s from now.',
@@ -147,7 +155,8 @@ export const headChecks: readonly HeadCheck[] = [
     retryAfterMs: ({ now, floor }) => (floor + 1) * 1000 - now.getTime(),
   },
   {
-    // The floor has passed, so the client's clock lags: corrected by server_time, its next proof is accepted.
+    // The floor has passed, so the client's clock is slow. Once corrected by `server_time`, its next proof is
+    // accepted.
     name: 'proof is newer than the nonce floor',
     code: 'clock_skew',
     sentence: 'Proofs dated at or before the floor are refused for ever.',
@@ -165,7 +174,7 @@ export const proofChecks: readonly ProofCheck[] = [
   },
 ]
 
-/** Throws what the first refusing check says. Afterwards the identity is known. */
+/** Throws the error of the first check that refuses. Afterwards the identity is known. */
 export function checkHead(
   input: HeadInput,
   checks: readonly HeadCheck[] = headChecks,
@@ -178,7 +187,7 @@ export function checkHead(
     : new ApiError(refusing.code, detail)
 }
 
-/** Throws `signature_invalid` unless the proof is the stored key's over this very request. */
+/** Throws `signature_invalid` unless the stored key signed this request. */
 export async function checkProof(
   input: ProofInput,
   checks: readonly ProofCheck[] = proofChecks,
@@ -188,10 +197,10 @@ export async function checkProof(
   }
 }
 
-/** What is stored of a legacy secret: SHA-256 of its ASCII characters. */
+/** The stored form of a legacy secret: SHA-256 of its ASCII characters. */
 export const secretDigest = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
-/** A stored public key, or undefined when it is one that must not be verified with. */
+/** Parses a stored public key. Returns undefined for a key that must not be used for verification. */
 export function storedKey(publicKey: string): KeyObject | undefined {
   try {
     return importPublicKey(publicKey)
@@ -207,19 +216,19 @@ function proofHeader(field: 'time' | 'nonce' | 'proof', sentence: string): HeadC
     code: 'signature_required',
     sentence,
     refuses: ({ presented, identity }) => signs(identity) && !headerRules[field].test(presented[field] ?? ''),
-    detail: () => ({ message: `${headers[field]} is missing or has a wrong form. ${sentence}` }),
+    detail: () => ({ message: `${headers[field]} is missing or malformed. ${sentence}` }),
   }
 }
 
 const signs = (identity: StoredIdentity | undefined): boolean =>
   identity !== undefined && identity.binding !== 'legacy'
 
-/** NaN when there is no usable time, which no comparison accepts. */
+/** NaN if there is no usable time. Every comparison with NaN is false. */
 const signedAt = ({ presented }: HeadInput): number => Number(presented.time ?? Number.NaN)
 
 const seconds = (instant: Date): number => Math.floor(instant.getTime() / 1000)
 
-function serverTime({ now }: HeadInput): FaultDetail {
+function serverTime({ now }: HeadInput): ErrorDetail {
   return { details: { server_time: now.toISOString() } }
 }
 
@@ -242,7 +251,9 @@ function proves(input: ProofInput): false | Promise<boolean> {
   return verify(publicKey, text, input.presented.proof ?? '')
 }
 
-/** The text that the identity must have signed, or undefined when the request holds what no text can. */
+/**
+ * Returns the text that the identity must have signed, or undefined if a value cannot be part of such a text.
+ */
 function signedText({ presented, identity, ...request }: ProofInput): string | undefined {
   const { credentialId, time = '', nonce = '', device = '', session, idempotencyKey } = presented
   const parts: RequestParts = { ...request, credentialId, time, nonce, session, idempotencyKey }

@@ -1,8 +1,10 @@
 /**
- * Reading the inbox: what is new to this session first, redeliveries when they are due, else wait.
+ * Reads the inbox: first the messages that are new to this session, then due redeliveries. If there are none,
+ * the caller waits.
  *
- * Reading never acknowledges. A message offered in this session is not offered again before the redelivery interval,
- * so a poll with nothing new waits instead of spinning on old mail. An offer counts when its bytes were flushed.
+ * Reading never acknowledges. A message offered in this session is offered again only after the redelivery
+ * interval, so a poll without new messages waits instead of returning old mail. An offer counts once its
+ * bytes have been flushed.
  *
  * Contract §6.
  */
@@ -17,46 +19,49 @@ import { fitting } from '../messages/pages.ts'
 import { toMessage } from '../messages/store.ts'
 import * as store from './store.ts'
 
-/** What one read found. Its messages are held for whoever read them, until they are settled or dropped. */
+/** Result of one read. Its messages stay in flight for this reader until `settle` or `drop` is called. */
 export interface InboxRead {
   readonly page: InboxPage
   readonly agent: Admitted
   /** In steady time, as is `nextDueAt`. */
   readonly at: Date
-  /** When a redelivery falls due, if the page is empty. */
+  /** When the next redelivery is due, if the page is empty. */
   readonly nextDueAt: Date | undefined
   /**
-   * To be called once, with whether the bytes of the page were flushed: then the offer is recorded, else the messages
-   * are free again and the agent's other waits hear of it.
+   * Must be called once with whether the bytes of the page were flushed. If so, the offer is recorded.
+   * Otherwise the messages may be offered again, and the agent's other waits are notified.
    */
   settle(flushed: boolean): Promise<void>
-  /** In place of `settle`, when the same reader reads again at once. */
+  /** Called instead of `settle` if the same reader reads again immediately. */
   drop(): void
 }
 
 export interface PageSize {
   readonly messages: number
-  /** Of the bodies as they travel. At least one message is read whatever its size. */
+  /** Limit for the bodies as sent. At least one message is read, whatever its size. */
   readonly bytes?: number
 }
 
 const redeliveryMs = limits.redeliverySeconds * 1000
-/** What falls due but is held by another wait, or is due in the same instant, is looked at again no sooner. */
-const soonestMs = 1000
+/**
+ * Minimum delay until the next read. It applies to messages that are due now but in flight in another wait.
+ */
+const minDelayMs = 1000
 
 export async function readInbox(context: Context, caller: AgentCaller, size: PageSize): Promise<InboxRead> {
   let held: Held | undefined
   try {
     return await readAs(context, caller, async (db, agent, now) => {
       const at = context.steady.now()
-      const found = await lookUp(context, db, agent, { at, limit: size.messages })
-      // From here on nothing is awaited: what is chosen is held before another wait of the session can choose it too.
+      const found = await findCandidates(context, db, agent, { at, limit: size.messages })
+      // No await from here on: the chosen messages are marked as in flight before another wait of the session
+      // can choose them.
       const { page, rows } = choose(context, agent, found, { now, size })
       held = hold(context, agent, rows, { now, at })
       return { page, agent, at, nextDueAt: dueAfter(found.earliest, at), ...held }
     })
   } catch (error) {
-    // It was read in a transaction that did not reach the disk.
+    // The read ran in a transaction whose commit failed.
     held?.drop()
     throw error
   }
@@ -71,8 +76,8 @@ interface Found {
   readonly earliest: string | null
 }
 
-/** What may be chosen from: as much as one page takes and one more, and what is held beside. */
-async function lookUp(
+/** Reads candidates for a page: one more than fit in it, plus as many as are in flight in this session. */
+async function findCandidates(
   context: Context,
   db: Db,
   agent: Admitted,
@@ -83,7 +88,8 @@ async function lookUp(
   const enough = limit + 1 + context.offers.heldBy(session)
   const waiting = await store.countWaiting(db, agent.agent_id)
   const never = await store.listNeverOffered(db, view, enough)
-  // Most often that is all there is: every statement that is not run is part of each wake-up's price.
+  // Shortcut for the usual case that all messages are new: each statement that is not run makes a wake-up
+  // cheaper.
   if (waiting <= never.length) return { waiting, fresh: never, due: [], earliest: null }
   const earlier = await store.listOfferedEarlier(db, view, enough)
   const fresh = earlier.length === 0 ? never : [...never, ...earlier].sort(byId).slice(0, enough)
@@ -99,12 +105,12 @@ function choose(
   { now, size }: { readonly now: Date; readonly size: PageSize },
 ): { readonly page: InboxPage; readonly rows: readonly MessageRow[] } {
   const limit = size.messages
-  const notHeld = (row: MessageRow) => !context.offers.isHeld(session.id, row.id)
-  const due = found.due.filter(notHeld)
-  const fresh = found.fresh.filter(notHeld)
-  const kept = Math.min(due.length, context.offers.kept(session.id, limit))
-  const newOnes = fresh.slice(0, limit - kept)
-  const rows = fitting([...newOnes, ...due.slice(0, limit - newOnes.length)], size.bytes)
+  const isFree = (row: MessageRow) => !context.offers.isHeld(session.id, row.id)
+  const due = found.due.filter(isFree)
+  const fresh = found.fresh.filter(isFree)
+  const reserved = Math.min(due.length, context.offers.reservedSlots(session.id, limit))
+  const chosenFresh = fresh.slice(0, limit - reserved)
+  const rows = fitting([...chosenFresh, ...due.slice(0, limit - chosenFresh.length)], size.bytes)
   const messages = rows.map((row) => offered(row, now))
   return {
     page: { messages, has_more: fresh.length + due.length > rows.length, waiting: found.waiting },
@@ -114,7 +120,7 @@ function choose(
 
 const byId = (one: MessageRow, other: MessageRow): number => (one.id < other.id ? -1 : 1)
 
-/** What the agent has not acknowledged, read like a history: nothing is offered by it, nothing is held or postponed. */
+/** Lists unacknowledged messages like a history. It offers nothing and postpones no redelivery. */
 export function listInbox(
   context: Context,
   caller: AgentCaller,
@@ -137,7 +143,7 @@ export function listInbox(
 
 function dueAfter(earliest: string | null, at: Date): Date | undefined {
   if (earliest === null) return undefined
-  return new Date(Math.max(Date.parse(earliest) + redeliveryMs, at.getTime() + soonestMs))
+  return new Date(Math.max(Date.parse(earliest) + redeliveryMs, at.getTime() + minDelayMs))
 }
 
 function offered(row: MessageRow, now: Date): OfferedMessage {
@@ -153,7 +159,7 @@ function offered(row: MessageRow, now: Date): OfferedMessage {
   }
 }
 
-/** Hold the messages of a page while their bytes travel. */
+/** Marks the messages of a page as in flight until they are settled. */
 function hold(
   context: Context,
   agent: Admitted,
@@ -173,7 +179,7 @@ function hold(
         context.wakeups.notify(agent.agent_id)
         return
       }
-      context.offers.used(session, ids.length)
+      context.offers.countUsed(session, ids.length)
       try {
         await context.offerLog.record({
           ids,
@@ -182,7 +188,8 @@ function hold(
           steady_at: at.toISOString(),
         })
       } finally {
-        // A read whose snapshot is older than the commit ends within this turn of the event loop.
+        // Delayed, because a read whose snapshot is older than the commit may still be running. It ends
+        // within this turn of the event loop.
         setImmediate(release)
       }
     },

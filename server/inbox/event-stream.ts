@@ -1,7 +1,8 @@
 /**
  * The inbox as server-sent events: `messages`, `receipts`, `heartbeat`, and `session` before a forced end.
  *
- * "The client reconnects every 20 seconds": the server ends the stream then, and each reconnect carries a fresh proof.
+ * "The client reconnects every 20 seconds": the server ends the stream after 20 s, and each reconnect carries
+ * a new proof.
  *
  * Spec §6; contract §6.
  */
@@ -28,21 +29,21 @@ export async function openEventStream(
     transport: 'event_stream',
     outlet: () => outletOf(reply),
   })
-  const gone = () => {
-    stream.end('over')
+  const onDisconnect = () => {
+    stream.end('finished')
     stream.closed()
   }
-  // The connection outlives the stream where the client keeps it for the next one, and carries none of this one over.
-  const stay = onLeaving(request, gone)
+  // With keep-alive the connection outlives the stream, so the listeners of this stream are removed.
+  const stopWatching = onLeaving(request, onDisconnect)
   reply.raw.once('close', () => {
-    stay()
+    stopWatching()
     stream.closed()
   })
-  if (hasLeft(request)) gone()
+  if (hasLeft(request)) onDisconnect()
 }
 
-/** How long an ended stream may take to be flushed before its connection is cut. */
-const overMs = 10_000
+/** Time within which an ended stream must be flushed before its connection is destroyed. */
+const finishMs = 10_000
 const forcedMs = 1000
 
 function outletOf(reply: FastifyReply): Outlet {
@@ -53,10 +54,10 @@ function outletOf(reply: FastifyReply): Outlet {
   }
   response.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',
-    // A proxy that buffers would hold messages back.
+    // Tells nginx not to buffer, which would delay messages.
     'x-accel-buffering': 'no',
   })
-  // An error of the connection is followed by `close`, which is what ends the stream.
+  // `close` follows every connection error and ends the stream.
   response.on('error', () => {})
   response.write(`retry: ${limits.streamRetryMs}\n\n`)
   return {
@@ -70,12 +71,12 @@ function outletOf(reply: FastifyReply): Outlet {
       if (why === 'slow') return void response.destroy()
       if (why instanceof ApiError) response.end(frame('session', { code: why.code }))
       else response.end()
-      const timer = setTimeout(() => response.destroy(), why === 'over' ? overMs : forcedMs)
+      const timer = setTimeout(() => response.destroy(), why === 'finished' ? finishMs : forcedMs)
       timer.unref()
       response.once('close', () => clearTimeout(timer))
     },
   }
 }
 
-/** JSON has no line breaks, so one data line holds it. */
+/** JSON contains no raw line breaks, so it fits in one data line. */
 const frame = (event: string, data: object): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`

@@ -6,7 +6,7 @@ import { ApiError } from '../api-error.ts'
 
 const check = Compile(AuthenticateFrame)
 
-/** The headers that the frame carries. @throws unauthenticated for anything else */
+/** Returns the headers that the frame carries. @throws unauthenticated for any other frame */
 export function readFrame(frame: unknown): Readonly<Record<string, string>> {
   if (check.Check(frame)) return frame.headers
   throw new ApiError('unauthenticated', {

@@ -1,8 +1,8 @@
 /**
  * The inbox as a long-poll of up to 20 seconds.
  *
- * Three phases: read; wait for a wake-up, a redelivery that falls due, or the end; read again. Every read asks for
- * admission again, so a wait ends with its reason as soon as the agent may not listen any more.
+ * Three phases: read; wait for a wake-up, a due redelivery or the end; read again. Every read checks
+ * admission, so a wait ends with the reason as soon as the agent loses access.
  *
  * Spec §4.2 inbox; contract §6.
  */
@@ -34,7 +34,7 @@ export async function longPoll(
   onFlushed({ request, reply }, (flushed) => {
     read
       .settle(flushed)
-      .catch((error: unknown) => request.log.error({ err: error }, 'an offer was not recorded'))
+      .catch((error: unknown) => request.log.error({ err: error }, 'failed to record an offer'))
   })
   return read.page
 }
@@ -47,34 +47,41 @@ interface Wait {
 }
 
 async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
-  // Before the first read: what is committed together with it rings.
-  const bell = openNoticeWait(context, wait.caller.agent_id, wait.request)
+  // Subscribes before the first read, so that a commit during that read is noticed.
+  const noticeWait = openNoticeWait(context, wait.caller.agent_id, wait.request)
   let closeWait: (() => void) | undefined
   try {
-    let read = await readUnrung(context, wait, bell)
+    let read = await readCurrent(context, wait, noticeWait)
     if (read.page.messages.length > 0) return read
     closeWait = context.presence.openWait(read.agent.agent_id, read.agent.session.id, 'long_poll')
     const deadline = context.monotonicMs() + wait.seconds * 1000
-    while (read.page.messages.length === 0 && !bell.hasEnded()) {
+    while (read.page.messages.length === 0 && !noticeWait.hasEnded()) {
       const left = deadline - context.monotonicMs()
       if (left <= 0) break
-      await bell.next(Math.min(left, untilDue(read, context.steady.now())))
-      // A page is no offer to a client that may be gone.
-      if (!bell.hasEnded()) read = await readUnrung(context, wait, bell)
+      await noticeWait.next(Math.min(left, untilDue(read, context.steady.now())))
+      // A client that may have disconnected is not offered a page.
+      if (!noticeWait.hasEnded()) read = await readCurrent(context, wait, noticeWait)
     }
     return read
   } finally {
-    bell.close()
+    noticeWait.close()
     closeWait?.()
   }
 }
 
-/** What was read before a notice may be over: nothing leaves that an answer to the owner already denies. */
-async function readUnrung(context: Context, { caller, size }: Wait, bell: NoticeWait): Promise<InboxRead> {
+/**
+ * Reads again if a notice arrived during the read, because the page may be outdated. For example, no message
+ * may be offered after the owner was report that a pair is disabled.
+ */
+async function readCurrent(
+  context: Context,
+  { caller, size }: Wait,
+  noticeWait: NoticeWait,
+): Promise<InboxRead> {
   let read = await readInbox(context, caller, size)
-  while (bell.hasNotice() && read.page.messages.length > 0) {
+  while (noticeWait.hasNotice() && read.page.messages.length > 0) {
     read.drop()
-    bell.clearNotice()
+    noticeWait.clearNotice()
     read = await readInbox(context, caller, size)
   }
   return read
@@ -84,27 +91,27 @@ const untilDue = ({ nextDueAt }: InboxRead, now: Date): number =>
   nextDueAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, nextDueAt.getTime() - now.getTime())
 
 /**
- * Tells once whether the answer's bytes reached the operating system before the connection closed. An answer that
- * stands behind others of its connection has no socket yet, so the request's is watched.
+ * Reports once whether the bytes of the answer reached the operating system before the connection closed. An
+ * answer that waits behind others of its connection has no socket yet, so the request's socket is watched.
  */
 function onFlushed(
   { request, reply }: Pick<Poll, 'request' | 'reply'>,
-  told: (flushed: boolean) => void,
+  report: (flushed: boolean) => void,
 ): void {
   const { socket } = request.raw
   let open = true
-  const tell = (flushed: boolean) => {
-    if (open) told(flushed && reply.raw.statusCode === 200)
+  const settle = (flushed: boolean) => {
+    if (open) report(flushed && reply.raw.statusCode === 200)
     open = false
-    socket.off('close', gone)
+    socket.off('close', onClose)
   }
-  const gone = () => tell(false)
-  // The client may have gone while the inbox was read: then no event comes any more.
+  const onClose = () => settle(false)
+  // The client may have onClose while the inbox was read: then no event comes any more.
   if (reply.raw.destroyed || socket.destroyed) {
-    gone()
+    onClose()
     return
   }
-  reply.raw.once('finish', () => tell(true))
-  reply.raw.once('close', gone)
-  socket.once('close', gone)
+  reply.raw.once('finish', () => settle(true))
+  reply.raw.once('close', onClose)
+  socket.once('close', onClose)
 }

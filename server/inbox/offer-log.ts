@@ -1,13 +1,14 @@
 import type { Tx } from '../database/tx.ts'
 import type { Writer } from '../database/writer.ts'
 
+/** Records offers. Those of concurrent reads are written in one transaction. */
 export interface OfferLog<Offer> {
-  /** Settles with the commit that holds the offer. */
+  /** Resolves with the commit that contains the offer. */
   record(offer: Offer): Promise<void>
 }
 
-/** A unit keeps everything else waiting, so its size is bounded. */
-const most = 500
+/** A running unit blocks all other writes, so its size is bounded. */
+const maxOffers = 500
 
 export function createOfferLog<Offer>(
   write: Writer['write'],
@@ -26,7 +27,7 @@ export function createOfferLog<Offer>(
 
   return {
     record(offer) {
-      if (open === undefined || open.offers.length >= most) open = begin()
+      if (open === undefined || open.offers.length >= maxOffers) open = begin()
       open.offers.push(offer)
       return open.written
     },

@@ -1,8 +1,8 @@
 /**
  * The inbox over a WebSocket.
- *
- * - Credentials travel in the first frame, within five seconds: the signed headers of `GET /api/v1/events`.
- * - Afterwards the client may send `ping` and nothing else.
+ * - The first frame, due within five seconds, carries the credentials: the signed headers of `GET
+ *   /api/v1/events`.
+ * - After it, the client may send only `ping`.
  *
  * Spec §5 "WebSocket", §6; contract §6.
  */
@@ -14,7 +14,7 @@ import { contract } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import { errorBody, toFault } from '../http/errors.ts'
+import { errorBody, toApiError } from '../http/errors.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { spendNonce } from '../identity/admission.ts'
 import { proveBody, proveHead, requireHeaders } from '../identity/proof.ts'
@@ -23,13 +23,13 @@ import { readFrame } from './frames.ts'
 import { InboxStream, type Outlet, type StreamEnd } from './stream.ts'
 
 const { path } = contract.streams.socket
-/** Pings go out every ten seconds, so an answer that is older than this means that the connection is dead. */
+/** Pings are sent every ten seconds. If the last pong is older than this, the connection is dead. */
 const pongWithinMs = 18_000
 
-/** A request of the socket's path that is no upgrade. */
+/** Answers requests to the socket's path that are not upgrades. */
 export function socketRoute(app: FastifyInstance, context: Context): void {
   stream(app, context, contract.streams.socket, async () => {
-    const problem = 'must be websocket: this path is opened as a WebSocket'
+    const problem = 'must be websocket, because this path accepts only WebSocket connections'
     throw new ApiError('invalid_request', {
       message: `header upgrade ${problem}.`,
       details: { faults: [{ path: 'header upgrade', problem }] },
@@ -42,36 +42,36 @@ interface Peer {
   readonly requestId: string
 }
 
-/** A socket that was opened, and what to call once it has said whose it is. */
+/** An opened socket, and the function that frees its slot once it has authenticated. */
 export interface UnauthenticatedSocket extends Peer {
-  readonly known: () => void
+  readonly release: () => void
 }
 
 export async function serve(
   context: Context,
   socket: WebSocket,
-  { known, ...peer }: UnauthenticatedSocket,
+  { release, ...peer }: UnauthenticatedSocket,
 ): Promise<void> {
   socket.on('error', () => socket.terminate())
   try {
     const headers = await firstFrame(context, socket)
     const opened = await authenticate(context, socket, peer, headers)
-    known()
+    release()
     socket.once('close', () => opened.closed())
     if (socket.readyState !== socket.OPEN) opened.closed()
   } catch (error) {
-    const fault = error instanceof ApiError ? error : toFault(error)
-    const line = { request_id: peer.requestId, route: path, refusal: fault.code }
-    if (fault.code === 'internal') context.log.error({ ...line, err: error }, 'bug')
+    const refusal = error instanceof ApiError ? error : toApiError(error)
+    const line = { request_id: peer.requestId, route: path, refusal: refusal.code }
+    if (refusal.code === 'internal') context.log.error({ ...line, err: error }, 'bug')
     else context.log.info(line, 'refused')
-    closeWith(socket, fault, peer.requestId)
+    closeWith(socket, refusal, peer.requestId)
   }
 }
 
 /**
- * From then on every frame is answered as a later one, also while the first is still being judged.
+ * From now on every other frame is handled as a later one, even while the first one is being checked.
  *
- * @throws unauthenticated when none came in time, or it was something else
+ * @throws unauthenticated if no frame came in time or the frame is invalid
  */
 async function firstFrame(context: Context, socket: WebSocket): Promise<Readonly<Record<string, string>>> {
   return new Promise((resolve, reject) => {
@@ -95,7 +95,10 @@ async function firstFrame(context: Context, socket: WebSocket): Promise<Readonly
   })
 }
 
-/** Apart, so that what stays for as long as the socket does not keep the first frame and its timer. */
+/**
+ * A separate function, so that this closure, which lives as long as the socket, does not retain the first
+ * frame and its timer.
+ */
 function answerLater(context: Context, socket: WebSocket): void {
   socket.on('message', (data: Buffer, isBinary: boolean) => answer(context, socket, data, isBinary))
 }
@@ -149,7 +152,7 @@ function outletOf(context: Context, socket: WebSocket, { agentId, sessionId, req
       socket.send(JSON.stringify({ type, ...data }), (error) => flushed(!error))
     },
     end: (why) => endSocket(socket, why, requestId),
-    /** A half-open connection answers no ping. */
+    /** A half-open connection never answers a ping. */
     isAlive(nowMs) {
       if (nowMs - lastPingMs >= limits.heartbeatSeconds * 1000) {
         lastPingMs = nowMs
@@ -168,7 +171,7 @@ export function endSocket(socket: WebSocket, why: StreamEnd, id: string): void {
   else close(socket, closeCodes.restart)
 }
 
-/** After the server's close frame a client has a moment to answer; then the connection is cut. */
+/** After the server's close frame the client has this long to answer before the connection is terminated. */
 const closeGraceMs = 1000
 
 function close(socket: WebSocket, code: number): void {
@@ -178,17 +181,17 @@ function close(socket: WebSocket, code: number): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-function closeWith(socket: WebSocket, fault: ApiError, id: string): void {
-  if (socket.readyState === socket.OPEN) socket.send(text({ type: 'error', error: errorBody(fault, id) }))
-  close(socket, closeCode(fault))
+function closeWith(socket: WebSocket, refusal: ApiError, id: string): void {
+  if (socket.readyState === socket.OPEN) socket.send(text({ type: 'error', error: errorBody(refusal, id) }))
+  close(socket, closeCode(refusal))
 }
 
-function closeCode(fault: ApiError): number {
-  if (fault.code === 'unavailable' || fault.code === 'internal') return closeCodes.restart
-  if (fault.status === 503) return closeCodes.capacity
-  if (fault.status === 409) return closeCodes.session
-  if (fault.status === 429) return closeCodes.limit
-  if (fault.code === 'invalid_request') return closeCodes.policy
+function closeCode(refusal: ApiError): number {
+  if (refusal.code === 'unavailable' || refusal.code === 'internal') return closeCodes.restart
+  if (refusal.status === 503) return closeCodes.capacity
+  if (refusal.status === 409) return closeCodes.session
+  if (refusal.status === 429) return closeCodes.limit
+  if (refusal.code === 'invalid_request') return closeCodes.policy
   return closeCodes.authentication
 }
 
@@ -198,7 +201,7 @@ function answer(context: Context, socket: WebSocket, data: Buffer, isBinary: boo
   if (isBinary || data.length > 100 || !/^\s*\{\s*"type"\s*:\s*"ping"\s*\}\s*$/.test(data.toString())) {
     close(socket, closeCodes.policy)
   } else if (socket.bufferedAmount > limits.streamBufferBytes) {
-    // Pings without end and no reading: the answers must not pile up.
+    // The client sends pings without reading the answers, which must not pile up.
     socket.terminate()
   } else {
     socket.send(text({ type: 'pong', server_time: context.clock().toISOString() }))

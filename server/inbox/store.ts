@@ -1,7 +1,7 @@
 /**
- * What lies in an agent's inbox, and in which order it is offered.
+ * Queries over an agent's inbox, in the order of delivery.
  *
- * Withheld: mail between two agents whose pair the owner disabled, until it is enabled again, and types that the
+ * Withheld are messages of a pair that the owner has disabled, until it is enabled again, and types that the
  * credential's scopes do not cover.
  *
  * Contract §3 "delivery is filtered", §6, §10 "unoffered mail is withheld".
@@ -14,7 +14,8 @@ import type { Db, MessageRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 
 /**
- * The pair of a peer message may be disabled, and of what the service tells of the two; what names no agent has none.
+ * The pair of sender and recipient is not disabled. This covers peer messages and the service's messages
+ * about the pair. A message without an agent as sender belongs to no pair.
  */
 const pairIsOpen = sql<boolean>`not exists (
   select 1 from pairings
@@ -22,7 +23,10 @@ const pairIsOpen = sql<boolean>`not exists (
     and pairings.agent_a = min(messages.sender_agent_id, messages.inbox_agent_id)
     and pairings.agent_b = max(messages.sender_agent_id, messages.inbox_agent_id))`
 
-/** Of one generation, in the order of its index: a range of generations would have to be sorted, whatever its size. */
+/**
+ * One generation at a time, in index order. A range of generations would have to be sorted, whatever its
+ * size.
+ */
 const ofGeneration = prepared<{
   agent_id: string
   generation: number
@@ -131,7 +135,7 @@ const waitingIn = prepared<{ agent_id: string }>()((db, p) =>
   db.selectFrom('inboxes').select('waiting').where('agent_id', '=', p('agent_id')),
 )
 
-/** Which types the scopes let through, as the numbers that the queries take. */
+/** The message types that the scopes permit, as numbers for the queries. */
 export function typesOf(scopes: readonly Scope[]) {
   const holds = (noun: string) => (scopes.some((each) => each === noun || each === `${noun}:read`) ? 1 : 0)
   return { task: holds('tasks'), transfer: holds('transfers'), talk: holds('messages') }
@@ -143,11 +147,14 @@ export interface InboxView {
   readonly scopes: readonly Scope[]
 }
 
-/** Never offered, oldest first: within a conversation that is sequence order. */
+/** Messages that were never offered, oldest first, which is sequence order within a conversation. */
 export const listNeverOffered = (db: Db, view: InboxView, limit: number): Promise<MessageRow[]> =>
   ofGeneration.all(db, { agent_id: view.agentId, generation: 0, ...typesOf(view.scopes), limit })
 
-/** The sessions below that were the last to be offered something, by generation; 0 where that was none. */
+/**
+ * Yields the generations in the range that have unacknowledged messages. A message's generation is that of
+ * the session that was last offered it, or 0 if it was never offered.
+ */
 async function* generationsOf(
   db: Db,
   agent_id: string,
@@ -161,7 +168,10 @@ async function* generationsOf(
   }
 }
 
-/** Offered to earlier sessions of the agent and not to this one, in no order: at most `limit` of each of them. */
+/**
+ * Messages last offered to an earlier session of the agent: at most `limit` per session, in no particular
+ * order.
+ */
 export async function listOfferedEarlier(db: Db, view: InboxView, limit: number): Promise<MessageRow[]> {
   const { agentId: agent_id, generation: below } = view
   const rows: MessageRow[] = []
@@ -170,26 +180,32 @@ export async function listOfferedEarlier(db: Db, view: InboxView, limit: number)
   return rows
 }
 
-/** Offered to this session at or before `before`, in steady time, and not acknowledged, longest ago first. */
+/**
+ * Unacknowledged messages last offered to this session at or before `before` (steady time), oldest offer
+ * first.
+ */
 export const listDue = (db: Db, view: InboxView, before: string, limit: number): Promise<MessageRow[]> =>
   due.all(db, { agent_id: view.agentId, generation: view.generation, before, ...typesOf(view.scopes), limit })
 
-/** Unacknowledged, offered or not, in the order in which they were stored: merged from the generations, which are few. */
+/**
+ * All unacknowledged messages in the order of storage. They are merged from the generations, of which there
+ * are few.
+ */
 export async function listUnacknowledged(
   db: Db,
   view: Pick<InboxView, 'agentId' | 'scopes'>,
   { after, limit }: { readonly after: string; readonly limit: number },
 ): Promise<MessageRow[]> {
   const { agentId: agent_id } = view
-  const asked = { agent_id, ...typesOf(view.scopes), after, limit }
+  const filter = { agent_id, ...typesOf(view.scopes), after, limit }
   const rows: MessageRow[] = []
-  const everyone = { above: -1, below: Number.MAX_SAFE_INTEGER }
-  for await (const generation of generationsOf(db, agent_id, everyone))
-    rows.push(...(await unacknowledged.all(db, { ...asked, generation })))
+  const allGenerations = { above: -1, below: Number.MAX_SAFE_INTEGER }
+  for await (const generation of generationsOf(db, agent_id, allGenerations))
+    rows.push(...(await unacknowledged.all(db, { ...filter, generation })))
   return rows.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, limit)
 }
 
-/** When the longest unacknowledged offer of this session was made, in steady time. */
+/** Steady time of the oldest unacknowledged offer of this session. */
 export async function findEarliestOffer(db: Db, view: InboxView): Promise<string | null> {
   const found = await earliestOffer.first(db, {
     agent_id: view.agentId,
@@ -223,13 +239,13 @@ export interface Offer {
   readonly generation: number
   /** In wall time. */
   readonly offered_at: string
-  /** The same instant, by which redeliveries fall due. */
+  /** The same instant in steady time, which decides when a redelivery is due. */
   readonly steady_at: string
 }
 
 /**
- * Record that these were offered. An acknowledgement that came first keeps its own record, and so does a newer
- * session that was offered them meanwhile.
+ * Records that these messages were offered. A message that was acknowledged before, or offered to a newer
+ * session meanwhile, keeps its record.
  */
 export async function markOffered(tx: Tx, { ids, ...offer }: Offer): Promise<void> {
   for (const id of ids) await offeredTo.run(tx.db, { id, ...offer })

@@ -1,13 +1,15 @@
 /**
- * The inbox pushed: what the event stream and the socket have in common.
+ * Pushes the inbox: the common part of event stream and socket.
+ * - `open` spends the nonce and checks admission.
+ * - The stream then pushes pages until there are no new messages.
+ * - It then sleeps until a wake-up, a due redelivery or the end.
  *
- * Phases: `open` spends the nonce and asks for admission; then it pushes pages until nothing is new; then it sleeps
- * until a wake-up, a redelivery that falls due, or the end. Every read asks for admission again, and a page during whose
- * reading a notice came is read again, so a stream ends with its reason as soon as the agent may not listen any more,
- * and nothing leaks after: a reader that is behind by then is cut, together with what it has not taken.
+ * Every read checks admission, so a stream ends with the reason as soon as the agent loses access. If a
+ * notice arrives during a read, the page is discarded and read again. A reader that is behind when access is
+ * lost is disconnected, and its unsent bytes are discarded, so nothing is delivered afterwards.
  *
- * A reader that does not keep up is never buffered without bound: the next page waits until the last one was flushed,
- * and a stream is cut when more than 1 MiB is unsent or nothing was flushed for ten seconds.
+ * Buffering is bounded: the next page waits until the last one was flushed, and a stream is closed if more
+ * than 1 MiB is unsent or nothing was flushed for ten seconds.
  *
  * Contract §6.
  */
@@ -16,7 +18,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import type { Ticking } from '../delivery/streams.ts'
-import { toFault } from '../http/errors.ts'
+import { toApiError } from '../http/errors.ts'
 import { readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { type InboxRead, readInbox } from './actions.ts'
@@ -26,22 +28,25 @@ export type StreamEvent =
   | { readonly type: 'receipts'; readonly data: ReceiptsEvent }
   | { readonly type: 'heartbeat'; readonly data: HeartbeatEvent }
 
-/** Why a stream ends: its time is over, the server restarts, the reader is too slow, or the agent may not listen. */
-export type StreamEnd = 'over' | 'restart' | 'slow' | ApiError
+/**
+ * Why a stream ends: its time has passed or its client left, the server stops, the reader is too slow, or the
+ * agent lost access.
+ */
+export type StreamEnd = 'finished' | 'restart' | 'slow' | ApiError
 
-/** Where a stream's events go: one connection. */
+/** The connection that a stream's events are sent to. */
 export interface Outlet {
   /** `flushed` is called once, with whether the bytes were handed to the operating system. */
   send(event: StreamEvent, flushed: (ok: boolean) => void): void
   readonly unsentBytes: number
   end(why: StreamEnd): void
-  /** Called every second: what the connection itself has to watch. False: it is dead. */
+  /** Checks the connection itself. Called every second; false if the connection is dead. */
   isAlive?(nowMs: number): boolean
 }
 
 const page = { messages: 50, bytes: 256 * 1024 }
 const stallMs = 10_000
-/** A reader that keeps up takes what it is given at once: one that has not by then is behind. */
+/** A reader with bytes unflushed for longer than this is behind. */
 const behindMs = 250
 
 export class InboxStream implements Ticking {
@@ -49,18 +54,18 @@ export class InboxStream implements Ticking {
   readonly #caller: AgentCaller
   readonly #outlet: Outlet
   readonly #endsAtMs: number
-  readonly #undo: (() => void)[] = []
+  readonly #cleanups: (() => void)[] = []
   #lastSentMs: number
-  /** Those that were sent and of which the connection has not said what became of them. */
-  readonly #travelling = new Set<(ok: boolean) => void>()
+  /** Callbacks of sent events whose flush the connection has not reported yet. */
+  readonly #inFlight = new Set<(ok: boolean) => void>()
   #nextDue: Date | undefined
   #unflushedSinceMs: number | undefined
   #pumping = false
-  #again = false
-  /** A page is out and not flushed: nothing is read until it is, only the right to listen is asked. */
+  #readAgain = false
+  /** A page was sent and is not flushed. Until it is, a wake-up checks admission only and reads nothing. */
   #blocked = false
   #checking = false
-  #looked = false
+  #hasRead = false
   #ended = false
 
   private constructor(context: Context, caller: AgentCaller, outlet: Outlet, seconds: number) {
@@ -71,7 +76,7 @@ export class InboxStream implements Ticking {
     this.#endsAtMs = this.#lastSentMs + seconds * 1000
   }
 
-  /** @throws what admission says, wait_limit, capacity_reached; then the outlet was not touched. */
+  /** @throws the error of admission, wait_limit, capacity_reached; the outlet is not used in that case */
   static async open(
     context: Context,
     caller: AgentCaller,
@@ -85,7 +90,7 @@ export class InboxStream implements Ticking {
     const closeWait = context.presence.openWait(agent_id, session.id, stream.transport)
     try {
       const opened = new InboxStream(context, caller, stream.outlet(session.id), stream.seconds)
-      opened.#undo.push(
+      opened.#cleanups.push(
         closeWait,
         context.wakeups.subscribe(agent_id, () => opened.#wake()),
         context.receipts.subscribe(agent_id, (receipts) => opened.#receipts(receipts)),
@@ -102,7 +107,7 @@ export class InboxStream implements Ticking {
   tick(nowMs: number): void {
     if (this.#ended) return
     const stalled = this.#unflushedSinceMs !== undefined && nowMs - this.#unflushedSinceMs > stallMs
-    if (nowMs >= this.#endsAtMs) this.end('over')
+    if (nowMs >= this.#endsAtMs) this.end('finished')
     else if (stalled || this.#isFull() || this.#outlet.isAlive?.(nowMs) === false) this.end('slow')
     else this.#attend(nowMs)
   }
@@ -118,10 +123,10 @@ export class InboxStream implements Ticking {
     this.end('restart')
   }
 
-  /** The connection closed: what it has not said by now was flushed will never be. */
+  /** Called when the connection has closed: events that were not flushed by now never will be. */
   closed(): void {
     this.#leave()
-    for (const told of [...this.#travelling]) told(false)
+    for (const settle of [...this.#inFlight]) settle(false)
   }
 
   end(why: StreamEnd): void {
@@ -132,7 +137,7 @@ export class InboxStream implements Ticking {
 
   #leave(): void {
     this.#ended = true
-    for (const undo of this.#undo.splice(0)) undo()
+    for (const cleanUp of this.#cleanups.splice(0)) cleanUp()
   }
 
   #isBehind(): boolean {
@@ -149,58 +154,65 @@ export class InboxStream implements Ticking {
   }
 
   #wake(): void {
-    this.#again = true
+    this.#readAgain = true
     if (this.#ended) return
-    if (this.#blocked) this.#checkRight()
+    if (this.#blocked) this.#checkAdmission()
     if (this.#pumping) return
     this.#pumping = true
     this.#pump()
-      .catch((error: unknown) => this.end(toFault(error)))
+      .catch((error: unknown) => this.end(toApiError(error)))
       .finally(() => {
         this.#pumping = false
       })
   }
 
-  /** While the reader is behind: a right that ended is not told by the next read, which may be far off. */
-  #checkRight(): void {
+  /**
+   * While the reader is behind, the next read may be far off. This ends the stream if the agent has lost
+   * access.
+   */
+  #checkAdmission(): void {
     if (this.#checking) return
     this.#checking = true
     readAs(this.#context, this.#caller, async () => undefined)
-      .catch((error: unknown) => this.end(toFault(error)))
+      .catch((error: unknown) => this.end(toApiError(error)))
       .finally(() => {
         this.#checking = false
       })
   }
 
   async #pump(): Promise<void> {
-    while (this.#again && !this.#ended) {
-      this.#again = false
+    while (this.#readAgain && !this.#ended) {
+      this.#readAgain = false
       const read = await readInbox(this.#context, this.#caller, page)
       if (this.#ended) return read.settle(false)
-      // A notice came while it was read, perhaps of a right that ended: what was read may not leave.
-      if (this.#again) read.drop()
+      // A notice arrived during the read, perhaps because access was lost, so the page must not be sent.
+      if (this.#readAgain) read.drop()
       else await this.#take(read)
     }
   }
 
   async #take(read: InboxRead): Promise<void> {
     this.#nextDue = this.#dueAfter(read)
-    this.#looked = true
+    this.#hasRead = true
     if (read.page.messages.length > 0) await this.#push(read)
   }
 
-  /** A page does not say when earlier offers fall due: what was known of them holds, or it is asked in a second. */
+  /**
+   * A non-empty page does not say when earlier offers are due. If a later time is known, it is kept.
+   * Otherwise the next check is in a second, or after the redelivery interval if nothing had been offered
+   * before.
+   */
   #dueAfter({ page: { messages }, at, nextDueAt }: InboxRead): Date | undefined {
     if (messages.length === 0) return nextDueAt
     const known = this.#nextDue
     if (known !== undefined && known > at) return known
-    const nothingWasOffered = this.#looked && known === undefined
+    const nothingWasOffered = this.#hasRead && known === undefined
     return new Date(at.getTime() + (nothingWasOffered ? limits.redeliverySeconds : 1) * 1000)
   }
 
-  /** Resolves when the reader may be given more. */
+  /** Resolves when the page has been flushed, so that the reader may be sent more. */
   async #push(read: InboxRead): Promise<void> {
-    this.#again ||= read.page.has_more
+    this.#readAgain ||= read.page.has_more
     const flushed = new Promise<boolean>((resolve) => {
       this.#send({ type: 'messages', data: { messages: read.page.messages } }, resolve)
     })
@@ -208,7 +220,7 @@ export class InboxStream implements Ticking {
     settled.catch((error: unknown) =>
       this.#context.log.error(
         { err: error, request_id: this.#caller.request_id },
-        'an offer was not recorded',
+        'failed to record an offer',
       ),
     )
     this.#blocked = true
@@ -216,20 +228,20 @@ export class InboxStream implements Ticking {
     this.#blocked = false
   }
 
-  #send(event: StreamEvent, told?: (ok: boolean) => void): void {
+  #send(event: StreamEvent, onFlushed?: (ok: boolean) => void): void {
     if (this.#ended) {
-      told?.(false)
+      onFlushed?.(false)
       return
     }
     const now = this.#context.monotonicMs()
     this.#lastSentMs = now
     this.#unflushedSinceMs ??= now
     const once = (ok: boolean) => {
-      if (!this.#travelling.delete(once)) return
+      if (!this.#inFlight.delete(once)) return
       if (this.#outlet.unsentBytes === 0) this.#unflushedSinceMs = undefined
-      told?.(ok)
+      onFlushed?.(ok)
     }
-    this.#travelling.add(once)
+    this.#inFlight.add(once)
     this.#outlet.send(event, once)
     if (this.#isFull()) this.end('slow')
   }

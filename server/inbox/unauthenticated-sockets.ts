@@ -1,6 +1,6 @@
 /**
- * Sockets that have not said whose they are: bounded for the node, so that none of them costs more than a place for five
- * seconds, and for each address, so that one host never takes the places of all others.
+ * Bounds sockets that have not authenticated. Each uses a slot for at most five seconds. The number of slots
+ * is limited for the node, and per address, so that one host cannot take all of them.
  *
  * "Unauthenticated sockets: 512 a node, 32 an address, each at most 5 s." Contract §6.
  */
@@ -11,9 +11,9 @@ import { networkOf } from '../identity/network.ts'
 
 export interface UnauthenticatedSockets {
   sockets(): Iterable<WebSocket>
-  /** @throws capacity_reached when the address, or the node, holds as many as it may */
+  /** @throws capacity_reached if all slots of the address or the node are in use */
   requireRoom(address: string): void
-  /** Takes a place until the socket closes, or until the returned function is called. */
+  /** Takes a slot until the socket closes or the returned function is called. */
   add(socket: WebSocket, address: string): () => void
 }
 
@@ -35,19 +35,19 @@ export function createUnauthenticatedSockets(): UnauthenticatedSockets {
       const network = networkOf(address)
       networks.set(socket, network)
       held.set(network, (held.get(network) ?? 0) + 1)
-      const leave = () => {
+      const release = () => {
         if (!networks.delete(socket)) return
         const left = (held.get(network) ?? 1) - 1
         if (left === 0) held.delete(network)
         else held.set(network, left)
       }
-      socket.once('close', leave)
-      return leave
+      socket.once('close', release)
+      return release
     },
   }
 }
 
-/** By then each of them has authenticated or is closed. */
+/** After this time each of the sockets has authenticated or been closed. */
 const retryAfterMs = limits.socketAuthSeconds * 1000
 
 const full = (message: string): ApiError =>

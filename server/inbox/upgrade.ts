@@ -1,9 +1,8 @@
 /**
- * How a WebSocket is opened, before it says whose it is.
- *
- * - A page of another origin may not open one.
- * - An upgrade is no request of Fastify's: its answer, headers and log line are written here.
- * - A refused upgrade is answered as any refused request, and its connection is closed.
+ * Opens WebSockets, before they authenticate.
+ * - A page of another origin is refused.
+ * - Fastify does not handle upgrades, so this file writes the answer, its headers and the log line.
+ * - A refused upgrade gets the same answer as any refused request, and its connection is closed.
  *
  * Spec §5 "WebSocket"; contract §6.
  */
@@ -15,8 +14,8 @@ import { contract } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
-import { letGo } from '../http/close-connection.ts'
-import { errorBody, retryAfter, toFault } from '../http/errors.ts'
+import { closeWithAnswer } from '../http/close-connection.ts'
+import { errorBody, retryAfter, toApiError } from '../http/errors.ts'
 import { checkFraming } from '../http/framing.ts'
 import { headerLines } from '../http/responses.ts'
 import { retryAfterMs } from '../retry-after.ts'
@@ -32,31 +31,31 @@ export function useSocket(app: FastifyInstance, context: Context): void {
     perMessageDeflate: false,
     maxPayload: limits.socketFrameBytes,
   })
-  const strangers = createUnauthenticatedSockets()
+  const unauthenticated = createUnauthenticatedSockets()
   app.server.on('upgrade', (request: IncomingMessage, connection: Socket, head: Buffer) => {
     connection.on('error', () => connection.destroy())
     const requestId = context.random(9).toString('base64url')
     const lines = headerLines({ 'x-request-id': requestId, ...app.answerHeaders })
     try {
       const address = requireOpenable(context, request)
-      strangers.requireRoom(address)
-      const socket = shakeHands(sockets, { request, connection, head, lines })
+      unauthenticated.requireRoom(address)
+      const socket = completeHandshake(sockets, { request, connection, head, lines })
       logUpgrade(context, requestId)
       if (socket === undefined) return
-      const known = strangers.add(socket, address)
-      void serve(context, socket, { address, requestId, known })
+      const release = unauthenticated.add(socket, address)
+      void serve(context, socket, { address, requestId, release })
     } catch (error) {
-      const refusal = toFault(error)
+      const refusal = toApiError(error)
       logUpgrade(context, requestId, refusal)
-      letGo(connection, refusalText(refusal, requestId, lines))
+      closeWithAnswer(connection, refusalText(refusal, requestId, lines))
     }
   })
   context.stopping.addEventListener('abort', () => {
-    for (const socket of strangers.sockets()) endSocket(socket, 'restart', '')
+    for (const socket of unauthenticated.sockets()) endSocket(socket, 'restart', '')
   })
 }
 
-/** An upgrade is no request of Fastify's: its line is ours to write. */
+/** Writes the log line, because Fastify does not log upgrades. */
 function logUpgrade({ log, meters }: Context, requestId: string, refusal?: ApiError): void {
   const status = refusal?.status ?? 101
   const route = refusal?.code === 'not_found' ? 'none' : path
@@ -64,11 +63,11 @@ function logUpgrade({ log, meters }: Context, requestId: string, refusal?: ApiEr
   meters?.answered(route === path ? contract.streams.socket.id : 'none', status, 0)
 }
 
-/** The address of the client. @throws ApiError that says why no socket may be opened */
+/** Returns the client's address. @throws ApiError with the reason why no socket may be opened */
 function requireOpenable(context: Context, request: IncomingMessage): string {
   const address = context.clientAddress(request)
   checkFraming(request)
-  // Credentials never travel in a query.
+  // An exact match, because credentials must never travel in a query.
   if (request.url !== path) throw new ApiError('not_found')
   const { origin } = request.headers
   if (origin !== undefined && origin !== context.portalOrigin()) throw new ApiError('origin_mismatch')
@@ -80,12 +79,15 @@ interface Handshake {
   readonly request: IncomingMessage
   readonly connection: Socket
   readonly head: Buffer
-  /** Headers of the answer. */
+  /** Headers of the answer, as lines. */
   readonly lines: readonly string[]
 }
 
-/** Undefined where the client has gone already. @throws invalid_request for headers that open no WebSocket */
-function shakeHands(
+/**
+ * Returns undefined if the client has disconnected. @throws invalid_request if the headers are not a
+ * WebSocket handshake
+ */
+function completeHandshake(
   sockets: WebSocketServer,
   { request, connection, head, lines }: Handshake,
 ): WebSocket | undefined {
@@ -95,7 +97,7 @@ function shakeHands(
   sockets.once('wsClientError', ({ message }) => {
     problem = message
   })
-  // Calls back, or refuses, before it returns.
+  // Calls the callback or emits `wsClientError` before it returns.
   sockets.handleUpgrade(request, connection, head, (socket) => {
     opened = socket
   })
@@ -107,11 +109,11 @@ function shakeHands(
   })
 }
 
-function refusalText(fault: ApiError, requestId: string, lines: readonly string[]): string {
-  const body = JSON.stringify(errorBody(fault, requestId))
-  const waits = retryAfter(fault)
+function refusalText(refusal: ApiError, requestId: string, lines: readonly string[]): string {
+  const body = JSON.stringify(errorBody(refusal, requestId))
+  const waits = retryAfter(refusal)
   return [
-    `HTTP/1.1 ${fault.status} ${fault.code}`,
+    `HTTP/1.1 ${refusal.status} ${refusal.code}`,
     'connection: close',
     'content-type: application/json; charset=utf-8',
     ...lines,

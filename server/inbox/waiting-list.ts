@@ -1,9 +1,9 @@
 /**
- * The list of the inbox, which can wait for its first message.
+ * The inbox list, which can wait for the first message.
  *
- * A wait for one answer among much mail must not take the mail: nothing is offered here, so every message still reaches
- * whoever listens. The wait takes one of the session's places, and ends at the first notice for the agent, whatever that
- * tells of: a message, a task that changed, a pair that was disabled.
+ * A caller that waits for one answer must not take other mail with it. So nothing is offered here, and every
+ * message still reaches the agent's listener. The wait uses one of the session's slots. It ends at the first
+ * notice for the agent, whatever the cause: a message, a changed task, a disabled pair.
  *
  * Contract §6, §12 "`ask`", §13.
  */
@@ -26,17 +26,17 @@ export async function waitingList(
 ): Promise<Unacknowledged> {
   const { wait_seconds: seconds = 0, ...range } = query
   if (seconds === 0) return (await listInbox(context, caller, range)).page
-  // Before the first read: what is committed together with it rings.
-  const bell = openNoticeWait(context, caller.agent_id, request)
+  // Subscribes before the first read, so that a commit during that read is noticed.
+  const noticeWait = openNoticeWait(context, caller.agent_id, request)
   let closeWait: (() => void) | undefined
   try {
     const { page, agent } = await listInbox(context, caller, range)
     if (page.messages.length > 0) return page
     closeWait = context.presence.openWait(agent.agent_id, agent.session.id, 'inbox_list')
-    await bell.next(seconds * 1000)
+    await noticeWait.next(seconds * 1000)
     return (await listInbox(context, caller, range)).page
   } finally {
-    bell.close()
+    noticeWait.close()
     closeWait?.()
   }
 }

@@ -1,8 +1,9 @@
 /**
- * Writing down that claims are over, a batch a transaction, so that no request waits for it.
+ * Reconciles expired claims: records that they have expired and notifies both sides. It works in batches of
+ * one transaction each, so that requests are not delayed.
  *
- * What is shown does not wait for this: an expired claim is never shown as held. It is what tells both sides. The server
- * looks every second; the run of all maintenance does it too.
+ * Reads do not depend on it: an expired claim is never shown as held. The server checks every second, and so
+ * does each run of all maintenance.
  *
  * Contract §8.
  */
@@ -12,7 +13,7 @@ import { listExpired } from '../tasks/store.ts'
 import type { Job, RunBatch } from './job.ts'
 
 const everyMs = 1000
-const atOnce = 50
+const batchRows = 50
 
 export const claimReconciling: Job = {
   name: 'claims reconciled',
@@ -30,22 +31,22 @@ export const claimReconciling: Job = {
     },
 }
 
-/** Answers how many claims were over. */
+/** Returns the number of claims that were reconciled. */
 export async function reconcileClaims(context: Context): Promise<number> {
   let reconciled = 0
   let found: number
   do {
     found = await context.read(
-      async (db) => (await listExpired(db, context.steady.now().toISOString(), atOnce)).length,
+      async (db) => (await listExpired(db, context.steady.now().toISOString(), batchRows)).length,
     )
     if (found > 0) reconciled += await reconcileBatch(context)
-  } while (found === atOnce && !context.stopping.aborted)
+  } while (found === batchRows && !context.stopping.aborted)
   return reconciled
 }
 
 const reconcileBatch = (context: Context): Promise<number> =>
   context.write(async (tx) => {
-    const expired = await listExpired(tx.db, tx.steadyIso, atOnce)
+    const expired = await listExpired(tx.db, tx.steadyIso, batchRows)
     for (const task of expired) await reconcile(context, tx, task)
     return expired.length
   })
@@ -53,16 +54,16 @@ const reconcileBatch = (context: Context): Promise<number> =>
 /** Runs until the returned function is called. */
 export function startClaimReconciling(context: Context): () => void {
   let busy = false
-  const look = async () => {
-    // A commit takes the reading of the clocks along.
+  const check = async () => {
+    // An empty commit also stores the current reading of the clocks.
     if (context.steady.isSet()) await context.write(async () => {})
     await reconcileClaims(context)
   }
   const timer = setInterval(() => {
-    // To both sides it is told by a message, for which there is no room then. What is shown does not wait for it.
+    // Reconciling sends messages, for which a full disk has no space. Reads do not depend on it.
     if (busy || context.storage.state === 'full') return
     busy = true
-    look()
+    check()
       .catch((error: unknown) => {
         if (!context.stopping.aborted) context.log.error({ err: error }, 'expired claims were not reconciled')
       })

@@ -2,27 +2,34 @@ import type { Tx } from '../database/tx.ts'
 
 const dayMs = 86_400_000
 
-/** When this process last looked, by both clocks. */
-export interface Look {
+/** The two clocks at the last run. */
+export interface ClockReading {
   readonly wallMs: number
   readonly monotonicMs: number
 }
 
 export interface Judgement {
-  /** How far the clock moved away from the time that passed. */
+  /** How far the wall clock has moved from the expected time. */
   readonly driftMs: number
-  readonly isBelievable: boolean
-  readonly look: Look
+  readonly isPlausible: boolean
+  readonly reading: ClockReading
 }
 
-/** Notes the time, whatever it judges: what was a jump for this run is where the next one begins. */
-export async function judgeClock(tx: Tx, monotonicMs: number, earlier: Look | undefined): Promise<Judgement> {
+/**
+ * Compares the wall clock with the expected time and stores it, whatever the result, so that the next run
+ * starts from here.
+ */
+export async function judgeClock(
+  tx: Tx,
+  monotonicMs: number,
+  earlier: ClockReading | undefined,
+): Promise<Judgement> {
   const wallMs = tx.now.getTime()
   const expectedMs =
     earlier === undefined ? await lastKnown(tx) : earlier.wallMs + monotonicMs - earlier.monotonicMs
-  await noteTime(tx)
+  await storeTime(tx)
   const driftMs = Math.round(wallMs - (expectedMs ?? wallMs))
-  return { driftMs, isBelievable: Math.abs(driftMs) <= dayMs, look: { wallMs, monotonicMs } }
+  return { driftMs, isPlausible: Math.abs(driftMs) <= dayMs, reading: { wallMs, monotonicMs } }
 }
 
 async function lastKnown(tx: Tx): Promise<number | undefined> {
@@ -37,7 +44,7 @@ async function lastKnown(tx: Tx): Promise<number | undefined> {
   return record && Date.parse(record.at)
 }
 
-async function noteTime(tx: Tx): Promise<void> {
+async function storeTime(tx: Tx): Promise<void> {
   await tx.db
     .insertInto('maintenance')
     .values({ one: 1, looked_at: tx.nowIso })

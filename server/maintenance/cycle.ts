@@ -1,17 +1,17 @@
-/** One run of maintenance: the clock is judged first, then every job does what there is to do. */
+/** One run of maintenance: the clock is checked first, then every job runs. */
 
-import { judgeClock, type Look } from './clock.ts'
+import { type ClockReading, judgeClock } from './clock.ts'
 import type { Job, MaintenanceContext } from './job.ts'
 import { type JobReport, runJobs } from './run.ts'
 
 export interface CycleReport {
-  /** By how much the clock has jumped, when nothing was done because of it. */
+  /** Seconds by which the clock has jumped, if the run was skipped for that; otherwise null. */
   readonly skipped_for_jump_seconds: number | null
   readonly jobs: readonly JobReport[]
 }
 
 export interface Maintenance {
-  /** A second call while one runs is answered with the report of the one that runs. */
+  /** Runs all jobs. A call during a run returns the report of that run. */
   cycle(): Promise<CycleReport>
 }
 
@@ -20,14 +20,16 @@ export function createMaintenance(
   jobs: readonly Job[],
   onFailure: (name: string, error: unknown) => void,
 ): Maintenance {
-  let earlier: Look | undefined
+  let earlier: ClockReading | undefined
   let running: Promise<CycleReport> | undefined
 
   const run = async (): Promise<CycleReport> => {
     const monotonicMs = context.monotonicMs()
-    const { isBelievable, driftMs, look } = await context.write((tx) => judgeClock(tx, monotonicMs, earlier))
-    earlier = look
-    if (!isBelievable) return { skipped_for_jump_seconds: Math.round(driftMs / 1000), jobs: [] }
+    const { isPlausible, driftMs, reading } = await context.write((tx) =>
+      judgeClock(tx, monotonicMs, earlier),
+    )
+    earlier = reading
+    if (!isPlausible) return { skipped_for_jump_seconds: Math.round(driftMs / 1000), jobs: [] }
     return { skipped_for_jump_seconds: null, jobs: await runJobs(context, jobs, onFailure) }
   }
 

@@ -1,9 +1,9 @@
 /**
- * Rows that are nothing any more once their time is over.
+ * Deletes rows whose lifetime has passed.
  *
- * Ended enrolments stay for a month: until then an owner reads their state, and a second use of a code is told from a
- * code that never was. An expired sign-in stays for a day. The rest goes at once, since an expired one and an unknown one
- * are refused alike.
+ * Ended enrolments are kept for a month, so that the owner can read their state and a second use of a code is
+ * not mistaken for an unknown code. An expired sign-in is kept for a day. The others are deleted immediately,
+ * because expired and unknown ones are refused alike.
  *
  * Contract §2, §4, §5, §10.
  */
@@ -20,7 +20,7 @@ export const before = (now: Date, days: number): string =>
 
 type Table = keyof Tables & ('enrollments' | 'challenges' | 'takeovers' | 'owner_links' | 'owner_sessions')
 
-/** Removes what expired so many days ago, oldest first. */
+/** Job that deletes rows which expired more than `keptDays` days ago, oldest first. */
 const removing = (name: string, table: Table, key: string, keptDays: number): Job => ({
   name,
   begin:
@@ -45,7 +45,7 @@ export const expired: readonly Job[] = [
   removing('sign-ins removed', 'owner_sessions', 'id', 1),
 ]
 
-/** Stored answers may be large, so their bytes count too. */
+/** Deletes old stored answers. These may be large, so a batch is limited by bytes too. */
 export const idempotencyRetention: Job = {
   name: 'stored answers removed',
   begin:
@@ -66,7 +66,7 @@ interface Sized {
   readonly bytes: number
 }
 
-/** From the oldest on, which is the order of their rowid, up to the first that must stay. */
+/** Reads the oldest answers, in rowid order, up to the first one that must be kept. */
 async function oldAnswers(tx: Tx, cutoff: string, rows: number): Promise<Sized[]> {
   const found = await sql<Sized & { created_at: string }>`
     select rowid as key, octet_length(answer) as bytes, created_at from idempotency
@@ -75,7 +75,7 @@ async function oldAnswers(tx: Tx, cutoff: string, rows: number): Promise<Sized[]
   return found.rows.slice(0, end < 0 ? found.rows.length : end)
 }
 
-/** As many of the first as stay within the bytes; at least one. */
+/** The first rows that fit in `bytes`; at least one. */
 export function within<T extends { readonly bytes: number }>(all: readonly T[], bytes: number): T[] {
   let sum = 0
   const end = all.findIndex((each, index) => {

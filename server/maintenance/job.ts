@@ -1,38 +1,40 @@
 /**
- * One piece of work that the clock does, in batches that are small enough for requests not to notice.
+ * One kind of maintenance work, done in batches that are too small to delay requests.
  *
  * A noun exports its job, and `jobs.ts` lists it.
  */
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 
-/** What a job may reach: of the server's context what a command on the host has too. */
+/** The part of the server's context that a command on the host has too. Jobs may use nothing else. */
 export type MaintenanceContext = Pick<
   Context,
   'write' | 'clock' | 'monotonicMs' | 'random' | 'stopping' | 'wakeups'
 >
 
-/** How much one batch may do: whichever comes first. */
+/** Limits of one batch. It ends at whichever is reached first. */
 export interface BatchBudget {
   readonly rows: number
   readonly bytes: number
-  /** Whether its time is over; for a batch of several steps to ask between two. */
+  /** Whether the batch has used up its time. A batch of several steps checks it between two steps. */
   isSpent(): boolean
 }
 
 export interface Batch {
-  /** Rows that were removed or changed. */
+  /** Number of rows that were deleted or changed. */
   readonly done: number
-  /** Whether there may be more to do: then the job is called again. */
+  /** Whether more may remain; the job is then called again. */
   readonly more: boolean
 }
 
-/** Runs inside the one writer's transaction, and may be killed before or after it, never in between. */
+/** Runs inside one write transaction, so a killed process has done the batch completely or not at all. */
 export type RunBatch = (tx: Tx, room: BatchBudget) => Promise<Batch>
 
 export interface Job {
-  /** What it does, in two words: `messages removed`. */
+  /** What the job does, in two words: `messages removed`. */
   readonly name: string
-  /** Called once for each run; what it remembers between batches is gone with it. */
+  /**
+   * Called once per run. State that the returned function keeps between batches is discarded after the run.
+   */
   begin(context: MaintenanceContext): RunBatch
 }

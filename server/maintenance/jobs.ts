@@ -1,4 +1,4 @@
-/** Everything that maintenance does, in this order. A noun adds its job here. */
+/** All maintenance jobs, in the order of a run. A noun adds its job here. */
 import { auditRetention } from '../audit/retention.ts'
 import type { Nonces } from '../database/nonces.ts'
 import { messageRetention } from '../messages/retention.ts'

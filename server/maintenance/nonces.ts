@@ -1,4 +1,7 @@
-/** Removing nonces that lie behind the window, a batch a transaction, so that no request waits for it. */
+/**
+ * Deletes nonces that are older than the proof window, in batches of one transaction each, so that requests
+ * are not delayed.
+ */
 import type { Context } from '../context.ts'
 import type { Nonces } from '../database/nonces.ts'
 import type { Job } from './job.ts'
@@ -23,11 +26,14 @@ export async function purgeNonces(context: Context, nonces: Nonces): Promise<voi
   }
 }
 
-/** Beside the hourly run, since a busy agent uses thousands in an hour. Runs until the returned function is called. */
+/**
+ * Runs every 15 seconds in addition to the hourly run, because a busy agent uses thousands of nonces per
+ * hour. Stops when the returned function is called.
+ */
 export function startNoncePurge(context: Context, nonces: Nonces): () => void {
   const timer = setInterval(() => {
     purgeNonces(context, nonces).catch((error: unknown) =>
-      context.log.error({ err: error }, 'nonces were not purged'),
+      context.log.error({ err: error }, 'failed to delete old nonces'),
     )
   }, everyMs)
   timer.unref()

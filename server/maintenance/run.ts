@@ -1,25 +1,24 @@
 /**
- * Running jobs one after another, batch by batch, without stalling anybody.
- *
- * - A batch is one unit of the one writer: at most 500 rows, a megabyte, and 20 milliseconds. How many rows that is, is
- *   measured as it goes: a disk that is slow, or rows that are large, make the batches smaller.
- * - Between two batches twice their time is left to requests.
- * - A job that fails is told, and hinders no other.
+ * Runs jobs one after another, in batches, without delaying requests.
+ * - A batch is one unit of the write queue: at most 500 rows, 1 MiB and 20 ms. The number of rows adapts to
+ *   the measured time, so a slow disk or large rows make the batches smaller.
+ * - After each batch the writer is left to requests for twice the time that the batch took.
+ * - A job that fails is reported. The other jobs still run.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Batch, BatchBudget, Job, MaintenanceContext, RunBatch } from './job.ts'
 
 export const batchLimits = { rows: 500, firstRows: 50, leastRows: 5, bytes: 1024 * 1024, ms: 20 } as const
 
-/** A batch that takes more than half of its time is followed by a smaller one. */
+/** If a batch takes longer than this, the next one is smaller. */
 const aimMs = batchLimits.ms / 2
 
 export interface JobReport {
   readonly name: string
   readonly done: number
-  /** The longest time that one batch held the writer. */
+  /** The longest time in which one batch blocked the writer. */
   readonly longest_batch_ms: number
-  /** Why it ended early; null when it did all. */
+  /** Why the job ended early; null if it finished. */
   readonly failure: string | null
 }
 
@@ -71,7 +70,7 @@ const nextRows = (rows: number, ms: number): number =>
     ? Math.max(batchLimits.leastRows, Math.floor(rows / 2))
     : Math.min(batchLimits.rows, ms < aimMs / 2 ? rows * 2 : rows)
 
-/** One batch, and how long it held the writer. */
+/** Runs one batch and measures how long it blocked the writer. */
 async function timed(
   { write, monotonicMs }: MaintenanceContext,
   batch: RunBatch,

@@ -1,4 +1,4 @@
-/** The server's own maintenance: a minute after its start, then every hour. */
+/** Scheduled maintenance of the server: one minute after the start, then every hour. */
 import type { Context } from '../context.ts'
 import type { Nonces } from '../database/nonces.ts'
 import { createMaintenance } from './cycle.ts'
@@ -11,17 +11,14 @@ const everyMs = 3_600_000
 export function startMaintenance(context: Context, nonces: Nonces): () => void {
   const { log } = context
   const maintenance = createMaintenance(context, jobsOf(nonces), (name, error) =>
-    log.error({ err: error, job: name }, 'a job of the maintenance failed'),
+    log.error({ err: error, job: name }, 'a maintenance job failed'),
   )
-  /** Answers how many rows it removed or changed. */
+  /** Returns the number of rows that were deleted or changed. */
   const run = async () => {
     try {
       const { skipped_for_jump_seconds: jump, jobs } = await maintenance.cycle()
       if (jump !== null)
-        log.warn(
-          { jump_seconds: jump },
-          'the clock has jumped; maintenance skips one run and removes nothing',
-        )
+        log.warn({ jump_seconds: jump }, 'the clock has jumped; this maintenance run was skipped')
       const failed = jobs.some((job) => job.failure !== null)
       const outcome = jump !== null ? 'skipped' : failed ? 'failed' : 'done'
       context.meters?.maintained({ outcome, at: context.clock(), jobs })
@@ -30,28 +27,31 @@ export function startMaintenance(context: Context, nonces: Nonces): () => void {
       return done.reduce((sum, job) => sum + job.done, 0)
     } catch (error) {
       context.meters?.maintained({ outcome: 'failed', at: context.clock(), jobs: [] })
-      if (!context.stopping.aborted) log.error({ err: error }, 'maintenance did not run')
+      if (!context.stopping.aborted) log.error({ err: error }, 'maintenance failed to run')
       return 0
     }
   }
-  /** A log that cannot be folded is as good as the file, and is folded later. */
-  const fold = async () => {
+  /** A failed checkpoint loses nothing: the WAL stays valid and is checkpointed later. */
+  const checkpoint = async () => {
     try {
       await context.foldStore()
     } catch (error) {
-      if (!context.stopping.aborted) log.warn({ err: error }, 'the log of the database was not folded')
+      if (!context.stopping.aborted) log.warn({ err: error }, 'failed to checkpoint the database')
     }
   }
-  let relieving = false
-  /** Removing rows writes them to the log first: what little room there is is folded free again as often as it helps. */
-  const relieve = async () => {
-    if (relieving) return
-    relieving = true
-    do await fold()
+  let isFreeing = false
+  /**
+   * Runs maintenance until it frees no more rows or the disk has space again. Deleting rows grows the WAL
+   * first, so each run follows a checkpoint that frees its space.
+   */
+  const freeSpace = async () => {
+    if (isFreeing) return
+    isFreeing = true
+    do await checkpoint()
     while ((await run()) > 0 && context.storage.state === 'full')
-    relieving = false
+    isFreeing = false
   }
-  context.storage.onFull(() => void relieve())
+  context.storage.onFull(() => void freeSpace())
   const timers = [setTimeout(run, firstAfterMs), setInterval(run, everyMs)]
   for (const timer of timers) timer.unref()
   return () => {

@@ -1,9 +1,8 @@
 /**
- * The port that a scraper reads: `GET /metrics`, on loopback, and nothing else.
- *
- * - It asks for no credential, so it serves programs of this machine only. A page in a browser of this machine is none: a
- *   request that names another host, or says that a page sent it, is refused.
- * - Scrapes at the same time share one reading.
+ * The metrics port: serves `GET /metrics` on loopback only.
+ * - It requires no credential, so it serves programs of this machine only. A web page in a local browser must
+ *   not read it: a request with another Host, or one that a page sent, is refused.
+ * - Concurrent scrapes share one collection.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -20,9 +19,9 @@ export interface ScrapeListener {
   close(): Promise<void>
 }
 
-const connectionsAtOnce = 16
+const maxConnections = 16
 
-/** @throws what listening throws, such as EADDRINUSE */
+/** @throws the errors of `listen`, such as EADDRINUSE */
 export async function listenForScrapes(
   { host, port }: MetricsAddress,
   meters: Pick<Meters, 'text' | 'contentType'>,
@@ -36,10 +35,10 @@ export async function listenForScrapes(
   }
   const server = createServer(limits, (request, response) => {
     answer(request, response, { read, contentType: meters.contentType }).catch(() =>
-      refuse(response, 500, 'the metrics could not be read; the log says why'),
+      refuse(response, 500, 'the metrics could not be read; see the log'),
     )
   })
-  server.maxConnections = connectionsAtOnce
+  server.maxConnections = maxConnections
   await listening(server, host, port)
   const { port: bound } = server.address() as AddressInfo
   return {
@@ -75,16 +74,17 @@ interface Scrape {
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, scrape: Scrape): Promise<void> {
-  // What a request brings along is not read.
+  // Discards the request's body.
   request.resume()
-  if (!isLocal(request)) return refuse(response, 403, 'metrics are for programs of this machine')
-  if (request.url !== '/metrics') return refuse(response, 404, 'there is nothing here but /metrics')
-  if (request.method !== 'GET') return refuse(response.setHeader('allow', 'GET'), 405, 'only GET')
+  if (!isLocal(request))
+    return refuse(response, 403, 'metrics are available to programs on this machine only')
+  if (request.url !== '/metrics') return refuse(response, 404, 'not found; this port serves only /metrics')
+  if (request.method !== 'GET') return refuse(response.setHeader('allow', 'GET'), 405, 'only GET is allowed')
   const text = await scrape.read()
   send(response, 200, scrape.contentType, text)
 }
 
-/** Named by an address of loopback, over loopback, and not by a page. */
+/** Whether host and peer are loopback addresses and no web page sent the request. */
 function isLocal({ headers, socket }: IncomingMessage): boolean {
   const { host = '', origin } = headers
   const site = headers['sec-fetch-site']

@@ -1,7 +1,9 @@
 /**
- * What the server tells of its work while metrics are asked for; without them nobody calls this, and nothing is loaded.
+ * The measurements that the server reports while metrics are on. If they are off, these are never called and
+ * the library is not loaded.
  *
- * No label holds what a client chose: an endpoint is told by its id in the contract, everything else by words of ours.
+ * No label holds a value that a client chose: an endpoint is named by its id in the contract, everything else
+ * by fixed words.
  */
 import type { FastifyRequest } from 'fastify'
 import { endpoints } from '../../sdk/contract/index.ts'
@@ -17,26 +19,26 @@ export interface MaintenanceReport {
 
 export interface Meters {
   answered(endpoint: string, status: number, seconds: number): void
-  /** The client left before its answer. */
+  /** The client disconnected before it got the answer. */
   cut(endpoint: string): void
   group(report: GroupReport): void
   maintained(report: MaintenanceReport): void
-  /** Rows that were removed between the runs of maintenance. */
+  /** Rows that were deleted outside the hourly runs of maintenance. */
   removed(job: string, rows: number): void
-  /** Everything, as a scraper reads it. */
+  /** All metrics in Prometheus's text format. */
   text(): Promise<string>
   readonly contentType: string
 }
 
-/** The label of a request to nowhere. */
-const nowhere = 'none'
+/** Label of a request to an unknown path or method. */
+const unknownEndpoint = 'none'
 
 const idByRoute = new Map(
   endpoints.map(({ id, method, path }) => [`${method} ${path.replace(/\{([a-z_]+)\}/g, ':$1')}`, id]),
 )
 
 const endpointOf = ({ method, routeOptions }: FastifyRequest): string =>
-  idByRoute.get(`${method} ${routeOptions.url ?? ''}`) ?? nowhere
+  idByRoute.get(`${method} ${routeOptions.url ?? ''}`) ?? unknownEndpoint
 
 export const countEnding =
   (context: { readonly meters: Meters | undefined }): Ending =>

@@ -1,4 +1,7 @@
-/** What a scrape reads of the running server. Each reading costs a few file calls or one small query, whatever is stored. */
+/**
+ * Values that a scrape reads from the running server. Each takes a few file system calls or one small query,
+ * whatever the amount of data.
+ */
 import { pendingVerifications } from '../../sdk/signing/proof.ts'
 import { version } from '../../sdk/version.ts'
 import type { Context } from '../context.ts'
@@ -53,7 +56,7 @@ export function observe(context: Context, { writer, reader }: NodeDatabase): Obs
   }
 }
 
-/** At most one an agent, and the index of these alone. */
+/** Counts active sessions. There is at most one per agent, and a separate index holds only these. */
 const activeSessions = (context: Context): Promise<number> =>
   context.read(async (db) => {
     const { count } = await db

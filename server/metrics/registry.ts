@@ -1,19 +1,18 @@
 /**
- * Every metric of the node, in Prometheus' own client library: the only file that loads it, and only once somebody asked
- * for metrics.
- *
- * - Names follow Prometheus: a prefix of ours, base units, `_total` for what only grows.
- * - What happens is counted as it happens; what is so is read when it is asked for.
- * - Every label has few values, all of them words of this program.
+ * All metrics of the node, registered with the Prometheus client library. Only this file imports that
+ * library, and it is loaded only if metrics are on.
+ * - Names follow Prometheus's rules: our prefix, base units, `_total` for counters.
+ * - Counters and histograms are updated as things happen. Gauges are read on each scrape.
+ * - Every label has few values, all of them fixed words.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { Meters } from './meters.ts'
 import type { Observed } from './observed.ts'
 
 export interface WatchingMeters extends Meters {
-  /** From now on a scrape tells also what is so. */
+  /** Adds the gauges of the running server to the next scrapes. */
   watch(observed: Observed): void
-  /** For the reference. */
+  /** All metrics, for the reference page. */
   described(): readonly DescribedMetric[]
 }
 
@@ -24,7 +23,7 @@ export interface DescribedMetric {
   readonly help: string
 }
 
-/** From a read that touches nothing to a wait of the longest kind. */
+/** Buckets from a cheap read up to the longest long-poll. */
 const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25]
 const diskSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 const groupSizes = [1, 2, 4, 8, 16, 32, 64, 128]
@@ -39,61 +38,64 @@ export function createMeters(): WatchingMeters {
 
   const requests = new Histogram({
     name: 'bridge_request_duration_seconds',
-    help: 'Answered requests by endpoint (its id in the API reference; none for a path or method that does not exist) and status. A waiting read counts with its wait.',
+    help: 'Answered requests by endpoint (its id in the API reference; none for a path or method that does not exist) and status. The duration of a long-poll includes its wait.',
     labelNames: ['endpoint', 'status'],
     buckets: requestSeconds,
     registers,
   })
   const cut = new Counter({
     name: 'bridge_requests_cut_total',
-    help: 'Requests whose client left before it was answered, waiting reads among them.',
+    help: 'Requests whose client disconnected before the answer, long-polls included.',
     labelNames: ['endpoint'],
     registers,
   })
   const groupSize = new Histogram({
     name: 'bridge_write_group_requests',
-    help: 'Requests that one transaction held.',
+    help: 'Requests per write transaction.',
     buckets: groupSizes,
     registers,
   })
   const groupTime = new Histogram({
     name: 'bridge_write_group_duration_seconds',
-    help: 'A transaction from its begin until everyone in it was told.',
+    help: 'Duration of a write transaction, from its start until all its requests were answered.',
     buckets: diskSeconds,
     registers,
   })
   const commitTime = new Histogram({
     name: 'bridge_commit_duration_seconds',
-    help: 'The commit alone: writing the log and waiting for the disk.',
+    help: 'Duration of the commit alone: writing the WAL and waiting for the disk.',
     buckets: diskSeconds,
     registers,
   })
   const failures = new Counter({
     name: 'bridge_write_groups_failed_total',
-    help: 'Transactions of which nothing was stored: the disk was full, another process held the database for too long (refused), or disk and file are in doubt (broken), which ends the process.',
+    help: 'Transactions that failed: the disk was full (full), another process locked the database for too long (refused), or the state on disk is unknown (broken), which ends the process.',
     labelNames: ['reason'],
     registers,
   })
   const runs = new Counter({
     name: 'bridge_maintenance_runs_total',
-    help: 'Runs of maintenance: done, failed in a part, or skipped because the clock had jumped.',
+    help: 'Runs of maintenance: done, failed in part, or skipped because the clock had jumped.',
     labelNames: ['outcome'],
     registers,
   })
   const rows = new Counter({
     name: 'bridge_maintenance_rows_total',
-    help: 'Rows that maintenance removed or changed.',
+    help: 'Rows that maintenance deleted or changed.',
     labelNames: ['job'],
     registers,
   })
   const lastRun = new Gauge({
     name: 'bridge_maintenance_last_run_timestamp_seconds',
-    help: 'When maintenance last ran, in Unix time; absent before its first run.',
+    help: 'Unix time of the last maintenance run; absent before the first run.',
     labelNames: ['outcome'],
     registers,
   })
 
-  /** A gauge of several values that is read when it is asked for; what cannot be read is absent, and the rest is told. */
+  /**
+   * Creates a gauge with several values that are read on each scrape. If reading fails, this gauge is absent
+   * and the others are still reported.
+   */
   const read = (
     name: string,
     help: string,
@@ -113,35 +115,37 @@ export function createMeters(): WatchingMeters {
       },
     })
 
-  read('bridge_waits', 'Waiting reads that are open, by what holds them.', 'transport', (from) =>
+  read('bridge_waits', 'Open long-polls, streams and sockets, by transport.', 'transport', (from) =>
     from.waits(),
   )
   read(
     'bridge_queue_length',
-    'What waits for its turn: transactions for the writer, reads for the reader, proofs to be verified.',
+    'Queue lengths: requests that wait for the writer, for the reader, and for the verification of a proof.',
     'queue',
     (from) => from.queues(),
   )
   read(
     'bridge_sessions',
-    'Agent sessions: active ones as the database knows them, and those of them that hold a waiting read.',
+    'Agent sessions: active ones in the database, and those with an open wait.',
     'state',
     (from) => from.sessions(),
   )
   read(
     'bridge_storage_bytes',
-    'What the node keeps on its disk: the database, its log (wal), the packages with the room that open offers reserve, and the reserve file.',
+    'Bytes on disk: the database, its WAL (wal), the packages including the quota reserved by open offers, and the reserve file.',
     'kind',
     (from) => from.storage(),
   )
   read(
     'bridge_disk_bytes',
-    'The disk of the data folder: its size, and what is free for this process.',
+    'Disk of the data folder: its size, and the space free for this process.',
     'kind',
     (from) => from.disk(),
   )
-  read('bridge_ready', 'The checks of readiness: 1 holds, 0 fails.', 'check', (from) => from.readiness())
-  read('bridge_build_info', 'Always 1, with the version that runs.', 'version', (from) => ({
+  read('bridge_ready', 'Readiness checks: 1 if the check passes, 0 if it fails.', 'check', (from) =>
+    from.readiness(),
+  )
+  read('bridge_build_info', 'Always 1; the label is the running version.', 'version', (from) => ({
     [from.version]: 1,
   }))
 
@@ -172,7 +176,7 @@ export function createMeters(): WatchingMeters {
 /** `messages removed` → `messages_removed`. */
 const jobLabel = (name: string): string => name.replaceAll(/[^a-z]+/g, '_')
 
-/** The library keeps the labels of a metric, and does not say so. */
+/** Adds the label names, which the library keeps on the metric but does not declare in its types. */
 function described(metric: ReturnType<Registry['getMetricsAsArray']>[number]): DescribedMetric {
   const { labelNames = [] } = metric as { readonly labelNames?: readonly string[] }
   return { name: metric.name, type: String(metric.type), labels: labelNames, help: metric.help }

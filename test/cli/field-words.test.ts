@@ -55,7 +55,7 @@ const long = 'x'.repeat(201)
 
 test.each<[readonly string[], string, string?]>([
   [['admin', 'project', 'create', ''], '<name> must have at least 1 character'],
-  [['admin', 'project', 'create', 'a\u0007b'], '<name> must not hold U+0007'],
+  [['admin', 'project', 'create', 'a\u0007b'], '<name> must not contain U+0007'],
   [['admin', 'agent', 'create', long], '<name> must have at most 80 characters'],
   [['admin', 'agent', 'create', 'x', '--role', ' x'], '--role must be one line'],
   [['admin', 'agent', 'name', 'cleo', long], '<new_name> must have at most 80 characters'],

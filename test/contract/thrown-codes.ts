@@ -9,7 +9,7 @@ const places: readonly RegExp[] = [
   /\bnew ApiError\(([^,)]*)/g,
   // { code: 'code' } of the verifier's checks
   /\bcode: ('[a-z_]+')/g,
-  // const sessionFaults = { fenced: 'session_fenced' }
+  // const sessionErrors = { fenced: 'session_fenced' }
   /\bconst \w*Faults\b[^=]*= \{([^}]*)\}/g,
   // proofHeader and the like return such a check; rules return such an outcome
   /\breturn ([^\n]*)/g,

@@ -43,9 +43,9 @@ describe('refused, by name', () => {
   })
 
   test.each([
-    ['no JSON', '{', /is not JSON/],
-    ['no object', '[]', /must hold one JSON object/],
-    ['an unknown setting', '{ "prot": 1 }', /unknown setting prot; known are host, port/],
+    ['no JSON', '{', /is not valid JSON/],
+    ['no object', '[]', /must contain one JSON object/],
+    ['an unknown setting', '{ "prot": 1 }', /unknown setting prot; known settings: host, port/],
   ])('a file with %s', (_name, text, message) => {
     writeFileSync(join(data, 'config.json'), text)
     expect(() => readConfig({ data }, {})).toThrow(message)

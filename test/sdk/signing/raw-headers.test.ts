@@ -74,7 +74,7 @@ test('a second Idempotency-Key is an invalid request', () => {
   const twice = [...authorization, 'Idempotency-Key', 'msg-0001', 'idempotency-key', 'msg-0001']
   expect(faultOf(twice)).toMatchObject({
     code: 'invalid_request',
-    details: { faults: [{ path: 'header Idempotency-Key', problem: 'must stand only once' }] },
+    details: { faults: [{ path: 'header Idempotency-Key', problem: 'must be sent only once' }] },
   })
 })
 

@@ -5,8 +5,8 @@ import { createOffers } from '../../../server/inbox/in-flight.ts'
 test('small pages keep their place in ten', () => {
   const offers = createOffers()
   const kept = Array.from({ length: 20 }, () => {
-    const next = offers.kept('one', 1)
-    offers.used('one', 1)
+    const next = offers.reservedSlots('one', 1)
+    offers.countUsed('one', 1)
     return next
   })
   expect(kept.reduce((sum, each) => sum + each, 0)).toBe(2)
@@ -15,9 +15,9 @@ test('small pages keep their place in ten', () => {
 
 test('a session is forgotten when many others came since, and not before', () => {
   const offers = createOffers()
-  offers.used('one', 9)
-  for (let n = 0; n < 19_999; n += 1) offers.used(`other ${n}`, 1)
-  expect(offers.kept('one', 1)).toBe(1)
-  offers.used('last', 1)
-  expect(offers.kept('one', 1)).toBe(0)
+  offers.countUsed('one', 9)
+  for (let n = 0; n < 19_999; n += 1) offers.countUsed(`other ${n}`, 1)
+  expect(offers.reservedSlots('one', 1)).toBe(1)
+  offers.countUsed('last', 1)
+  expect(offers.reservedSlots('one', 1)).toBe(0)
 })

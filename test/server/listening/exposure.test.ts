@@ -89,7 +89,7 @@ describe('the address of a client', () => {
 
   test('is not asked for where nobody but a proxy may speak plain HTTP', () => {
     expect(() => behind('192.0.2.1', undefined)).toThrow(
-      /only the listed proxies may speak; use the https address/,
+      /only a trusted proxy may use; use the https address/,
     )
     expect(behind('127.0.0.1', '203.0.113.9')).toBe('127.0.0.1')
     expect(behind('10.0.0.1', '203.0.113.9')).toBe('203.0.113.9')

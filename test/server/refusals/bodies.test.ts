@@ -18,23 +18,26 @@ afterAll(() => attempts.close())
 
 /** The JSON text of a good body, changed. */
 const texts: Record<string, { readonly change: (good: string) => string | Buffer; readonly says: RegExp }> = {
-  'nothing at all': { change: () => '', says: /is not JSON/ },
-  'cut off': { change: (good) => good.slice(0, -1), says: /is not JSON/ },
-  'followed by more': { change: (good) => `${good} {}`, says: /is not JSON/ },
-  'in single quotes': { change: () => "{'a': 1}", says: /is not JSON/ },
-  'with a comment': { change: (good) => `/* */ ${good}`, says: /is not JSON/ },
-  'with a trailing comma': { change: () => '{"a": 1,}', says: /is not JSON/ },
-  'with a byte order mark': { change: (good) => `\ufeff${good}`, says: /is not JSON/ },
-  'with a number that JSON has not': { change: () => '{"a": NaN}', says: /is not JSON/ },
-  'in UTF-16': { change: (good) => Buffer.from(good, 'utf16le'), says: /is not JSON/ },
+  'nothing at all': { change: () => '', says: /is not valid JSON/ },
+  'cut off': { change: (good) => good.slice(0, -1), says: /is not valid JSON/ },
+  'followed by more': { change: (good) => `${good} {}`, says: /is not valid JSON/ },
+  'in single quotes': { change: () => "{'a': 1}", says: /is not valid JSON/ },
+  'with a comment': { change: (good) => `/* */ ${good}`, says: /is not valid JSON/ },
+  'with a trailing comma': { change: () => '{"a": 1,}', says: /is not valid JSON/ },
+  'with a byte order mark': { change: (good) => `\ufeff${good}`, says: /is not valid JSON/ },
+  'with a number that JSON has not': { change: () => '{"a": NaN}', says: /is not valid JSON/ },
+  'in UTF-16': { change: (good) => Buffer.from(good, 'utf16le'), says: /is not valid JSON/ },
   'with a byte that UTF-8 has not': {
     change: () => Buffer.from('{"a":"\xff"}', 'latin1'),
-    says: /not UTF-8/,
+    says: /not valid UTF-8/,
   },
-  'with an overlong encoding': { change: () => Buffer.from('{"a":"\xc0\xaf"}', 'latin1'), says: /not UTF-8/ },
+  'with an overlong encoding': {
+    change: () => Buffer.from('{"a":"\xc0\xaf"}', 'latin1'),
+    says: /not valid UTF-8/,
+  },
   'with a surrogate in UTF-8': {
     change: () => Buffer.from('{"a":"\xed\xa0\x80"}', 'latin1'),
-    says: /not UTF-8/,
+    says: /not valid UTF-8/,
   },
   'a list': { change: (good) => `[${good}]`, says: /must be object/ },
   'a text': { change: (good) => JSON.stringify(good), says: /must be object/ },
@@ -46,7 +49,7 @@ const texts: Record<string, { readonly change: (good: string) => string | Buffer
     change: () => `{"a":${'['.repeat(limits.jsonDepth)}${']'.repeat(limits.jsonDepth)}}`,
     says: /nested deeper than 32/,
   },
-  'a hundred thousand brackets': { change: () => '['.repeat(100_000), says: /is not JSON/ },
+  'a hundred thousand brackets': { change: () => '['.repeat(100_000), says: /is not valid JSON/ },
   'a hundred thousand closed brackets': {
     change: () => '['.repeat(100_000) + ']'.repeat(100_000),
     says: /nested deeper than 32/,
@@ -101,7 +104,9 @@ describe.each(withBody.map((entry) => ({ id: entry.id, entry })))('$id', ({ entr
     )
     const twice = [...(good().ready.extra ?? []), ['Content-Type', 'application/json'] as const]
     const path = 'header content-type'
-    all.push(refused('twice', { extra: twice }, { code: 'invalid_request', path, says: /must stand once/ }))
+    all.push(
+      refused('twice', { extra: twice }, { code: 'invalid_request', path, says: /must be sent only once/ }),
+    )
     await attempts.expectRefused(entry, all)
   })
 

@@ -75,7 +75,7 @@ beforeAll(async () => {
 afterAll(() => bridge.close())
 
 const turned = word('ada ', 0x202e, 'nimda')
-const problem = 'must not hold U+202E, which is a control, bidi or invisible character'
+const problem = 'must not contain U+202E, which is a control, bidi or invisible character'
 const faultsOf = (json: unknown) => (json as { details: { faults: object[] } }).details.faults
 
 describe('a new name', () => {
@@ -124,7 +124,7 @@ describe('a new name', () => {
     expect(faultsOf(json)).toEqual([
       {
         path: 'body/name',
-        problem: 'must not hold U+000A, which is a control, bidi or invisible character',
+        problem: 'must not contain U+000A, which is a control, bidi or invisible character',
       },
     ])
   })
