@@ -1,9 +1,10 @@
 /** The Bridge of a profile; loaded by the commands that talk to a node. */
-import type { Bridge, Flushed, OutboxEntry } from '../../sdk/index.ts'
+import type { Bridge, Fetch, Flushed, OutboxEntry } from '../../sdk/index.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
-import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
+import type { Takes } from '../failures/field-words.ts'
+import type { Output } from '../terminal/output.ts'
 import { readKeyFile } from './key-file.ts'
 import { profileDirectory, profilePaths, profileSessions, requireProfile } from './profile.ts'
 
@@ -14,12 +15,26 @@ export interface Agent {
   readonly paths: ProfilePaths
 }
 
+/** The parts of a command's context that open its profile. context.ts makes them. */
+export interface AgentSurroundings {
+  readonly home: string
+  readonly settings: { readonly profile: string }
+  readonly takes: Takes
+  readonly clock: () => Date
+  readonly random: (bytes: number) => Buffer
+  readonly output: Pick<Output, 'note'>
+  fetch(): Promise<Fetch>
+  /** The address of the node, set here for hints. */
+  address: string | undefined
+}
+
 export interface AgentEvents {
+  /** Called for every entry that the command leaves in the outbox. */
   readonly onKept: (entry: OutboxEntry) => void
 }
 
 /** @throws CommandError when there is no identity, or when it is not usable. */
-export async function openAgent(context: CliContext, events: AgentEvents): Promise<Agent> {
+export async function openAgent(context: AgentSurroundings, { onKept }: AgentEvents): Promise<Agent> {
   const { clock, random } = context
   const paths = profilePaths(context.home, context.settings.profile)
   const profile = await requireProfile(paths, context.settings.profile, context.takes.words)
@@ -43,7 +58,7 @@ export async function openAgent(context: CliContext, events: AgentEvents): Promi
     clock,
     random,
     onFlushed: (flushed) => context.output.note(flushedText(flushed)),
-    onKept: events.onKept,
+    onKept,
   })
   return { bridge, profile, paths }
 }
