@@ -10,7 +10,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
-import type { StagedManifest } from './part-store.ts'
+import type { StagedManifest } from './staged-manifest.ts'
 
 const magic = 'bridge-parts-1\n'
 const headerBytes = 64

@@ -20,7 +20,7 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { FileVerified, PartReceived } from '../contract/helper/endpoints.ts'
-import type { Manifest, ManifestPart } from '../contract/helper/manifest.ts'
+import type { ManifestPart } from '../contract/helper/manifest.ts'
 import { eachBlock, type Range } from './blocks.ts'
 import { Commitments } from './commitments.ts'
 import { erase } from './erase.ts'
@@ -29,9 +29,7 @@ import { syncLimiter } from './limiter.ts'
 import { diskRefusal, PartError } from './part-error.ts'
 import { isPublished, isWhole, type PublishOptions, publish } from './publish.ts'
 import { type Measured, type ReceiveOptions, receive } from './receive.ts'
-
-/** A manifest and the SHA-256 of its bytes, by which parts of another manifest are told apart. */
-export type StagedManifest = Omit<Manifest, 'version' | 'mode'> & { readonly digest: string }
+import type { StagedManifest } from './staged-manifest.ts'
 
 export type PartOptions = Pick<ReceiveOptions, 'signal' | 'pace' | 'onBytes'>
 

@@ -14,7 +14,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { eachBlock } from './blocks.ts'
 import { type Folder, isSameFile } from './folder.ts'
 import { diskRefusal, PartError } from './part-error.ts'
-import type { StagedManifest } from './part-store.ts'
+import type { StagedManifest } from './staged-manifest.ts'
 import { StoredFile } from './stored.ts'
 
 export interface PublishOptions {

@@ -13,8 +13,8 @@ import type { Writable } from 'node:stream'
 import { blockBytes, eachBlock, type Range } from './blocks.ts'
 import { type Folder, isSameFile } from './folder.ts'
 import { PartError } from './part-error.ts'
-import type { StagedManifest } from './part-store.ts'
 import { type Pace, usualPace } from './receive.ts'
+import type { StagedManifest } from './staged-manifest.ts'
 
 export interface SendOptions {
   readonly pace?: Pace | undefined
