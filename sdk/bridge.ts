@@ -1,9 +1,9 @@
 /**
- * One agent identity talking to one node; holds the resources.
+ * One agent identity that talks to one node. It makes the parts and hands them to each other. It holds the resources.
  *
  * - Every request is signed; every mutation carries an Idempotency-Key that is made before the first attempt.
- * - A session is started when there is none. A revoked credential and a fenced session are told, never worked around:
- *   nothing here enrols, and nothing registers again.
+ * - A session is started when there is none. A revoked credential and a fenced session reach the caller as errors: nothing
+ *   here enrols, and nothing registers again.
  * - Inspecting a Bridge shows who it is, and no secret.
  *
  * Contract §13. See `Owner` for an owner's session.
@@ -12,15 +12,16 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as timer } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { agentAuthority } from './agent/authority.ts'
-import { Courier, type CourierOptions, type Flushed } from './agent/courier.ts'
-import { Directory, memoryDirectory, replyAddress } from './agent/directory.ts'
+import { Courier, type Flushed } from './agent/courier.ts'
+import { DirectCalls } from './agent/direct-calls.ts'
+import { Directory, memoryDirectory } from './agent/directory.ts'
+import { Drafts } from './agent/drafts.ts'
 import type { Identity } from './agent/identity.ts'
+import { NodeClock } from './agent/node-clock.ts'
 import { memorySessions, SessionKeeper } from './agent/session.ts'
+import { uuidFrom } from './agent/uuid.ts'
 import type { BridgeOptions } from './bridge-options.ts'
-import { conversations } from './contract/agent/conversations.ts'
-import { type Message, type MessageSent, messages } from './contract/agent/messages.ts'
-import { type Task, tasks } from './contract/agent/tasks.ts'
-import { transfers } from './contract/agent/transfers.ts'
+import type { Message } from './contract/agent/messages.ts'
 import type { EndpointSpec, ResponseOf } from './contract/endpoint.ts'
 import { type ConnectionModeSet, type ContactSchedule, connectionMode } from './contract/presence.ts'
 import { Listener, type Listening } from './delivery/listener.ts'
@@ -39,11 +40,9 @@ import { RecipientKeys } from './resources/recipient-keys.ts'
 import { Sessions } from './resources/sessions.ts'
 import { Tasks } from './resources/tasks.ts'
 import { Transfers } from './resources/transfers.ts'
-import type { MessageDraft } from './storage/outbox.ts'
 import { parseBaseUrl } from './transport/address.ts'
-import { BridgeError } from './transport/failures.ts'
 import { type Pool, pooledFetch } from './transport/fetch.ts'
-import { type CallInput, type CallOptions, freshKey, type KeyedOptions, Transport } from './transport/http.ts'
+import { type CallInput, type CallOptions, type KeyedOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
 import {
   type AnswerOptions,
@@ -53,9 +52,8 @@ import {
   type Question,
   type Questioning,
 } from './waiting/questions.ts'
-import { type EndedTask, type TaskWaitOptions, waitForTask } from './waiting/task-ends.ts'
+import { TaskMessages } from './waiting/task-messages.ts'
 import { Watch } from './waiting/watch.ts'
-import type { TaskHandler, Worked, WorkOptions } from './work/work.ts'
 
 export class Bridge {
   readonly identity: Identity
@@ -74,29 +72,26 @@ export class Bridge {
   readonly directory: Directory
   readonly #pool: Pool | undefined
   readonly #courier: Courier
-  readonly #clock: () => Date
-  readonly #keeper: SessionKeeper
+  readonly #nodeClock: NodeClock
   readonly #listening: Listening
   readonly #watch: Watch
   readonly #questioning: Questioning
   readonly #acknowledged = new AcknowledgedIds()
   readonly #closing = new AbortController()
-  /** Past the outbox. */
-  readonly #direct: Tasks
-  readonly #random: (bytes: number) => Buffer
 
   /** @throws LocalError `invalid_url`, `insecure_url` */
   constructor(options: BridgeOptions) {
     const { identity, clock = () => new Date(), random = randomBytes, client = defaultClient } = options
+    const { monotonicMs = () => performance.now() } = options
+    const { agentId } = identity
     const pool = pooledFetch()
     this.identity = identity
     this.#pool = options.fetch === undefined ? pool : undefined
+
+    // Requests
     const store = options.sessions ?? memorySessions(uuidFrom(random))
     const needsChallenge = identity.record.binding === 'device'
     const keeper = new SessionKeeper({ store, transport: () => transport, client, needsChallenge })
-    this.#clock = clock
-    this.#random = random
-    this.#keeper = keeper
     const address = parseBaseUrl(options.baseUrl, options)
     const authority = agentAuthority({ identity, keeper, clock, random })
     const transport: Transport = new Transport({
@@ -108,81 +103,67 @@ export class Bridge {
       timeoutMs: options.timeoutMs,
       sleep: options.sleep,
     })
+    const direct = new DirectCalls({ transport, keeper, random })
+    const directCall: Call = (entry, input, callOptions) => direct.call(entry, input, callOptions)
+    const directory = new Directory({
+      store: options.directory ?? memoryDirectory(),
+      agentId,
+      clock,
+      peers: new Peers(directCall),
+      conversations: new Conversations(directCall),
+    })
+    const drafts = new Drafts(agentId, directory, direct)
     const { outbox, onFlushed, onKept } = options
-    const resolve: CourierOptions['resolve'] = (draft, call) => this.#resolve(draft, call)
-    const remembered: CourierOptions['remembered'] = (draft) => this.#remembered(draft)
-    this.#courier = new Courier({
-      transport,
-      keeper,
-      outbox,
-      random,
-      resolve,
-      remembered,
-      onFlushed,
-      onKept,
-    })
-    const call: Call = (entry, input, callOptions) =>
-      this.call(entry, input, callOptions).catch((error: unknown) => this.#forgetUnknown(entry.id, error))
-    const peers = () => this.directory
-    this.messages = new Messages(call, {
-      draft: (draft, callOptions) => this.#sendDraft(draft, callOptions),
-      agentId: (to, callOptions) => peers().agentId(to, callOptions),
-    })
-    this.conversations = new Conversations(call, peers)
+    const courier = new Courier({ direct, drafts, directory, outbox, random, onFlushed, onKept })
+    const call: Call = (entry, input, callOptions) => courier.call(entry, input, callOptions)
+    const nodeClock = new NodeClock(keeper, clock)
+    this.directory = directory
+    this.#courier = courier
+    this.#nodeClock = nodeClock
+
+    // Resources
+    this.messages = new Messages(courier, directory)
+    this.conversations = new Conversations(call, directory)
     this.peers = new Peers(call)
     this.inbox = new Inbox(call)
     this.sessions = new Sessions(call, keeper)
     this.bootstrap = new BootstrapReader(call)
-    this.acknowledgements = new Acknowledgements(call, (ids) => this.#acknowledged.add(ids))
+    this.acknowledgements = new Acknowledgements(call, this.#acknowledged)
     this.recipientKeys = new RecipientKeys(call)
     this.guides = new Guides(call)
+    const { inbox, bootstrap, acknowledgements, conversations, messages, recipientKeys } = this
+    const closing = this.#closing.signal
+    const watch = new Watch({ inbox, closing, monotonicMs, nodeClock })
     this.tasks = new Tasks(call, {
-      work: (handler, workOptions) => this.#work(handler, workOptions),
-      wait: (id, waitOptions) => this.#waitForTask(id, waitOptions),
-      peerId: (to, callOptions) => peers().peerId(to, callOptions),
-      sessionId: () => keeper.sessionId,
+      directory,
+      keeper,
+      watch,
+      messages: new TaskMessages(inbox, acknowledgements),
+      direct: new Tasks(directCall),
+      closing,
+      monotonicMs,
+      random,
+      sleep: options.sleep ?? sleepFor,
     })
-    this.transfers = new Transfers(call, {
-      home: async (id) =>
-        (await import('./transfers/wire/package-endpoint.ts')).packageEndpoint(address, authority, id),
-      address: (to, callOptions) => this.directory.address(to, callOptions),
-      recipientKey: (conversationId, callOptions) =>
-        this.recipientKeys.ofConversation(conversationId, callOptions),
-      capabilities: async (callOptions) => (await this.bootstrap.get(callOptions)).capabilities,
-      newKey: () => freshKey(random),
-      clock,
-      nodeClock: async () => {
-        const { clock_offset_ms: offsetMs } = await keeper.stored()
-        return () => new Date(clock().getTime() + offsetMs)
-      },
-    })
+    const parts = { directory, recipientKeys, bootstrap, address, authority, clock, nodeClock, random }
+    this.transfers = new Transfers(call, parts)
+
+    // Listening and waiting
     this.#listening = {
-      inbox: this.inbox,
-      bootstrap: this.bootstrap,
+      inbox,
+      bootstrap,
       streaming: new Streaming(transport, keeper),
       transports: options.transports,
-      policy: async () => (await keeper.stored()).policy,
-      isAcknowledged: (id) => this.#acknowledged.has(id),
+      keeper,
+      acknowledged: this.#acknowledged,
       clock,
-      monotonicMs: options.monotonicMs ?? (() => performance.now()),
+      monotonicMs,
       random,
       sleep: options.sleep,
     }
-    // Looking up is no mutation that anybody must not lose.
-    const direct: Call = async (entry, input, callOptions) =>
-      (await this.#courier.direct(entry, input, callOptions)) as never
-    this.#direct = new Tasks(direct)
-    const monotonicMs = this.#listening.monotonicMs
-    const now = () => this.now()
-    this.#watch = new Watch({ inbox: this.inbox, closing: this.#closing.signal, monotonicMs, now })
-    const { agentId } = identity
-    const { messages: own, conversations, acknowledgements } = this
+    this.#watch = watch
     const hold = options.holdAnswer
-    const asking = { agentId, messages: own, conversations, acknowledgements, hold, now }
-    this.#questioning = { ...asking, watch: this.#watch }
-    const lookUps = { peers: new Peers(direct), conversations: new Conversations(direct) }
-    const known = options.directory ?? memoryDirectory()
-    this.directory = new Directory({ store: known, agentId: identity.agentId, clock, ...lookUps })
+    this.#questioning = { agentId, messages, conversations, acknowledgements, watch, nodeClock, hold }
   }
 
   /**
@@ -190,12 +171,12 @@ export class Bridge {
    *
    * @throws BridgeError when the service refuses; LocalError when no answer of it came.
    */
-  async call<const E extends EndpointSpec>(
+  call<const E extends EndpointSpec>(
     entry: E,
     input: CallInput<E>,
     options: KeyedOptions = {},
   ): Promise<ResponseOf<E>> {
-    return (await this.#courier.call(entry, input, options)) as ResponseOf<E>
+    return this.#courier.call(entry, input, options)
   }
 
   /**
@@ -265,10 +246,9 @@ export class Bridge {
     return this.call(connectionMode.report, { body: schedule }, options)
   }
 
-  /** The node's time, as far as its difference to this machine's clock is known: what ages of messages are told by. */
-  async now(): Promise<Date> {
-    const { clock_offset_ms: offsetMs } = await this.#keeper.stored()
-    return new Date(this.#clock().getTime() + offsetMs)
+  /** The node's time: this machine's clock, corrected by the difference that the node last reported. Ages of messages use it. */
+  now(): Promise<Date> {
+    return this.#nodeClock.now()
   }
 
   /** Send what the outbox kept: what is due, or exactly these entries whatever their age. */
@@ -289,83 +269,8 @@ export class Bridge {
   [inspect.custom](): string {
     return `Bridge { ${inspect(this.identity)} }`
   }
-
-  async #work(handler: TaskHandler, options: WorkOptions): Promise<Worked> {
-    const { Worker } = await import('./work/worker.ts')
-    const { sleep = sleepFor, monotonicMs } = this.#listening
-    const signal =
-      options.signal === undefined
-        ? this.#closing.signal
-        : AbortSignal.any([this.#closing.signal, options.signal])
-    const acknowledge = (task: Task) => this.#acknowledgeTask(task.id)
-    const parts = {
-      tasks: this.tasks,
-      direct: this.#direct,
-      acknowledge,
-      monotonicMs,
-      random: this.#random,
-      sleep,
-    }
-    return new Worker(parts, handler, { ...options, signal }).run()
-  }
-
-  #waitForTask(id: string, options: TaskWaitOptions): Promise<EndedTask> {
-    const acknowledge = (taskId: string, signal: AbortSignal | undefined) =>
-      this.#acknowledgeTask(taskId, { signal })
-    const get = (taskId: string, call: CallOptions) => this.tasks.get(taskId, call)
-    return waitForTask({ watch: this.#watch, get, acknowledge }, id, options)
-  }
-
-  /** What the inbox holds of a task lies behind the task's own id. */
-  async #acknowledgeTask(taskId: string, options: CallOptions = {}): Promise<void> {
-    const ids: string[] = []
-    for await (const { id, task_id } of this.inbox.all({ ...options, after: taskId }))
-      if (task_id === taskId) ids.push(id)
-    if (ids.length > 0) await this.acknowledgements.create(ids, options)
-  }
-
-  #sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<MessageSent> {
-    const sent = this.#courier.sendDraft(draft, options) as Promise<MessageSent>
-    return sent.catch((error: unknown) => this.#forgetUnknown(messages.send.id, error))
-  }
-
-  /** A name that was remembered for a recipient may be out of date. */
-  async #forgetUnknown(endpoint: string, error: unknown): Promise<never> {
-    const isUnknown = error instanceof BridgeError && error.code === 'not_found'
-    if (isUnknown && namesPeers.has(endpoint)) await this.directory.forget()
-    throw error
-  }
-
-  async #remembered({ to, ...message }: MessageDraft): Promise<CallInput<typeof messages.send> | undefined> {
-    const address = to === undefined ? undefined : await this.directory.known(to)
-    return address && { body: { ...address, ...message } }
-  }
-
-  /** Who a draft goes to, as the service wants it. */
-  async #resolve(draft: MessageDraft, options: CallOptions): Promise<CallInput<typeof messages.send>> {
-    const { to, ...message } = draft
-    if (to !== undefined) return { body: { ...(await this.directory.address(to, options)), ...message } }
-    const original = await this.messages.get(draft.in_reply_to ?? '', options)
-    return { body: { ...replyAddress(original, this.identity.agentId), ...message } }
-  }
 }
-
-/** Endpoints whose recipient may be given by name. */
-const namesPeers: ReadonlySet<string> = new Set([
-  messages.send.id,
-  conversations.open.id,
-  tasks.create.id,
-  transfers.create.id,
-])
 
 const sleepFor = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
   await timer(ms, undefined, signal === undefined ? {} : { signal })
-}
-
-/** A version 4 UUID from 16 random bytes. */
-export function uuidFrom(random: (bytes: number) => Buffer): string {
-  const bytes = random(16)
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

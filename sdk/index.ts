@@ -16,7 +16,8 @@ export {
 export { type EnrollOptions, enroll } from './agent/enroll.ts'
 export { Identity, type IdentityProof, type IdentityRecord } from './agent/identity.ts'
 export { blankSession, memorySessions, type SessionStore, type StoredSession } from './agent/session.ts'
-export { Bridge, uuidFrom } from './bridge.ts'
+export { uuidFrom } from './agent/uuid.ts'
+export { Bridge } from './bridge.ts'
 export type { BridgeOptions } from './bridge-options.ts'
 export type { Bootstrap } from './contract/agent/bootstrap.ts'
 export type { Conversation, MessagePage } from './contract/agent/conversations.ts'
@@ -112,7 +113,7 @@ export type { PageOptions } from './resources/call.ts'
 export type { OutgoingMessage } from './resources/messages.ts'
 export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'
 export type { FollowOptions } from './resources/owner/following.ts'
-export type { HeldTask, TaskListOptions } from './resources/tasks.ts'
+
 export type { OutgoingTransfer } from './resources/transfers.ts'
 export {
   type AgeKey,
@@ -144,8 +145,8 @@ export {
   type OutboxOptions,
 } from './storage/outbox.ts'
 export { type OpenProfileOptions, openProfile } from './storage/profile.ts'
+export type { MoveOptions } from './transfers/both-sides.ts'
 export type { ServeOptions, ServingHelper } from './transfers/direct.ts'
-export type { MoveOptions } from './transfers/port.ts'
 export type { ReceivedFile, ReceiveFileOptions } from './transfers/receive.ts'
 export type { ResumeOptions, SealOptions, SendFileOptions, Serve } from './transfers/send.ts'
 export type { AtWork } from './transfers/tidy.ts'
@@ -187,6 +188,7 @@ export {
   type Question,
 } from './waiting/questions.ts'
 export { type EndedTask, TaskUnfinished, type TaskWaitOptions } from './waiting/task-ends.ts'
+export type { HeldTask, TaskListOptions } from './work/calls.ts'
 export {
   type ClaimedTask,
   type StopReason,

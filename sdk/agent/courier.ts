@@ -7,20 +7,17 @@
  *
  * Contract §12.
  */
-import { messages } from '../contract/agent/messages.ts'
-import type { EndpointSpec } from '../contract/endpoint.ts'
+import { conversations } from '../contract/agent/conversations.ts'
+import { type MessageSent, messages } from '../contract/agent/messages.ts'
+import { tasks } from '../contract/agent/tasks.ts'
+import { transfers } from '../contract/agent/transfers.ts'
+import type { EndpointSpec, ResponseOf } from '../contract/endpoint.ts'
 import type { MessageDraft, Outbox, OutboxEntry } from '../storage/outbox.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
-import {
-  type CallInput,
-  type CallOptions,
-  freshKey,
-  type KeyedOptions,
-  type PreparedRequest,
-  prepare,
-  type Transport,
-} from '../transport/http.ts'
-import type { SessionKeeper } from './session.ts'
+import { type CallInput, type CallOptions, freshKey, type KeyedOptions, prepare } from '../transport/http.ts'
+import type { DirectCalls } from './direct-calls.ts'
+import type { Directory } from './directory.ts'
+import type { Drafts } from './drafts.ts'
 
 /** What became of an entry that an earlier command kept. */
 export interface Flushed {
@@ -32,17 +29,14 @@ export interface Flushed {
 }
 
 export interface CourierOptions {
-  readonly transport: Transport
-  readonly keeper: SessionKeeper
+  readonly direct: DirectCalls
+  readonly drafts: Drafts
+  readonly directory: Directory
   readonly outbox: Outbox | undefined
   readonly random: (bytes: number) => Buffer
-  /** Makes a draft into the input of `messages.send`. */
-  readonly resolve: (draft: MessageDraft, options: CallOptions) => Promise<CallInput<typeof messages.send>>
-  /** {@link resolve} as far as it asks nobody. */
-  readonly remembered: (draft: MessageDraft) => Promise<CallInput<typeof messages.send> | undefined>
-  /** Told of every kept entry that was sent before a mutation. */
+  /** Called for every kept entry that was sent before a mutation. */
   readonly onFlushed?: ((flushed: Flushed) => void) | undefined
-  /** Told of every entry that this courier leaves in the outbox. */
+  /** Called for every entry that this courier leaves in the outbox. */
   readonly onKept?: ((entry: OutboxEntry) => void) | undefined
 }
 
@@ -55,36 +49,34 @@ export class Courier {
     this.#options = options
   }
 
-  /** Any endpoint of the agent's. */
-  async call<E extends EndpointSpec>(
+  /**
+   * Any endpoint of the agent's API. See {@link DirectCalls.call} for look-ups.
+   *
+   * @throws BridgeError when the service refuses; LocalError when no answer of it came.
+   */
+  async call<const E extends EndpointSpec>(
     entry: E,
     input: CallInput<E>,
     options: KeyedOptions = {},
-  ): Promise<unknown> {
+  ): Promise<ResponseOf<E>> {
     const key = options.idempotencyKey ?? freshKey(this.#options.random)
     const request = prepare(entry, input, key)
     const isMutation = request.method === 'POST' && request.repeatable && request.caller === 'agent'
-    if (!isMutation) return this.#send(request, options)
-    return this.#mutate({ idempotency_key: request.idempotencyKey ?? null, request, draft: null }, options)
+    const content = { idempotency_key: request.idempotencyKey ?? null, request, draft: null }
+    const answer = isMutation ? this.#mutate(content, options) : this.#options.direct.send(request, options)
+    return (await answer.catch((error: unknown) => this.#forgetUnknown(entry.id, error))) as ResponseOf<E>
   }
 
-  /** {@link call} past the outbox: look-ups, which are made again when they are needed again. */
-  async direct<E extends EndpointSpec>(
-    entry: E,
-    input: CallInput<E>,
-    options: KeyedOptions = {},
-  ): Promise<unknown> {
+  /** A message whose recipient may have to be looked up first. @throws as {@link call}; LocalError `peer_unknown` */
+  async sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<MessageSent> {
     const key = options.idempotencyKey ?? freshKey(this.#options.random)
-    return this.#send(prepare(entry, input, key), options)
-  }
-
-  /** A message whose recipient may have to be looked up first. */
-  async sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<unknown> {
-    const key = options.idempotencyKey ?? freshKey(this.#options.random)
-    // Where nothing has to be looked up, the one entry that is written holds the request itself.
-    const input = await this.#options.remembered(draft)
+    // If the recipient is remembered, the outbox entry holds the request itself and is written once.
+    const input = await this.#options.drafts.remembered(draft)
     const request = input === undefined ? null : prepare(messages.send, input, key)
-    return this.#mutate({ idempotency_key: key, request, draft }, options)
+    const answer = this.#mutate({ idempotency_key: key, request, draft }, options)
+    return (await answer.catch((error: unknown) =>
+      this.#forgetUnknown(messages.send.id, error),
+    )) as MessageSent
   }
 
   /** Send what is kept: what is due, or exactly these. Stops where the node is away or refuses the identity. */
@@ -100,13 +92,6 @@ export class Courier {
       const entry = await outbox.claim(id)
       if (entry !== undefined) yield await this.#flushOne(outbox, entry, options)
     }
-  }
-
-  async #send(request: PreparedRequest, options: CallOptions): Promise<unknown> {
-    const { keeper, transport } = this.#options
-    if (request.caller === 'agent') await keeper.ready(options)
-    else await keeper.stored()
-    return transport.send(request, options)
   }
 
   async #mutate(content: Content, options: CallOptions): Promise<unknown> {
@@ -152,15 +137,31 @@ export class Courier {
   }
 
   async #deliver(entry: OutboxEntry, options: CallOptions): Promise<unknown> {
-    if (entry.request !== null) return this.#send(entry.request, options)
+    const { direct, drafts } = this.#options
+    if (entry.request !== null) return direct.send(entry.request, options)
     if (entry.draft === null) throw new TypeError('an outbox entry holds a request or a draft')
-    const input = await this.#options.resolve(entry.draft, options)
+    const input = await drafts.resolved(entry.draft, options)
     const request = prepare(messages.send, input, entry.idempotency_key ?? undefined)
     // From here on the body is fixed: a retry must be the same bytes under the same key.
     if (entry.id !== '') await this.#options.outbox?.update({ ...entry, request })
-    return this.#send(request, options)
+    return direct.send(request, options)
+  }
+
+  /** A remembered name may be out of date. If the node does not know the recipient, the directory forgets all names. */
+  async #forgetUnknown(endpoint: string, error: unknown): Promise<never> {
+    const isUnknown = error instanceof BridgeError && error.code === 'not_found'
+    if (isUnknown && namesPeers.has(endpoint)) await this.#options.directory.forget()
+    throw error
   }
 }
+
+/** Endpoints whose recipient may be given by name. */
+const namesPeers: ReadonlySet<string> = new Set([
+  messages.send.id,
+  conversations.open.id,
+  tasks.create.id,
+  transfers.create.id,
+])
 
 const unkept = { id: '', created_at: '', server_id: '', agent_id: '' }
 

@@ -1,14 +1,15 @@
 /** The owner's limits to listening without news. Contract §5 "policy". */
+import type { SessionKeeper } from '../agent/session.ts'
 import type { SessionPolicy } from '../contract/agent/sessions.ts'
 
 export class IdlePolicy {
-  readonly #policy: () => Promise<SessionPolicy | null>
+  readonly #keeper: SessionKeeper
   readonly #clock: () => Date
   #since: number
   #empty = 0
 
-  constructor(policy: () => Promise<SessionPolicy | null>, clock: () => Date) {
-    this.#policy = policy
+  constructor(keeper: SessionKeeper, clock: () => Date) {
+    this.#keeper = keeper
     this.#clock = clock
     this.#since = clock().getTime()
   }
@@ -22,7 +23,8 @@ export class IdlePolicy {
       return false
     }
     this.#empty += 1
-    const { idle_seconds: idle, empty_polls: polls } = (await this.#policy()) ?? unlimited
+    const { policy } = await this.#keeper.stored()
+    const { idle_seconds: idle, empty_polls: polls } = policy ?? unlimited
     return (idle !== null && now - this.#since >= idle * 1000) || (polls !== null && this.#empty >= polls)
   }
 }

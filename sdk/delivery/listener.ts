@@ -17,7 +17,7 @@
  * Contract §5 (policy), §6, §12 `listen`, §13.
  */
 import { setTimeout as timer } from 'node:timers/promises'
-import type { SessionPolicy } from '../contract/agent/sessions.ts'
+import type { SessionKeeper } from '../agent/session.ts'
 import { limits } from '../contract/limits.ts'
 import type { BootstrapReader } from '../resources/bootstrap.ts'
 import type { Inbox } from '../resources/inbox.ts'
@@ -28,7 +28,7 @@ import { eventStream } from './event-stream.ts'
 import { IdlePolicy } from './idle-policy.ts'
 import { longPoll } from './long-poll.ts'
 import type { ListenOptions, ReceivedPage } from './received.ts'
-import { SeenOffers } from './seen-offers.ts'
+import { type AcknowledgedIds, SeenOffers } from './seen-offers.ts'
 import { socketStream } from './socket.ts'
 import type { StreamEvent } from './stream-queue.ts'
 import type { Streaming } from './streaming.ts'
@@ -39,9 +39,9 @@ export interface Listening {
   readonly bootstrap: BootstrapReader
   readonly streaming: Streaming
   readonly transports: readonly ListenTransport[] | undefined
-  /** The owner's, as the session was told. */
-  readonly policy: () => Promise<SessionPolicy | null>
-  readonly isAcknowledged: (messageId: string) => boolean
+  /** Knows the owner's policy. */
+  readonly keeper: SessionKeeper
+  readonly acknowledged: AcknowledgedIds
   readonly clock: () => Date
   readonly monotonicMs: () => number
   readonly random: (bytes: number) => Buffer
@@ -72,8 +72,8 @@ export class Listener {
   constructor(listening: Listening, options: ListenOptions) {
     this.#listening = listening
     this.#options = options
-    this.#patience = new IdlePolicy(listening.policy, listening.clock)
-    this.#handedOver = new SeenOffers(listening.isAcknowledged)
+    this.#patience = new IdlePolicy(listening.keeper, listening.clock)
+    this.#handedOver = new SeenOffers(listening.acknowledged)
     this.#quiet = { sinceMs: listening.monotonicMs() }
   }
 

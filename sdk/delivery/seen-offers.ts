@@ -19,16 +19,16 @@ import { limits } from '../contract/limits.ts'
 
 export class SeenOffers {
   readonly #attempts = new Map<string, number>()
-  readonly #isAcknowledged: (id: string) => boolean
+  readonly #acknowledged: Pick<AcknowledgedIds, 'has'>
 
-  constructor(isAcknowledged: (id: string) => boolean) {
-    this.#isAcknowledged = isAcknowledged
+  constructor(acknowledged: Pick<AcknowledgedIds, 'has'>) {
+    this.#acknowledged = acknowledged
   }
 
   /** The messages that are to be handed over; they count as handed over from now on. */
   take(messages: readonly OfferedMessage[]): OfferedMessage[] {
     return messages.filter(({ id, delivery }) => {
-      if (this.#isAcknowledged(id) || this.#attempts.get(id) === delivery.attempt) return false
+      if (this.#acknowledged.has(id) || this.#attempts.get(id) === delivery.attempt) return false
       this.#remember(id, delivery.attempt)
       return true
     })

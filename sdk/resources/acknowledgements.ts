@@ -1,16 +1,17 @@
 /** The recipient says that it recorded messages durably. Contract §7. */
 import { type Acknowledged, acknowledgements as entries } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
+import type { AcknowledgedIds } from '../delivery/seen-offers.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'
 
 export class Acknowledgements {
   readonly #call: Call
-  readonly #onAcknowledged: ((messageIds: readonly string[]) => void) | undefined
+  readonly #acknowledged: AcknowledgedIds
 
-  constructor(call: Call, onAcknowledged?: (messageIds: readonly string[]) => void) {
+  constructor(call: Call, acknowledgedIds: AcknowledgedIds) {
     this.#call = call
-    this.#onAcknowledged = onAcknowledged
+    this.#acknowledged = acknowledgedIds
   }
 
   /**
@@ -25,7 +26,7 @@ export class Acknowledgements {
     for (let from = 0; from < ids.length; from += limits.acknowledgeIds) {
       const message_ids = ids.slice(from, from + limits.acknowledgeIds)
       const answer = await this.#call(entries.create, { body: { message_ids } }, options)
-      this.#onAcknowledged?.(message_ids)
+      this.#acknowledged.add(message_ids)
       acknowledged.push(...answer.acknowledged)
       already.push(...answer.already)
     }

@@ -23,10 +23,10 @@ export interface ConversationNames {
 
 export class Conversations {
   readonly #call: Call
-  readonly #names: (() => ConversationNames) | undefined
+  readonly #names: ConversationNames | undefined
 
   /** Without names it takes ids alone. */
-  constructor(call: Call, names?: () => ConversationNames) {
+  constructor(call: Call, names?: ConversationNames) {
     this.#call = call
     this.#names = names
   }
@@ -39,7 +39,7 @@ export class Conversations {
    *   `peer_unknown` lists the peers.
    */
   async open(peer: string, options: KeyedOptions = {}): Promise<Conversation> {
-    const recipient_agent_id = (await this.#names?.().agentId(peer, options)) ?? peer
+    const recipient_agent_id = (await this.#names?.agentId(peer, options)) ?? peer
     return this.#call(entries.open, { body: { recipient_agent_id } }, options)
   }
 
@@ -75,7 +75,7 @@ export class Conversations {
     { afterSequence, limit, ...options }: HistoryOptions = {},
   ): Promise<MessagePage> {
     const query = given({ after_sequence: afterSequence, limit })
-    const id = asId(conversation) ?? (await this.#names?.().conversation(conversation, options))
+    const id = asId(conversation) ?? (await this.#names?.conversation(conversation, options))
     if (id === undefined) return { messages: [], has_more: false, next_sequence: afterSequence ?? 0 }
     return this.#call(entries.history, { params: { id }, query }, options)
   }

@@ -1,9 +1,11 @@
 /**
- * Sending and reading messages. A send that is answered is *stored*; whether it was offered or acknowledged is told by
- * `get`.
+ * Sending and reading messages. A send that returns is *stored*. `get` says whether the message was offered or
+ * acknowledged.
  *
  * Contract §7.
  */
+import type { Courier } from '../agent/courier.ts'
+import type { Directory } from '../agent/directory.ts'
 import {
   messages as entries,
   type Message,
@@ -12,27 +14,19 @@ import {
 } from '../contract/agent/messages.ts'
 import type { MessageDraft } from '../storage/outbox.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
-import type { Call } from './call.ts'
 
 /** A message with its recipient: a peer by id or name, or `owner`. Its conversation is looked up if it is absent. */
 export interface OutgoingMessage extends Omit<MessageInput, 'conversation_id'> {
   readonly conversation_id?: string | undefined
 }
 
-/** The parts of sending beside the call. */
-export interface Sending {
-  /** Sends a draft once its recipient is looked up. */
-  readonly draft: (draft: MessageDraft, options: KeyedOptions) => Promise<MessageSent>
-  readonly agentId: (to: string, options: CallOptions) => Promise<string>
-}
-
 export class Messages {
-  readonly #call: Call
-  readonly #sending: Sending
+  readonly #courier: Courier
+  readonly #directory: Directory
 
-  constructor(call: Call, sending: Sending) {
-    this.#call = call
-    this.#sending = sending
+  constructor(courier: Courier, directory: Directory) {
+    this.#courier = courier
+    this.#directory = directory
   }
 
   /**
@@ -44,9 +38,13 @@ export class Messages {
    */
   async send(message: OutgoingMessage, options: KeyedOptions = {}): Promise<MessageSent> {
     const { conversation_id, recipient_agent_id: to, ...draft } = message
-    if (conversation_id === undefined) return this.#sending.draft({ ...draft, to }, options)
-    const recipient_agent_id = await this.#sending.agentId(to, options)
-    return this.#call(entries.send, { body: { ...draft, conversation_id, recipient_agent_id } }, options)
+    if (conversation_id === undefined) return this.#courier.sendDraft({ ...draft, to }, options)
+    const recipient_agent_id = await this.#directory.agentId(to, options)
+    return this.#courier.call(
+      entries.send,
+      { body: { ...draft, conversation_id, recipient_agent_id } },
+      options,
+    )
   }
 
   /**
@@ -56,7 +54,7 @@ export class Messages {
    * @throws LocalError `peer_unknown`; else as {@link send}.
    */
   sendTo(to: string, message: Omit<MessageDraft, 'to'>, options: KeyedOptions = {}): Promise<MessageSent> {
-    return this.#sending.draft({ ...message, to }, options)
+    return this.#courier.sendDraft({ ...message, to }, options)
   }
 
   /**
@@ -69,11 +67,11 @@ export class Messages {
     message: Omit<MessageDraft, 'to' | 'in_reply_to'>,
     options: KeyedOptions = {},
   ): Promise<MessageSent> {
-    return this.#sending.draft({ ...message, in_reply_to: messageId }, options)
+    return this.#courier.sendDraft({ ...message, in_reply_to: messageId }, options)
   }
 
   /** One message with its delivery, as sender or recipient. @throws not_found */
   get(id: string, options: CallOptions = {}): Promise<Message> {
-    return this.#call(entries.get, { params: { id } }, options)
+    return this.#courier.call(entries.get, { params: { id } }, options)
   }
 }

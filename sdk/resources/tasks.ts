@@ -6,6 +6,8 @@
  *
  * Contract §8. See {@link Tasks.work} for a loop that does all of it.
  */
+import type { Directory } from '../agent/directory.ts'
+import type { SessionKeeper } from '../agent/session.ts'
 import {
   type Evidence,
   tasks as entries,
@@ -14,46 +16,37 @@ import {
   type TaskHolder,
   type TaskInput,
   type TaskList,
-  type TaskRole,
-  type TaskState,
   type TaskTimeline,
 } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
 import { asId } from '../names.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
-import type { EndedTask, TaskWaitOptions } from '../waiting/task-ends.ts'
+import { type EndedTask, type TaskWaitOptions, waitForTask } from '../waiting/task-ends.ts'
+import type { TaskMessages } from '../waiting/task-messages.ts'
+import type { Watch } from '../waiting/watch.ts'
+import type { HeldTask, TaskCalls, TaskListOptions } from '../work/calls.ts'
 import type { TaskHandler, Worked, WorkOptions } from '../work/work.ts'
 import { type Call, everyItem, given, type PageOptions } from './call.ts'
 
 /** How long an answer may take beyond the wait. */
 const answerMs = 30_000
 
-/** A claim as `claim` answered it: a whole Task will do. */
-export interface HeldTask {
-  readonly id: string
-  readonly claim: { readonly generation: number; readonly session_generation: number } | null
-}
-
-/** Which tasks, and which page of them. */
-export interface TaskListOptions extends PageOptions, CallOptions {
-  readonly state?: TaskState | undefined
-  readonly role?: TaskRole | undefined
-  /** How long to wait for the first task, 20 seconds at most. */
-  readonly waitSeconds?: number | undefined
-}
-
-/** Tasks of a Bridge, beside their calls. */
+/** The parts of a Bridge that names, waits and workers use. */
 export interface TasksOfBridge {
-  /** Runs a worker; handed in, so that a list of tasks does not load it. */
-  readonly work: (handler: TaskHandler, options: WorkOptions) => Promise<Worked>
-  readonly wait: (id: string, options: TaskWaitOptions) => Promise<EndedTask>
-  /** The id of a peer, by name or id. */
-  readonly peerId: (to: string, options: CallOptions) => Promise<string>
-  /** The session of the latest call. */
-  readonly sessionId: () => string | undefined
+  readonly directory: Directory
+  readonly keeper: SessionKeeper
+  readonly watch: Watch
+  readonly messages: TaskMessages
+  /** The same calls past the outbox: those that are repeated anyway. */
+  readonly direct: TaskCalls
+  /** Aborted when the Bridge is closed. */
+  readonly closing: AbortSignal
+  readonly monotonicMs: () => number
+  readonly random: (bytes: number) => Buffer
+  readonly sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>
 }
 
-export class Tasks {
+export class Tasks implements TaskCalls {
   readonly #call: Call
   readonly #bridge: TasksOfBridge | undefined
 
@@ -71,7 +64,7 @@ export class Tasks {
    */
   async create(input: TaskInput, options: KeyedOptions = {}): Promise<Task> {
     const { assignee_agent_id: to } = input
-    const assignee_agent_id = asId(to) ?? (await this.#ofBridge.peerId(to, options))
+    const assignee_agent_id = asId(to) ?? (await this.#ofBridge.directory.peerId(to, options))
     return this.#call(entries.create, { body: { ...input, assignee_agent_id } }, options)
   }
 
@@ -85,7 +78,10 @@ export class Tasks {
    * @throws what only a person can mend: a revoked credential, a fenced session, a disabled agent, an archived project.
    */
   async work(handler: TaskHandler, options: WorkOptions = {}): Promise<Worked> {
-    return this.#ofBridge.work(handler, options)
+    const { Worker } = await import('../work/worker.ts')
+    const { closing } = this.#ofBridge
+    const signal = options.signal === undefined ? closing : AbortSignal.any([closing, options.signal])
+    return new Worker({ tasks: this, ...this.#ofBridge }, handler, { ...options, signal }).run()
   }
 
   /**
@@ -101,7 +97,7 @@ export class Tasks {
    *   revoked credential and an archived project end the wait with their code. Contract §8, §13.
    */
   async wait(id: string, options: TaskWaitOptions = {}): Promise<EndedTask> {
-    return this.#ofBridge.wait(id, options)
+    return waitForTask({ tasks: this, ...this.#ofBridge }, id, options)
   }
 
   /** One page, oldest first. See {@link all}. @throws wait_limit */
@@ -155,7 +151,7 @@ export class Tasks {
   /** The task with the claim that this session holds of it; undefined where it holds none. @throws not_found */
   async held(id: string, options: CallOptions = {}): Promise<Task | undefined> {
     const task = await this.get(id, options)
-    return task.claim !== null && task.claim.session_id === this.#ofBridge.sessionId() ? task : undefined
+    return task.claim !== null && task.claim.session_id === this.#ofBridge.keeper.sessionId ? task : undefined
   }
 
   /** Keep the claim. A state of `cancel_requested` in the answer means: stop, then {@link stopped}. @throws claim_lost */

@@ -12,8 +12,8 @@ import {
 } from '../contract/agent/transfers.ts'
 import { limits } from '../contract/limits.ts'
 import { asId } from '../names.ts'
+import type { Moving, TransferCalls, TransferContext } from '../transfers/calls.ts'
 import type { ServeOptions, ServingHelper } from '../transfers/direct.ts'
-import type { Port } from '../transfers/port.ts'
 import type { ReceivedFile, ReceiveFileOptions } from '../transfers/receive.ts'
 import type { ResumeOptions, SendFileOptions } from '../transfers/send.ts'
 import type { AtWork } from '../transfers/tidy.ts'
@@ -25,9 +25,6 @@ export interface TransferFilter {
   readonly role?: TransferRole | undefined
 }
 
-/** What moving bytes needs beside the calls. */
-export type Moving = Omit<Port, 'transfers'>
-
 /** An offer with its recipient: a peer by id or name. */
 export interface OutgoingTransfer extends Omit<TransferInput, 'conversation_id'> {
   readonly conversation_id?: string | undefined
@@ -37,7 +34,7 @@ interface Reasoned {
   readonly reason?: string | undefined
 }
 
-export class Transfers {
+export class Transfers implements TransferCalls {
   readonly #call: Call
   readonly #moving: Moving
 
@@ -54,12 +51,12 @@ export class Transfers {
    *   no transfer has, `peer_unknown`, `unreachable`; BridgeError as `offer`. After `onOffered`, {@link resume} goes on with what is missing.
    */
   async send(path: string, options: SendFileOptions): Promise<Transfer> {
-    return (await import('../transfers/send.ts')).sendFile(this.#port, path, options)
+    return (await import('../transfers/send.ts')).sendFile(this.#context, path, options)
   }
 
   /** Go on with an upload: what the service has already is not sent again. @throws LocalError `integrity` for another file */
   async resume(id: string, path: string, options: ResumeOptions = {}): Promise<Transfer> {
-    return (await import('../transfers/send.ts')).resumeSending(this.#port, id, path, options)
+    return (await import('../transfers/send.ts')).resumeSending(this.#context, id, path, options)
   }
 
   /**
@@ -69,7 +66,7 @@ export class Transfers {
    * @throws LocalError `integrity` when other bytes came, `destination_exists`, `transfer_expired`; BridgeError
    */
   async receive(id: string, destination: string, options: ReceiveFileOptions = {}): Promise<ReceivedFile> {
-    return (await import('../transfers/receive.ts')).receiveFile(this.#port, id, destination, options)
+    return (await import('../transfers/receive.ts')).receiveFile(this.#context, id, destination, options)
   }
 
   /** Serve a direct transfer of the caller until it is over; `start` runs a helper. @throws LocalError `aborted`, `unreachable` */
@@ -78,7 +75,7 @@ export class Transfers {
     start: () => Promise<ServingHelper>,
     options: ServeOptions = {},
   ): Promise<Transfer> {
-    return (await import('../transfers/direct.ts')).serveDirect(this.#port, id, start, options)
+    return (await import('../transfers/direct.ts')).serveDirect(this.#context, id, start, options)
   }
 
   /**
@@ -86,7 +83,7 @@ export class Transfers {
    * files that were never offered. What other processes are at stays, and so does what is named here: it is gone on with.
    */
   async tidy(keep: string, atWork: AtWork = {}): Promise<void> {
-    await (await import('../transfers/tidy.ts')).tidyUp(this.#port, keep, atWork)
+    await (await import('../transfers/tidy.ts')).tidyUp(this.#context, keep, atWork)
   }
 
   /** The same for one transfer, whatever its state. */
@@ -94,7 +91,7 @@ export class Transfers {
     await (await import('../transfers/tidy.ts')).forgetTransfer(keep, id)
   }
 
-  get #port(): Port {
+  get #context(): TransferContext {
     return { transfers: this, ...this.#moving }
   }
 
@@ -111,7 +108,7 @@ export class Transfers {
     const address =
       id !== undefined && conversation_id !== undefined
         ? { conversation_id, recipient_agent_id: id }
-        : await this.#moving.address(to, options)
+        : await this.#moving.directory.address(to, options)
     return this.#call(entries.create, { body: { ...input, ...address } }, options)
   }
 

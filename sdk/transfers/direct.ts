@@ -11,9 +11,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Transfer, TransferSecret } from '../contract/agent/transfers.ts'
 import { endpointFault } from '../contract/helper/endpoint.ts'
 import type { Manifest } from '../contract/helper/manifest.ts'
-import type { Transfers } from '../resources/transfers.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import type { Port } from './port.ts'
+import type { TransferCalls, TransferContext } from './calls.ts'
 import { downloadFile } from './wire/download.ts'
 import { HelperError, helperEndpoint } from './wire/endpoint.ts'
 import type { TransferProgress } from './wire/part-runner.ts'
@@ -44,16 +43,16 @@ const mostFailedStarts = 5
  * @throws what `start` throws; LocalError `aborted`, `unreachable` when helpers end as soon as they start; BridgeError
  */
 export async function serveDirect(
-  port: Port,
+  context: TransferContext,
   id: string,
   start: () => Promise<ServingHelper>,
   { signal, onDeposited }: ServeOptions = {},
 ): Promise<Transfer> {
-  const { transfers } = port
+  const { transfers } = context
   for (let failures = 0; failures < mostFailedStarts; failures += 1) {
     const helper = await start()
     try {
-      const ended = await deposit(port, id, helper, signal)
+      const ended = await deposit(context, id, helper, signal)
       if (ended !== undefined) return ended
       onDeposited?.(helper.endpoint)
       const { transfer, looks } = await whileServed(transfers, id, helper, signal)
@@ -68,14 +67,14 @@ export async function serveDirect(
 
 /** Answers the transfer where it came to its end while the helper started. */
 async function deposit(
-  port: Port,
+  context: TransferContext,
   id: string,
   helper: ServingHelper,
   signal: AbortSignal | undefined,
 ): Promise<Transfer | undefined> {
-  const { transfers } = port
+  const { transfers } = context
   try {
-    await transfers.deposit(id, await secretOf(port, helper), { signal })
+    await transfers.deposit(id, await secretOf(context, helper), { signal })
     return undefined
   } catch (error) {
     const mayBeOver =
@@ -90,9 +89,12 @@ async function deposit(
  * The end of the helper is of this machine's clock, that of the deposit of the node's. They may differ by what the node
  * takes of a request, which nobody learns: so the deposit ends a little before, a minute of half an hour.
  */
-async function secretOf(port: Port, { endpoint, token, expiresAt }: ServingHelper): Promise<TransferSecret> {
-  const nodeClock = await port.nodeClock()
-  const leftMs = Date.parse(expiresAt) - port.clock().getTime()
+async function secretOf(
+  context: TransferContext,
+  { endpoint, token, expiresAt }: ServingHelper,
+): Promise<TransferSecret> {
+  const nodeClock = await context.nodeClock.synchronised()
+  const leftMs = Date.parse(expiresAt) - context.clock().getTime()
   const expires_at = new Date(nodeClock().getTime() + leftMs - Math.max(0, leftMs / 30)).toISOString()
   return { endpoint, token, expires_at, helper_mode: 'download' }
 }
@@ -100,7 +102,7 @@ async function secretOf(port: Port, { endpoint, token, expiresAt }: ServingHelpe
 const isOver = ({ state }: Transfer): boolean => state !== 'offered' && state !== 'accepted'
 
 async function whileServed(
-  transfers: Transfers,
+  transfers: TransferCalls,
   id: string,
   helper: ServingHelper,
   signal: AbortSignal | undefined,
@@ -147,7 +149,7 @@ class EndpointReplacedError extends Error {}
 
 /** Fetch the file of an accepted transfer into a folder, from one endpoint after the other. */
 export async function fetchDirect(
-  transfers: Transfers,
+  transfers: TransferCalls,
   transfer: Transfer,
   manifest: Manifest,
   folder: string,
@@ -207,7 +209,7 @@ const mayComeAgain = (error: unknown): boolean =>
   ((error instanceof LocalError || error instanceof HelperError) && passing.has(error.code))
 
 async function nextEndpoint(
-  transfers: Transfers,
+  transfers: TransferCalls,
   id: string,
   used: TransferSecret | undefined,
   { signal, onWaiting }: FetchDirectOptions,
@@ -222,7 +224,7 @@ async function nextEndpoint(
 
 /** Undefined while there is none, or one that is over. @throws LocalError `transfer_expired` when the transfer is over */
 async function deposited(
-  transfers: Transfers,
+  transfers: TransferCalls,
   id: string,
   signal: AbortSignal | undefined,
 ): Promise<TransferSecret | undefined> {

@@ -15,11 +15,13 @@ import type { Folder } from '../parts/folder.ts'
 import { openSealedFile } from '../sealing.ts'
 import { storageFailed } from '../storage/durable-file.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
+import { isEnded, type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
+import type { TransferContext } from './calls.ts'
 import { fetchDirect } from './direct.ts'
 import { isThere, makeStaging, plainName, publish, stagedName } from './local/destination.ts'
 import { ReceivingNote } from './local/receiving-note.ts'
-import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
 import { downloadFile } from './wire/download.ts'
+import { packageEndpoint } from './wire/package-endpoint.ts'
 import { counting } from './wire/part-runner.ts'
 
 /** Where a received file goes. */
@@ -53,7 +55,7 @@ export interface ReceivedFile {
  *   `destination_exists`; BridgeError as the node refuses
  */
 export async function receiveFile(
-  port: Port,
+  context: TransferContext,
   transferId: string,
   destination: string,
   options: ReceiveFileOptions = {},
@@ -62,38 +64,39 @@ export async function receiveFile(
   const target = resolve(destination)
   const receiving = new ReceivingNote(transferId, target, keep)
   try {
-    const transfer = await acceptedTransfer(port, transferId, options)
+    const transfer = await acceptedTransfer(context, transferId, options)
     const isVerified = transfer.state === 'verified'
     if (!(await isThere(transfer, target, receiving, isVerified || options.overwrite === true))) {
       if (isVerified) throw isOver(transfer)
       await receiving.begin()
-      await fetchAndPublish(port, transfer, receiving, { ...options, target })
+      await fetchAndPublish(context, transfer, receiving, { ...options, target })
     }
     const { size, sha256 } = transfer
-    const verified = await port.transfers.receipt(transferId, { size, sha256 }, { signal })
+    const verified = await context.transfers.receipt(transferId, { size, sha256 }, { signal })
     await receiving.removeBytes()
-    const received = { transfer: await reportCleanup(port, verified, signal), path: target }
+    const received = { transfer: await reportCleanup(context, verified, signal), path: target }
     options.onReceived?.(received)
     await receiving.forget()
     return received
   } catch (error) {
-    if (isAnEnd(error)) await forgetIfEnded(port, transferId, receiving)
+    if (isAnEnd(error)) await forgetIfEnded(context, transferId, receiving)
     throw error
   }
 }
 
 /** Accepted, and in package mode uploaded; or verified by a run that ended just then. */
 async function acceptedTransfer(
-  port: Port,
+  context: TransferContext,
   transferId: string,
   options: ReceiveFileOptions,
 ): Promise<Transfer> {
   const { signal } = options
-  const offered = await port.transfers.get(transferId, { signal })
+  const offered = await context.transfers.get(transferId, { signal })
   if (offered.encryption === 'age') requireSecret(options.ageSecret)
-  const accepted = offered.state === 'offered' ? await port.transfers.accept(transferId, { signal }) : offered
+  const accepted =
+    offered.state === 'offered' ? await context.transfers.accept(transferId, { signal }) : offered
   if (accepted.state !== 'accepted' && accepted.state !== 'verified') throw isOver(accepted)
-  return accepted.mode === 'direct' ? accepted : whenUploaded(port, accepted, options)
+  return accepted.mode === 'direct' ? accepted : whenUploaded(context, accepted, options)
 }
 
 const ends: ReadonlySet<string> = new Set([
@@ -108,12 +111,16 @@ const isAnEnd = (error: unknown): boolean =>
   (error instanceof LocalError || error instanceof BridgeError) && ends.has(error.code)
 
 /** What came of a file that does not come any more; it may not be asked about either, and then stays for the next time. */
-async function forgetIfEnded(port: Port, transferId: string, receiving: ReceivingNote): Promise<void> {
+async function forgetIfEnded(
+  context: TransferContext,
+  transferId: string,
+  receiving: ReceivingNote,
+): Promise<void> {
   try {
-    const transfer = await port.transfers.get(transferId)
+    const transfer = await context.transfers.get(transferId)
     if (!isEnded(transfer)) return
     await receiving.removeBytes()
-    await reportCleanup(port, transfer, undefined)
+    await reportCleanup(context, transfer, undefined)
     await receiving.forget()
   } catch (error) {
     if (!(error instanceof BridgeError || error instanceof LocalError)) throw error
@@ -121,7 +128,7 @@ async function forgetIfEnded(port: Port, transferId: string, receiving: Receivin
 }
 
 async function fetchAndPublish(
-  port: Port,
+  context: TransferContext,
   transfer: Transfer,
   receiving: ReceivingNote,
   options: ReceiveFileOptions & { readonly target: string },
@@ -129,7 +136,7 @@ async function fetchAndPublish(
   const { target, overwrite } = options
   const staging = await makeStaging(receiving.staging)
   try {
-    await fetchInto(port, transfer, receiving.staging, options)
+    await fetchInto(context, transfer, receiving.staging, options)
     const staged = await opened(transfer, staging, options)
     await publish(staging.pathTo(staged), target, overwrite === true)
     await receiving.published(await stat(target, { bigint: true }))
@@ -165,7 +172,7 @@ function requireSecret(ageSecret: string | undefined): string {
 }
 
 async function fetchInto(
-  port: Port,
+  context: TransferContext,
   transfer: Transfer,
   staging: string,
   options: ReceiveFileOptions,
@@ -176,21 +183,21 @@ async function fetchInto(
     if (transfer.mode === 'direct') {
       const waiting = () => onWaiting?.(transfer)
       const { allowPlainHttp, onPlainHttp } = options
-      const clock = await port.nodeClock()
+      const clock = await context.nodeClock.synchronised()
       const more = { signal, onProgress, allowPlainHttp, onPlainHttp, clock, onWaiting: waiting }
-      return await fetchDirect(port.transfers, transfer, manifest, staging, more)
+      return await fetchDirect(context.transfers, transfer, manifest, staging, more)
     }
-    await downloadFile(await port.home(transfer.id), manifest, staging, { signal, onProgress })
+    await downloadFile(packageEndpoint(context, transfer.id), manifest, staging, { signal, onProgress })
   } catch (error) {
-    if (error instanceof LocalError && error.code === 'integrity') await tellMismatch(port, transfer)
+    if (error instanceof LocalError && error.code === 'integrity') await tellMismatch(context, transfer)
     throw error
   }
 }
 
 /** A receipt over what this side has of the file, which is nothing: the service records that it does not match. */
-async function tellMismatch(port: Port, transfer: Transfer): Promise<void> {
+async function tellMismatch(context: TransferContext, transfer: Transfer): Promise<void> {
   try {
-    await port.transfers.receipt(transfer.id, { size: 0, sha256: emptySha256 })
+    await context.transfers.receipt(transfer.id, { size: 0, sha256: emptySha256 })
   } catch (error) {
     // The refusal is the point of it; anything else does not outrank what happened here.
     if (!(error instanceof BridgeError || error instanceof LocalError)) throw error
@@ -208,7 +215,7 @@ const isOver = ({ state }: Transfer) =>
 const lookAgainMs = { first: 250, most: 5000 }
 
 async function whenUploaded(
-  port: Port,
+  context: TransferContext,
   transfer: Transfer,
   { signal, onWaiting }: ReceiveFileOptions,
 ): Promise<Transfer> {
@@ -223,7 +230,7 @@ async function whenUploaded(
     await pause(ms, undefined, { signal }).catch((cause: unknown) => {
       throw new LocalError('aborted', 'given up by the caller', { cause })
     })
-    current = await port.transfers.get(current.id, { signal })
+    current = await context.transfers.get(current.id, { signal })
   }
   return current
 }

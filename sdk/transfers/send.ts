@@ -15,9 +15,12 @@ import type { Transfer } from '../contract/agent/transfers.ts'
 import { sealFile } from '../sealing.ts'
 import { sourceFailed, storageFailed } from '../storage/durable-file.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
+import { freshKey } from '../transport/http.ts'
+import { isEnded, type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
+import type { TransferContext } from './calls.ts'
 import { type Sending, SendingPlace } from './local/sending-place.ts'
-import { isEnded, type MoveOptions, manifestOf, type Port, reportCleanup } from './port.ts'
 import { describeFile } from './wire/manifest.ts'
+import { packageEndpoint } from './wire/package-endpoint.ts'
 import { counting, phaseOf } from './wire/part-runner.ts'
 import { uploadFile } from './wire/upload.ts'
 
@@ -56,31 +59,35 @@ export interface SendFileOptions extends MoveOptions {
  *
  * @throws LocalError `capability_off`, `not_sendable`, `peer_unknown`, `key_missing`; BridgeError as the node refuses
  */
-export async function sendFile(port: Port, path: string, options: SendFileOptions): Promise<Transfer> {
+export async function sendFile(
+  context: TransferContext,
+  path: string,
+  options: SendFileOptions,
+): Promise<Transfer> {
   const { keep, onOffered, onResumed, filename = basename(path) } = options
   const named = { ...options, filename }
-  const address = await port.address(options.to, { signal: options.signal })
-  const sealed_to = await recipientOf(port, address, options)
+  const address = await context.directory.address(options.to, { signal: options.signal })
+  const sealed_to = await recipientOf(context, address, options)
   if (keep === undefined) {
     if (sealed_to !== null) throw noPlaceToSeal()
-    await requireCapability(port, options)
-    const transfer = await offer(port, path, { address, sealed_to }, named)
+    await requireCapability(context, options)
+    const transfer = await offer(context, path, { address, sealed_to }, named)
     onOffered?.(transfer)
-    return told(await move(port, transfer, path, options), options)
+    return told(await move(context, transfer, path, options), options)
   }
   const sending = await sendingOf(path, address, sealed_to, named)
-  const { place, earlier } = await placeOf(port, keep, sending, options)
-  return inPlace(port, place, options, async () => {
+  const { place, earlier } = await placeOf(context, keep, sending, options)
+  return inPlace(context, place, options, async () => {
     if (earlier !== undefined) {
       onResumed?.(earlier)
-      return move(port, earlier, bytesOf(place, sending), options)
+      return move(context, earlier, bytesOf(place, sending), options)
     }
     const bytes = await prepared(place, sending, options)
     const idempotencyKey = place.idempotencyKey
-    const transfer = await offer(port, bytes, { address, sealed_to }, { ...named, idempotencyKey })
+    const transfer = await offer(context, bytes, { address, sealed_to }, { ...named, idempotencyKey })
     await place.offered(transfer.id)
     onOffered?.(transfer)
-    return move(port, transfer, bytes, options)
+    return move(context, transfer, bytes, options)
   })
 }
 
@@ -99,10 +106,10 @@ type Named = SendFileOptions & { readonly filename: string }
  * @throws LocalError `capability_off`
  */
 async function requireCapability(
-  port: Port,
+  context: TransferContext,
   { direct, signal }: Pick<SendFileOptions, 'direct' | 'signal'>,
 ): Promise<void> {
-  const capabilities = await port.capabilities({ signal })
+  const { capabilities } = await context.bootstrap.get({ signal })
   if (direct === undefined ? capabilities.packages : capabilities.direct) return
   const what = direct === undefined ? 'packages' : 'direct transfers'
   throw new LocalError('capability_off', `the node takes no ${what} now, as its bootstrap says`)
@@ -115,7 +122,7 @@ const noPlaceToSeal = () => new LocalError('not_sendable', 'a sealed copy needs 
  * up.
  */
 async function inPlace(
-  port: Port,
+  context: TransferContext,
   place: SendingPlace,
   options: Telling,
   act: () => Promise<Transfer>,
@@ -123,7 +130,7 @@ async function inPlace(
   try {
     const sent = await act()
     await place.removeBytes()
-    const reported = isEnded(sent) ? await reportCleanup(port, sent, options.signal) : sent
+    const reported = isEnded(sent) ? await reportCleanup(context, sent, options.signal) : sent
     told(reported, options)
     await place.remove()
     return reported
@@ -163,19 +170,19 @@ async function sendingOf(
 
 /** That of the same sending, with its transfer where that still can be finished or was; else a new one. */
 async function placeOf(
-  port: Port,
+  context: TransferContext,
   keep: string,
   sending: Sending,
   { signal, idempotencyKey, direct }: SendFileOptions,
 ): Promise<{ place: SendingPlace; earlier?: Transfer | undefined }> {
-  const now = port.clock()
+  const now = context.clock()
   // A key of the caller's own names another sending than any that was.
   const place =
     idempotencyKey === undefined
       ? await SendingPlace.find(keep, (one) => one.isOf(sending) && !one.isForgotten(now))
       : undefined
   if (place?.transferId !== undefined) {
-    const earlier = await port.transfers.get(place.transferId, { signal }).catch((error: unknown) => {
+    const earlier = await context.transfers.get(place.transferId, { signal }).catch((error: unknown) => {
       if (error instanceof BridgeError && error.code === 'not_found') return undefined
       place.release()
       throw error
@@ -184,8 +191,8 @@ async function placeOf(
       return { place, earlier }
     await place.remove()
   } else if (place !== undefined) return { place }
-  await requireCapability(port, { direct, signal })
-  return { place: await SendingPlace.begin(keep, sending, idempotencyKey ?? port.newKey(), now) }
+  await requireCapability(context, { direct, signal })
+  return { place: await SendingPlace.begin(keep, sending, idempotencyKey ?? freshKey(context.random), now) }
 }
 
 /** A file that is only read stays where it is; one that is sealed or served waits in the place. */
@@ -226,7 +233,7 @@ interface Offering {
 
 /** `bytes` are those that travel. */
 async function offer(
-  port: Port,
+  context: TransferContext,
   bytes: string,
   { address, sealed_to }: Offering,
   { filename, ttlSeconds, idempotencyKey, signal, direct, onProgress }: Named,
@@ -240,7 +247,7 @@ async function offer(
   })
   const { size, sha256, parts } = described
   const mode = direct === undefined ? 'package' : 'direct'
-  return port.transfers.offer(
+  return context.transfers.offer(
     {
       ...address,
       filename,
@@ -257,13 +264,13 @@ async function offer(
 
 /** The age recipient to seal to; null for as it is. @throws LocalError `key_missing` where one was required */
 async function recipientOf(
-  port: Port,
+  context: TransferContext,
   { conversation_id: conversation }: MessageAddress,
   { seal, signal, to }: SendFileOptions,
 ): Promise<string | null> {
   if (seal === undefined) return null
   try {
-    return (await port.recipientKey(conversation, { signal })).recipient
+    return (await context.recipientKeys.ofConversation(conversation, { signal })).recipient
   } catch (error) {
     if (!(error instanceof BridgeError && error.code === 'not_found')) throw error
     if (seal.required !== true) return null
@@ -284,13 +291,13 @@ export interface ResumeOptions extends MoveOptions {
  * @throws LocalError `integrity` when it is not, `transfer_expired` when the transfer is over without its file
  */
 export async function resumeSending(
-  port: Port,
+  context: TransferContext,
   transferId: string,
   path: string,
   options: ResumeOptions = {},
 ): Promise<Transfer> {
   const { keep, signal, direct } = options
-  const transfer = await port.transfers.get(transferId, { signal })
+  const transfer = await context.transfers.get(transferId, { signal })
   requireMode(transfer, direct)
   const kept =
     keep === undefined ? undefined : await SendingPlace.find(keep, (one) => one.transferId === transferId)
@@ -301,14 +308,15 @@ export async function resumeSending(
   }
   if (kept === undefined && transfer.encryption === 'age') throw noSealedCopy()
   if (kept === undefined && (keep === undefined || direct === undefined))
-    return told(await move(port, transfer, path, options), options)
+    return told(await move(context, transfer, path, options), options)
   const place =
-    kept ?? (await SendingPlace.begin(keep ?? '', again(transfer, path), port.newKey(), port.clock()))
-  return inPlace(port, place, options, async () => {
+    kept ??
+    (await SendingPlace.begin(keep ?? '', again(transfer, path), freshKey(context.random), context.clock()))
+  return inPlace(context, place, options, async () => {
     const needsBytes = direct !== undefined || transfer.encryption === 'age'
     if (needsBytes && !(await isFile(place.bytes))) await serveAgain(place, transfer, path, options)
     if (place.transferId === undefined) await place.offered(transfer.id)
-    return move(port, transfer, needsBytes ? place.bytes : path, options)
+    return move(context, transfer, needsBytes ? place.bytes : path, options)
   })
 }
 
@@ -355,7 +363,7 @@ const isDone = (transfer: Transfer): boolean => isEnded(transfer) || transfer.pa
 
 /** The bytes of an offer, by its way; done where the other side of a failure did it. */
 async function move(
-  port: Port,
+  context: TransferContext,
   transfer: Transfer,
   path: string,
   { direct, signal, onProgress }: MoveOptions & Pick<SendFileOptions, 'direct'>,
@@ -363,6 +371,7 @@ async function move(
   if (isDone(transfer)) return transfer
   if (direct !== undefined) return direct(transfer, path)
   // Whether it is over is the node's to say: what it showed of the end moves with its clock.
-  await uploadFile(await port.home(transfer.id), manifestOf(transfer, 'upload'), path, { signal, onProgress })
-  return port.transfers.get(transfer.id, { signal })
+  const store = packageEndpoint(context, transfer.id)
+  await uploadFile(store, manifestOf(transfer, 'upload'), path, { signal, onProgress })
+  return context.transfers.get(transfer.id, { signal })
 }

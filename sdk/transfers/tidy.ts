@@ -7,9 +7,10 @@
 import { resolve } from 'node:path'
 import type { Transfer } from '../contract/agent/transfers.ts'
 import { BridgeError } from '../transport/failures.ts'
+import { isEnded } from './both-sides.ts'
+import type { TransferContext } from './calls.ts'
 import { tidyReceivings } from './local/receiving-note.ts'
 import { isForgotten, tidySendings } from './local/sending-place.ts'
-import { isEnded, type Port } from './port.ts'
 
 /** What is at work, or about to be: its traces are needed. */
 export interface AtWork {
@@ -20,9 +21,13 @@ export interface AtWork {
 }
 
 /** Never refuses: what cannot be asked about, or removed, stays for the next time. */
-export async function tidyUp(port: Port, keep: string, { paths = [], ids = [] }: AtWork): Promise<void> {
+export async function tidyUp(
+  context: TransferContext,
+  keep: string,
+  { paths = [], ids = [] }: AtWork,
+): Promise<void> {
   const sent = new Set(paths.map((path) => resolve(path)))
-  const now = port.clock()
+  const now = context.clock()
   const isStored = (transfer: Transfer) => transfer.package?.stored_at != null
   try {
     await tidySendings(keep, async (abandoned) => {
@@ -30,9 +35,9 @@ export async function tidyUp(port: Port, keep: string, { paths = [], ids = [] }:
       if (sent.has(abandoned.path)) return false
       // What was never offered costs nothing to begin anew.
       const { transfer_id: id } = abandoned
-      return id === null || (!ids.includes(id) && (await isOver(port, id, isStored)))
+      return id === null || (!ids.includes(id) && (await isOver(context, id, isStored)))
     })
-    await tidyReceivings(keep, async (id) => !ids.includes(id) && isOver(port, id))
+    await tidyReceivings(keep, async (id) => !ids.includes(id) && isOver(context, id))
   } catch {
     // A folder that cannot be read or changed is told by whoever has to use it.
   }
@@ -45,7 +50,7 @@ export async function forgetTransfer(keep: string, transferId: string): Promise<
 }
 
 async function isOver(
-  { transfers }: Port,
+  { transfers }: TransferContext,
   id: string,
   isDone: (transfer: Transfer) => boolean = () => false,
 ): Promise<boolean> {

@@ -8,6 +8,7 @@
  *
  * Contract §12 "`ask`", §13.
  */
+import type { NodeClock } from '../agent/node-clock.ts'
 import type { Message, MessageSent } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
 import type { Acknowledgements } from '../resources/acknowledgements.ts'
@@ -82,7 +83,7 @@ export interface Questioning {
   readonly conversations: Conversations
   readonly acknowledgements: Acknowledgements
   readonly watch: Watch
-  readonly now: () => Promise<Date>
+  readonly nodeClock: NodeClock
   readonly hold: HoldAnswer | undefined
 }
 
@@ -181,8 +182,8 @@ async function acknowledged(
 const goesOn = (questionId: string): string =>
   `the question is stored, and bridge.answerTo('${questionId}') waits on`
 
-const after = async ({ now }: Questioning, ms: number): Promise<string> =>
-  new Date((await now()).getTime() + ms).toISOString()
+const after = async ({ nodeClock }: Questioning, ms: number): Promise<string> =>
+  new Date((await nodeClock.now()).getTime() + ms).toISOString()
 
 /** How long was waited, and whether the node was there to the last. */
 export const within = (timeout: number, away: Error | undefined): string =>

@@ -9,7 +9,9 @@
  */
 import type { Task } from '../contract/agent/tasks.ts'
 import { isOutcomeUnknown, LocalError } from '../transport/failures.ts'
+import type { TaskCalls } from '../work/calls.ts'
 import { timeoutOf, within } from './questions.ts'
+import type { TaskMessages } from './task-messages.ts'
 import type { Watch } from './watch.ts'
 
 type Ended<State extends Task['state'], More> = Omit<Task, 'state' | keyof More> & {
@@ -60,28 +62,28 @@ export class TaskUnfinished extends LocalError {
 
 export interface TaskWaiting {
   readonly watch: Watch
-  readonly get: (id: string, options: { readonly signal: AbortSignal }) => Promise<Task>
-  readonly acknowledge: (taskId: string, signal: AbortSignal | undefined) => Promise<void>
+  readonly tasks: Pick<TaskCalls, 'get'>
+  readonly messages: TaskMessages
 }
 
 export async function waitForTask(
-  { watch, get, acknowledge }: TaskWaiting,
+  { watch, tasks, messages }: TaskWaiting,
   id: string,
   options: TaskWaitOptions,
 ): Promise<EndedTask> {
   const timeout = timeoutOf(options)
-  const { signal, onConnection, acknowledge: acknowledges = true } = options
+  const { signal, onConnection, acknowledge = true } = options
   const end = {
     tells: ({ task_id }: { readonly task_id: string | null }) => (task_id === id ? 'look' : undefined),
     look: async (lookSignal: AbortSignal) => {
-      const task = await get(id, { signal: lookSignal })
+      const task = await tasks.get(id, { signal: lookSignal })
       return isEnded(task) ? task : undefined
     },
   } as const
   try {
     const task = await watch.wait(end, { timeout, signal, onConnection })
     if (task === undefined) throw new TaskUnfinished(id, timeout, watch.lastFailure)
-    if (acknowledges) await acknowledge(id, signal).catch(unlessUnknown)
+    if (acknowledge) await messages.acknowledge(id, { signal }).catch(unlessUnknown)
     return task
   } catch (error) {
     if (!(error instanceof LocalError && error.code === 'aborted')) throw error

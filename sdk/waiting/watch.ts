@@ -13,6 +13,7 @@
  * Contract §6, §13.
  */
 import { setTimeout as timer } from 'node:timers/promises'
+import type { NodeClock } from '../agent/node-clock.ts'
 import type { Message } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
 import type { Inbox } from '../resources/inbox.ts'
@@ -24,8 +25,7 @@ type Waiting = Pick<Waiter<unknown>, 'isDue' | 'isOver' | 'takes' | 'look' | 'co
 
 export interface WatchOptions {
   readonly inbox: Inbox
-  /** The node's time. */
-  readonly now: () => Promise<Date>
+  readonly nodeClock: NodeClock
   readonly monotonicMs: () => number
   /** Aborted when the Bridge is closed. */
   readonly closing: AbortSignal
@@ -124,8 +124,8 @@ export class Watch {
 
   /** Until the last waiter has left. */
   async #run(idle: AbortSignal): Promise<void> {
-    const { inbox, monotonicMs, now } = this.#options
-    const past = idBefore(new Date((await now()).getTime() - pastMs))
+    const { inbox, monotonicMs, nodeClock } = this.#options
+    const past = idBefore(new Date((await nodeClock.now()).getTime() - pastMs))
     if (this.#after < past) this.#after = past
     for (let failures = 0; !idle.aborted && this.#isAnyOpen; ) {
       const startedMs = monotonicMs()

@@ -11,12 +11,12 @@
 
 import type { Task } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
-import type { Tasks } from '../resources/tasks.ts'
 import { BridgeError, isOutcomeUnknown } from '../transport/failures.ts'
+import type { TaskCalls } from './calls.ts'
 import { type StopReason, WorkStoppedError } from './work.ts'
 
 export interface LeaseParts {
-  readonly tasks: Tasks
+  readonly tasks: Pick<TaskCalls, 'list' | 'renew'>
   readonly monotonicMs: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly stopWithinMs: number

@@ -10,9 +10,10 @@
  */
 import type { Task } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
-import type { Tasks } from '../resources/tasks.ts'
 import { BridgeError, isOutcomeUnknown, type RefusalCode } from '../transport/failures.ts'
 import { freshKey } from '../transport/http.ts'
+import type { TaskMessages } from '../waiting/task-messages.ts'
+import type { TaskCalls } from './calls.ts'
 import { Lease, mayPass } from './lease.ts'
 import {
   TaskFailedError,
@@ -25,11 +26,10 @@ import {
 
 export interface WorkParts {
   /** Through the outbox. */
-  readonly tasks: Tasks
-  /** Past the outbox: what is asked again anyway. */
-  readonly direct: Tasks
-  /** Acknowledge what the inbox holds of a task. */
-  readonly acknowledge: (task: Task, signal: AbortSignal | undefined) => Promise<void>
+  readonly tasks: TaskCalls
+  /** Past the outbox: calls that are repeated anyway. */
+  readonly direct: TaskCalls
+  readonly messages: TaskMessages
   readonly monotonicMs: () => number
   readonly random: (bytes: number) => Buffer
   readonly sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>
@@ -175,8 +175,8 @@ export class Worker {
       lease.end()
       signal?.removeEventListener('abort', interrupt)
     }
-    await this.#parts.acknowledge(task, undefined).catch(() => {
-      // They come again to whoever listens.
+    await this.#parts.messages.acknowledge(task.id).catch(() => {
+      // The node offers them again to a listener.
     })
   }
 

@@ -5,11 +5,13 @@ import { type Address, nameOf } from '../../transport/address.ts'
 import type { PreparedRequest } from '../../transport/http.ts'
 import type { FileEndpoint } from './endpoint.ts'
 
-export function packageEndpoint(
-  address: Address,
-  authority: AgentAuthority,
-  transferId: string,
-): FileEndpoint {
+/** The address of the node, and the proof of each request. */
+export interface PackageStore {
+  readonly address: Address
+  readonly authority: AgentAuthority
+}
+
+export function packageEndpoint({ address, authority }: PackageStore, transferId: string): FileEndpoint {
   const target = `/api/v1/transfers/${transferId}/package`
   // Each remedy once for the whole work: a clock that has to be corrected twice is not corrected.
   const mended = new Set<string>()

@@ -139,7 +139,7 @@ describe('offers that were handed over', () => {
     const one = message(sequence) as unknown as OfferedMessage
     return { ...one, delivery: { ...one.delivery, attempt } }
   }
-  const nothing = () => false
+  const nothing = new AcknowledgedIds()
 
   test('the same attempt is left out, a redelivery is not', () => {
     const handed = new SeenOffers(nothing)
@@ -157,7 +157,7 @@ describe('offers that were handed over', () => {
 
   test('what was acknowledged here is left out whatever its attempt', () => {
     const acknowledged = new AcknowledgedIds()
-    const handed = new SeenOffers((id) => acknowledged.has(id))
+    const handed = new SeenOffers(acknowledged)
     handed.take([offer(1, 1)])
     acknowledged.add([offer(1, 1).id])
     expect(handed.take([offer(1, 2), offer(2, 1)])).toEqual([offer(2, 1)])

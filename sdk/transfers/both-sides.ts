@@ -1,31 +1,10 @@
-/** What sending and receiving a file have in common. */
-
-import type { MessageAddress } from '../agent/directory.ts'
-import type { Bootstrap } from '../contract/agent/bootstrap.ts'
-import type { RecipientKey } from '../contract/agent/peers.ts'
+/** The parts that sending and receiving a file share. */
 import type { Transfer } from '../contract/agent/transfers.ts'
 import type { Manifest, TransferMode } from '../contract/helper/manifest.ts'
-import type { Transfers } from '../resources/transfers.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import type { CallOptions, KeyedOptions } from '../transport/http.ts'
-import type { FileEndpoint } from './wire/endpoint.ts'
+import type { KeyedOptions } from '../transport/http.ts'
+import type { TransferContext } from './calls.ts'
 import type { TransferProgress } from './wire/part-runner.ts'
-
-/** What the two halves need of a Bridge. */
-export interface Port {
-  readonly transfers: Transfers
-  home(transferId: string): Promise<FileEndpoint>
-  address(to: string, options: KeyedOptions): Promise<MessageAddress>
-  /** @throws BridgeError `not_found` when there is none */
-  recipientKey(conversationId: string, options: CallOptions): Promise<RecipientKey>
-  /** The capabilities that the node's bootstrap names now. */
-  capabilities(options: CallOptions): Promise<Bootstrap['capabilities']>
-  /** A fresh Idempotency-Key. */
-  newKey(): string
-  readonly clock: () => Date
-  /** The time of the node, by which transfers and endpoints end, as far as its difference to this machine's is known. */
-  nodeClock(): Promise<() => Date>
-}
 
 /** What sending and receiving a package take alike. */
 export interface MoveOptions extends KeyedOptions {
@@ -39,9 +18,9 @@ export interface MoveOptions extends KeyedOptions {
 
 export const isEnded = ({ state }: Transfer): boolean => state !== 'offered' && state !== 'accepted'
 
-/** The last word of a side that has nothing left; that it could not be said makes the transfer no less done. */
+/** Reports that this side has removed its leftovers. If the report fails, the transfer is still complete. */
 export async function reportCleanup(
-  { transfers }: Port,
+  { transfers }: TransferContext,
   ended: Transfer,
   signal: AbortSignal | undefined,
 ): Promise<Transfer> {

@@ -1,0 +1,37 @@
+/**
+ * A draft is a message whose recipient is a name, or the sender of the message that it replies to. Here it becomes the input
+ * of `messages.send`.
+ */
+import { messages } from '../contract/agent/messages.ts'
+import type { MessageDraft } from '../storage/outbox.ts'
+import type { CallInput, CallOptions } from '../transport/http.ts'
+import type { DirectCalls } from './direct-calls.ts'
+import { type Directory, replyAddress } from './directory.ts'
+
+export type SendInput = CallInput<typeof messages.send>
+
+export class Drafts {
+  readonly #agentId: string
+  readonly #directory: Directory
+  readonly #direct: DirectCalls
+
+  constructor(agentId: string, directory: Directory, direct: DirectCalls) {
+    this.#agentId = agentId
+    this.#directory = directory
+    this.#direct = direct
+  }
+
+  /** The input, if the directory remembers the recipient. Sends no request. */
+  async remembered({ to, ...message }: MessageDraft): Promise<SendInput | undefined> {
+    const address = to === undefined ? undefined : await this.#directory.known(to)
+    return address && { body: { ...address, ...message } }
+  }
+
+  /** The input, with a look-up if it needs one. @throws LocalError `peer_unknown`; BridgeError `not_found` */
+  async resolved({ to, ...message }: MessageDraft, options: CallOptions): Promise<SendInput> {
+    if (to !== undefined) return { body: { ...(await this.#directory.address(to, options)), ...message } }
+    const id = message.in_reply_to ?? ''
+    const original = await this.#direct.call(messages.get, { params: { id } }, options)
+    return { body: { ...replyAddress(original, this.#agentId), ...message } }
+  }
+}
