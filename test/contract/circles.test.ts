@@ -1,0 +1,69 @@
+/**
+ * No two source files import each other, directly or by way of others. Type imports and `import()` count too: a reader
+ * follows them, so a circle has no first file.
+ */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parseSource } from './source-imports.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** One chain of imports for each circle, such as `a.ts → b.ts → a.ts`. `texts`: the source by path. */
+function circles(texts: Readonly<Record<string, string>>): string[] {
+  const unread = new Map(
+    Object.entries(texts).map(([path, text]) => [path, parseSource(path, text).imports] as const),
+  )
+  const chain: string[] = []
+  const found: string[] = []
+  const follow = (path: string): void => {
+    const from = chain.indexOf(path)
+    if (from >= 0) found.push([...chain.slice(from), path].join(' → '))
+    const imports = unread.get(path)
+    if (imports === undefined) return
+    unread.delete(path)
+    chain.push(path)
+    for (const target of new Set(imports.map((each) => each.target))) follow(target)
+    chain.pop()
+  }
+  for (const path of Object.keys(texts)) follow(path)
+  return found
+}
+
+test('no file of cli, sdk, server and helper is in an import circle', () => {
+  const paths = globSync('{cli,sdk,server,helper}/**/*.ts', { cwd: root }).sort()
+  expect(paths.length).toBeGreaterThan(500)
+  expect(
+    circles(Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))),
+  ).toEqual([])
+})
+
+describe('a circle is found', () => {
+  test.each([
+    ['of two files', "import { b } from './b.ts'", "import { a } from './a.ts'"],
+    ['of types', "import type { B } from './b.ts'", "import { type A } from './a.ts'"],
+    ['closed by import()', "import { b } from './b.ts'", "export const a = () => import('./a.ts')"],
+    ['closed by the type of an import()', "export * from './b.ts'", "export type A = import('./a.ts').A"],
+  ])('%s', (_name, a, b) => {
+    expect(circles({ 'sdk/a.ts': a, 'sdk/b.ts': b })).toEqual(['sdk/a.ts → sdk/b.ts → sdk/a.ts'])
+  })
+
+  test('behind files that are in none', () => {
+    const texts = {
+      'cli/main.ts': "import './a.ts'",
+      'cli/a.ts': "import './b.ts'\nimport './c.ts'",
+      'cli/b.ts': "import './c.ts'",
+      'cli/c.ts': "import './b.ts'",
+    }
+    expect(circles(texts)).toEqual(['cli/b.ts → cli/c.ts → cli/b.ts'])
+  })
+
+  test('and a file that two others import is no circle', () => {
+    const texts = {
+      'cli/a.ts': "import './b.ts'\nimport './c.ts'",
+      'cli/b.ts': "import './c.ts'",
+      'cli/c.ts': '',
+    }
+    expect(circles(texts)).toEqual([])
+  })
+})
