@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { answerHeadersSection, apiPage } from './generate/api.ts'
 import { claimSection } from './generate/claim-example.ts'
 import { cliPage } from './generate/cli.ts'
-import { codesSection, errorsPage } from './generate/errors.ts'
+import { codesSection, errorsPage, helperCodesSection, startCodesSection } from './generate/errors.ts'
 import { fill } from './generate/markdown.ts'
 import { metricsSection } from './generate/metrics.ts'
 import { sdkPage } from './generate/sdk.ts'
@@ -35,6 +35,8 @@ const written: Readonly<Record<string, Readonly<Record<string, () => string>>>> 
     'enrollment-example': claimSection,
     'signing-example': signingSection,
     codes: codesSection,
+    'helper-codes': helperCodesSection,
+    'helper-start-codes': startCodesSection,
     'task-states': taskTable,
     'transfer-states': transferTable,
     ...shapeSections,

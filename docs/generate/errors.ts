@@ -2,6 +2,7 @@
 import { type Caller, callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors, type Retry } from '../../sdk/contract/errors.ts'
+import { helperErrors, startErrors } from '../../sdk/contract/helper/errors.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { endpointLink, ownErrors } from './api.ts'
 import { code, page, table } from './markdown.ts'
@@ -37,8 +38,9 @@ export function errorsPage(): string {
   const catalogue = Object.keys(errors) as ErrorCode[]
   const byStatus = Map.groupBy(catalogue, (name) => errors[name].status)
   return page('Errors', [
-    'Every refusal has one of these codes. A code is a fact about the protocol and never changes its meaning: switch on' +
-      ' it, never on the message. [protocol.md](protocol.md) says what a client does about each.',
+    'Every refusal of the node has one of these codes. A code is a fact about the protocol and never changes its meaning:' +
+      ' switch on it, never on the message. [protocol.md](protocol.md) says what a client does about each. The transfer' +
+      ' helper has [codes of its own](protocol.md#145-codes).',
     '## The body',
     'Every JSON error has this body. `429` and `503` also carry `Retry-After` in whole seconds.',
     describe(ErrorBody),
@@ -78,6 +80,22 @@ export const codesSection = (): string =>
         const { status, retry, meaning } = errors[name]
         return [String(status), code(name), meaning, retries[retry]]
       }),
+  )
+
+/** The catalogue of the transfer helper, which has codes of its own. */
+export const helperCodesSection = (): string =>
+  table(
+    ['status', 'code', 'meaning'],
+    Object.entries(helperErrors)
+      .sort(([, one], [, other]) => one.status - other.status)
+      .map(([name, { status, meaning }]) => [String(status), code(name), meaning]),
+  )
+
+/** The codes of a helper that does not start. */
+export const startCodesSection = (): string =>
+  table(
+    ['code', 'meaning'],
+    Object.entries(startErrors).map(([name, meaning]) => [code(name), meaning]),
   )
 
 const groups: readonly (readonly [words: string, callers: readonly Caller[]])[] = [
