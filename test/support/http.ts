@@ -1,5 +1,5 @@
 /** One HTTP exchange with exactly the bytes and headers given; nothing is added that a test did not ask for. */
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 
 export interface Exchange {
@@ -20,6 +20,21 @@ export interface Reply {
   readonly json: unknown
 }
 
+const kept = new Map<string, Agent>()
+
+/**
+ * Connections to this server stay open for the next exchange, until the returned function is called. Otherwise each
+ * exchange has a connection of its own, which costs as much as a small request.
+ */
+export function keepConnections(baseUrl: string): () => void {
+  const agent = new Agent({ keepAlive: true })
+  kept.set(baseUrl, agent)
+  return () => {
+    if (kept.get(baseUrl) === agent) kept.delete(baseUrl)
+    agent.destroy()
+  }
+}
+
 export function exchange(baseUrl: string, { method, target, headers = [], body }: Exchange): Promise<Reply> {
   const { protocol, hostname, port } = new URL(baseUrl)
   const request = protocol === 'https:' ? httpsRequest : httpRequest
@@ -32,27 +47,26 @@ export function exchange(baseUrl: string, { method, target, headers = [], body }
     const flat = Object.fromEntries(
       Object.entries(grouped).map(([name, all]) => [name, all.length === 1 ? all[0] : all]),
     )
-    const call = request(
-      { host: hostname.replace(/^\[|\]$/g, ''), port, method, path: target, headers: flat, agent: false },
-      (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', reject)
-        response.on('end', () => {
-          const bytes = Buffer.concat(chunks)
-          const text = bytes.toString('utf8')
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text,
-            bytes,
-            get json() {
-              return JSON.parse(text) as unknown
-            },
-          })
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const agent = kept.get(baseUrl) ?? false
+    const call = request({ host, port, method, path: target, headers: flat, agent }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const bytes = Buffer.concat(chunks)
+        const text = bytes.toString('utf8')
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text,
+          bytes,
+          get json() {
+            return JSON.parse(text) as unknown
+          },
         })
-      },
-    )
+      })
+    })
     call.on('error', reject)
     call.end(body)
   })

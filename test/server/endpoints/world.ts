@@ -13,7 +13,7 @@ import { startServer } from '../../../server/server.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { enroll } from '../../support/agent.ts'
 import { type BridgeOptions, startBridge, type TestBridge } from '../../support/bridge.ts'
-import { exchange, type Reply } from '../../support/http.ts'
+import { exchange, keepConnections, type Reply } from '../../support/http.ts'
 import { makeInstallation } from '../../support/installation.ts'
 import { cookieOf, TestOwner } from '../../support/owner.ts'
 
@@ -33,8 +33,11 @@ export class World {
   #names = 0
   #telemetryToken: Promise<string> | undefined
 
+  readonly #letGo: () => void
+
   constructor(bridge: TestBridge) {
     this.bridge = bridge
+    this.#letGo = keepConnections(bridge.url)
     this.folders = [bridge.data]
   }
 
@@ -156,10 +159,14 @@ export class World {
 
   /** The same installation after a stop, in which `change` may touch the data folder. */
   async restarted(change: (data: string) => void): Promise<World> {
+    this.#letGo()
     await this.bridge.server.stop()
     change(this.bridge.data)
     const world = new World(await this.bridge.restart())
-    this.#closers.push(() => world.bridge.server.stop())
+    this.#closers.push(async () => {
+      world.#letGo()
+      await world.bridge.server.stop()
+    })
     return world
   }
 
@@ -179,6 +186,7 @@ export class World {
 
   async close(): Promise<void> {
     for (const close of this.#closers.reverse()) await close()
+    this.#letGo()
     await this.bridge.close()
   }
 }

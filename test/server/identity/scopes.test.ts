@@ -11,7 +11,7 @@ import type { TestAgent } from '../../support/agent.ts'
 import { messagesOf, openPolls } from '../../support/streams.ts'
 import type { CaseOf } from '../endpoints/case.ts'
 import { cases } from '../endpoints/cases.ts'
-import { send } from '../endpoints/send.ts'
+import { type Ready, send } from '../endpoints/send.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
 
 let world: World
@@ -45,8 +45,12 @@ const asked = endpoints.filter(
 )
 
 describe.each(asked.map((entry) => [entry.id, entry] as const))('%s', (id, entry) => {
+  let ready: Ready
+  beforeAll(async () => {
+    ready = await (cases[id as EndpointId] as CaseOf<never>).success(world)
+  })
+
   test.each(all)('with %s alone', async (scope) => {
-    const ready = await (cases[id as EndpointId] as CaseOf<never>).success(world)
     const by = holders.get(scope) as TestAgent
     const reply = await send(entry, { ...ready, by, query: ready.query?.replace('=20', '=0') ?? '' })
     const { error } = reply.json as { error?: string }

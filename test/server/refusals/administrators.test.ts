@@ -15,13 +15,16 @@ import { cases } from '../endpoints/cases.ts'
 import { send } from '../endpoints/send.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
 import { answering } from './attempts.ts'
-import { stored } from './stored.ts'
+import { StoredReader } from './stored.ts'
 
 let world: World
+let store: StoredReader
 let kim: { readonly id: string; readonly by: TestOwner }
 
 beforeAll(async () => {
   world = await startWorld()
+  store = new StoredReader(world.bridge.data)
+  world.onClose(async () => store.close())
   kim = await world.administrator()
 })
 afterAll(() => world.close())
@@ -49,12 +52,12 @@ describe.each(named(inProjects))('$id', ({ entry }) => {
   test('is there for an administrator while the project is its own, and unknown before and after', async () => {
     const ours = await ready(entry)
     const project = ours.params?.id ?? ''
-    const before = stored(world.bridge.data)
+    const before = store.read()
     const foreign = await send(entry, { ...ours, by: kim.by })
     const unknown = await send(entry, { ...ours, by: kim.by, params: { ...ours.params, id: unknownId } })
     expectRefusal(foreign, 'not_found')
     expect(blind(foreign)).toEqual(blind(unknown))
-    expect(stored(world.bridge.data)).toEqual(before)
+    expect(store.read()).toEqual(before)
 
     await world.assign(kim.id, project, true)
     expectSuccess(entry, await send(entry, { ...ours, by: kim.by }))
@@ -68,12 +71,12 @@ describe.each(named(ownerOnly))('$id', ({ entry }) => {
     const ours = await ready(entry)
     const project = await world.project()
     await world.assign(kim.id, project, true)
-    const before = stored(world.bridge.data)
+    const before = store.read()
     for (const id of [ours.params?.id ?? unknownId, project, unknownId]) {
       const params = { ...ours.params, id }
       expectRefusal(await send(entry, { ...ours, by: kim.by, params }), 'not_permitted')
     }
-    expect(stored(world.bridge.data)).toEqual(before)
+    expect(store.read()).toEqual(before)
     await world.assign(kim.id, project, false)
   })
 })

@@ -99,6 +99,10 @@ async function refused(entry: EndpointSpec, { what, ready, code, path, says }: A
   if (says) expect(faults.find((fault) => fault.path === path)?.problem, what).toMatch(says)
 }
 
+/** Beside each endpoint its place in the contract, for {@link rowsAt}. */
+export const named = (entries: readonly EndpointSpec[]) =>
+  entries.map((entry) => ({ id: entry.id, entry, place: endpoints.findIndex(({ id }) => id === entry.id) }))
+
 /** The endpoints that answer once, in JSON; streams and sockets have tests of their own. */
 export const answering = endpoints.filter(({ stream }) => !stream)
 

@@ -6,8 +6,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../sdk/contract/index.ts'
 import { limits } from '../../../sdk/contract/limits.ts'
+import { rowsAt } from '../../support/attacks.ts'
 import type { Ready } from '../endpoints/send.ts'
-import { type Attempt, Attempts, withBody } from './attempts.ts'
+import { type Attempt, Attempts, named, withBody } from './attempts.ts'
 
 let attempts: Attempts
 
@@ -72,7 +73,7 @@ const contentTypes: Record<string, string | null> = {
 
 const tooLong = ' '.repeat(limits.jsonBodyBytes)
 
-describe.each(withBody.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
+describe.each(named(withBody))('$id', ({ entry, place }) => {
   const good = () => {
     const ready = attempts.ready(entry)
     return { ready, text: JSON.stringify(ready.body) }
@@ -88,14 +89,14 @@ describe.each(withBody.map((entry) => ({ id: entry.id, entry })))('$id', ({ entr
   })
 
   test('takes no text that is not one JSON object', async () => {
-    const all = Object.entries(texts).map(([what, { change, says }]) =>
+    const all = rowsAt(place, 4, Object.entries(texts)).map(([what, { change, says }]) =>
       refused(what, { body: change(good().text) }, { code: 'invalid_request', path: 'body', says }),
     )
     await attempts.expectRefused(entry, all)
   })
 
   test('takes JSON only, and says so', async () => {
-    const all = Object.entries(contentTypes).map(([what, type]) =>
+    const all = rowsAt(place, 4, Object.entries(contentTypes)).map(([what, type]) =>
       refused(
         what,
         { override: { ...good().ready.override, 'Content-Type': type } },
@@ -111,7 +112,7 @@ describe.each(withBody.map((entry) => ({ id: entry.id, entry })))('$id', ({ entr
   })
 
   test('takes no encoded body', async () => {
-    const all = ['gzip', 'deflate', 'br', 'identity, gzip', 'x-unknown'].map((encoding) =>
+    const all = rowsAt(place, 3, ['gzip', 'deflate', 'br', 'identity, gzip', 'x-unknown']).map((encoding) =>
       refused(
         encoding,
         { extra: [...(good().ready.extra ?? []), ['Content-Encoding', encoding]] },
@@ -126,7 +127,7 @@ describe.each(withBody.map((entry) => ({ id: entry.id, entry })))('$id', ({ entr
     const exact = `{"surplus":1}${tooLong.slice(13)}`
     const chunked = [...(ready.extra ?? []), ['Transfer-Encoding', 'chunked'] as const]
     const says = /longer than 262144 bytes/
-    await attempts.expectRefused(entry, [
+    const all = [
       refused('declared', { body: text + tooLong }, { code: 'body_too_large', says }),
       refused('chunked', { body: text + tooLong, extra: chunked }, { code: 'body_too_large', says }),
       refused('by one byte', { body: `${exact} ` }, { code: 'body_too_large', says }),
@@ -136,7 +137,8 @@ describe.each(withBody.map((entry) => ({ id: entry.id, entry })))('$id', ({ entr
         { body: exact, extra: chunked },
         { code: 'invalid_request', path: 'body/surplus' },
       ),
-    ])
+    ]
+    await attempts.expectRefused(entry, rowsAt(place, 3, all))
   })
 })
 

@@ -6,10 +6,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
+import { rowsAt } from '../../support/attacks.ts'
 import { TestOwner } from '../../support/owner.ts'
 import { unknownId } from '../endpoints/case.ts'
 import { type Ready, targetOf } from '../endpoints/send.ts'
-import { type Attempt, Attempts, answering } from './attempts.ts'
+import { type Attempt, Attempts, answering, named } from './attempts.ts'
 import { overSocket, requestText } from './raw-socket.ts'
 
 let attempts: Attempts
@@ -109,35 +110,37 @@ function attempt(entry: EndpointSpec, [what, changed, code, path]: Row): Attempt
   return { what, ready, code, ...(path !== undefined && { path }) }
 }
 
-const those = (which: (entry: EndpointSpec) => boolean | undefined) =>
-  answering.filter(which).map((entry) => ({ id: entry.id, entry }))
+const those = (which: (entry: EndpointSpec) => boolean | undefined) => named(answering.filter(which))
 
 const agents = those(({ caller }) => caller === 'agent' || caller === 'agent-without-session')
 const owners = those(({ caller }) => caller === 'owner')
 
-test.each(agents)('$id asks for one identity and one proof', async ({ entry }) => {
+test.each(agents)('$id asks for one identity and one proof', async ({ entry, place }) => {
   await attempts.expectRefused(
     entry,
-    identityRows.map((row) => attempt(entry, row)),
+    rowsAt(place, 4, identityRows).map((row) => attempt(entry, row)),
   )
 })
 
-test.each(those(({ caller }) => caller === 'agent'))('$id asks for one session', async ({ entry }) => {
+test.each(those(({ caller }) => caller === 'agent'))('$id asks for one session', async ({ entry, place }) => {
   await attempts.expectRefused(
     entry,
-    sessionRows.map((row) => attempt(entry, row)),
+    rowsAt(place, 3, sessionRows).map((row) => attempt(entry, row)),
   )
 })
 
-test.each(those(({ idempotent }) => idempotent))('$id asks for one Idempotency-Key', async ({ entry }) => {
-  await attempts.expectRefused(
-    entry,
-    keyRows.map((row) => attempt(entry, row)),
-  )
-})
+test.each(those(({ idempotent }) => idempotent))(
+  '$id asks for one Idempotency-Key',
+  async ({ entry, place }) => {
+    await attempts.expectRefused(
+      entry,
+      rowsAt(place, 3, keyRows).map((row) => attempt(entry, row)),
+    )
+  },
+)
 
-test.each(owners)('$id asks for one cookie', async ({ entry }) => {
-  const rows = ownerRows(ownerOf(entry).cookie)
+test.each(owners)('$id asks for one cookie', async ({ entry, place }) => {
+  const rows = rowsAt(place, 3, ownerRows(ownerOf(entry).cookie))
   await attempts.expectRefused(
     entry,
     rows.map((row) => attempt(entry, row)),

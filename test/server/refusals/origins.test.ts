@@ -5,9 +5,10 @@
  */
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { endpoints } from '../../../sdk/contract/index.ts'
+import { rowsAt } from '../../support/attacks.ts'
 import { TestOwner } from '../../support/owner.ts'
 import type { Ready } from '../endpoints/send.ts'
-import { type Attempt, Attempts } from './attempts.ts'
+import { type Attempt, Attempts, named } from './attempts.ts'
 
 const posts = endpoints.filter(({ caller, method }) => caller.startsWith('owner') && method === 'POST')
 
@@ -46,7 +47,7 @@ function others(origin: string): Record<string, string | null> {
   }
 }
 
-describe.each(posts.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
+describe.each(named(posts))('$id', ({ entry, place }) => {
   test('comes from the portal or not at all', async () => {
     const ready = attempts.ready(entry)
     const origin = originOf(ready)
@@ -69,7 +70,7 @@ describe.each(posts.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }
         code: 'origin_mismatch',
       }),
     )
-    await attempts.expectRefused(entry, [...all, twice, ...sites])
+    await attempts.expectRefused(entry, rowsAt(place, 4, [...all, twice, ...sites]))
   })
 
   test('is asked where it comes from before who asks and what', async () => {

@@ -17,6 +17,8 @@ export type Stored = Readonly<Record<string, readonly string[]>>
 export class StoredReader {
   readonly #database: Database.Database
   readonly #queries: readonly (readonly [table: string, Database.Statement<[], string>])[]
+  #version: unknown
+  #stored: Stored = {}
 
   constructor(data: string) {
     this.#database = new Database(databasePath(data), { readonly: true, fileMustExist: true })
@@ -39,7 +41,13 @@ export class StoredReader {
   }
 
   read(): Stored {
-    return Object.fromEntries(this.#queries.map(([table, lines]) => [table, lines.all()]))
+    // It changes with each commit of another connection.
+    const version = this.#database.pragma('data_version', { simple: true })
+    if (version !== this.#version) {
+      this.#stored = Object.fromEntries(this.#queries.map(([table, lines]) => [table, lines.all()]))
+      this.#version = version
+    }
+    return this.#stored
   }
 
   close(): void {

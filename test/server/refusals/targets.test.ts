@@ -8,10 +8,11 @@ import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { errors } from '../../../sdk/contract/errors.ts'
 import { endpoints } from '../../../sdk/contract/index.ts'
 import { limits } from '../../../sdk/contract/limits.ts'
+import { rowsAt } from '../../support/attacks.ts'
 import { expectRefusal } from '../endpoints/answers.ts'
 import { unknownId } from '../endpoints/case.ts'
 import { send, targetOf } from '../endpoints/send.ts'
-import { type Attempt, Attempts, answering } from './attempts.ts'
+import { type Attempt, Attempts, answering, named } from './attempts.ts'
 import type { Schema } from './fields.ts'
 
 let attempts: Attempts
@@ -69,13 +70,13 @@ test.each(gets)('$id takes no body', async ({ entry }) => {
 /** Of the parts of a package: plain decimal numbers are well formed. */
 const malformedIndexes = ['-1', '01', '1.0', 'one', '12345']
 
-describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ entry }) => {
+describe.each(named(answering))('$id', ({ entry, place }) => {
   const invalid = (what: string, changed: object, path: string) => invalidOf(entry, what, changed, path)
 
   test('names a malformed id in its path', async () => {
     const params = Object.entries((entry.params as Schema | undefined)?.properties ?? {})
     const all = params.flatMap(([name, { format }]) =>
-      (format === 'uuid' ? malformedIds : malformedIndexes).map((id) => {
+      rowsAt(place, 3, format === 'uuid' ? malformedIds : malformedIndexes).map((id) => {
         const changed = { params: { ...attempts.ready(entry).params, [name]: id } }
         return invalid(`${name}=${id}`, changed, `path/${name}`)
       }),
@@ -95,7 +96,7 @@ describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ ent
             : ['', ...malformedIds.slice(0, -1)]
         const right = type === 'integer' ? minimum : unknownId
         return [
-          ...wrong.map((value) =>
+          ...rowsAt(place, 3, wrong).map((value) =>
             invalid(`${name}=${value}`, { query: `?${name}=${value}` }, `query/${name}`),
           ),
           invalid(`${name} twice`, { query: `?${name}=${right}&${name}=${right}` }, `query/${name}`),
@@ -111,7 +112,7 @@ describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ ent
     const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].filter(
       (method) => !allowed.includes(method),
     )
-    for (const method of others) {
+    for (const method of rowsAt(place, 3, others)) {
       const reply = await send(entry, { ...attempts.ready(entry), method })
       expectRefusal(reply, 'method_not_allowed', method)
       expect(reply.headers.allow).toBe([...new Set(allowed)].join(', '))
@@ -140,7 +141,7 @@ describe.each(answering.map((entry) => ({ id: entry.id, entry })))('$id', ({ ent
       `http://elsewhere.example${path}`,
       `//elsewhere.example${path}`,
     ]
-    const all = near.map(
+    const all = rowsAt(place, 4, near).map(
       (target): Attempt => ({
         what: target,
         ready: { ...attempts.ready(entry), target },
