@@ -171,12 +171,14 @@ function licences(metafiles: readonly Metafile[]): string {
     .join('\n')
 }
 
-/** Declarations for `import` and again for `require`, each naming its neighbours by the endings that its reader resolves. */
+/**
+ * Declarations for `import` and again for `require`, each naming its neighbours by the endings that its reader resolves.
+ * Types are checked by `npm run check`: without a check they are written in a sixth of the time.
+ */
 function declareTypes(): void {
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
-  execFileSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json'), '--outDir', out], {
-    stdio: 'inherit',
-  })
+  const args = ['-p', join(root, 'tsconfig.build.json'), '--noCheck', '--outDir', out]
+  execFileSync(process.execPath, [tsc, ...args], { stdio: 'inherit' })
   for (const file of globSync('sdk/**/*.d.ts', { cwd: out })) {
     const text = readFileSync(join(out, file), 'utf8')
     const naming = (ending: string): string =>
