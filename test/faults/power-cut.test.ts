@@ -10,8 +10,8 @@ import { linesOf } from './lab/system-calls.ts'
 import { type TracedLoad, tracedLoad } from './lab/traced-load.ts'
 
 const cuts = Number(process.env.BRIDGE_POWER_CUTS ?? 4)
-const answers = Math.max(10 * Number(process.env.BRIDGE_KILLS ?? 20), 5 * cuts)
-const answersOfControl = 60
+const answers = Math.max(10 * Number(process.env.BRIDGE_KILLS ?? 12), 5 * cuts)
+const answersOfControl = 40
 const seed = 20261121
 
 const cutsOfControl = Math.max(3, cuts / 10)

@@ -26,6 +26,8 @@ export interface KillOptions {
   readonly strikes: readonly Strike[]
   readonly writers: number
   readonly seed: number
+  /** That each round waits for. */
+  readonly answers: number
   readonly control?: ProcessOptions['control']
 }
 
@@ -42,8 +44,6 @@ export interface KillReport {
   readonly wrong: string[]
   readonly operations: readonly Operation[]
 }
-
-const answersPerRound = 50
 
 export async function killRepeatedly(options: KillOptions): Promise<KillReport> {
   const server = await startServerProcess()
@@ -71,11 +71,11 @@ export async function killRepeatedly(options: KillOptions): Promise<KillReport> 
   }
 }
 
-async function killRounds(server: ServerProcess, crew: Crew, { strikes }: KillOptions): Promise<string[]> {
+async function killRounds(server: ServerProcess, crew: Crew, { strikes, answers }: KillOptions): Promise<string[]> {
   const wrong: string[] = []
   for (const [index, strike] of strikes.entries()) {
     const round = index + 1
-    await crew.answers(answersPerRound)
+    await crew.answers(answers)
     await strike(server)
     if (round % 5 === 0) await crew.killAndBeginAgain()
     const found = withStoreCopy(server.data, checkStore)

@@ -1,4 +1,8 @@
-/** A node that restarts, or is killed, in the middle of listening: nothing is lost, and no offer comes twice. */
+/**
+ * A node that restarts, or is killed, in the middle of listening: nothing is lost, and no offer comes twice.
+ *
+ * BRIDGE_KILLS=3 restarts and kills it so often over each transport, instead of once.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Bridge, ListenTransport, ReceivedMessage } from '../../../sdk/index.ts'
@@ -8,6 +12,9 @@ import { startBridge } from '../../support/bridge.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { startServerProcess } from '../../support/process.ts'
 import { bridgeOf, Ear, sessionsOf } from './listening.ts'
+
+const rounds = Number(process.env.BRIDGE_KILLS ?? 1)
+const limit = { timeout: 300_000 * rounds }
 
 const undo: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -21,7 +28,7 @@ const texts = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, nth) => `text ${from + nth}`)
 
 describe.each(every)('over %s', (transport) => {
-  test('a node that restarts loses nothing, and no offer comes twice', async () => {
+  test('a node that restarts loses nothing, and no offer comes twice', limit, async () => {
     let bridge = await startBridge()
     undo.push(() => bridge.close())
     const { ada, owner, project } = bridge
@@ -32,15 +39,15 @@ describe.each(every)('over %s', (transport) => {
       () => ear.stop(),
     )
     const tell = (text: string) => owner.message(project.id, ada.id, text)
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const first = round * 10 + 1
       for (const text of texts(first, first + 9)) await tell(text)
       bridge = await bridge.restart()
     }
     await tell('the last')
     await ear.heard('the last')
-    expect(ear.bodies).toEqual([...texts(1, 30), 'the last'])
-    expect(new Set(offersOf(ear.messages)).size).toBe(31)
+    expect(ear.bodies).toEqual([...texts(1, 10 * rounds), 'the last'])
+    expect(new Set(offersOf(ear.messages)).size).toBe(10 * rounds + 1)
     expect(ear.transports[0]).toBe(transport)
   })
 })
@@ -105,16 +112,17 @@ const isAcknowledged = (message: ReceivedMessage): Promise<boolean> =>
   )
 
 describe.each(['socket', 'sse', 'long-poll'] as const)('a killed node, over %s', (transport) => {
-  test('loses nothing that was stored, and no offer comes twice', async () => {
+  test('loses nothing that was stored, and no offer comes twice', limit, async () => {
     const { server, ada, tell } = await killable()
     const client = bridgeOf(ada, { transports: [transport], sessions: sessionsOf(ada) })
     undo.push(() => client.close())
     const begun = Promise.withResolvers<void>()
-    const expected = ['the first', ...texts(1, 30), 'round 1', 'round 2', 'round 3', 'the last']
+    const ofRounds = Array.from({ length: rounds }, (_, nth) => `round ${nth + 1}`)
+    const expected = ['the first', ...texts(1, 10 * rounds), ...ofRounds, 'the last']
     const hearing = hearAll(client, expected, begun.resolve)
     await tell('the first')
     await begun.promise
-    for (let round = 1; round <= 3; round += 1) {
+    for (let round = 1; round <= rounds; round += 1) {
       const sending = (async () => {
         for (const text of texts(round * 10 - 9, round * 10)) await tell(text)
       })()
