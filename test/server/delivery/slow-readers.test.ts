@@ -31,7 +31,19 @@ const pushed = [
   ['socket', openSocket],
 ] as const
 const large = 'x'.repeat(60_000)
-const count = 300
+
+/** Sends until the server cuts the reader, however much the buffers of two sockets take. Answers how many it sent. */
+async function sendUntilCut({
+  sender,
+  reader,
+  conversation,
+}: Awaited<ReturnType<typeof pair>>): Promise<number> {
+  for (let sent = 0; ; sent += 20) {
+    if (!(await connectionOf(bridge, reader)).listening_now) return sent
+    const some = Array.from({ length: 20 }, (_, nth) => `${sent + nth} ${large}`)
+    await Promise.all(some.map((text) => sender.send(conversation, reader.id, text)))
+  }
+}
 
 /** How many messages of a conversation the server counts as offered, over all pages of its history. */
 async function countOffered(projectId: string, conversationId: string): Promise<number> {
@@ -54,20 +66,13 @@ async function countOffered(projectId: string, conversationId: string): Promise<
 
 describe.each(pushed)('over the %s', (_name, open) => {
   test.concurrent('a reader that stops reading is cut, and what it did not get is offered to its next wait', async () => {
-    const { sender, reader, conversation } = await pair()
+    const its = await pair()
+    const { sender, reader, conversation } = its
     const slow = await listen(bridge, reader, open)
     await sender.send(conversation, reader.id, 'begin')
     await slow.messages(1)
     slow.pause()
-    for (let n = 0; n < count; n += 20) {
-      await Promise.all(
-        Array.from({ length: 20 }, (_, i) => sender.send(conversation, reader.id, `${n + i} ${large}`)),
-      )
-    }
-    await until(
-      () => connectionOf(bridge, reader),
-      (words) => !words.listening_now,
-    )
+    const count = await sendUntilCut(its)
     const next = open(reader)
     slow.resume()
     await slow.ended
@@ -76,7 +81,7 @@ describe.each(pushed)('over the %s', (_name, open) => {
       return new Set(all.flatMap(messagesOf).map(({ id }) => id))
     }
     await until(got, (ids) => ids.size === count + 1)
-    // 18 MB were stored: it was cut with what fits into the buffers of two sockets, and one page.
+    // It was cut with what fits into the buffers of two sockets, and one page.
     const stuck = slow.events.filter(({ type }) => type === 'messages').flatMap(messagesOf).length
     expect(stuck).toBeLessThan(count)
     next.close()
@@ -96,16 +101,13 @@ describe.each(pushed)('over the %s', (_name, open) => {
   })
 
   test.concurrent('a reader that stopped gets nothing more once it lost its right', async () => {
-    const { project, sender, reader, conversation } = await pair()
+    const its = await pair()
+    const { project, sender, reader, conversation } = its
     const slow = await listen(bridge, reader, open)
     await sender.send(conversation, reader.id, 'begin')
     await slow.messages(1)
     slow.pause()
-    for (let n = 0; n < count; n += 20) {
-      await Promise.all(
-        Array.from({ length: 20 }, (_, i) => sender.send(conversation, reader.id, `${n + i} ${large}`)),
-      )
-    }
+    await sendUntilCut(its)
     await bridge.owner.revoke(project.id, reader.enrolled.credential_id)
     const revokedMs = performance.now()
     await until(
