@@ -18,6 +18,7 @@ import { offer } from '../support/files.ts'
 import { codeOf } from '../support/owner.ts'
 import { startServerProcess } from '../support/process.ts'
 import { program } from '../support/program.ts'
+import { Desk } from './desk.ts'
 import { TestHome } from './program.ts'
 
 const apart = new Set(['setup', 'login', 'logout', 'password', 'watch'])
@@ -39,6 +40,8 @@ const commands = leaves(adminCommand({} as CliContext))
 test('every example of the owner commands works as typed', async () => {
   const node = await startServerProcess()
   onTestFinished(() => node.close())
+  const desk = await Desk.make()
+  onTestFinished(() => desk.remove())
   const home = await TestHome.make()
   onTestFinished(() => home.remove())
   const admin = (...args: string[]) => home.run(['admin', ...args])
@@ -83,7 +86,7 @@ test('every example of the owner commands works as typed', async () => {
   const type = await shell(home)
   for (const words of commands) {
     const name = words.join(' ')
-    const { stdout: help } = await home.run([...words, '--help'])
+    const { stdout: help } = await desk.run([...words, '--help'])
     const example = /\nexample:\n {2}\$ (.*)\n$/.exec(help)?.[1] ?? `no example in the help of ${name}`
     expect(example).toMatch(new RegExp(`^bridge ${name.replace(' list', '( list)?')}\\b`))
     await arrange[name]?.()
