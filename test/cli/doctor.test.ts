@@ -4,6 +4,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { compileCache, program } from '../support/program.ts'
 import { type Enrolled, enrolled } from './people.ts'
 import { type Ended, TestHome } from './program.ts'
 
@@ -98,11 +99,16 @@ const hasUnshare = spawnSync('unshare', ['-n', 'true']).status === 0
 /** The program under another one that closes its network. */
 function closed(words: readonly string[], args: readonly string[]) {
   const [command = '', ...before] = words
-  const program = new URL('../../cli/main.ts', import.meta.url).pathname
   return spawnSync(command, [...before, process.execPath, program, ...args, '--profile', 'cleo'], {
     encoding: 'utf8',
-    env: { PATH: process.env.PATH, HOME: home.folder, BRIDGE_HOME: join(home.folder, 'bridge') },
-    timeout: 25_000,
+    env: {
+      PATH: process.env.PATH,
+      HOME: home.folder,
+      BRIDGE_HOME: join(home.folder, 'bridge'),
+      NODE_COMPILE_CACHE: compileCache,
+    },
+    // It blocks this process, so the limit of the test cannot end it.
+    timeout: 240_000,
   })
 }
 
