@@ -165,7 +165,7 @@ test('writers at the same time leave one whole file', async () => {
   const path = join(home, 'session.json')
   const writers = ['a', 'b', 'c'].map((name) =>
     processOf(`
-      const { writeJson } = await import(${module('json-file')})
+      const { writeJson } = await import(${module('profile/json-file')})
       for (let count = 0; count < 30; count += 1) {
         await writeJson(${JSON.stringify(path)}, { name: ${JSON.stringify(name)}.repeat(5000), count })
       }`),
