@@ -252,13 +252,15 @@ import websockets
 async def main():
     frame = sys.stdin.readline()
     async with websockets.connect(sys.argv[1], compression="deflate") as socket:
+        # Since its version 14 the protocol names them.
+        agreed = (socket if hasattr(socket, "extensions") else socket.protocol).extensions
         await socket.send(frame)
         while True:
             event = json.loads(await socket.recv())
             if event["type"] == "ready":
                 await socket.send(json.dumps({"type": "ping"}))
             print(json.dumps([event["type"], [m["body"] for m in event.get("messages", [])],
-                              [str(e) for e in socket.extensions]]), flush=True)
+                              [str(e) for e in agreed]]), flush=True)
 
 try:
     asyncio.run(main())
