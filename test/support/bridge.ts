@@ -12,6 +12,7 @@ import type { ServerChance } from '../../server/context.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
 import { enroll, type TestAgent } from './agent.ts'
 import { type TestClock, testClock } from './clock.ts'
+import { dropConnections } from './http.ts'
 import { makeInstallation } from './installation.ts'
 import { setUpOwner, type TestOwner } from './owner.ts'
 
@@ -75,6 +76,7 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
     server,
     async restart() {
       await server.stop()
+      dropConnections(server.url)
       const config = configFor(people.data, { settings: { ...options.settings, port: String(server.port) } })
       return bridge(options, await startServer(config, chance(options, people.clock)), people)
     },

@@ -35,6 +35,11 @@ export function keepConnections(baseUrl: string): () => void {
   }
 }
 
+/** After its server has stopped: the next exchange must not meet a connection to that one. */
+export function dropConnections(baseUrl: string): void {
+  kept.get(baseUrl)?.destroy()
+}
+
 export function exchange(baseUrl: string, { method, target, headers = [], body }: Exchange): Promise<Reply> {
   const { protocol, hostname, port } = new URL(baseUrl)
   const request = protocol === 'https:' ? httpsRequest : httpRequest
