@@ -16,7 +16,12 @@ const answers = Math.max(50, Math.ceil(1000 / kills))
 test(`${kills} kills under ${writers} writers lose nothing that was answered (seed ${seed})`, {
   timeout: 300_000 + kills * 20_000,
 }, async () => {
-  const { wrong, operations } = await killRepeatedly({ strikes: atRandom(kills, seed), writers, seed, answers })
+  const { wrong, operations } = await killRepeatedly({
+    strikes: atRandom(kills, seed),
+    writers,
+    seed,
+    answers,
+  })
   expect(wrong).toEqual([])
 
   const answered = operations.filter(({ outcome }) => outcome === 'ok')

@@ -71,7 +71,11 @@ export async function killRepeatedly(options: KillOptions): Promise<KillReport> 
   }
 }
 
-async function killRounds(server: ServerProcess, crew: Crew, { strikes, answers }: KillOptions): Promise<string[]> {
+async function killRounds(
+  server: ServerProcess,
+  crew: Crew,
+  { strikes, answers }: KillOptions,
+): Promise<string[]> {
   const wrong: string[] = []
   for (const [index, strike] of strikes.entries()) {
     const round = index + 1
