@@ -1,8 +1,7 @@
 /**
- * The claims that commands of this profile took: which generation of which task, one small file each.
+ * Claims that commands of this profile took. Each is a small file with the generation of the claim.
  *
- * A later command speaks for exactly the claim that was taken here, never for whatever claim the node shows: that one may
- * be another worker's.
+ * A later command acts for exactly this claim. The claim that the node shows may belong to another worker.
  *
  * Contract §8, §12.
  */
@@ -14,7 +13,7 @@ import { readJson, writeJson } from '../profile/json-file.ts'
 
 const pathOf = (folder: string, taskId: string) => join(folder, `${taskId}.json`)
 
-/** The claim is this profile's from now on. */
+/** Stores the claim, so that later commands of this profile act for it. */
 export async function keepClaim(folder: string, { id, claim }: Task): Promise<void> {
   if (claim === null) return
   const { generation, session_generation } = claim
@@ -22,8 +21,8 @@ export async function keepClaim(folder: string, { id, claim }: Task): Promise<vo
 }
 
 /**
- * The same for as long as this program runs a command for it: before the command begins, and through no power cut, which
- * ends the command too.
+ * Stores the claim for a command that this program is about to run. The file is not synced, because a power
+ * cut ends the command too.
  */
 export async function lendClaim(folder: string, { id, claim }: Task): Promise<void> {
   if (claim === null) return
@@ -47,11 +46,11 @@ export async function findClaim(folder: string, id: string): Promise<HeldTask> {
   if (typeof generation === 'number' && typeof session_generation === 'number') {
     return { id, claim: { generation, session_generation } }
   }
-  throw new CommandError('conflict', `this profile holds no claim of the task ${id}`, {
-    hint: `bridge task show ${id} tells its state; bridge task claim ${id} takes an open one`,
+  throw new CommandError('conflict', `this profile has no claim on task ${id}`, {
+    hint: `bridge task show ${id} shows its state; bridge task claim ${id} claims it if it is open`,
   })
 }
 
-/** The claim is over for good. */
+/** Deletes the stored claim after it has ended. */
 export const dropClaim = (folder: string, id: string): Promise<void> =>
   rm(pathOf(folder, id), { force: true })

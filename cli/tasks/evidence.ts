@@ -1,5 +1,5 @@
 /**
- * `--evidence KIND:VALUE`: what shows that a result is so. A file is named and hashed here, never sent.
+ * `--evidence KIND:VALUE`: evidence for a result. A file is named and hashed, never sent.
  *
  * Contract §8.
  */
@@ -9,30 +9,33 @@ import type { Evidence } from '../../sdk/index.ts'
 import { invalid } from '../command.ts'
 import { CommandError } from '../exit-codes.ts'
 
-/** As in the contract; the public index is loaded only by commands that run. */
+/** Kinds of the contract, repeated here because only commands that run load the SDK. */
 export const kinds = ['text', 'url', 'commit', 'file', 'command', 'message', 'transfer'] as const
 type Kind = (typeof kinds)[number]
 
-export interface EvidenceWish {
+export interface GivenEvidence {
   readonly kind: Kind
   readonly value: string
 }
 
-/** One more item, for an option that may stand several times. */
-export function evidenceOption(text: string, before: readonly EvidenceWish[] = []): readonly EvidenceWish[] {
+/** Parses one `--evidence`; the option may be given several times. */
+export function evidenceOption(
+  text: string,
+  before: readonly GivenEvidence[] = [],
+): readonly GivenEvidence[] {
   const [, word = '', value = ''] = /^([a-z]+):([\s\S]+)$/.exec(text) ?? []
-  const kind = kinds.find((each) => each === word)
+  const kind = kinds.find((known) => known === word)
   if (kind !== undefined) return [...before, { kind, value }]
   throw invalid(`It must be KIND:VALUE, the kind one of ${kinds.join(', ')}.`)
 }
 
-/** @throws CommandError when a file cannot be read */
+/** Builds the evidence items and hashes the named files. @throws CommandError when a file cannot be read */
 export async function gatherEvidence(
-  wishes: readonly EvidenceWish[],
+  given: readonly GivenEvidence[],
   exitCode?: number | undefined,
 ): Promise<Evidence[]> {
   const items: Evidence[] = []
-  for (const { kind, value } of wishes) {
+  for (const { kind, value } of given) {
     const code = kind === 'command' && exitCode !== undefined ? { exit_code: exitCode } : {}
     const sha256 = kind === 'file' ? { sha256: await hashFile(value) } : {}
     items.push({ kind, value, ...code, ...sha256 })

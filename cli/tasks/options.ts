@@ -1,11 +1,11 @@
-/** What the `task` commands share: options, and who is who in their output. */
+/** Options and output that the `task` commands share. */
 import type { Task, TaskInput } from '../../sdk/index.ts'
 import { type Command, invalid, seconds, wholeNumber } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { idempotencyKey, instantOf, type ReplyBy, replyBy } from '../messages/sending.ts'
 import { taskText } from './text.ts'
 
-/** As in the contract; the public index is loaded only by commands that run. */
+/** States of the contract, repeated here because only commands that run load the SDK. */
 export const taskStates = [
   'open',
   'claimed',
@@ -43,11 +43,15 @@ const ttl = (text: string): number => {
 
 export const withNewTask = (to: Command): Command =>
   withKey(to)
-    .option('--due <when>', 'by when it is wanted: a duration like 2h, or a timestamp', replyBy)
-    .option('--claim-ttl <duration>', 'how long a claim lasts unless it is renewed (5m)', ttl)
-    .option('--max-attempts <count>', 'how often it may be claimed before it fails (3)', wholeNumber(1, 20))
+    .option('--due <when>', 'when the task is due: a duration like 2h, or a timestamp', replyBy)
+    .option('--claim-ttl <duration>', 'how long a claim lasts without renewal (default 5m)', ttl)
+    .option(
+      '--max-attempts <count>',
+      'how many attempts the task gets before it fails (default 3)',
+      wholeNumber(1, 20),
+    )
 
-/** The fields that the options decide. */
+/** Returns the task fields that the options set. */
 export const newTaskFields = (
   { due, claimTtl, maxAttempts }: NewTaskOptions,
   now: Date,
@@ -57,7 +61,7 @@ export const newTaskFields = (
   ...(maxAttempts === undefined ? {} : { max_attempts: maxAttempts }),
 })
 
-/** Names of the peers as far as this profile remembers them; nobody is asked. */
+/** Names of the peers that this profile knows, without a request to the node. */
 export async function peerNames(context: CliContext): Promise<(agentId: string) => string> {
   const { bridge, profile } = await context.agent()
   const { agent } = profile.identity
@@ -65,20 +69,20 @@ export async function peerNames(context: CliContext): Promise<(agentId: string) 
   return (agentId) => (agentId === agent.id ? agent.name : (known.get(agentId) ?? agentId))
 }
 
-/** The task after a change: a line for a person, the wire object for a program. */
-export function tellTask({ output }: CliContext, task: Task, what: string): void {
+/** Prints a changed task: one line for a person, the task object for a program. */
+export function printTask({ output }: CliContext, task: Task, what: string): void {
   const claim = task.claim === null ? '' : `; claim ${task.claim.generation} until ${task.claim.expires_at}`
   output.result(task, `${what} ${task.id}: ${task.state}${claim}`)
-  tellIfCancelled(output, task)
+  noteCancellation(output, task)
 }
 
-/** Its holder has to stop. */
-export function tellIfCancelled(output: CliContext['output'], { id, state }: Task): void {
+/** Tells the holder of a task to stop if its cancellation is requested. */
+export function noteCancellation(output: CliContext['output'], { id, state }: Task): void {
   if (state !== 'cancel_requested') return
-  output.next(`the task is to be cancelled: stop the work, then bridge task stopped ${id}`)
+  output.next(`the task is being cancelled: stop the work, then run bridge task stopped ${id}`)
 }
 
-/** All of it. */
+/** Prints the whole task. */
 export async function showTask(context: CliContext, task: Task): Promise<void> {
   context.output.result(task, taskText(task, await peerNames(context), context.clock()))
 }

@@ -1,13 +1,14 @@
 /**
- * A task for a reader: a row of a list, or all of it with its timeline.
+ * Formats a task as a row of a list, or in full with its timeline.
  *
- * Texts of the two sides are data: titles stay on their line, instructions, results and reasons are fenced.
+ * Texts of creator and assignee are data: titles stay on one line; instructions, results and reasons are
+ * fenced.
  *
  * Contract §8, §12.
  */
 import type { Evidence, Task, TaskEntry } from '../../sdk/index.ts'
 import { fenced, oneLine } from '../../sdk/plain-text.ts'
-import { relative } from '../terminal/words.ts'
+import { expiryWords, relative } from '../terminal/words.ts'
 
 export const taskHeader = ['id', 'state', 'from', 'to', 'age', 'title'] as const
 
@@ -17,9 +18,9 @@ export function taskRow(task: Task, nameOf: (agentId: string) => string, now: Da
   return [task.id, stateWords(task, now), from, nameOf(task.assignee_agent_id), age, task.title]
 }
 
-/** The state, with what is worth knowing of it. */
+/** The state, with the end of the claim or the attempts used. */
 export function stateWords({ state, claim, attempts, max_attempts }: Task, now: Date): string {
-  if (claim !== null) return `${state}, claim over ${relative(claim.expires_at, now)}`
+  if (claim !== null) return `${state}, claim ${expiryWords(claim.expires_at, now)}`
   if (state === 'open' && attempts > 0) return `open, ${attempts} of ${max_attempts} attempts used`
   return state
 }
@@ -36,7 +37,7 @@ export function taskText(task: Task, nameOf: (agentId: string) => string, now: D
   if (task.claim !== null) {
     const { generation, claimed_at, expires_at } = task.claim
     lines.push(
-      `claim: generation ${generation}, since ${relative(claimed_at, now)}, over ${relative(expires_at, now)}`,
+      `claim: generation ${generation}, taken ${relative(claimed_at, now)}, ${expiryWords(expires_at, now)}`,
     )
   }
   lines.push(
@@ -79,7 +80,7 @@ function evidenceLine({ kind, value, label, sha256, exit_code }: Evidence): stri
   return `evidence: ${kind} ${oneLine(value)}${more.length === 0 ? '' : ` (${more.join(', ')})`}`
 }
 
-/** One line an entry; renewals in a row are one. */
+/** Formats one line per entry. Consecutive renewals of a claim share one line. */
 export function timelineText(entries: readonly TaskEntry[]): string {
   const runs: { entry: TaskEntry; count: number }[] = []
   for (const entry of entries) {

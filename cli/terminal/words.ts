@@ -26,6 +26,10 @@ export function relative(instant: string, now: Date): string {
 export const ago = (instant: string, now: Date): string =>
   Date.parse(instant) > now.getTime() ? 'just now' : relative(instant, now)
 
+/** `expires in 2 hours`, `expired 3 minutes ago`. */
+export const expiryWords = (instant: string, now: Date): string =>
+  `${Date.parse(instant) > now.getTime() ? 'expires' : 'expired'} ${relative(instant, now)}`
+
 /** Rounded down to its largest unit: 90 minutes are `1 hour`. */
 export function duration(seconds: number): string {
   const step = steps.find((unit) => seconds >= unit.seconds) ?? steps[3]

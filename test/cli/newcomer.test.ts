@@ -1,6 +1,6 @@
 /**
- * The mistakes of a new user. Each error names the fault and a next step where there is one, and has the exit code of its
- * kind. No code, link or message is lost by it.
+ * The mistakes of a new user. Each error names the fault and a next step where there is one, and has the exit
+ * code of its kind. No code, link or message is lost by it.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -42,14 +42,14 @@ describe('before there is anything', () => {
     [
       ['admin', 'agent', 'list'],
       5,
-      'nobody is signed in',
-      'bridge admin login --url URL --name NAME; bridge admin setup',
+      'not signed in',
+      'bridge admin login --url URL --name NAME signs in; bridge admin setup',
     ],
     [
       ['send', 'ben', 'hi'],
       5,
       'no identity in the profile default',
-      '--profile names one of cleo; bridge enroll --url URL makes one, with a code of the owner',
+      '--profile can choose one of cleo; bridge enroll --url URL creates one, with a code from the owner',
     ],
     [
       ['enroll'],
@@ -117,7 +117,7 @@ describe('signing in', () => {
       `the address has the path /setup; most nodes are at ${bridge.url}`,
     ])
     // None of them left a sign-in. Blanks around an address do no harm.
-    expect(await told(['admin', 'whoami'])).toEqual([5, 'nobody is signed in', expect.any(String)])
+    expect(await told(['admin', 'whoami'])).toEqual([5, 'not signed in', expect.any(String)])
     expect((await desk.run([...login, '--url', `  ${bridge.url} `], options)).code).toBe(0)
   })
 
@@ -170,7 +170,7 @@ describe('enrolling', () => {
 
 describe('an agent at work', () => {
   test.each<[readonly string[], number, string, string]>([
-    [['peers', '--profile', 'clo'], 5, 'no identity in the profile clo', '--profile names one of cleo'],
+    [['peers', '--profile', 'clo'], 5, 'no identity in the profile clo', '--profile can choose one of cleo'],
     [
       ['send', 'bem', 'hi'],
       3,
@@ -184,8 +184,8 @@ describe('an agent at work', () => {
     [
       ['task', 'complete', id, 'done', '--evidence', 'text:x'],
       7,
-      'this profile holds no claim of the task',
-      `bridge task show --profile cleo ${id} tells its state`,
+      'this profile has no claim on task',
+      `bridge task show --profile cleo ${id} shows its state`,
     ],
     [['task', 'claim', 'latest'], 2, "the argument 'task_id' is invalid", 'bridge task list shows the ids'],
     [['task', 'claim'], 2, "missing required argument 'task_id'", 'bridge task list shows the ids'],
@@ -241,7 +241,7 @@ describe('an agent at work', () => {
     expect(await told(['whoami', '--profile', 'cleo'])).toEqual([
       5,
       `${path} is not a JSON object`,
-      'bridge enroll --profile cleo --url URL --replace with a new code of the owner writes it again',
+      'bridge enroll --profile cleo --url URL --replace writes a new one, with a new code from the owner',
     ])
     await writeFile(path, whole)
     await mkdir(desk.path('spoilt'), { recursive: true })
@@ -250,7 +250,7 @@ describe('an agent at work', () => {
     expect(await told(['admin', 'status', '--profile', 'spoilt'])).toEqual([
       5,
       `${owner} is not a JSON object`,
-      'bridge admin login --profile spoilt --url URL --name NAME writes it again',
+      'bridge admin login --profile spoilt --url URL --name NAME writes a new one',
     ])
   })
 

@@ -106,7 +106,7 @@ test('a profile speaks for the claim that it took, and for no other', async () =
   const id = await created('--claim-ttl', '30s')
   expect(await dan('task', 'renew', id)).toMatchObject({
     code: 7,
-    stderr: expect.stringContaining('this profile holds no claim of the task'),
+    stderr: expect.stringContaining('this profile has no claim on task'),
   })
   await dan('task', 'claim', id)
   bridge.clock.advance(31)
@@ -125,7 +125,7 @@ test('a holder that claims again is shown its claim; another session hears until
   const shown = await dan('task', 'claim', id)
   expect(shown).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^claim: generation 1, since .*, over in \d/m),
+    stdout: expect.stringMatching(/^claim: generation 1, taken .*, expires in \d/m),
     stderr: `this profile holds it already, until ${claim?.expires_at}\n`,
   })
   // A claim whose answer was lost is spoken for by the next command.
@@ -137,7 +137,7 @@ test('a holder that claims again is shown its claim; another session hears until
   expect((await cleo('task', 'cancel', id)).code).toBe(0)
   expect(await dan('task', 'claim', id)).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining(`stop the work, then bridge task stopped --profile dan ${id}\n`),
+    stderr: expect.stringContaining(`stop the work, then run bridge task stopped --profile dan ${id}\n`),
   })
 
   const other = await created()

@@ -4,7 +4,7 @@ import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { isRefusal } from '../../owner/client.ts'
 import { keepClaim } from '../../tasks/claims.ts'
-import { exampleTask, type KeyOption, showTask, tellIfCancelled, withKey } from '../../tasks/options.ts'
+import { exampleTask, type KeyOption, noteCancellation, showTask, withKey } from '../../tasks/options.ts'
 
 export function taskClaimCommand(context: CliContext, run = taskClaim): Command {
   const build = command('claim', `bridge task claim ${exampleTask}`)
@@ -30,5 +30,5 @@ export async function taskClaim(context: CliContext, taskId: string, { key }: Ke
   await keepClaim(paths.claims, task)
   if (held?.claim) output.note(`this profile holds it already, until ${held.claim.expires_at}`)
   await showTask(context, task)
-  tellIfCancelled(output, task)
+  noteCancellation(output, task)
 }

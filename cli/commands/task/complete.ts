@@ -5,11 +5,11 @@ import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { messageBody } from '../../messages/text-argument.ts'
 import { dropClaim, findClaim } from '../../tasks/claims.ts'
-import { type EvidenceWish, evidenceOption, gatherEvidence } from '../../tasks/evidence.ts'
-import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
+import { evidenceOption, type GivenEvidence, gatherEvidence } from '../../tasks/evidence.ts'
+import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'
 
 export interface TaskCompleteOptions extends KeyOption {
-  readonly evidence?: readonly EvidenceWish[]
+  readonly evidence?: readonly GivenEvidence[]
   readonly exitCode?: number
 }
 
@@ -48,5 +48,5 @@ export async function taskComplete(
   const call = { idempotencyKey: key, signal: context.signal }
   const task = await bridge.tasks.complete(held, { result, evidence }, call)
   await dropClaim(paths.claims, taskId)
-  tellTask(context, task, 'completed')
+  printTask(context, task, 'completed')
 }

@@ -2,7 +2,7 @@
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { messageBody } from '../../messages/text-argument.ts'
-import { type NewTaskOptions, newTaskFields, tellTask, withNewTask } from '../../tasks/options.ts'
+import { type NewTaskOptions, newTaskFields, printTask, withNewTask } from '../../tasks/options.ts'
 
 export function taskCreateCommand(context: CliContext, run = taskCreate): Command {
   const build = command('create', 'bridge task create ben "Count the lines" "of README.md, with wc -l"')
@@ -28,5 +28,5 @@ export async function taskCreate(
   const bridge = await context.bridge()
   const assignee_agent_id = await bridge.directory.peerId(peer, { signal })
   const input = { assignee_agent_id, title, instructions, ...newTaskFields(options, context.clock()) }
-  tellTask(context, await bridge.tasks.create(input, { idempotencyKey: options.key, signal }), 'created')
+  printTask(context, await bridge.tasks.create(input, { idempotencyKey: options.key, signal }), 'created')
 }

@@ -4,7 +4,7 @@ import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { messageBody } from '../../messages/text-argument.ts'
 import { dropClaim, findClaim } from '../../tasks/claims.ts'
-import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
+import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'
 
 type Verb = 'fail' | 'release'
 
@@ -43,5 +43,5 @@ export async function giveUp(
   const held = await findClaim(paths.claims, given.taskId)
   const task = await bridge.tasks[verb](held, { reason }, { idempotencyKey: key, signal: context.signal })
   await dropClaim(paths.claims, given.taskId)
-  tellTask(context, task, words[verb].done)
+  printTask(context, task, words[verb].done)
 }

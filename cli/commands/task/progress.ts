@@ -4,7 +4,7 @@ import { type Command, command, id, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { findClaim } from '../../tasks/claims.ts'
-import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
+import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'
 
 export interface TaskProgressOptions extends KeyOption {
   readonly percent?: number
@@ -33,5 +33,5 @@ export async function taskProgress(
   const { bridge, paths } = await context.agent()
   const held = await findClaim(paths.claims, taskId)
   const call = { idempotencyKey: key, signal: context.signal }
-  tellTask(context, await bridge.tasks.progress(held, { note, percent }, call), 'noted for')
+  printTask(context, await bridge.tasks.progress(held, { note, percent }, call), 'noted for')
 }

@@ -1,7 +1,9 @@
-/** `bridge task decline` and `cancel`: a side that holds no claim will not have the task done. Contract §8. */
+/**
+ * `bridge task decline` and `cancel`: a side that holds no claim will not have the task done. Contract §8.
+ */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTask, type ReasonOption, tellTask, withKey } from '../../tasks/options.ts'
+import { exampleTask, printTask, type ReasonOption, withKey } from '../../tasks/options.ts'
 
 type Verb = 'decline' | 'cancel'
 
@@ -35,5 +37,5 @@ export async function refuse(
 ): Promise<void> {
   const { tasks } = await context.bridge()
   const call = { idempotencyKey: key, signal: context.signal }
-  tellTask(context, await tasks[verb](taskId, { reason }, call), words[verb].done)
+  printTask(context, await tasks[verb](taskId, { reason }, call), words[verb].done)
 }

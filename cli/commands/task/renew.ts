@@ -3,7 +3,7 @@
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { findClaim } from '../../tasks/claims.ts'
-import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
+import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'
 
 export function taskRenewCommand(context: CliContext, run = taskRenew): Command {
   const build = command('renew', `bridge task renew ${exampleTask}`)
@@ -16,5 +16,5 @@ export async function taskRenew(context: CliContext, taskId: string, { key }: Ke
   const { bridge, paths } = await context.agent()
   const held = await findClaim(paths.claims, taskId)
   const task = await bridge.tasks.renew(held, { idempotencyKey: key, signal: context.signal })
-  tellTask(context, task, 'renewed')
+  printTask(context, task, 'renewed')
 }

@@ -3,7 +3,7 @@
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { dropClaim, findClaim } from '../../tasks/claims.ts'
-import { exampleTask, type KeyOption, tellTask, withKey } from '../../tasks/options.ts'
+import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'
 
 export function taskStoppedCommand(context: CliContext, run = taskStopped): Command {
   const build = command('stopped', `bridge task stopped ${exampleTask}`)
@@ -17,5 +17,5 @@ export async function taskStopped(context: CliContext, taskId: string, { key }: 
   const held = await findClaim(paths.claims, taskId)
   const task = await bridge.tasks.stopped(held, { idempotencyKey: key, signal: context.signal })
   await dropClaim(paths.claims, taskId)
-  tellTask(context, task, 'confirmed that the work stopped,')
+  printTask(context, task, 'confirmed that the work stopped,')
 }

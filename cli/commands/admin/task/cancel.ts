@@ -3,7 +3,7 @@ import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner, namingKey } from '../../../owner/client.ts'
 import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
-import { type ReasonOption, tellTask, withKey } from '../../../tasks/options.ts'
+import { printTask, type ReasonOption, withKey } from '../../../tasks/options.ts'
 
 export type AdminTaskCancelOptions = ReasonOption & ProjectOption
 
@@ -28,5 +28,5 @@ export const cancelTask = (
     const task = await namingKey(context, key, (idempotencyKey) =>
       owner.tasks.cancel(project.id, taskId, { reason }, { idempotencyKey, signal: context.signal }),
     )
-    tellTask(context, task, 'asked to cancel')
+    printTask(context, task, 'asked to cancel')
   })

@@ -4,7 +4,7 @@ import type { CliContext } from '../../../context.ts'
 import { messageBody } from '../../../messages/text-argument.ts'
 import { asOwner, namingKey } from '../../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
-import { type NewTaskOptions, newTaskFields, tellTask, withNewTask } from '../../../tasks/options.ts'
+import { type NewTaskOptions, newTaskFields, printTask, withNewTask } from '../../../tasks/options.ts'
 
 export type AdminTaskOptions = NewTaskOptions & ProjectOption
 
@@ -38,6 +38,6 @@ export async function createTask(
     const task = await namingKey(context, options.key, (idempotencyKey) =>
       owner.tasks.create(project.id, input, { idempotencyKey, signal: context.signal }),
     )
-    tellTask(context, task, 'created')
+    printTask(context, task, 'created')
   })
 }
