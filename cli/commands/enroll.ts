@@ -2,10 +2,10 @@
  * `bridge enroll`: a single-use code and a key pair made here become this profile's identity.
  *
  * - The code comes on standard input, never as an argument.
- * - The key is on disk before the node is asked, so that the same command after a lost answer ends the same way. A key
- *   that the node refused for good is removed again.
- * - A profile that holds an identity of the same agent gets its new key, and keeps its outbox, journal and age key. One
- *   of another agent or another node is not overwritten without `--replace`.
+ * - The key is on disk before the node is asked, so that the same command after a lost answer ends the same
+ *   way. A key that the node refused for good is removed again.
+ * - A profile that holds an identity of the same agent gets its new key, and keeps its outbox, journal and
+ *   age key. One of another agent or another node is not overwritten without `--replace`.
  *
  * Contract §4, §12.
  */
@@ -18,7 +18,7 @@ import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { addressHint } from '../failures/hints.ts'
 import { deviceOf } from '../profile/device.ts'
-import { noting, type PendingKey, pendingKey } from '../profile/pending-key.ts'
+import { observedFetch, type PendingKey, pendingKey } from '../profile/pending-key.ts'
 import { profilePaths, readProfile, tidyProfile, writeProfile } from '../profile/profile.ts'
 import { requireSameAgent, requireSameNode } from '../profile/re-enrolment.ts'
 
@@ -95,7 +95,7 @@ async function claim(context: CliContext, { code, where, device, key }: Claim): 
   const sdk = await import('../../sdk/index.ts')
   const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = where
   const { pem, isNew, forget } = key
-  const { fetch, mayHaveReached } = noting(await context.fetch())
+  const { fetch, mayHaveReached } = observedFetch(await context.fetch())
   const client = { name: 'bridge', version: sdk.version }
   const how = { client, allowPlainHttp, fetch, signal: context.signal }
   try {
@@ -121,8 +121,8 @@ function worded(cause: BridgeError, baseUrl: string): Error {
 }
 
 /**
- * The only line that has its form: what is pasted may bring blank lines, indentation or all of the prompt along. It is a
- * secret: no error repeats it.
+ * The only line that has its form: what is pasted may bring blank lines, indentation or all of the prompt
+ * along. It is a secret: no error repeats it.
  */
 async function readCode({ io }: CliContext): Promise<string> {
   const text = io.isTerminal.stdin ? await io.readSecret('enrolment code: ') : await io.readAll()

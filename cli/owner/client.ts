@@ -1,5 +1,6 @@
 /**
- * The owner's client for one command: resumed, used, and its refusals given the next step an owner can take.
+ * Client of the owner for one command. It resumes the stored sign-in and adds an owner's next step to each
+ * refusal.
  *
  * Contract §10 "Sign-in", §12.
  */
@@ -12,12 +13,12 @@ import { addressHint } from '../failures/hints.ts'
 import { openSecrets } from '../terminal/secrets.ts'
 import { loadOwnerProfile, saveOwnerProfile } from './profile.ts'
 
-/** Run with the stored sign-in. @throws CommandError when nobody is signed in. */
+/** Runs `act` with the stored sign-in. @throws CommandError when no one is signed in. */
 export async function asOwner<T>(context: CliContext, act: (owner: Owner) => Promise<T>): Promise<T> {
   const profile = await loadOwnerProfile(context)
   if (profile === undefined) {
-    throw new CommandError('authentication', 'nobody is signed in', {
-      hint: 'bridge admin login --url URL --name NAME; bridge admin setup --name NAME makes the owner of a fresh node',
+    throw new CommandError('authentication', 'not signed in', {
+      hint: 'bridge admin login --url URL --name NAME signs in; bridge admin setup --name NAME creates the owner of a new node',
     })
   }
   context.address = profile.base_url
@@ -29,7 +30,7 @@ export async function asOwner<T>(context: CliContext, act: (owner: Owner) => Pro
   })
 }
 
-/** What every client of this program is made with. */
+/** Options of every client that this program creates. */
 export const clientOptions = async ({ fetch, random, signal }: CliContext) => ({
   client: { name: 'bridge', version },
   fetch: await fetch(),
@@ -42,7 +43,8 @@ export interface PasswordOption {
 }
 
 /**
- * Run an action that needs a recent sign-in; where the node wants the password again, ask for it and run it once more.
+ * Runs an action that needs a recent sign-in. If the node requires the password again, reads it and repeats
+ * the action.
  *
  * "The CLI then asks for the password on the terminal, or takes `--password-stdin`." Contract §10.
  */
@@ -63,20 +65,22 @@ export async function confirmed<T>(
   return act()
 }
 
-/** Confirm the password, and keep the cookie that comes with the answer. */
+/** Confirms the password and stores the new cookie of the response. */
 export async function confirm(context: CliContext, owner: Owner, password: string): Promise<void> {
   const { user } = await owner.signIn.confirm(password, { signal: context.signal })
   const kept = owner.keep()
   if (kept !== undefined) await saveOwnerProfile(context, { ...kept, name: user.name })
 }
 
-/** Whether the node refused with this code. */
+/** Returns whether the node refused with this code. */
 export async function isRefusal(error: unknown, code: RefusalCode): Promise<boolean> {
   const { BridgeError } = await import('../../sdk/index.ts')
   return error instanceof BridgeError && error.code === code
 }
 
-/** What an owner can do next differs from what an agent can. @throws CommandError in place of an error with such a step. */
+/**
+ * Adds the next step of an owner, which differs from that of an agent. @throws CommandError with it as hint.
+ */
 export async function withOwnerHints<T>(act: () => Promise<T>, address?: string): Promise<T> {
   try {
     return await act()
@@ -89,7 +93,7 @@ export async function withOwnerHints<T>(act: () => Promise<T>, address?: string)
   }
 }
 
-/** {@link withOwnerHints}, where this refusal has another next step. */
+/** {@link withOwnerHints} with another hint for one refusal. */
 export async function withHint(code: RefusalCode, hint: string, act: () => Promise<void>): Promise<void> {
   try {
     await act()
@@ -108,28 +112,30 @@ const failureOf = (cause: BridgeError | LocalError, hint: string): CommandError 
 const refusals: Partial<Record<RefusalCode, string>> = {
   owner_session_expired: 'bridge admin login signs in again',
   sign_in_failed:
-    'bridge server owner-link, run on the host of the node, makes a one-time link for bridge admin login --link',
+    'bridge server owner-link, run on the host of the node, prints a one-time link for bridge admin login --link',
   setup_done: 'bridge admin login signs in',
-  reauth_required:
-    '--password-stdin confirms the password from standard input; on a terminal it is asked for',
-  origin_mismatch: "the node's portal origin has changed; bridge admin login pins it again",
+  reauth_required: 'run it in a terminal to type the password, or pass the password with --password-stdin',
+  origin_mismatch: "the node's portal origin has changed; bridge admin login stores the new one",
   not_permitted: 'only the owner may do this, not a project administrator',
-  not_found: 'bridge admin project list and bridge admin agent list show what there is',
+  not_found: 'bridge admin project list and bridge admin agent list list what exists',
   name_taken: 'choose another name',
   state_conflict: 'bridge admin project list shows the state',
-  agent_disabled: 'bridge admin agent state <agent> enabled lets it back in',
+  agent_disabled: 'bridge admin agent state <agent> enabled enables it again',
   project_archived: 'bridge admin project state <project> paused takes it out of the archive',
-  idempotency_conflict: 'the key was used for something else; leave --key out to get a fresh one',
+  idempotency_conflict: 'the key was used for another request; omit --key to get a new one',
   rate_limited: 'wait as long as the message says',
 }
 
 const locals: Partial<Record<LocalErrorCode, string>> = {
-  insecure_url: "use https; plain http carries the owner's password and session only within one machine",
-  identity_unreadable: 'bridge admin login makes a new sign-in',
+  insecure_url:
+    'use https; an owner may use plain http only on loopback, because it would expose password and session',
+  identity_unreadable: 'bridge admin login signs in again',
   identity_missing: 'bridge admin login signs in',
 }
 
-/** Send under a key; where the outcome is unknown, name the key that makes sending again safe. */
+/**
+ * Sends under an idempotency key. If the outcome is unknown, the hint names the key, so that a retry is safe.
+ */
 export async function namingKey<T>(
   { random }: Pick<CliContext, 'random'>,
   given: string | undefined,
@@ -141,7 +147,7 @@ export async function namingKey<T>(
     return await send(key)
   } catch (cause) {
     if (!isOutcomeUnknown(cause)) throw cause
-    const hint = `whether it was stored is unknown; the same command with --key ${key} stores it once`
+    const hint = `it is unknown whether it was stored; the same command with --key ${key} stores it exactly once`
     throw failureOf(cause as BridgeError | LocalError, hint)
   }
 }

@@ -1,5 +1,6 @@
 /**
- * One-time links: `https://bridge.example/setup#TOKEN`. A bare token is accepted where the address is known otherwise.
+ * One-time links such as `https://bridge.example/setup#TOKEN`. If the address is known, the token alone is
+ * accepted.
  *
  * Contract §10 "Sign-in".
  */
@@ -22,17 +23,17 @@ export function parseLink(text: string): OneTimeLink {
     return { token, origin: url.origin }
   }
   throw new CommandError('usage', 'this is neither a one-time link nor its token', {
-    hint: 'it is the whole line that bridge server init, setup-link or owner-link prints',
+    hint: 'use the whole line that bridge server init, setup-link or owner-link prints',
   })
 }
 
 const isToken = (text: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(text)
 
-/** The address of a node, checked before anything secret is asked for. @throws CommandError */
+/** Checks the address of a node before any secret is read. @throws CommandError */
 export async function requireUrl(url: string | undefined): Promise<string> {
   if (url === undefined) {
-    throw new CommandError('usage', 'which node?', {
-      hint: '--url names its address, such as http://127.0.0.1:8484',
+    throw new CommandError('usage', 'no node address was given', {
+      hint: 'give it with --url, such as --url http://127.0.0.1:8484',
     })
   }
   return withOwnerHints(async () => {

@@ -1,7 +1,7 @@
 /**
- * `<project>`, `<agent>`, `<environment>`: a name or an id, and which project is meant when none is named.
+ * Finds the object that `<project>`, `<agent>` or `<environment>` names, and the project if none is named.
  *
- * Names are looked up in the node's list and compared exactly; what looks like an id is one.
+ * Each is a name or an id. Names must match exactly. Text in the form of an id is always taken as an id.
  */
 import type { Conversation, Owner, Project } from '../../sdk/index.ts'
 import type { Command } from '../command.ts'
@@ -14,17 +14,20 @@ export interface ProjectOption {
 
 /** `--project`, on every command that concerns one. */
 export const withProject = (to: Command): Command =>
-  to.option('--project <project>', 'name or id; may be left out while there is only one')
+  to.option('--project <project>', 'name or id of the project; optional if there is only one')
 
-interface Asking {
+interface Abortable {
   readonly signal: AbortSignal
 }
 
-/** Without a wish: the only project that is not archived. @throws CommandError */
+/**
+ * Finds a project. If `wanted` is undefined, returns the only project that is not archived. @throws
+ * CommandError
+ */
 export async function findProject(
   owner: Owner,
   wanted: string | undefined,
-  { signal }: Asking,
+  { signal }: Abortable,
 ): Promise<Project> {
   const all = await gathered(owner.projects.all({ signal }))
   if (wanted !== undefined) return pick('project', wanted, all)
@@ -36,33 +39,38 @@ export async function findProject(
         'not_found',
         `there is no project${all.length === 0 ? ' yet' : ' that is not archived'}`,
         {
-          hint: 'bridge admin project create demo makes one',
+          hint: 'bridge admin project create demo creates one',
         },
       )
-    : new CommandError('usage', `which project? there are ${names(current)}`, {
-        hint: '--project names one',
+    : new CommandError('usage', `there is more than one project: ${names(current)}`, {
+        hint: '--project chooses one',
       })
 }
 
-/** The id of an agent. @throws CommandError */
-export const findAgent = async (owner: Owner, project: Project, wanted: string, { signal }: Asking) =>
+/** Finds the id of an agent. @throws CommandError */
+export const findAgent = async (owner: Owner, project: Project, wanted: string, { signal }: Abortable) =>
   asId(wanted) ?? pick('agent', wanted, await gathered(owner.agents.all(project.id, { signal }))).id
 
-/** The id of an environment. @throws CommandError */
-export const findEnvironment = async (owner: Owner, project: Project, wanted: string, { signal }: Asking) =>
+/** Finds the id of an environment. @throws CommandError */
+export const findEnvironment = async (
+  owner: Owner,
+  project: Project,
+  wanted: string,
+  { signal }: Abortable,
+) =>
   asId(wanted) ??
   pick('environment', wanted, await gathered(owner.environments.all(project.id, { signal }))).id
 
-/** An administrator. @throws CommandError */
-export const findAdministrator = async (owner: Owner, wanted: string, { signal }: Asking) =>
+/** Finds an administrator. @throws CommandError */
+export const findAdministrator = async (owner: Owner, wanted: string, { signal }: Abortable) =>
   pick('administrator', wanted, await gathered(owner.administrators.all({ signal })))
 
-/** By its own id, or the owner conversation of an agent. @throws CommandError */
+/** Finds a conversation by its id, or the owner's conversation with an agent. @throws CommandError */
 export async function findConversation(
   owner: Owner,
   project: Project,
   wanted: string,
-  { signal }: Asking,
+  { signal }: Abortable,
 ): Promise<Conversation> {
   const id = asId(wanted)
   if (id !== undefined) {
@@ -74,7 +82,7 @@ export async function findConversation(
   }
   throw new CommandError(
     'not_found',
-    `no conversation ${wanted}, neither by its id nor yours with an agent`,
+    `no conversation has the id ${wanted}, and the owner has none with such an agent`,
     {
       hint: 'bridge admin conversations lists them',
     },
@@ -94,25 +102,25 @@ const isOwnersWith = ({ kind, participants }: Conversation, wanted: string): boo
   kind === 'owner' &&
   participants.some(({ agent_id, name }) => agent_id !== null && (agent_id === wanted || name === wanted))
 
-/** Name of each agent of a project, by id. */
+/** Returns a function that maps the id of each agent of a project to its name. */
 export async function agentNames(
   owner: Owner,
   project: Project,
-  { signal }: Asking,
+  { signal }: Abortable,
 ): Promise<(id: string) => string> {
   const found = new Map<string, string>()
   for await (const { id, name } of owner.agents.all(project.id, { signal })) found.set(id, name)
   return (id) => found.get(id) ?? id
 }
 
-/** A whole list. */
+/** Reads a whole list into an array. */
 export async function gathered<T>(all: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = []
-  for await (const each of all) found.push(each)
+  for await (const item of all) found.push(item)
   return found
 }
 
-/** An id in the form of the wire, when the text is one. */
+/** Returns the text in lower case if it has the form of an id. */
 function asId(text: string): string | undefined {
   const lower = text.toLowerCase()
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(lower) ? lower : undefined
@@ -124,10 +132,10 @@ function pick<T extends { readonly id: string; readonly name: string }>(
   all: readonly T[],
 ): T {
   const id = asId(wanted)
-  const found = all.find((each) => (id === undefined ? each.name === wanted : each.id === id))
+  const found = all.find((item) => (id === undefined ? item.name === wanted : item.id === id))
   if (found !== undefined) return found
   throw new CommandError('not_found', `no ${noun} has the ${id === undefined ? 'name' : 'id'} ${wanted}`, {
-    hint: `bridge admin ${noun} list shows them`,
+    hint: `bridge admin ${noun} list lists them`,
   })
 }
 

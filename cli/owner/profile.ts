@@ -1,7 +1,7 @@
 /**
- * Where an owner's sign-in lives: `owner.json` in the profile's folder, 0600.
+ * Stores an owner's sign-in in `owner.json` in the profile's folder, with mode 0600.
  *
- * It stands apart from an agent's identity of the same profile: the two never share a credential.
+ * It is separate from the agent's identity of the same profile. The two never share a credential.
  *
  * Contract §12.
  */
@@ -13,31 +13,31 @@ import { CommandError } from '../exit-codes.ts'
 import { readJson, writeJson } from '../profile/json-file.ts'
 import { profilePaths } from '../profile/profile.ts'
 
-/** What is kept: the session, and whose it is. */
+/** Stored sign-in: the session and the name of its user. */
 export interface OwnerProfile extends KeptSignIn {
   readonly name: string
 }
 
-type Place = Pick<CliContext, 'home' | 'settings'>
+type Location = Pick<CliContext, 'home' | 'settings'>
 
-const fileOf = ({ home, settings }: Place): string =>
+const fileOf = ({ home, settings }: Location): string =>
   join(profilePaths(home, settings.profile).folder, 'owner.json')
 
-/** Undefined when nobody is signed in. @throws CommandError when what is stored is not usable. */
-export async function loadOwnerProfile(place: Place): Promise<OwnerProfile | undefined> {
-  const path = fileOf(place)
-  const hint = 'bridge admin login --url URL --name NAME writes it again'
+/** Returns undefined if no one is signed in. @throws CommandError when the stored file is not usable. */
+export async function loadOwnerProfile(location: Location): Promise<OwnerProfile | undefined> {
+  const path = fileOf(location)
+  const hint = 'bridge admin login --url URL --name NAME writes a new one'
   const stored = await readJson(path, 'authentication', hint)
   if (stored === undefined || isProfile(stored)) return stored
-  throw new CommandError('authentication', `${path} is not a whole sign-in`, { hint })
+  throw new CommandError('authentication', `${path} is not a complete sign-in`, { hint })
 }
 
-/** Takes the place of an earlier sign-in of the profile. */
-export const saveOwnerProfile = (place: Place, profile: OwnerProfile): Promise<void> =>
-  writeJson(fileOf(place), profile)
+/** Stores a sign-in and replaces an earlier one of the profile. */
+export const saveOwnerProfile = (location: Location, profile: OwnerProfile): Promise<void> =>
+  writeJson(fileOf(location), profile)
 
-/** Nothing stored is not an error. */
-export const forgetOwnerProfile = (place: Place): Promise<void> => rm(fileOf(place), { force: true })
+/** Deletes the sign-in, if there is one. */
+export const forgetOwnerProfile = (location: Location): Promise<void> => rm(fileOf(location), { force: true })
 
 const isProfile = (stored: Record<string, unknown>): stored is OwnerProfile & Record<string, unknown> =>
   ['base_url', 'portal_origin', 'cookie', 'name'].every((name) => typeof stored[name] === 'string')

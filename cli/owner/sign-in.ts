@@ -1,15 +1,15 @@
-/** The end of every way to sign in: keep the session, tell who it is. Contract §10 "Sign-in". */
+/** Last step of every way to sign in: stores the session and prints whose it is. Contract §10 "Sign-in". */
 import type { Owner, OwnerSession, SignInWith } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 import { clientOptions, withOwnerHints } from './client.ts'
 import { saveOwnerProfile } from './profile.ts'
 
-/** Everything but where: a name with its password, a link, or the set-up of a fresh node. */
+/** Proof without the address: name and password, a link, or the set-up of a new node. */
 export type SignInProof =
   | SignInWith
   | { readonly token: string; readonly name: string; readonly password: string }
 
-/** Sign in at a node, keep the session in the profile, print it. */
+/** Signs in at a node, stores the session in the profile, and prints it. */
 export async function signInAt(context: CliContext, baseUrl: string, proof: SignInProof): Promise<void> {
   const options = { ...(await clientOptions(context)), baseUrl }
   await withOwnerHints(async () => {

@@ -1,14 +1,15 @@
 /**
- * A project at a glance in words: a table of agents, numbers, what needs the owner; and what changed between two glances.
+ * Formats a project snapshot: a table of agents, counts, and what needs the owner's attention. Also lists the
+ * changes between two snapshots.
  *
- * "Stale dashboard data displays as Unavailable." Spec §1; the words are those of the SDK's labels.
+ * "Stale dashboard data displays as Unavailable." (Spec §1.) The labels come from the SDK.
  */
 import type { AttentionItem, ProjectSnapshot, SnapshotAgent } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
 import { tableText } from '../terminal/output.ts'
 import { relative } from '../terminal/words.ts'
 
-/** What the words are made with; loaded with the SDK by the command that needs them. */
+/** Labels and limits of the SDK that the text needs. */
 export interface Wording {
   readonly attentionLabels: Readonly<Record<AttentionItem['kind'], string>>
   readonly connectionLabels: Readonly<
@@ -26,7 +27,7 @@ export interface Wording {
   readonly staleSeconds: number
 }
 
-/** The SDK is loaded only when there is something to say. */
+/** Loads the labels and the SDK, only when there is something to print. */
 export async function loadWording(): Promise<Wording> {
   const { attentionLabels, connectionLabels, limits } = await import('../../sdk/index.ts')
   return { attentionLabels, connectionLabels, staleSeconds: limits.snapshotStaleSeconds }
@@ -116,7 +117,7 @@ function nextContact(
   return next.overdue ? `${labels.overdue}, ${at}` : at
 }
 
-/** What one would notice of an agent. */
+/** The one word that describes an agent's current connection. */
 function standing({ state, connection }: SnapshotAgent, { connectionLabels: labels }: Wording): string {
   if (state === 'disabled') return 'disabled'
   if (connection.listening_now) return labels.listening_now
@@ -124,7 +125,7 @@ function standing({ state, connection }: SnapshotAgent, { connectionLabels: labe
   return connection.connected ? labels.connected : 'not connected'
 }
 
-/** One line for each agent and item that is new or other than it was; all of them where there was nothing before. */
+/** Returns a line for each agent and attention item that is new or changed. Without `before`, all of them. */
 export function changes(
   before: ProjectSnapshot | undefined,
   after: ProjectSnapshot,

@@ -1,4 +1,4 @@
-/** The text of a file that an option names; `-` is standard input. */
+/** Reads the text file that an option names; `-` is standard input. */
 import { readFile } from 'node:fs/promises'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'

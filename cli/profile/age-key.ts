@@ -1,7 +1,8 @@
 /**
- * The age key of a profile: made or imported here, opened here, and written elsewhere only by `bridge key export`.
+ * Age key of a profile. Only `bridge key export` writes it anywhere else.
  *
- * The file is an identity file of age, 0600, held to the same rules as the signing key.
+ * The file is an age identity file with mode 0600. It must pass the same checks as the file of the signing
+ * key.
  */
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -10,23 +11,27 @@ import type { ProfilePaths } from '../../sdk/storage/profile-files.ts'
 import { CommandError } from '../exit-codes.ts'
 import { readKeyFileIfThere } from './key-file.ts'
 
-/** @throws CommandError when the file is there and cannot be used; LocalError `key_missing` when it holds no key */
+/**
+ * Reads the age key. Returns undefined if there is no file.
+ *
+ * @throws CommandError when the file is unusable; LocalError `key_missing` when it holds no key
+ */
 export async function readAgeKey({ ageKey }: ProfilePaths): Promise<AgeKey | undefined> {
   const text = await readKeyFileIfThere(ageKey)
   if (text === undefined) return undefined
   return (await import('../../sdk/index.ts')).ageKeyOf(text)
 }
 
-/** @throws CommandError when there is none */
+/** {@link readAgeKey}. @throws CommandError when there is no file */
 export async function requireAgeKey(paths: ProfilePaths): Promise<AgeKey> {
   const key = await readAgeKey(paths)
   if (key !== undefined) return key
   throw new CommandError('not_found', 'this profile has no age key', {
-    hint: 'bridge key create makes one',
+    hint: 'bridge key create creates one',
   })
 }
 
-/** A new private file; nothing is overwritten. @throws CommandError when the name is taken */
+/** Writes the key to a new private file. Never overwrites. @throws CommandError when the file exists */
 export async function writeAgeKey(path: string, key: AgeKey): Promise<void> {
   const { identityFileOf } = await import('../../sdk/index.ts')
   try {
@@ -42,7 +47,7 @@ export async function writeAgeKey(path: string, key: AgeKey): Promise<void> {
     await folder.close()
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
-    if (code === 'EEXIST') throw new CommandError('conflict', `${path} exists already`, { cause })
+    if (code === 'EEXIST') throw new CommandError('conflict', `${path} already exists`, { cause })
     throw new CommandError('unexpected', `cannot write ${path} (${code})`, { cause })
   }
 }

@@ -74,10 +74,10 @@ function importKey<T>(importPrivateKey: (pem: string) => T, pem: string): T {
   }
 }
 
-/** What became of a kept entry, in one line. */
+/** Describes in one line what happened to an outbox entry. */
 export function flushedText({ entry, outcome, error }: Flushed): string {
-  if (outcome === 'sent') return `sent what the outbox kept: ${entry.id}`
+  if (outcome === 'sent') return `sent from the outbox: ${entry.id}`
   const why = error === undefined ? 'no reason given' : failureWords(error)
   if (outcome === 'delayed') return `the outbox still keeps ${entry.id}: ${why}`
-  return `dropped from the outbox, refused: ${entry.id}: ${why}`
+  return `dropped from the outbox, because it was refused: ${entry.id}: ${why}`
 }

@@ -1,7 +1,9 @@
 /**
- * What this machine is to a device-bound identity: its system, a hash that names it, and the installation.
+ * Describes this machine for a device-bound identity: operating system, hash of the machine id, installation
+ * id.
  *
- * The raw machine id never leaves the machine. The installation is one a BRIDGE_HOME, made once.
+ * The raw machine id never leaves the machine. Each BRIDGE_HOME has one installation id, created on first
+ * use.
  *
  * Contract §3, X-Bridge-Device.
  */
@@ -12,7 +14,7 @@ import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { readJson, writeJson } from './json-file.ts'
 
-/** The exact X-Bridge-Device of this machine and BRIDGE_HOME. */
+/** Returns the exact X-Bridge-Device header of this machine and BRIDGE_HOME. */
 export async function deviceOf({ home, random }: CliContext): Promise<string> {
   const { encodeDevice, uuidFrom } = await import('../../sdk/index.ts')
   const path = join(home, 'installation.json')
@@ -25,7 +27,7 @@ export async function deviceOf({ home, random }: CliContext): Promise<string> {
   return encodeDevice({ os: process.platform, machine, install })
 }
 
-/** systemd's and D-Bus's id of the machine, or what macOS calls its platform UUID. */
+/** Returns the machine id of systemd or D-Bus, or the platform UUID of macOS. */
 async function machineId(): Promise<string> {
   for (const path of ['/etc/machine-id', '/var/lib/dbus/machine-id']) {
     const id = await readFile(path, 'utf8').catch(() => '')
@@ -34,7 +36,7 @@ async function machineId(): Promise<string> {
   const id = process.platform === 'darwin' ? await platformUuid() : undefined
   if (id !== undefined) return id
   throw new CommandError('unexpected', 'this machine has no id to bind an identity to', {
-    hint: 'ask the owner for an enrolment that is bound to the key only',
+    hint: 'ask the owner for an enrolment bound to the key only',
   })
 }
 

@@ -1,8 +1,9 @@
 /**
- * The journal of a profile, for a command that adds to it beside a `listen`.
+ * Opens the journal of a profile for a command that may run next to a `listen`.
  *
- * Only the holder of the listen lock rotates it, so this takes the lock when the journal is full and nobody listens: a
- * profile that only asks must not let it grow for ever.
+ * Only the holder of the listen lock rotates the journal. If the journal is full and no `listen` runs, this
+ * command takes the lock and rotates it. Otherwise the journal of a profile that only runs `ask` would grow
+ * without limit.
  *
  * Contract §12.
  */

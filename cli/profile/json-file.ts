@@ -1,17 +1,18 @@
 /**
- * The small private files of the program: read with JSON.parse, since every command reads them; written through conf,
- * which is loaded only then.
+ * Reads and writes the small private files of the program. Reading uses JSON.parse, because every command
+ * reads them. Writing uses conf, which is loaded only then.
  *
- * conf writes atomically, synced, 0600, but makes folders for everybody: they are made 0700 first.
+ * conf writes atomically, synced and with mode 0600. It creates folders that others can read, so they are
+ * created with mode 0700 before.
  */
 import { chmod, readFile } from 'node:fs/promises'
 import { basename, dirname, extname } from 'node:path'
 import { CommandError, type ExitName } from '../exit-codes.ts'
 
 /**
- * The parsed file, or undefined when there is none. `hint`: what makes it good again.
+ * Returns the parsed file, or undefined if there is none. `hint` says how to repair the file.
  *
- * @throws CommandError when it cannot be read or is no object.
+ * @throws CommandError when the file cannot be read or is not an object.
  */
 export async function readJson(
   path: string,
@@ -24,7 +25,7 @@ export async function readJson(
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
   } catch {
-    // Said below, together with JSON of another shape; the parser's words would repeat the content.
+    // Reported below without the parser's message, which would repeat the content.
   }
   throw new CommandError(exit, `${path} is not a JSON object`, { hint })
 }
@@ -39,7 +40,7 @@ async function readIfThere(path: string, exit: ExitName): Promise<string | undef
   }
 }
 
-/** Replace the whole file. Concurrent writers: the last one wins, and no reader sees half of it. */
+/** Replaces the whole file. If two processes write, the last one wins. No reader sees a partial file. */
 export async function writeJson(path: string, value: object): Promise<void> {
   const folder = dirname(path)
   try {
@@ -54,7 +55,7 @@ export async function writeJson(path: string, value: object): Promise<void> {
       configName: basename(path, extension),
       fileExtension: extension.slice(1),
       configFileMode: 0o600,
-      // What is there is replaced whole; that it cannot be read must not stand in the way.
+      // The file is replaced as a whole, so its old content may be invalid.
       clearInvalidConfig: true,
     })
     conf.store = { ...value }

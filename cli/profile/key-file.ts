@@ -1,8 +1,8 @@
-/** Private keys for commands; what makes one unusable stands in sdk/storage/profile-files.ts. */
+/** Reads private keys for commands. sdk/storage/profile-files.ts decides whether a key file is usable. */
 import { type KeyFile, readKey } from '../../sdk/storage/profile-files.ts'
 import { CommandError } from '../exit-codes.ts'
 
-/** The text of a key file. @throws CommandError that says in one line what is wrong with it. */
+/** Returns the text of a key file. @throws CommandError that says in one line what is wrong with it. */
 export const readKeyFile = async (path: string): Promise<string> => pemOf(await readKey(path))
 
 /** {@link readKeyFile}, or undefined when there is no file. */

@@ -1,9 +1,10 @@
 /**
- * The key of an enrolment that is in flight. It is on disk before the node is asked, since a lost key costs a new
- * enrolment, and is removed when no node has it.
+ * Key of an enrolment in flight. It is durable before the request is sent, because a lost key costs a new
+ * enrolment. It is deleted if no node has it.
  *
- * A code may be refused after its claim, because its profile is another agent's. The user then names another profile,
- * which claims the code again with the same key, from the folder where it lies.
+ * If the profile belongs to another agent, this program refuses a code after it was claimed. The user then
+ * names another profile, which claims the code again with the same key, read from the folder of the first
+ * profile.
  *
  * Contract §4.
  */
@@ -14,25 +15,25 @@ import { readKeyFileIfThere } from './key-file.ts'
 
 export interface PendingKey {
   readonly pem: string
-  /** Not of an earlier try, whose request may have got through. */
+  /** False if an earlier try created the key; its request may have reached the node. */
   readonly isNew: boolean
-  /** The key, here and in other profiles, and each folder where nothing else is in it. */
+  /** Deletes the key here and in other profiles, and each folder that is then empty. */
   forget(): Promise<void>
 }
 
 export async function pendingKey(path: string): Promise<PendingKey> {
-  const all = [path, ...(await besides(path))]
+  const copies = [path, ...(await copiesElsewhere(path))]
   const forget = async () => {
-    for (const each of all) {
-      await rm(each, { force: true })
-      // Not empty: a profile lives there.
-      await rmdir(dirname(each)).catch(() => {})
+    for (const copy of copies) {
+      await rm(copy, { force: true })
+      // Fails if the folder is not empty, because it holds a profile.
+      await rmdir(dirname(copy)).catch(() => {})
     }
   }
-  for (const each of all) {
-    const stored = await readKeyFileIfThere(each)
+  for (const copy of copies) {
+    const stored = await readKeyFileIfThere(copy)
     if (stored === undefined) continue
-    if (each !== path) await write(path, stored)
+    if (copy !== path) await write(path, stored)
     return { pem: stored, isNew: false, forget }
   }
   const sdk = await import('../../sdk/index.ts')
@@ -41,8 +42,8 @@ export async function pendingKey(path: string): Promise<PendingKey> {
   return { pem, isNew: true, forget }
 }
 
-/** The files of this name in other profiles. */
-async function besides(path: string): Promise<string[]> {
+/** Files of this name in other profiles. */
+async function copiesElsewhere(path: string): Promise<string[]> {
   const profiles = dirname(dirname(path))
   const found: string[] = []
   for (const name of await readdir(profiles).catch((): string[] => [])) {
@@ -62,8 +63,11 @@ async function write(path: string, pem: string): Promise<void> {
   await sdk.writeDurably(path, pem)
 }
 
-/** The same fetch, and whether any request of it may have reached a node. */
-export function noting(fetch: Fetch): { readonly fetch: Fetch; readonly mayHaveReached: () => boolean } {
+/** Wraps fetch to record whether any request may have reached a node. */
+export function observedFetch(fetch: Fetch): {
+  readonly fetch: Fetch
+  readonly mayHaveReached: () => boolean
+} {
   let reached = false
   return {
     mayHaveReached: () => reached,
@@ -81,6 +85,6 @@ export function noting(fetch: Fetch): { readonly fetch: Fetch; readonly mayHaveR
   }
 }
 
-/** No connection, or none that both sides call TLS. */
+/** Error codes of requests that reached no node: no connection, or a failed TLS handshake. */
 const neverSent =
   /^(ECONNREFUSED|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ENOTFOUND|EAI_AGAIN|EPERM|EACCES|EPROTO|ERR_(SSL|TLS)_.*|.*CERT.*|UNABLE_TO_.*)$/

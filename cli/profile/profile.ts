@@ -1,5 +1,6 @@
 /**
- * The profile of a command: its files are those of sdk/storage/profile-files.ts; what is wrong with them is told with a way out.
+ * Profile of a command, over sdk/storage/profile-files.ts. An unusable file becomes an error that says what
+ * to do.
  *
  * Contract §12.
  */
@@ -15,34 +16,40 @@ import { readJson, writeJson } from './json-file.ts'
 export const profileSessions = (paths: ProfilePaths, blank: StoredSession): SessionStore =>
   files.profileSessions(paths, blank, writeJson)
 
-/** What was learnt of peers. */
-export const profileDirectory = (paths: ProfilePaths, nobody: KnownPeers): DirectoryStore =>
-  files.profileDirectory(paths, nobody, writeJson)
+/** Peers that the profile knows. */
+export const profileDirectory = (paths: ProfilePaths, empty: KnownPeers): DirectoryStore =>
+  files.profileDirectory(paths, empty, writeJson)
 
-/** The folder and its files; nothing is read yet. @throws CommandError for a name that is no plain file name. */
+/** Paths of the profile's folder and files. @throws CommandError for a name that is not a plain file name. */
 export function profilePaths(home: string, name: string): ProfilePaths {
   if (files.isProfileName(name)) return files.profileFiles(home, name)
-  throw new CommandError('usage', `a profile's name is letters, digits, and _ . - ; this is not: ${name}`)
+  throw new CommandError('usage', `a profile name may contain only letters, digits, and _ . - ; got: ${name}`)
 }
 
-/** The stored identity of a profile, or undefined. @throws CommandError when what is stored is not usable. */
+/**
+ * The stored identity of a profile, or undefined. @throws CommandError when the stored file is not usable.
+ */
 export async function readProfile(paths: ProfilePaths): Promise<ProfileRecord | undefined> {
-  const hint = 'bridge enroll --url URL --replace with a new code of the owner writes it again'
+  const hint = 'bridge enroll --url URL --replace writes a new one, with a new code from the owner'
   const stored = await readJson(paths.record, 'authentication', hint)
   if (stored === undefined) return undefined
   if (files.isProfile(stored)) return stored
-  throw new CommandError('authentication', `${paths.record} is not a whole profile`, { hint })
+  throw new CommandError('authentication', `${paths.record} is not a complete profile`, { hint })
 }
 
-/** Commands of the same word that need no agent: what is typed without a profile may mean them. */
-export const ofTheNode: ReadonlySet<string> = new Set(['status', 'doctor'])
-export const ofTheOwner: ReadonlySet<string> = new Set([
+/** Commands that exist also as `bridge server …`. Someone without a profile may have meant those. */
+export const hostCommands: ReadonlySet<string> = new Set(['status', 'doctor'])
+/** Commands that exist also as `bridge admin …`. */
+export const ownerCommands: ReadonlySet<string> = new Set([
   ...['whoami', 'conversations', 'history', 'ack', 'status'],
   ...['task create', 'task list', 'task show', 'task cancel'],
   ...['transfer list', 'transfer show', 'transfer cancel'],
 ])
 
-/** {@link readProfile}, where there must be one. `command`: the words that were typed. */
+/**
+ * {@link readProfile}; a missing profile is an error. `command` is the words typed, for its hint. @throws
+ * CommandError
+ */
 export async function requireProfile(
   paths: ProfilePaths,
   name: string,
@@ -53,19 +60,19 @@ export async function requireProfile(
   const others = await enrolledBeside(paths)
   const isOwner = await isThere(join(paths.folder, 'owner.json'))
   const ways = [
-    ...(isOwner && ofTheOwner.has(command)
-      ? [`bridge admin ${command} is the owner's, who is signed in here`]
+    ...(isOwner && ownerCommands.has(command)
+      ? [`an owner is signed in here: bridge admin ${command} acts for the owner`]
       : []),
-    ...(others.length === 0 ? [] : [`--profile names one of ${others.join(', ')}`]),
-    'bridge enroll --url URL makes one, with a code of the owner',
-    ...(ofTheNode.has(command) ? [`bridge server ${command} is for a node of this machine`] : []),
+    ...(others.length === 0 ? [] : [`--profile can choose one of ${others.join(', ')}`]),
+    'bridge enroll --url URL creates one, with a code from the owner',
+    ...(hostCommands.has(command) ? [`bridge server ${command} is for a node on this machine`] : []),
   ]
   throw new CommandError('authentication', `no identity in the profile ${name}`, { hint: ways.join('; ') })
 }
 
 const namedAtMost = 8
 
-/** The profiles of this home that have an identity. */
+/** Names of at most 8 profiles of this home that have an identity. */
 async function enrolledBeside({ folder }: ProfilePaths): Promise<string[]> {
   const names = (await readdir(dirname(folder)).catch(() => [])).filter(files.isProfileName).sort()
   const found: string[] = []
@@ -83,20 +90,24 @@ const isThere = (path: string): Promise<boolean> =>
   )
 
 /**
- * The key under its own name, then the record that names it; what no record names goes last. Killed anywhere, the same
- * enrolment can be made again: its pending key stays until the record names the key.
+ * Writes the key under its own name, then the record that names it. Then it deletes the keys that no record
+ * names. If the process is killed at any point, the same enrolment can be repeated, because the pending key
+ * stays until the record names the new key.
  */
 export async function writeProfile(paths: ProfilePaths, record: ProfileRecord, pem: string): Promise<void> {
   const { writeDurably } = await import('../../sdk/index.ts')
   await writeDurably(paths.key(record.identity.credential_id), pem)
-  // Nothing learnt with the old identity holds for the new one.
+  // The session and the known peers belong to the old identity.
   await rm(paths.session, { force: true })
   await rm(paths.peers, { force: true })
   await writeJson(paths.record, record)
   await dropKeys(paths, record, /^(key|pending)-.*\.pem$/)
 }
 
-/** What {@link writeProfile} left where it was killed. Keys of other codes stay: their enrolment may be under way. */
+/**
+ * Deletes the leftovers of a killed {@link writeProfile}. Keys of other codes stay, as their enrolment may be
+ * running.
+ */
 export async function tidyProfile(paths: ProfilePaths, record: ProfileRecord): Promise<void> {
   await rm(paths.pendingKey(record.code_sha256), { force: true })
   await dropKeys(paths, record, /^key-.*\.pem$/)

@@ -1,5 +1,6 @@
 /**
- * An enrolment into a profile that has an identity: for the same agent at the same node a new key, else refused.
+ * Enrolment into a profile that has an identity. The same agent at the same node gets a new key; all else is
+ * refused.
  *
  * Contract §4 "the way after a lost or changed device".
  */
@@ -13,7 +14,10 @@ import { profilePaths, readProfile } from './profile.ts'
 
 type Where = Pick<ProfileRecord, 'base_url' | 'allow_plain_http'>
 
-/** Asked before the code is used: at another node it would be no use to this profile. @throws CommandError */
+/**
+ * Checks the node before the code is used, since this profile cannot use another node's code. @throws
+ * CommandError
+ */
 export async function requireSameNode(
   context: CliContext,
   before: ProfileRecord,
@@ -25,12 +29,17 @@ export async function requireSameNode(
   if (health.server_id === before.identity.server_id) return
   throw new CommandError(
     'conflict',
-    `the profile ${context.settings.profile} is the agent ${whoIs(before.identity)} at another node, ${before.base_url}`,
-    { hint: 'the same command with --profile NAME enrols beside it; --replace gives it up' },
+    `the profile ${context.settings.profile} belongs to the agent ${whoIs(before.identity)} at another node, ${before.base_url}`,
+    { hint: 'the same command with --profile NAME enrols into another profile; --replace discards this one' },
   )
 }
 
-/** The node alone knows whose a code is. It is this machine's now: the next step takes the same key. @throws CommandError */
+/**
+ * Checks the agent after the claim, because only the node knows which agent a code is for. The node has now
+ * bound the code to this machine's key, so the next try uses the same key.
+ *
+ * @throws CommandError
+ */
 export async function requireSameAgent(
   context: CliContext,
   before: ProfileRecord,
@@ -41,14 +50,14 @@ export async function requireSameAgent(
   const name = await freeProfile(home, claimed)
   throw new CommandError(
     'conflict',
-    `this code is for the agent ${whoIs(claimed)}; the profile ${settings.profile} is the agent ${whoIs(before.identity)}`,
+    `this code is for the agent ${whoIs(claimed)}; the profile ${settings.profile} belongs to the agent ${whoIs(before.identity)}`,
     {
-      hint: `the same command with --profile ${name} enrols beside it; with --replace it takes the place of ${oneLine(before.identity.agent.name)}`,
+      hint: `the same command with --profile ${name} enrols into another profile; --replace replaces ${oneLine(before.identity.agent.name)}`,
     },
   )
 }
 
-/** A profile that is this agent's, or nobody's yet. */
+/** Name of a profile that is free or already belongs to this agent. */
 async function freeProfile(home: string, { agent, project }: IdentityRecord): Promise<string> {
   for (const name of [agent.name, `${agent.name}-${project.name}`]) {
     if (!isProfileName(name)) continue

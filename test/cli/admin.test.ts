@@ -73,7 +73,7 @@ test('without a terminal and without --password-stdin nothing is asked', async (
   const { code, stderr } = await login({ stdin: `${ownerPassword}\n` }, [])
   expect(code).toBe(2)
   expect(stderr).toBe(
-    'bridge: there is no terminal to ask for a password\nhint: --password-stdin reads it from standard input\n',
+    'bridge: no terminal to read the password from\nhint: --password-stdin reads it from standard input\n',
   )
 })
 
@@ -84,7 +84,7 @@ test('a wrong password signs nobody in, and is in no output and no file', async 
   expect(stderr).not.toContain('not the password')
   expect(await admin('whoami')).toMatchObject({
     code: 5,
-    stderr: expect.stringContaining('nobody is signed in'),
+    stderr: expect.stringContaining('not signed in'),
   })
 })
 
@@ -208,7 +208,7 @@ test('a project is made once, found by name or id, and moved between its states'
   // With two projects that are not archived, none goes without saying.
   expect(await admin('agent', 'list')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('which project?'),
+    stderr: expect.stringContaining('there is more than one project'),
   })
   expect((await admin('agent', 'list', '--project', 'orchard')).stderr).toBe('no agents yet\n')
   expect((await admin('project', 'state', 'orchard', 'archived')).code).toBe(0)
@@ -271,7 +271,9 @@ test('what is dangerous asks for the password again once the sign-in is ten minu
   expect(await desk.run(create, { stdin: '' })).toMatchObject({
     code: 5,
     stdout: '',
-    stderr: expect.stringMatching(/^bridge: this action needs a sign-in .*\nhint: --password-stdin .*\n$/),
+    stderr: expect.stringMatching(
+      /^bridge: this action needs a sign-in .*\nhint: run it in a terminal .* --password-stdin\n$/,
+    ),
   })
   const wrong = await desk.run([...create, '--password-stdin'], { stdin: 'not the password at all\n' })
   expect(wrong).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('wrong') })
@@ -415,7 +417,7 @@ test('a changed portal origin is told, and signing in again pins the new one', a
   expect(await admin('project', 'state', 'demo', 'active')).toMatchObject({
     code: 5,
     stderr: expect.stringMatching(
-      /^bridge: the Origin header .*\nhint: .*bridge admin login pins it again\n$/,
+      /^bridge: the Origin header .*\nhint: .*bridge admin login stores the new one\n$/,
     ),
   })
   await signedInAnew()
@@ -437,7 +439,7 @@ test('a message whose fate is unknown names the key that makes sending it again 
 
   const { code, stdout, stderr } = await admin('message', bridge.ada.id, 'are you there?')
   expect({ code, stdout }).toEqual({ code: 9, stdout: '' })
-  const key = /hint: .* --key (\S+) stores it once\n$/.exec(stderr)?.[1] ?? 'no key named'
+  const key = /hint: .* --key (\S+) stores it exactly once\n$/.exec(stderr)?.[1] ?? 'no key named'
   const keysOf = () =>
     node.heard.filter(({ method }) => method === 'POST').map(({ headers }) => headers['idempotency-key'])
   expect(new Set(keysOf())).toEqual(new Set([key]))

@@ -1,6 +1,7 @@
 /**
- * An agent's day with the program, against a real server: two profiles on one machine. What ends by itself runs in this
- * process; what waits, is killed or has its pipe closed is a process of its own over the same profiles.
+ * An agent's day with the program, against a real server: two profiles on one machine. What ends by itself
+ * runs in this process; what waits, is killed or has its pipe closed is a process of its own over the same
+ * profiles.
  */
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -363,7 +364,7 @@ test('what the node could not be told is kept, and goes out with the next comman
   bridge = await bridge.restart()
   const next = await cleo.bridge('send', 'dan', 'next')
   expect(next.code).toBe(0)
-  expect(next.stderr.match(/^sent what the outbox kept: /gm)).toHaveLength(2)
+  expect(next.stderr.match(/^sent from the outbox: /gm)).toHaveLength(2)
   expect(await cleo.bridge('outbox', 'list')).toMatchObject({ stdout: '', stderr: 'the outbox is empty\n' })
   expect(await cleo.bridge('outbox', 'flush')).toMatchObject({ code: 0, stderr: 'nothing was due\n' })
   const [page] = await cleo.lines<MessagePage>('history', 'dan', '--limit', '2')
@@ -380,7 +381,9 @@ test('a flush tells what the node refused', async () => {
   const flushed = await cleo.bridge('outbox', 'flush')
   expect(flushed).toMatchObject({
     code: 7,
-    stdout: expect.stringMatching(/^dropped from the outbox, refused: \S+: there is nothing of that id/),
+    stdout: expect.stringMatching(
+      /^dropped from the outbox, because it was refused: \S+: there is nothing of that id/,
+    ),
   })
   expect((await cleo.bridge('outbox', 'list')).stdout).toBe('')
 })

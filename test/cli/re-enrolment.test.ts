@@ -1,6 +1,6 @@
 /**
- * A new enrolment on a machine that has the profile. Its printed command works, keeps what the profile kept, and survives
- * a kill anywhere. An enrolment of another agent, or at another node, gives up nothing.
+ * A new enrolment on a machine that has the profile. Its printed command works, keeps what the profile kept,
+ * and survives a kill anywhere. An enrolment of another agent, or at another node, gives up nothing.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -71,9 +71,10 @@ test('the prompt of a new enrolment works as it stands, and the profile keeps ou
   expect(kept(after)).toEqual(kept(before))
   expect(after.filter((name) => name.endsWith('.pem'))).toHaveLength(1)
   expect(await instance()).toBe(instanceBefore)
-  // The next command sends what was kept; what was printed is not printed again, though a new session is offered it.
+  // The next command sends what was kept; what was printed is not printed again, though a new session is
+  // offered it.
   expect(await cleo.bridge('listen', '--once', '--timeout', '1')).toMatchObject({ code: 4, stdout: '' })
-  expect((await cleo.bridge('send', 'owner', 'new')).stderr).toMatch(/^sent what the outbox kept: /)
+  expect((await cleo.bridge('send', 'owner', 'new')).stderr).toMatch(/^sent from the outbox: /)
   expect(await bodies()).toEqual(['heard', 'kept', 'new'])
 })
 
@@ -85,8 +86,8 @@ test('a code of another agent leaves the profile as it is, and the next step tha
     code: 7,
     stdout: '',
     stderr:
-      `bridge: this code is for the agent eve-${count} of demo; the profile ${cleo.name} is the agent ${cleo.name} of demo\n` +
-      `hint: the same command with --profile eve-${count} enrols beside it; with --replace it takes the place of ${cleo.name}\n`,
+      `bridge: this code is for the agent eve-${count} of demo; the profile ${cleo.name} belongs to the agent ${cleo.name} of demo\n` +
+      `hint: the same command with --profile eve-${count} enrols into another profile; --replace replaces ${cleo.name}\n`,
   })
   expect(await readFile(home.path(cleo.name, 'profile.json'), 'utf8')).toBe(before)
   expect((await cleo.bridge('whoami')).stdout).toContain(`agent ${cleo.name} `)
@@ -99,7 +100,7 @@ test('a code of another agent leaves the profile as it is, and the next step tha
   await enrol('taken', await codeFor(third.id))
   const taken = await bridge.owner.createAgent(bridge.project.id, 'taken')
   expect((await enrol(cleo.name, await codeFor(taken.id))).stderr).toContain(
-    '--profile taken-demo enrols beside it',
+    '--profile taken-demo enrols into another profile',
   )
 })
 
@@ -120,8 +121,8 @@ test('at another node nothing is used up: the code is still good there', async (
   expect(await there(cleo.name)).toMatchObject({
     code: 7,
     stderr:
-      `bridge: the profile ${cleo.name} is the agent ${cleo.name} of demo at another node, ${bridge.url}\n` +
-      'hint: the same command with --profile NAME enrols beside it; --replace gives it up\n',
+      `bridge: the profile ${cleo.name} belongs to the agent ${cleo.name} of demo at another node, ${bridge.url}\n` +
+      'hint: the same command with --profile NAME enrols into another profile; --replace discards this one\n',
   })
   expect(await readdir(home.path())).toEqual([cleo.name])
   const other = await Desk.make()
@@ -131,7 +132,10 @@ test('at another node nothing is used up: the code is still good there', async (
   await elsewhere.close()
 })
 
-/** In the order of an enrolment: the node is asked behind the first, the record is written between the last two. */
+/**
+ * In the order of an enrolment: the node is asked behind the first, the record is written between the last
+ * two.
+ */
 const moments = [
   ['the pending key', 'rename,renameat,renameat2', 1, 'pending-'],
   ['the key', 'rename,renameat,renameat2', 2, 'key-'],
@@ -160,7 +164,7 @@ test.runIf(canTrace).each(moments)(
     expect(await enrol(cleo.name, code)).toMatchObject({ code: 0 })
     const files = await readdir(home.path(cleo.name))
     expect(files.filter((name) => name.endsWith('.pem'))).toEqual([expect.stringMatching(/^key-/)])
-    expect((await cleo.bridge('send', 'owner', 'new')).stderr).toMatch(/^sent what the outbox kept: /)
+    expect((await cleo.bridge('send', 'owner', 'new')).stderr).toMatch(/^sent from the outbox: /)
     expect(await bodies()).toEqual(['kept', 'new'])
   },
 )

@@ -39,7 +39,7 @@ test('without a profile there is nobody to be', async () => {
     code: 5,
     stdout: '',
     stderr:
-      'bridge: no identity in the profile nobody\nhint: --profile names one of cleo-1; bridge enroll --profile nobody --url URL makes one, with a code of the owner\n',
+      'bridge: no identity in the profile nobody\nhint: --profile can choose one of cleo-1; bridge enroll --profile nobody --url URL creates one, with a code from the owner\n',
   })
 })
 
@@ -103,7 +103,7 @@ test('what is kept for longer than six days goes out only when a person names it
   expect(await later('outbox', 'flush')).toMatchObject({ code: 0, stderr: 'nothing was due\n' })
   expect(await later('outbox', 'flush', id)).toMatchObject({
     code: 0,
-    stdout: `sent what the outbox kept: ${id}\n`,
+    stdout: `sent from the outbox: ${id}\n`,
   })
   const [page] = await cleo.lines<{ messages: { body: string }[] }>('history', 'owner')
   expect(page?.messages.map(({ body }) => body)).toEqual(['news', 'is it still true?'])

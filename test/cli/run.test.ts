@@ -92,7 +92,7 @@ test.each([
   [['listen', '--timeout', 'soon'], 'It must be a duration like 90'],
   [['history', 'ben', '--limit', '101'], 'It must be a whole number from 1 to 100.'],
   [['enroll'], "required option '--url <url>' not specified"],
-  [['peers', '--profile', '../other'], "a profile's name is letters"],
+  [['peers', '--profile', '../other'], 'a profile name may contain only letters'],
 ])('%j is a usage error in one line', async (argv, words) => {
   const { code, stdout, stderr } = await runHere(argv)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

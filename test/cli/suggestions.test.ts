@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Command } from '../../cli/command.ts'
 import { suggestion, synonyms } from '../../cli/failures/suggestions.ts'
-import { ofTheNode, ofTheOwner } from '../../cli/profile/profile.ts'
+import { hostCommands, ownerCommands } from '../../cli/profile/profile.ts'
 import { program } from '../../cli/program.ts'
 import { Desk } from './desk.ts'
 import { framed, runHere } from './frame.ts'
@@ -38,9 +38,9 @@ test('every other word is no command itself, and stands for one that is', () => 
         : meant
     expect([typed, commands.filter((words) => !exists(words))]).toEqual([typed, []])
   }
-  for (const words of [...ofTheNode].map((each) => `server ${each}`))
+  for (const words of [...hostCommands].map((each) => `server ${each}`))
     expect([words, exists(words)]).toEqual([words, true])
-  for (const words of [...ofTheOwner].flatMap((each) => [each, `admin ${each}`]))
+  for (const words of [...ownerCommands].flatMap((each) => [each, `admin ${each}`]))
     expect([words, exists(words)]).toEqual([words, true])
 })
 
@@ -104,12 +104,12 @@ afterAll(() => desk.remove())
 
 test('a command of an agent without one names those of the node and of the owner', async () => {
   expect((await desk.run(['status'])).stderr).toBe(
-    'bridge: no identity in the profile default\nhint: bridge enroll --url URL makes one, with a code of the owner; bridge server status is for a node of this machine\n',
+    'bridge: no identity in the profile default\nhint: bridge enroll --url URL creates one, with a code from the owner; bridge server status is for a node on this machine\n',
   )
   await mkdir(desk.path('default'), { recursive: true })
   await writeFile(desk.path('default', 'owner.json'), '{}')
   expect((await desk.run(['task', 'list'])).stderr).toContain(
-    "hint: bridge admin task list is the owner's, who is signed in here; bridge enroll ",
+    'hint: an owner is signed in here: bridge admin task list acts for the owner; bridge enroll ',
   )
   expect((await desk.run(['task', 'claim', '01980000-0000-7000-8000-000000000001'])).stderr).not.toContain(
     'admin',

@@ -161,7 +161,9 @@ test('a result that was on its way counts no more once the lease is over: the ne
     const again = await runAgain()
     expect(again.code).toBe(0)
     // Either of the two is the first that finds it.
-    expect(again.stderr + (await flushed())).toMatch(/dropped from the outbox, refused: .*the claim is over/)
+    expect(again.stderr + (await flushed())).toMatch(
+      /dropped from the outbox, because it was refused: .*the claim is over/,
+    )
     await expectDoneOnce(id)
     expect(await getTask(bridge.ada, id)).toMatchObject({ attempts: 2 })
   }
