@@ -12,6 +12,7 @@ import { cliPage } from './generate/cli.ts'
 import { codesSection, errorsPage, helperCodesSection, startCodesSection } from './generate/errors.ts'
 import { fill } from './generate/markdown.ts'
 import { metricsSection } from './generate/metrics.ts'
+import { schemaPage } from './generate/schema.ts'
 import { sdkPage } from './generate/sdk.ts'
 import { checksSection, settingsSection, signingSection } from './generate/sections.ts'
 import { shapeSections } from './generate/shapes.ts'
@@ -22,6 +23,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'api.md': apiPage,
   'cli.md': cliPage,
   'errors.md': errorsPage,
+  'schema.sql': schemaPage,
   'sdk.md': sdkPage,
   'states.md': statesPage,
 }

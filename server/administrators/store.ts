@@ -1,9 +1,10 @@
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Administrator } from '../../sdk/contract/owner/administrators.ts'
 import { ApiError } from '../api-error.ts'
+import type { OwnerUserRow } from '../database/node-tables.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Db, OwnerUserRow } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 
 const administrators = (db: Db) =>

@@ -1,386 +1,363 @@
 /**
- * The rows of every table, in the wire's own names. Migrations make them; this types them.
+ * The rows of every table, in the wire's own names. Migrations make the tables; these types describe them.
  *
- * An instant that a lifetime or a window is judged by is in steady time, where it says so; see `steady-clock.ts`. Every
- * other is wall time, as it was recorded.
+ * The comment of each table and column is its documentation: `docs/schema.sql` repeats it. An instant is wall time unless
+ * its comment says "In steady time"; see `steady-clock.ts`. Ids are UUIDv7, which are in the order in which rows are made.
+ * The rows of the node itself are in `node-tables.ts`, those of tasks and transfers in `work-tables.ts`.
  */
 import type { Kysely } from 'kysely'
+import type {
+  IdempotencyRow,
+  MaintenanceRow,
+  MigrationRow,
+  NonceRow,
+  OwnerLinkRow,
+  OwnerSessionRow,
+  OwnerUserRow,
+  ProjectAdministratorRow,
+  ReplayFloorRow,
+  ServerRow,
+  SteadyClockRow,
+  TelemetryHostRow,
+  TelemetryTokenRow,
+} from './node-tables.ts'
+import type { TaskReleaseRow, TaskRow, TransferRow, TransferSecretRow } from './work-tables.ts'
 
-export interface ServerRow {
-  one: 1
-  server_id: string
-  created_at: string
-}
-
-export interface OwnerUserRow {
-  id: string
-  name: string
-  role: 'owner' | 'administrator'
-  /** Empty: none was chosen yet, and none matches. */
-  password: string
-  state: 'enabled' | 'disabled'
-  created_at: string
-  updated_at: string
-}
-
-export interface OwnerLinkRow {
-  token_sha256: Buffer
-  kind: 'setup' | 'sign_in'
-  /** Whom it signs in; null is the owner. */
-  user_id: string | null
-  created_at: string
-  /** In steady time. */
-  expires_at: string
-  used_at: string | null
-}
-
-export interface ProjectAdministratorRow {
-  user_id: string
-  project_id: string
-  created_at: string
-}
-
-export interface OwnerSessionRow {
-  id: string
-  user_id: string
-  token_sha256: Buffer
-  created_at: string
-  /** In steady time, as the two below. */
-  last_used_at: string
-  expires_at: string
-  fresh_until: string
-  user_agent: string
-  ended_at: string | null
-}
-
+/** Projects. Agents of different projects never meet. */
 export interface ProjectRow {
+  /** Primary key. */
   id: string
+  /** Unique on the node. */
   name: string
+  /** Free text of the owner. */
   description: string
+  /**
+   * Paused: agents read, acknowledge and finish work, and begin nothing new. Archived: agents are refused.
+   */
   state: 'active' | 'paused' | 'archived'
+  /** Policy for listeners: a listener without mail for so long ends by itself. Null: never. */
   idle_seconds: number | null
+  /** Policy for listeners: a listener with so many empty answers ends by itself. Null: never. */
   empty_polls: number | null
+  /** Messages of one sender in one conversation of agents within 10 minutes. Null: 60. */
   message_budget: number | null
+  /** Days after which messages are removed. Null: 90. */
   retention_days: number | null
+  /** Days after which audit records are removed. Null: 365. */
   audit_days: number | null
+  /** When the row was made. */
   created_at: string
+  /** When the row changed last. */
   updated_at: string
-  /** Deleted: unknown to everybody from then on, and removed soon. */
+  /** Set: the project is unknown to everybody, and its rows are being removed. */
   deleted_at: string | null
 }
 
+/** Environments: where agents run. */
 export interface EnvironmentRow {
+  /** Primary key. */
   id: string
+  /** The project that it belongs to. */
   project_id: string
+  /** Unique in its project. */
   name: string
+  /** The kind of machine. */
   kind: 'laptop' | 'server' | 'container' | 'ci' | 'other'
+  /** Free text of the owner. */
   description: string
+  /** When the row was made. */
   created_at: string
 }
 
+/** Agents. */
 export interface AgentRow {
+  /** Primary key. */
   id: string
+  /** The project that it belongs to. */
   project_id: string
+  /** Where it runs. Null: not said. */
   environment_id: string | null
+  /** Unique in its project. */
   name: string
+  /** The role in words of the owner. */
   role_name: string
+  /** Free text of the owner. */
   description: string
+  /** A part of the work instructions that the owner chose when the agent was created. May be empty. */
   prompt_template: string
+  /** A part of the work instructions that the owner may change at any time. May be empty. */
   instructions: string
+  /** When the instructions changed last. Null: never. */
   instructions_updated_at: string | null
+  /** A disabled agent is refused, and nothing is delivered to it. */
   state: 'enabled' | 'disabled'
+  /** Generation of its last session, 0 before the first. It only rises. */
   session_generation: number
+  /** When the row was made. */
   created_at: string
 }
 
+/** Pairs of agents that may write to each other: one row a pair. */
 export interface PairingRow {
+  /** Primary key. */
   id: string
+  /** The project that it belongs to. */
   project_id: string
+  /** The smaller of the two agent ids. */
   agent_a: string
+  /** The greater of the two agent ids. */
   agent_b: string
+  /** 0: the owner has disabled the pair. */
   enabled: 0 | 1
+  /** When the pair was enabled or disabled last. */
   updated_at: string
 }
 
+/** Credentials by which agents prove who they are. */
 export interface CredentialRow {
+  /** Primary key. */
   id: string
+  /** The project that it belongs to. */
   project_id: string
+  /** The agent that it belongs to. */
   agent_id: string
+  /** Key: requests are signed. Device: signed and bound to a device. Legacy: a secret is sent. */
   binding: 'key' | 'device' | 'legacy'
+  /** Ed25519 key as base64url. Null for legacy. */
   public_key: string | null
+  /** The X-Bridge-Device value of the device. Null unless bound to one. */
   device: string | null
+  /** SHA-256 of the secret. Null unless legacy. */
   secret_sha256: Buffer | null
+  /** JSON: the list of scopes. */
   scopes: string
+  /** SHA-256 of key or secret, as people compare it. */
   fingerprint: string
+  /** When the row was made. */
   created_at: string
+  /** A date that the owner chose, so the wall clock judges it. Null: never. */
   expires_at: string | null
+  /** Null while the credential is valid. */
   revoked_at: string | null
+  /** Written with the contact of the session, not at each request. */
   last_used_at: string | null
 }
 
+/** Enrolments: one-time codes by which an agent gets a credential. */
 export interface EnrollmentRow {
+  /** Primary key. */
   id: string
+  /** The project that it belongs to. */
   project_id: string
+  /** The agent that the code is for. */
   agent_id: string
+  /** SHA-256 of the code. */
   code_sha256: Buffer
+  /** The kind of credential that the code gives. */
   binding: 'key' | 'device'
+  /** JSON: the scopes of that credential. */
   scopes: string
+  /** 0: the claim revokes the agent's earlier credentials. */
   keep_existing: 0 | 1
+  /** Expiry is no state: it is read from `expires_at`. */
   state: 'pending' | 'claimed' | 'revoked'
+  /** When the row was made. */
   created_at: string
   /** In steady time. */
   expires_at: string
+  /** When the code was used. Null before. */
   claimed_at: string | null
+  /** The credential that the claim made. */
   credential_id: string | null
 }
 
+/** Sessions of agents. An agent has at most one active session. */
 export interface SessionRow {
+  /** Primary key. */
   id: string
+  /** The project that it belongs to. */
   project_id: string
+  /** The agent that it belongs to. */
   agent_id: string
+  /** The credential that started it. */
   credential_id: string
+  /** Random id that the client chose for its process: the same instance resumes its session. */
   instance_id: string
+  /** Number among the sessions of the agent, from 1. */
   generation: number
+  /** Fenced: a takeover, the owner or a restore ended it. Closed: the client ended it. */
   state: 'active' | 'fenced' | 'closed'
+  /** Name of the client program, as it reports itself. */
   client_name: string
+  /** Version of the client program. */
   client_version: string
-  /** In steady time, as `last_contact_at`. */
+  /** In steady time. */
   started_at: string
+  /** In steady time. Written after 10 seconds at the earliest. */
   last_contact_at: string
+  /** Null while it is active. */
   ended_at: string | null
+  /** The session that it took over from. */
   replaced_session_id: string | null
-  /** Of the takeover grant that started it. */
+  /** SHA-256 of the takeover grant that started it. */
   grant_sha256: Buffer | null
+  /** When the client means to come back, as it reported. Null: it did not say. */
   contact_mode: 'short_poll' | 'checkpoint' | null
+  /** The interval of `short_poll`. */
   contact_interval_seconds: number | null
 }
 
+/** Challenges that the start of a device-bound session has to sign. Used up by one start. */
 export interface ChallengeRow {
+  /** SHA-256 of the challenge. */
   challenge_sha256: Buffer
+  /** The credential that asked for it. */
   credential_id: string
+  /** The X-Bridge-Device value that asked for it. */
   device: string
   /** In steady time. */
   expires_at: string
 }
 
+/** Open takeover grants: at most one per agent. */
 export interface TakeoverRow {
+  /** The agent whose session may be taken over. */
   agent_id: string
+  /** SHA-256 of the grant. */
   grant_sha256: Buffer
   /** In steady time. */
   expires_at: string
-  /** Null where no session was active. */
+  /** The session that the takeover fenced. Null if none was active. */
   fenced_session_id: string | null
 }
 
+/** Conversations: one per pair of agents, and one per agent with the owner. */
 export interface ConversationRow {
+  /** Primary key. */
   id: string
+  /** The project that it belongs to. */
   project_id: string
+  /** Between two agents, or of an agent with the owner. */
   kind: 'peer' | 'owner'
+  /** The smaller of the two agent ids; with the owner, the agent. */
   agent_a: string
+  /** The greater of the two agent ids. Null with the owner. */
   agent_b: string | null
+  /** Number of its newest message, 0 before the first. It only rises. */
   last_sequence: number
+  /** Messages up to this number were removed by retention. */
   removed_through_sequence: number
+  /** When the owner wrote last: earlier messages do not count against the budget of a sender. */
   budget_from: string | null
+  /** When the row was made. */
   created_at: string
 }
 
+/** Messages. */
 export interface MessageRow {
+  /** Primary key. */
   id: string
+  /** The project that it belongs to. */
   project_id: string
+  /** The conversation that it belongs to. */
   conversation_id: string
+  /** Number within the conversation, from 1. */
   sequence: number
+  /** System: the service reports on a task or a transfer. */
   sender_kind: 'agent' | 'owner' | 'system'
+  /**
+   * The agent that wrote it. For the service, the other agent of the pair, so that a disabled pair withholds
+   * it. Null for the owner.
+   */
   sender_agent_id: string | null
+  /** The name at that time. */
   sender_name: string
+  /** Whether it is for an agent or for the owner. */
   recipient_kind: 'agent' | 'owner'
+  /** The agent that it is for. If it is for the owner, the agent that wrote it. */
   recipient_agent_id: string
+  /** The agent in whose inbox it lies. Null if it is for the owner. */
   inbox_agent_id: string | null
+  /** What the message is; tasks and transfers are reported by the service. */
   type: 'question' | 'answer' | 'note' | 'result' | 'status' | 'task' | 'transfer'
+  /** Plain text, or an age file in base64. */
   body: string
+  /** Whether the body is text or sealed with age. */
   encoding: 'text' | 'age'
+  /** Id of the message that it answers. */
   in_reply_to: string | null
+  /** Id of the first message of its thread; its own if it is the first. */
   root_id: string
+  /** Number of answers before it in its thread. */
   hops: number
+  /** The task that the service reports on. */
   task_id: string | null
+  /** The transfer that the service reports on. */
   transfer_id: string | null
+  /** When the sender needs the answer. */
   expects_reply_by: string | null
+  /** When it was stored. */
   created_at: string
+  /** Number of times that it was offered. */
   offers: number
+  /** Generation of the session that it was offered to last, 0 before the first offer. */
   offered_generation: number
+  /** When it was offered for the first time. */
   first_offered_at: string | null
   /** In steady time. */
   last_offered_at: string | null
+  /** Null while it lies in the inbox. */
   acknowledged_at: string | null
-  /** When somebody else answered it; kept only where it expects a reply by a time. */
+  /** When somebody else answered it. Kept only if it expects a reply by a time. */
   answered_at: string | null
 }
 
+/** The number of unacknowledged messages of each agent, so that no request counts them. */
 export interface InboxRow {
+  /** The agent whose inbox it is. */
   agent_id: string
+  /** Number of messages that are not acknowledged. */
   waiting: number
 }
 
-export interface NonceRow {
-  credential_id: string
-  nonce: Buffer
-  signed_at: number
-}
-
-export interface ReplayFloorRow {
-  one: 1
-  floor: number
-}
-
-export interface IdempotencyRow {
-  /** Of what a person did in a project; what an agent did is found by the agent. */
-  project_id: string | null
-  principal: string
-  method: string
-  route: string
-  key: string
-  fingerprint: Buffer
-  answer: string
-  /** In steady time. */
-  created_at: string
-}
-
+/** The audit: one record per change. It never holds bodies or secrets. */
 export interface AuditRow {
+  /** Primary key. */
   id: string
+  /** When the change was made. */
   at: string
+  /** Noun and verb, such as `message.sent`. */
   kind: string
+  /** Null for records of the installation. */
   project_id: string | null
+  /** Who made the change. */
   actor_kind: 'agent' | 'owner' | 'system' | 'anonymous'
+  /** The agent or the person. Null for the service and for strangers. */
   actor_id: string | null
+  /** The name at that time. */
   actor_name: string
+  /** The kind of thing that was changed. */
   subject_type: string
+  /** The id of that thing. Null if it has none. */
   subject_id: string | null
+  /** The X-Request-Id of the request. Null if no request caused it. */
   request_id: string | null
+  /** JSON object; its fields depend on `kind`. */
   details: string
 }
 
+/** The age key that each agent is sealed to. */
 export interface RecipientKeyRow {
+  /** The agent that holds the private key. */
   agent_id: string
+  /** The public age key. */
   recipient: string
+  /** SHA-256 of the key, as people compare it. */
   fingerprint: string
+  /** When the key was registered. */
   registered_at: string
+  /** Whether the agent or the owner registered it. */
   registered_by: 'agent' | 'owner'
-}
-
-export interface MaintenanceRow {
-  one: 1
-  looked_at: string
-}
-
-export interface TaskRow {
-  id: string
-  project_id: string
-  conversation_id: string
-  creator_kind: 'agent' | 'owner'
-  creator_agent_id: string | null
-  creator_name: string
-  assignee_agent_id: string
-  title: string
-  state: 'open' | 'claimed' | 'cancel_requested' | 'completed' | 'failed' | 'declined' | 'cancelled'
-  attempts: number
-  max_attempts: number
-  claim_ttl_seconds: number
-  due_at: string | null
-  claim_generation: number
-  claim_session_id: string | null
-  claim_session_generation: number | null
-  claimed_at: string | null
-  /** In steady time; null when no claim is held. */
-  claim_ends_at: string | null
-  claim_end: 'finished' | 'released' | 'expired' | null
-  cancel_requested_at: string | null
-  cancelled_by_kind: 'agent' | 'owner' | null
-  cancelled_by_agent_id: string | null
-  cancelled_by_name: string | null
-  cancel_reason: string | null
-  stop_confirmed_at: string | null
-  progress_note: string | null
-  progress_percent: number | null
-  progress_at: string | null
-  outcome_kind: 'completed' | 'failed' | 'attempts_exhausted' | 'declined' | null
-  outcome_at: string | null
-  created_at: string
-  updated_at: string
-  instructions: string
-  outcome_result: string | null
-  outcome_evidence: string | null
-  /** The final state that it reached. */
-  ended: 'completed' | 'failed' | 'declined' | 'cancelled' | null
-}
-
-export interface TaskReleaseRow {
-  task_id: string
-  claim_generation: number
-  reason: string
-}
-
-export interface SteadyClockRow {
-  one: 1
-  wall_ms: number
-  steady_ms: number
-}
-
-export interface TelemetryTokenRow {
-  one: 1
-  token_sha256: Buffer
-  created_at: string
-}
-
-export interface TelemetryHostRow {
-  host: string
-  sampled_at: string
-  cpu_percent: number
-  memory_used_bytes: number
-  memory_total_bytes: number
-  received_at: string
-}
-
-export interface TransferRow {
-  id: string
-  project_id: string
-  conversation_id: string
-  sender_agent_id: string
-  recipient_agent_id: string
-  filename: string
-  size: number
-  sha256: string
-  mode: 'package' | 'direct'
-  encryption: 'none' | 'age'
-  state: 'offered' | 'accepted' | 'verified' | 'declined' | 'failed' | 'cancelled' | 'expired'
-  /** By the wall clock when it was offered, or as it was shown last when it ended. */
-  expires_at: string
-  /** In steady time; null once it has ended. */
-  ends_at: string | null
-  reserved_bytes: number
-  stored_parts: number
-  stored_at: string | null
-  removed_at: string | null
-  receipt_at: string | null
-  cleanup_sender_at: string | null
-  cleanup_recipient_at: string | null
-  created_at: string
-  updated_at: string
-  /** JSON. */
-  parts: string
-}
-
-export interface TransferSecretRow {
-  transfer_id: string
-  project_id: string
-  deposited_by: string
-  sealed: Buffer
-  /** In steady time. */
-  expires_at: string
-}
-
-export interface MigrationRow {
-  number: number
-  name: string
-  applied_at: string
 }
 
 /** A connection as queries see it: of a reader, or of the transaction of one unit. */

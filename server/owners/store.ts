@@ -1,8 +1,9 @@
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerSession } from '../../sdk/contract/owner/sign-in.ts'
+import type { OwnerLinkRow, OwnerSessionRow, OwnerUserRow } from '../database/node-tables.ts'
 import { beforeAll } from '../database/page.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import type { Db, OwnerLinkRow, OwnerSessionRow, OwnerUserRow } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 export type SessionView = OwnerSessionRow & Pick<OwnerUserRow, 'name' | 'role'>
 

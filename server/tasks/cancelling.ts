@@ -1,6 +1,6 @@
 /** What a cancellation changes, by the creator or by the owner: an open task is over, a holder is asked to stop. Contract §8. */
 import type { TaskParty } from '../../sdk/contract/agent/tasks.ts'
-import type { TaskRow } from '../database/tables.ts'
+import type { TaskRow } from '../database/work-tables.ts'
 import type { Change } from './changes.ts'
 import type { Notice } from './notices.ts'
 import type { TaskState } from './rules.ts'

@@ -4,8 +4,8 @@
  * Contract §8.
  */
 import { type Actor, recordAudit, systemActor } from '../audit/store.ts'
-import type { TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import type { TaskRow } from '../database/work-tables.ts'
 import { type Notice, type Notifiers, notify } from './notices.ts'
 import { changeTask, insertRelease, type TaskChange } from './store.ts'
 import { expiry, isExpired, type TaskNote } from './views.ts'

@@ -9,8 +9,8 @@
  * Contract §8, §10.
  */
 import type { Context } from '../context.ts'
-import type { TaskRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import type { TaskRow } from '../database/work-tables.ts'
 import { requireInboxRoom } from '../messages/rules.ts'
 import { insertMessage } from '../messages/store.ts'
 

@@ -2,8 +2,9 @@
 import { type SqlBool, sql } from 'kysely'
 import { beforeAll, rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Db, TaskReleaseRow, TaskRow } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import type { TaskReleaseRow, TaskRow } from '../database/work-tables.ts'
 import { isPairEnabled } from '../pairings/store.ts'
 import { isFinal } from './rules.ts'
 

@@ -1,7 +1,7 @@
 /** A task as the wire shows it: its state at the server's clock, whatever was written down of an expired claim. */
 import type { Evidence, Task, TaskEntry, TaskParty } from '../../sdk/contract/agent/tasks.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import type { TaskRow } from '../database/tables.ts'
+import type { TaskRow } from '../database/work-tables.ts'
 import { decide } from './rules.ts'
 import type { listTimeline, TaskChange } from './store.ts'
 

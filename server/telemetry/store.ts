@@ -1,6 +1,7 @@
 import { limits } from '../../sdk/contract/limits.ts'
 import type { HostSampleInput } from '../../sdk/contract/telemetry.ts'
-import type { Db, TelemetryHostRow } from '../database/tables.ts'
+import type { TelemetryHostRow } from '../database/node-tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import { before } from '../maintenance/expired.ts'
 import type { Job } from '../maintenance/job.ts'

@@ -6,8 +6,8 @@
  */
 import { systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import type { TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import type { TransferRow } from '../database/work-tables.ts'
 import { type Notice, notify } from './notices.ts'
 import { removePackage } from './packages/removal.ts'
 import { type Recorded, recordTransfer } from './records.ts'

@@ -9,8 +9,8 @@
  * Contract §9, §10.
  */
 import type { Context } from '../context.ts'
-import type { TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import type { TransferRow } from '../database/work-tables.ts'
 import { requireInboxRoom } from '../messages/rules.ts'
 import { insertMessage } from '../messages/store.ts'
 

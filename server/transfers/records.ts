@@ -1,7 +1,7 @@
 /** The audit records of transfers: never bytes, endpoints, tokens, or words of the two sides. Contract §10. */
 import { type Actor, recordAudit } from '../audit/store.ts'
-import type { TransferRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import type { TransferRow } from '../database/work-tables.ts'
 
 export interface Recorded {
   readonly kind: `transfer.${string}`

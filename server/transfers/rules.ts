@@ -9,7 +9,7 @@
  */
 import { type TransferState, transferStates } from '../../sdk/contract/agent/transfers.ts'
 import { ApiError } from '../api-error.ts'
-import type { TransferRow } from '../database/tables.ts'
+import type { TransferRow } from '../database/work-tables.ts'
 
 export const transferEvents = ['accept', 'decline', 'receipt', 'fail', 'cancel', 'cleanup', 'expire'] as const
 export type TransferEvent = (typeof transferEvents)[number]

@@ -3,8 +3,9 @@ import { sql } from 'kysely'
 import type { TransferRole } from '../../sdk/contract/agent/transfers.ts'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
-import type { Db, TransferRow } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import type { TransferRow } from '../database/work-tables.ts'
 import { isPairEnabled } from '../pairings/store.ts'
 export type NewTransfer = Pick<
   TransferRow,

@@ -5,7 +5,7 @@
  */
 import type { Transfer, TransferPart, TransferSummary } from '../../sdk/contract/agent/transfers.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import type { TransferRow } from '../database/tables.ts'
+import type { TransferRow } from '../database/work-tables.ts'
 import { isFinal } from './rules.ts'
 import type { TransferSummaryRow } from './store.ts'
 

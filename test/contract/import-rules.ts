@@ -176,7 +176,7 @@ const roles = perImport((path, { target, isType }) => {
   const [from, to] = [roleOf(path), roleOf(target)]
   if (to === 'routes' && path !== 'server/app.ts') return 'only app.ts registers routes'
   if (from === 'rules') {
-    const isRow = isType && (to === 'store' || target === 'server/database/tables.ts')
+    const isRow = isType && (to === 'store' || /^server\/database\/(\w+-)?tables\.ts$/.test(target))
     const may =
       isRow ||
       to === 'rules' ||

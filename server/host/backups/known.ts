@@ -6,8 +6,9 @@
  */
 import type Database from 'better-sqlite3'
 import { migrationStatus } from '../../database/migrate.ts'
+import type { OwnerUserRow } from '../../database/node-tables.ts'
 import { openDatabase } from '../../database/open.ts'
-import type { OwnerUserRow, PairingRow, RecipientKeyRow } from '../../database/tables.ts'
+import type { PairingRow, RecipientKeyRow } from '../../database/tables.ts'
 import { readServerId } from '../data-folder.ts'
 
 export interface Known {

@@ -7,7 +7,8 @@
  * Contract §3 "Revoking … ends its waits, streams, uploads and downloads at once", §5 "an open wait or upload".
  */
 import type { Context } from '../../context.ts'
-import type { Db, TransferRow } from '../../database/tables.ts'
+import type { Db } from '../../database/tables.ts'
+import type { TransferRow } from '../../database/work-tables.ts'
 import { type Admitted, admit } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
 

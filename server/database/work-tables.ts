@@ -1,0 +1,159 @@
+/**
+ * Rows of tasks and transfers.
+ *
+ * How to read the comments: see `tables.ts`.
+ */
+
+/**
+ * Tasks: one piece of work for one agent. The columns `claim_*` describe the last claim, which may have ended.
+ */
+export interface TaskRow {
+  /** Primary key. */
+  id: string
+  /** The project that it belongs to. */
+  project_id: string
+  /** The conversation that the messages about the task are written to. */
+  conversation_id: string
+  /** Whether an agent or the owner created the task. */
+  creator_kind: 'agent' | 'owner'
+  /** Null for the owner. */
+  creator_agent_id: string | null
+  /** The name at the time of creation. */
+  creator_name: string
+  /** The agent that the task is for. */
+  assignee_agent_id: string
+  /** One line for lists. */
+  title: string
+  /** The state; docs/states.md has the transitions. */
+  state: 'open' | 'claimed' | 'cancel_requested' | 'completed' | 'failed' | 'declined' | 'cancelled'
+  /** Number of claims so far. */
+  attempts: number
+  /** A task whose claims are used up has failed. */
+  max_attempts: number
+  /** How long a claim is held without a renewal. */
+  claim_ttl_seconds: number
+  /** The date that the creator asked for. Passing it changes nothing. */
+  due_at: string | null
+  /** Number of the last claim, 0 before the first. A request of an earlier claim is refused. */
+  claim_generation: number
+  /** The session that made the last claim. */
+  claim_session_id: string | null
+  /** Generation of that session. */
+  claim_session_generation: number | null
+  /** When the last claim was made. */
+  claimed_at: string | null
+  /** In steady time. Null while no claim is held. */
+  claim_ends_at: string | null
+  /** How the last claim ended. Null while it is held, and before the first. */
+  claim_end: 'finished' | 'released' | 'expired' | null
+  /** When the creator or the owner cancelled the task. Null otherwise. */
+  cancel_requested_at: string | null
+  /** Whether an agent or the owner cancelled the task. */
+  cancelled_by_kind: 'agent' | 'owner' | null
+  /** Null for the owner. */
+  cancelled_by_agent_id: string | null
+  /** The name at that time. */
+  cancelled_by_name: string | null
+  /** The words of the one that cancelled the task. */
+  cancel_reason: string | null
+  /** When the assignee confirmed that it stopped. */
+  stop_confirmed_at: string | null
+  /** The last report of the assignee. */
+  progress_note: string | null
+  /** The percentage of that report, if it gave one. */
+  progress_percent: number | null
+  /** When that report was made. Null before the first. */
+  progress_at: string | null
+  /** Null while the task has no outcome. */
+  outcome_kind: 'completed' | 'failed' | 'attempts_exhausted' | 'declined' | null
+  /** When the outcome was reached. */
+  outcome_at: string | null
+  /** When the row was made. */
+  created_at: string
+  /** When the row changed last. */
+  updated_at: string
+  /** The work to be done, in the words of the creator. */
+  instructions: string
+  /** The text that the assignee ended the task with. */
+  outcome_result: string | null
+  /** JSON: the list of evidence for the result. */
+  outcome_evidence: string | null
+  /** The final state that the task reached, null before. Lists are found by it. */
+  ended: 'completed' | 'failed' | 'declined' | 'cancelled' | null
+}
+
+/** Reasons for which claims were given back. */
+export interface TaskReleaseRow {
+  /** The task. */
+  task_id: string
+  /** The claim that was given back. */
+  claim_generation: number
+  /** The words of the assignee. */
+  reason: string
+}
+
+/** Transfers: one file from one agent to another, as a package on the node or directly. */
+export interface TransferRow {
+  /** Primary key. */
+  id: string
+  /** The project that it belongs to. */
+  project_id: string
+  /** The conversation that the messages about the transfer are written to. */
+  conversation_id: string
+  /** The agent that offers the file. */
+  sender_agent_id: string
+  /** The agent that the file is for. */
+  recipient_agent_id: string
+  /** The name that the sender gave the file, without a path. */
+  filename: string
+  /** Bytes of the file as it travels, sealed or not. */
+  size: number
+  /** SHA-256 of those bytes, in hexadecimal. */
+  sha256: string
+  /** Package: the node stores the bytes. Direct: a helper of the sender serves them. */
+  mode: 'package' | 'direct'
+  /** Whether the bytes are sealed to the recipient with age. */
+  encryption: 'none' | 'age'
+  /** The state; docs/states.md has the transitions. */
+  state: 'offered' | 'accepted' | 'verified' | 'declined' | 'failed' | 'cancelled' | 'expired'
+  /** Wall time when it was offered; once it has ended, the end that was shown last. */
+  expires_at: string
+  /** In steady time. Null once the transfer has ended. */
+  ends_at: string | null
+  /** Bytes that the package takes of the node's store until they are removed. */
+  reserved_bytes: number
+  /** Number of parts that the node has stored. */
+  stored_parts: number
+  /** When the node had verified the whole package. */
+  stored_at: string | null
+  /** When the node had removed the bytes of the package. */
+  removed_at: string | null
+  /** When the recipient confirmed that it has the file. */
+  receipt_at: string | null
+  /** When the sender reported that its copy for sending is gone. */
+  cleanup_sender_at: string | null
+  /** When the recipient reported that its copy of the sealed bytes is gone. */
+  cleanup_recipient_at: string | null
+  /** When the row was made. */
+  created_at: string
+  /** When the row changed last. */
+  updated_at: string
+  /** JSON: size and SHA-256 of each part. Lists do not read it. */
+  parts: string
+}
+
+/**
+ * Endpoint and token of the helper that serves a direct transfer. Removed when they expire or the transfer ends.
+ */
+export interface TransferSecretRow {
+  /** The transfer. */
+  transfer_id: string
+  /** The project that it belongs to. */
+  project_id: string
+  /** Id of the agent that deposited them. */
+  deposited_by: string
+  /** Endpoint and token, encrypted with the envelope key. */
+  sealed: Buffer
+  /** In steady time. */
+  expires_at: string
+}
