@@ -81,7 +81,8 @@ class Agent:
             try:
                 return self.send(*call, **named)
             except (Unreachable, Refused) as failure:
-                again = isinstance(failure, Unreachable) or failure.status in (500, 503) or failure.code == "rate_limited"
+                again = isinstance(failure, Unreachable) or failure.status in (500, 503)
+                again = again or failure.code in ("rate_limited", "transfer_busy")
                 if not again or attempt == attempts - 1:
                     raise
                 delay = 0.2 * 2**attempt * (0.5 + random.random() / 2)
@@ -101,9 +102,11 @@ class Agent:
     def keyed_bytes(self, target, data, key):
         return self.repeat("POST", target, data, key=key)
 
-    def start(self):
-        """Starts a session, or resumes the one of this instance. Sections 5.1 and 5.2."""
+    def start(self, grant=None):
+        """Starts a session, or resumes the one of this instance. Sections 5.1 to 5.3."""
         body = {"instance_id": self.instance_id, "client": CLIENT}
+        if grant:
+            body["takeover_grant"] = grant
         if self.device:
             body["challenge"] = self.post("/api/v1/sessions/challenge", {})["challenge"]
         self.session = self.post("/api/v1/sessions", body)

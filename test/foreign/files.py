@@ -1,4 +1,4 @@
-"""Files as packages: section 13 of docs/protocol.md."""
+"""Files: offers and packages, sections 13.1 to 13.3 of docs/protocol.md."""
 import json
 import time
 
@@ -15,7 +15,7 @@ def parts_of(data, part_bytes):
     return parts
 
 
-def offer(agent, conversation_id, recipient_id, filename, data, part_bytes):
+def offer(agent, conversation_id, recipient_id, filename, data, part_bytes, mode="package"):
     return agent.keyed("/api/v1/transfers", {
         "conversation_id": conversation_id,
         "recipient_agent_id": recipient_id,
@@ -23,7 +23,7 @@ def offer(agent, conversation_id, recipient_id, filename, data, part_bytes):
         "size": len(data),
         "sha256": sha256(data),
         "parts": parts_of(data, part_bytes),
-        "mode": "package",
+        "mode": mode,
         "encryption": "none",
     })
 
@@ -53,15 +53,19 @@ def finalize(agent, transfer):
     return json.loads(agent.repeat("POST", f"/api/v1/transfers/{transfer['id']}/package/finalize")[1])
 
 
+def checked(part, headers, piece):
+    """The bytes of a part, if they are those that were offered."""
+    if len(piece) != part["size"] or sha256(piece) != part["sha256"] or headers["X-Content-SHA256"] != part["sha256"]:
+        raise ValueError(f"part {part['index']} is not the one that was offered")
+    return piece
+
+
 def download(agent, transfer):
     """The whole file from its parts; each is checked for its length and hash, then the whole."""
     whole = b""
     for part in transfer["parts"]:
         target = f"/api/v1/transfers/{transfer['id']}/package/parts/{part['index']}"
-        headers, piece = agent.repeat("GET", target)
-        if len(piece) != part["size"] or sha256(piece) != part["sha256"] or headers["X-Content-SHA256"] != part["sha256"]:
-            raise ValueError(f"part {part['index']} is not the one that was offered")
-        whole += piece
+        whole += checked(part, *agent.repeat("GET", target))
     if len(whole) != transfer["size"] or sha256(whole) != transfer["sha256"]:
         raise ValueError("the file is not the one that was offered")
     return whole

@@ -2,15 +2,16 @@
  * A client in another language, written from docs/protocol.md, against a real server.
  *
  * `story.py` is both agents and their owner. It says what happened, a line a step; this test holds each step to the page, and
- * ends a stream and restarts the server where the story is about that.
+ * ends a stream, restarts the server and runs the transfer helper when the story asks for it.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { type RunningHelper, readOptions, startHelper } from '../../helper/main.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'
@@ -32,17 +33,23 @@ function hasPython(): boolean {
   }
 }
 const isThere = hasPython()
+const page = join(here, '../../docs/protocol.md')
 
 test.skipIf(!isThere)('another implementation makes the examples of the page, byte for byte', async () => {
-  const page = join(here, '../../docs/protocol.md')
   const { stdout } = await promisify(execFile)(python, ['-B', join(here, 'examples.py'), page])
   expect(stdout).toBe('')
 })
 
 type Step = Readonly<Record<string, unknown>>
 
-/** Every step of the story, by its name; `asked` is done when the story asks for it. */
-async function story(url: string, token: string, asked: (what: string) => Promise<void>): Promise<Step> {
+interface Ask {
+  readonly ask: string
+  readonly args?: readonly string[]
+  readonly token?: string
+}
+
+/** Every step of the story, by its name. If the story asks for something, it gets what `asked` answers. */
+async function story(url: string, token: string, asked: (ask: Ask) => Promise<unknown>): Promise<Step> {
   const folder = await mkdtemp(join(tmpdir(), 'foreign-'))
   const child = spawn(python, ['-B', join(here, 'story.py'), url, folder], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -51,11 +58,9 @@ async function story(url: string, token: string, asked: (what: string) => Promis
   const steps: Record<string, unknown> = {}
   try {
     for await (const line of createInterface(child.stdout)) {
-      const { step, ask, ...said } = JSON.parse(line) as { step?: string; ask?: string }
-      if (step !== undefined) steps[step] = said
-      if (ask === undefined) continue
-      await asked(ask)
-      child.stdin.write('done\n')
+      const said = JSON.parse(line) as { step: string } | Ask
+      if ('step' in said) steps[said.step] = said
+      else child.stdin.write(`${JSON.stringify((await asked(said)) ?? null)}\n`)
     }
     return steps
   } finally {
@@ -67,12 +72,25 @@ async function story(url: string, token: string, asked: (what: string) => Promis
 test.skipIf(!isThere)('a client in Python does all that the page describes', async () => {
   let passedMs = 0
   let bridge = await startBridge({ monotonicMs: () => performance.now() + passedMs })
+  let helper: RunningHelper | undefined
   const link = await issueOwnerLink(readConfig({ data: bridge.data }, {}))
+  const acts: Readonly<Record<string, (ask: Ask) => Promise<unknown>>> = {
+    restart: async () => {
+      bridge = await bridge.restart()
+    },
+    'let the stream end': async () => {
+      passedMs += limits.streamSeconds * 1000
+    },
+    'start a helper': async ({ args = [], token = '' }) => {
+      helper = await startHelper(readOptions(args, { SERVICE_TRANSFER_TOKEN: token }))
+      return helper.readiness
+    },
+    'end the helper': async () => helper?.stop(),
+  }
   try {
-    const steps = await story(bridge.url, new URL(link).hash.slice(1), async (what) => {
-      if (what === 'restart') bridge = await bridge.restart()
-      else passedMs += limits.streamSeconds * 1000
-    })
+    const steps = await story(bridge.url, new URL(link).hash.slice(1), async (asked) =>
+      acts[asked.ask]?.(asked),
+    )
     const none = { bodies: [], same: true, attempts: [1, 1], waiting: 0, journal: 2 }
     const over = (transport: string) => ({
       ...none,
@@ -90,6 +108,7 @@ test.skipIf(!isThere)('a client in Python does all that the page describes', asy
       },
       idempotent: { same: true, replayed: [null, 'true'], conflict: 'idempotency_conflict' },
       skew: { corrections: 1, bodies: ['café ✓'], acknowledged: true, root: true, hops: 1 },
+      lost: { replayed: 'true', stored: true },
       'long-poll': over('long-poll'),
       sse: over('sse'),
       socket: over('socket'),
@@ -113,6 +132,38 @@ test.skipIf(!isThere)('a client in Python does all that the page describes', asy
         gone: 'package_removed',
         cleanup: [true, true],
       },
+      served: {
+        early: 'state_conflict',
+        missing: 'not_found',
+        ready: true,
+        own: 'not_permitted',
+        digest: true,
+        fetched: [[0], [0, 1, 2]],
+        mode: 'wrong_mode',
+        lost: true,
+        token: 'invalid_token',
+        same: true,
+        state: 'verified',
+        gone: 'offer_expired',
+      },
+      taken: {
+        other: 'hash_mismatch',
+        again: [false, true],
+        early: 'parts_missing',
+        sent: [0, 2],
+        verified: [false, true, true],
+        same: true,
+        state: 'verified',
+      },
+      takeover: {
+        pending: 'takeover_pending',
+        generations: [1, 2],
+        replaced: true,
+        again: true,
+        listener: ['0 session_fenced', false],
+        old: 'session_fenced',
+        new: ['ann', 'cam'],
+      },
       refusals: {
         replayed: 'request_replayed',
         tampered: 'signature_invalid',
@@ -123,7 +174,12 @@ test.skipIf(!isThere)('a client in Python does all that the page describes', asy
       },
       closed: { again: 'session_closed' },
     })
+    const { sessions } = steps
+    const named = (sessions as { limits: string[] }).limits
+    const text = await readFile(page, 'utf8')
+    expect(named.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
   } finally {
+    await helper?.stop()
     await bridge.close()
   }
 })

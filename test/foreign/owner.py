@@ -34,6 +34,9 @@ class Owner:
     def agent(self, project_id, name):
         return self.post(f"/api/admin/projects/{project_id}/agents", {"name": name})["agent"]["id"]
 
+    def takeover(self, project_id, agent_id):
+        return self.post(f"/api/admin/projects/{project_id}/agents/{agent_id}/takeover", {})
+
     def code(self, project_id, agent_id, binding="key"):
         """The code stands in the prompt on a line of its own, between the two lines that say CODE."""
         issued = self.post(f"/api/admin/projects/{project_id}/agents/{agent_id}/enrollment", {"binding": binding})

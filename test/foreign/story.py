@@ -1,4 +1,4 @@
-"""Two agents of another language, from their enrolment to a file with its receipt.
+"""Two agents of another language, from their enrolment to files with their receipts and a takeover.
 
 Takes the node's address and a folder as arguments, and the token of a sign-in link on standard input. Each step is one line
 of JSON on standard output. A line with `ask` waits for a line on standard input before it goes on.
@@ -6,14 +6,16 @@ of JSON on standard output. A line with `ask` waits for a line on standard input
 import json
 import os
 import queue
+import select
 import sys
 import time
 
 from agent import Agent, enrol
+from direct import confirm, endpoint_of, fetch, serve, upload_to, whole, write_manifest
 from files import finalize, offer, receive, refused_receipt, upload
 from listening import Journal, Listener
 from owner import Owner
-from wire import Refused, base64url, sha256
+from wire import Refused, Unreachable, sha256
 
 base_url, folder = sys.argv[1:3]
 DEVICE = json.dumps({"os": "linux", "machine": sha256(b"this machine"), "install": "0b9d7a54-3c1e-4f0b-8f6a-2d1f5f7c9e10"})
@@ -23,9 +25,13 @@ def tell(step, **more):
     print(json.dumps({"step": step, **more}), flush=True)
 
 
-def ask(what):
-    print(json.dumps({"ask": what}), flush=True)
-    sys.stdin.readline()
+def ask(what, **more):
+    print(json.dumps({"ask": what, **more}), flush=True)
+    return json.loads(sys.stdin.readline())
+
+
+def start_helper(args, token):
+    return ask("start a helper", args=args, token=token)
 
 
 def code_of(act):
@@ -45,7 +51,7 @@ def people():
     cam = enrol(base_url, owner.code(project, ids[2], "device"), DEVICE)
     tell("enrolled", ids=[ann.id, bob.id, cam.id] == ids, bindings=[each.enrolled["binding"] for each in (ann, bob, cam)],
          origin=owner.get("/api/admin/session")["user"]["role"])
-    return ann, bob, cam
+    return ann, bob, cam, lambda agent: owner.takeover(project, agent.id)
 
 
 def sessions(ann, bob, cam):
@@ -53,7 +59,7 @@ def sessions(ann, bob, cam):
     started = [each.start() for each in (ann, bob, cam)]
     again = Agent(base_url, ann.key, ann.enrolled, instance_id=ann.instance_id)
     other = Agent(base_url, ann.key, ann.enrolled)
-    tell("sessions", capabilities=boot["capabilities"], same_server=boot["server_id"] == ann.enrolled["server_id"],
+    tell("sessions", capabilities=boot["capabilities"], limits=list(boot["limits"]), same_server=boot["server_id"] == ann.enrolled["server_id"],
          generations=[each["generation"] for each in started], resumed=again.start()["id"] == ann.session["id"],
          other=code_of(other.start), peers=sorted(each["name"] for each in ann.get("/api/v1/peers")["peers"]))
 
@@ -75,6 +81,21 @@ def messages(ann, bob, conversation):
     tell("skew", corrections=bob.corrections, bodies=[each["body"] for each in page["messages"]],
          acknowledged=state["acknowledged_at"] is not None, root=answer["root_id"] == sent["id"], hops=answer["hops"])
     ann.acknowledge([each["id"] for each in ann.get("/api/v1/inbox")["messages"]])
+
+
+def lost(ann, bob, conversation):
+    """The connection ends when the answer is there but unread: the same key and bytes get it again, and one message is stored."""
+    body = {"conversation_id": conversation, "recipient_agent_id": bob.id, "type": "note", "body": "told once"}
+    data, key, target = json.dumps(body).encode(), "an-answer-that-is-lost", "/api/v1/messages"
+    headers = ann.headers("POST", target, sha256(data), key) | {"Content-Type": "application/json"}
+    connection = ann.node.connect(timeout=30)
+    connection.request("POST", target, data, headers)
+    select.select([connection.sock], [], [], 30)
+    connection.close()
+    again, answer = ann.keyed_bytes(target, data, key)
+    history = bob.get(f"/api/v1/conversations/{conversation}/messages")["messages"]
+    tell("lost", replayed=again["Idempotency-Replayed"],
+         stored=[each["id"] for each in history if each["body"] == "told once"] == [json.loads(answer)["message"]["id"]])
 
 
 def listen(ann, bob, conversation, transport, between):
@@ -155,6 +176,95 @@ def file(ann, bob, conversation):
          cleanup=[ended["cleanup"][side] is not None for side in ("sender_at", "recipient_at")])
 
 
+def served(ann, bob, conversation):
+    """The sender runs the helper, which ends in between: a fresh one continues with the parts that are missing."""
+    data = os.urandom(250_000)
+    root, manifest = os.path.join(folder, "served"), os.path.join(folder, "served.json")
+    os.mkdir(root)
+    with open(os.path.join(root, "plan.bin"), "wb") as source:
+        source.write(data)
+    transfer = offer(ann, conversation, bob.id, "plan.bin", data, 100_000, "direct")
+    under = f"/api/v1/transfers/{transfer['id']}"
+    digest = write_manifest(transfer, "download", manifest)
+    early = code_of(lambda: bob.get(f"{under}/secret"))
+    bob.post(f"{under}/accept", {})
+    missing = code_of(lambda: bob.get(f"{under}/secret"))
+    serve(ann, transfer, "download", manifest, root, start_helper)
+    ready = bob.get(under)["offer"]["endpoint_ready"]
+    own = code_of(lambda: ann.get(f"{under}/secret"))
+    helper, verified = endpoint_of(bob, transfer), {}
+    same_digest = helper.status()["manifest_digest"] == digest
+    first = fetch(helper, transfer, verified, only=1)
+    mode = code_of(lambda: helper.put(0, data[:100_000]))
+    ask("end the helper")
+    lost = False
+    try:
+        fetch(helper, transfer, verified)
+    except Unreachable:
+        lost = True
+    serve(ann, transfer, "download", manifest, root, start_helper)
+    fresh = endpoint_of(bob, transfer)
+    second = fetch(fresh, transfer, verified)
+    helper.node = fresh.node
+    token = code_of(helper.status)
+    same = whole(transfer, verified) == data
+    state = confirm(bob, transfer)
+    gone = code_of(lambda: bob.get(f"{under}/secret"))
+    ask("end the helper")
+    tell("served", early=early, missing=missing, ready=ready, own=own, digest=same_digest, fetched=[first, second], mode=mode,
+         lost=lost, token=token, same=same, state=state, gone=gone)
+
+
+def taken(ann, bob, conversation):
+    """The recipient runs the helper."""
+    data = os.urandom(250_000)
+    root, manifest = os.path.join(folder, "taken"), os.path.join(folder, "taken.json")
+    os.mkdir(root)
+    transfer = offer(ann, conversation, bob.id, "log.bin", data, 100_000, "direct")
+    bob.post(f"/api/v1/transfers/{transfer['id']}/accept", {})
+    write_manifest(transfer, "upload", manifest)
+    own = serve(bob, transfer, "upload", manifest, root, start_helper)
+    helper = endpoint_of(ann, transfer)
+    other = code_of(lambda: helper.put(0, bytes(100_000)))
+    again = [helper.put(1, data[100_000:200_000])["duplicate"] for _ in range(2)]
+    early = code_of(helper.finalize)
+    before = own.status()["verified"]
+    sent, verified = upload_to(helper, transfer, data)
+    after = own.status()["verified"]
+    with open(os.path.join(root, "log.bin"), "rb") as stored:
+        same = stored.read() == data
+    state = confirm(bob, transfer)
+    ask("end the helper")
+    tell("taken", other=other, again=again, early=early, sent=sent, verified=[before, verified, after], same=same, state=state)
+
+
+def takeover(ann, bob, take):
+    """Another instance takes over by the owner's grant; the listener of the old one ends."""
+    # With an empty inbox the listener sends nothing, so only its socket can tell it of the end.
+    bob.acknowledge([each["id"] for each in bob.get("/api/v1/inbox/messages?limit=100")["messages"]])
+    heard = queue.Queue()
+    journal = Journal(os.path.join(folder, "takeover.jsonl"))
+    listener = Listener(bob, journal, "socket", lambda *event: heard.put(event))
+    listener.start()
+    while heard.get(timeout=30)[0] != "open":
+        pass
+    issued = take(bob)
+    other = Agent(base_url, bob.key, bob.enrolled)
+    pending = code_of(other.start)
+    started = other.start(issued["grant"])
+    again = other.start(issued["grant"])
+    kind = None
+    while kind != "ended":
+        kind, value = heard.get(timeout=30)
+    value = value.split(":")[0]
+    listener.join(timeout=10)
+    tell("takeover", pending=pending, generations=[issued["generation"], started["generation"]],
+         replaced=started["replaced_session_id"] == issued["fenced_session_id"] == bob.session["id"],
+         again=again["id"] == started["id"], listener=[value, listener.is_alive()],
+         old=code_of(lambda: bob.get("/api/v1/peers")), new=[each["name"] for each in other.get("/api/v1/peers")["peers"]])
+    return other
+
+
 def refusals(ann, bob, cam, conversation):
     body = {"conversation_id": conversation, "recipient_agent_id": bob.id, "type": "note", "body": "hello"}
     data = json.dumps(body).encode()
@@ -180,18 +290,21 @@ def refusals(ann, bob, cam, conversation):
 
 
 def main():
-    ann, bob, cam = people()
+    ann, bob, cam, take = people()
     sessions(ann, bob, cam)
     conversation = ann.conversation_with(bob.id)
     messages(ann, bob, conversation)
+    lost(ann, bob, conversation)
     listen(ann, bob, conversation, "long-poll", None)
     listen(ann, bob, conversation, "sse", lambda: ask("let the stream end"))
     listen(ann, bob, conversation, "socket", lambda: ask("restart"))
     tasks(ann, bob)
     cancellation(ann, bob)
     file(ann, bob, conversation)
+    served(ann, bob, conversation)
+    taken(ann, bob, conversation)
     refusals(ann, bob, cam, conversation)
-    for each in (ann, bob):
+    for each in (ann, takeover(ann, bob, take)):
         each.post("/api/v1/sessions/current/close", {})
     tell("closed", again=code_of(lambda: ann.get("/api/v1/peers")))
 

@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import json
 import time
+from datetime import datetime, timezone
 from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -113,3 +114,8 @@ def seconds_of(timestamp):
     """Unix seconds of an ISO 8601 timestamp in UTC. Section 2.4."""
     whole, fraction = timestamp.rstrip("Z").split(".")
     return time.mktime(time.strptime(whole + " UTC", "%Y-%m-%dT%H:%M:%S %Z")) - time.timezone + float("0." + fraction)
+
+
+def timestamp(seconds):
+    """The reverse of `seconds_of`."""
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
