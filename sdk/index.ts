@@ -47,6 +47,7 @@ export {
   taskStates,
 } from './contract/agent/tasks.ts'
 export {
+  finalTransferStates,
   type Transfer,
   type TransferInput,
   type TransferList,
@@ -155,7 +156,6 @@ export {
   type EndpointRequest,
   type FileEndpoint,
   type HelperEndpoint,
-  HelperError,
   helperEndpoint,
 } from './transfers/wire/endpoint.ts'
 export { type DescribeOptions, describeFile, manifestDigest } from './transfers/wire/manifest.ts'
@@ -165,6 +165,7 @@ export { uploadFile } from './transfers/wire/upload.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export {
   BridgeError,
+  HelperError,
   isOutcomeUnknown,
   LocalError,
   type LocalErrorCode,
@@ -178,6 +179,7 @@ export {
   freshKey,
   type KeyedOptions,
 } from './transport/http.ts'
+export { isTemporary } from './transport/temporary.ts'
 export { version } from './version.ts'
 export {
   type AnswerOptions,

@@ -23,7 +23,7 @@ export async function requireWayHere(
   manifest: Manifest,
   { wasGood = false, ...times }: Probe = {},
 ): Promise<void> {
-  const { HelperError, LocalError, probeHelper } = await import('../../sdk/index.ts')
+  const { HelperError, isTemporary, LocalError, probeHelper } = await import('../../sdk/index.ts')
   const over = new AbortController()
   const end = () => over.abort()
   void ended.then(end, end)
@@ -36,13 +36,11 @@ export async function requireWayHere(
     if (!signal.aborted && over.signal.aborted) return
     if (!(error instanceof LocalError) || error.code === 'aborted') throw error
     const words = `the tunnel does not lead to this command: ${failureWords(error)}`
-    if (!wasGood || !mayAnswer.has(error.code) || error.cause instanceof HelperError)
+    if (!wasGood || !isTemporary(error, 'tunnel') || error.cause instanceof HelperError)
       throw new CommandError(localExits[error.code], words, { hint: hintOf(error), cause: error })
     output.note(`${words}; it did before, and is told to the peer again`)
   }
 }
-
-const mayAnswer: ReadonlySet<LocalErrorCode> = new Set(['unreachable', 'timeout', 'bad_response'])
 
 const onlyThere = '--no-probe skips this, where only the peer can reach it'
 

@@ -14,8 +14,6 @@ export const transferStates = [
   'expired',
 ] as const
 
-export const isOver = ({ state }: Transfer): boolean => state !== 'offered' && state !== 'accepted'
-
 export const exampleTransfer = '01980000-0000-7000-8000-000000000003'
 
 export interface TransferReasonOption {

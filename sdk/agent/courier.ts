@@ -13,8 +13,9 @@ import { tasks } from '../contract/agent/tasks.ts'
 import { transfers } from '../contract/agent/transfers.ts'
 import type { EndpointSpec, ResponseOf } from '../contract/endpoint.ts'
 import type { MessageDraft, Outbox, OutboxEntry } from '../storage/outbox.ts'
-import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
+import { BridgeError, isRefused } from '../transport/failures.ts'
 import { type CallInput, type CallOptions, freshKey, type KeyedOptions, prepare } from '../transport/http.ts'
+import { isTemporary } from '../transport/temporary.ts'
 import type { DirectCalls } from './direct-calls.ts'
 import type { Directory } from './directory.ts'
 import type { Drafts } from './drafts.ts'
@@ -108,7 +109,7 @@ export class Courier {
       return answer
     } catch (error) {
       // An earlier entry that could not go out says nothing of this one, which stays behind it.
-      await this.#settle(outbox, entry, !isItsTurn || !isAnswered(error))
+      await this.#settle(outbox, entry, !isItsTurn || !isRefused(error))
       throw error
     }
   }
@@ -119,8 +120,8 @@ export class Courier {
       await outbox.remove(entry.id)
       return { entry, outcome: 'sent', answer }
     } catch (error) {
-      const mayPassLater = error instanceof BridgeError && error.retry === 'after-delay'
-      const stops = !isAnswered(error) || refusesIdentity(error)
+      const mayPassLater = isTemporary(error, 'outbox entry')
+      const stops = !isRefused(error) || refusesIdentity(error)
       await this.#settle(outbox, entry, stops || mayPassLater)
       if (stops || !(error instanceof Error)) throw error
       return { entry, outcome: mayPassLater ? 'delayed' : 'refused', error }
@@ -164,12 +165,6 @@ const namesPeers: ReadonlySet<string> = new Set([
 ])
 
 const unkept = { id: '', created_at: '', server_id: '', agent_id: '' }
-
-/** The service refused it, or it cannot be put to the service. Everything else leaves the entry where it is. */
-const isAnswered = (error: unknown): boolean =>
-  error instanceof BridgeError
-    ? !isOutcomeUnknown(error)
-    : error instanceof LocalError && error.code === 'peer_unknown'
 
 /** The identity or its session is refused, not what the entry asks for: it stays until that is settled. */
 const refusesIdentity = (error: unknown): boolean =>

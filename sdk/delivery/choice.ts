@@ -9,24 +9,27 @@
  * Contract §12 `listen`: "it picks socket, then SSE, then long-poll, and falls back by itself".
  */
 
+import { backoff } from '../transport/retry.ts'
+
 /** In the order in which they are picked. */
 export const listenTransports = ['socket', 'sse', 'long-poll'] as const
 /** A way to hear of messages. */
 export type ListenTransport = (typeof listenTransports)[number]
 
 const strikesUntilBarred = 2
-const barMs = { first: 60_000, longest: 1_800_000 } as const
+const bars = { firstMs: 60_000, longestMs: 1_800_000 } as const
 
 interface Standing {
   strikes: number
   barredUntilMs: number
-  nextBarMs: number
+  /** How often it was barred in a row. */
+  bars: number
 }
 
 const spotless = (): Standing => ({
   strikes: 0,
   barredUntilMs: Number.NEGATIVE_INFINITY,
-  nextBarMs: barMs.first,
+  bars: 0,
 })
 
 export class TransportChoice {
@@ -67,8 +70,8 @@ export class TransportChoice {
   bar(transport: ListenTransport): void {
     const standing = this.#standing(transport)
     standing.strikes = strikesUntilBarred - 1
-    standing.barredUntilMs = this.#monotonicMs() + standing.nextBarMs
-    standing.nextBarMs = Math.min(barMs.longest, standing.nextBarMs * 2)
+    standing.bars += 1
+    standing.barredUntilMs = this.#monotonicMs() + backoff(standing.bars, bars)
   }
 
   #isBarred(transport: ListenTransport): boolean {

@@ -22,6 +22,7 @@ import { limits } from '../contract/limits.ts'
 import type { BootstrapReader } from '../resources/bootstrap.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
+import { backoff } from '../transport/retry.ts'
 import { Attempt } from './attempt.ts'
 import { type ListenTransport, listenTransports, TransportChoice } from './choice.ts'
 import { eventStream } from './event-stream.ts'
@@ -192,10 +193,9 @@ export class Listener {
   }
 
   #pauseMs(error: Error): number {
-    const grown = Math.min(pauses.longestMs, pauses.firstMs * 2 ** (this.#failures - 1))
     const jitter = this.#listening.random(4).readUInt32BE() / 2 ** 32
     const named = error instanceof BridgeError ? (error.retryAfterMs ?? 0) : 0
-    return Math.max(named, grown * (0.5 + jitter / 2))
+    return Math.max(named, backoff(this.#failures, pauses, jitter))
   }
 
   async #pause(ms: number): Promise<void> {

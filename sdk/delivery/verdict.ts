@@ -8,38 +8,29 @@
  *
  * Contract §2.
  */
-import { isAway } from '../transport/answers.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
+import { isTemporary, neverConnected } from '../transport/temporary.ts'
 import type { ListenTransport } from './choice.ts'
 
 export type Verdict = 'final' | 'node' | 'suspect' | 'barred'
 
 export function judge(failure: unknown, transport: ListenTransport, wasOpen: boolean): Verdict {
   if (failure instanceof BridgeError) return judgeRefusal(failure, transport, wasOpen)
-  if (!(failure instanceof LocalError) || !passing.has(failure.code)) return 'final'
+  if (!(failure instanceof LocalError) || !isTemporary(failure, 'reading')) return 'final'
   if (transport === 'long-poll' || sameForAll.has(failure.code)) return 'node'
   if (wasOpen) return 'suspect'
-  if (isAway(failure)) return 'node'
+  if (neverConnected(failure)) return 'node'
   return failure.code === 'bad_response' || failure.code === 'redirected' ? 'barred' : 'suspect'
 }
 
-function judgeRefusal({ code, status }: BridgeError, transport: ListenTransport, wasOpen: boolean): Verdict {
-  // A nonce is fresh for each opening: only something that sends requests twice can have spent it.
-  if (status >= 500 || status === 429 || code === 'request_replayed') return 'node'
+function judgeRefusal(refusal: BridgeError, transport: ListenTransport, wasOpen: boolean): Verdict {
+  const { code } = refusal
+  if (isTemporary(refusal, 'reading')) return 'node'
   if (transport === 'long-poll') return 'final'
   // The next opening tells the same, and mends it where that may be done.
   if (wasOpen && (code === 'session_closed' || code === 'session_unknown')) return 'node'
   return streamsOnly.has(code) ? 'barred' : 'final'
 }
-
-/** A laptop changes networks: a portal that wants a sign-in redirects, or shows a certificate of its own, and then is gone. */
-const passing: ReadonlySet<LocalError['code']> = new Set([
-  'unreachable',
-  'timeout',
-  'bad_response',
-  'redirected',
-  'certificate_refused',
-])
 
 const sameForAll: ReadonlySet<LocalError['code']> = new Set(['certificate_refused'])
 

@@ -16,8 +16,6 @@ export interface MoveOptions extends KeyedOptions {
   readonly keep?: string | undefined
 }
 
-export const isEnded = ({ state }: Transfer): boolean => state !== 'offered' && state !== 'accepted'
-
 /** Reports that this side has removed its leftovers. If the report fails, the transfer is still complete. */
 export async function reportCleanup(
   { transfers }: TransferContext,

@@ -8,13 +8,14 @@
  * Spec §3, §4.5; contract §9 "Direct mode".
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Transfer, TransferSecret } from '../contract/agent/transfers.ts'
+import { finalTransferStates, type Transfer, type TransferSecret } from '../contract/agent/transfers.ts'
 import { endpointFault } from '../contract/helper/endpoint.ts'
 import type { Manifest } from '../contract/helper/manifest.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
+import { isTemporary } from '../transport/temporary.ts'
 import type { TransferCalls, TransferContext } from './calls.ts'
 import { downloadFile } from './wire/download.ts'
-import { HelperError, helperEndpoint } from './wire/endpoint.ts'
+import { helperEndpoint } from './wire/endpoint.ts'
 import type { TransferProgress } from './wire/part-runner.ts'
 
 /** A helper that serves the file of a transfer. */
@@ -56,7 +57,7 @@ export async function serveDirect(
       if (ended !== undefined) return ended
       onDeposited?.(helper.endpoint)
       const { transfer, looks } = await whileServed(transfers, id, helper, signal)
-      if (isOver(transfer)) return transfer
+      if (finalTransferStates.has(transfer.state)) return transfer
       if (looks > mostFailedStarts) failures = 0
     } finally {
       await helper.stop()
@@ -80,7 +81,7 @@ async function deposit(
     const mayBeOver =
       error instanceof BridgeError && (error.code === 'state_conflict' || error.code === 'offer_expired')
     const transfer = mayBeOver ? await transfers.get(id, { signal }) : undefined
-    if (transfer !== undefined && isOver(transfer)) return transfer
+    if (transfer !== undefined && finalTransferStates.has(transfer.state)) return transfer
     throw error
   }
 }
@@ -99,8 +100,6 @@ async function secretOf(
   return { endpoint, token, expires_at, helper_mode: 'download' }
 }
 
-const isOver = ({ state }: Transfer): boolean => state !== 'offered' && state !== 'accepted'
-
 async function whileServed(
   transfers: TransferCalls,
   id: string,
@@ -114,17 +113,13 @@ async function whileServed(
   for (let looks = 1; ; looks += 1) {
     const transfer = await transfers.get(id, { signal }).catch((error: unknown) => {
       // The bytes do not need the service: the helper outlives a node that is away.
-      if (hasEnded || !isPassing(error)) throw error
+      if (hasEnded || !isTemporary(error, 'serving')) throw error
     })
-    if (transfer !== undefined && (isOver(transfer) || hasEnded)) return { transfer, looks }
+    if (transfer !== undefined && (finalTransferStates.has(transfer.state) || hasEnded))
+      return { transfer, looks }
     await Promise.race([ended, waiting(lookMs, signal)])
   }
 }
-
-const isPassing = (error: unknown): boolean =>
-  error instanceof BridgeError
-    ? error.status === 503
-    : error instanceof LocalError && (error.code === 'unreachable' || error.code === 'timeout')
 
 async function waiting(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await pause(ms, undefined, { signal }).catch((cause: unknown) => {
@@ -178,7 +173,7 @@ export async function fetchDirect(
       )
       return
     } catch (error) {
-      if (!mayComeAgain(error)) throw error
+      if (!(error instanceof EndpointReplacedError || isTemporary(error, 'endpoint'))) throw error
       used = secret
     }
   }
@@ -200,13 +195,6 @@ function requireAllowed(
     throw new LocalError('insecure_url', 'the sender serves the file over plain http, which was not allowed')
   onPlainHttp?.()
 }
-
-const passing: ReadonlySet<string> = new Set(['unreachable', 'timeout', 'transfer_expired', 'invalid_token'])
-
-/** Whether a fresh endpoint may do better. Other bytes, a redirect and a certificate that is not trusted are no accident. */
-const mayComeAgain = (error: unknown): boolean =>
-  error instanceof EndpointReplacedError ||
-  ((error instanceof LocalError || error instanceof HelperError) && passing.has(error.code))
 
 async function nextEndpoint(
   transfers: TransferCalls,
@@ -235,7 +223,7 @@ async function deposited(
     const isMissing = error.code === 'not_found' || error.code === 'offer_expired'
     if (!isMissing) throw error
     const transfer = await transfers.get(id, { signal })
-    if (!isOver(transfer)) return undefined
+    if (!finalTransferStates.has(transfer.state)) return undefined
     throw new LocalError('transfer_expired', `the transfer is ${transfer.state}: its file does not come`)
   }
 }

@@ -9,13 +9,14 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Transfer } from '../contract/agent/transfers.ts'
+import { finalTransferStates, type Transfer } from '../contract/agent/transfers.ts'
 import { emptySha256 } from '../contract/helper/manifest.ts'
 import type { Folder } from '../parts/folder.ts'
 import { openSealedFile } from '../sealing.ts'
 import { storageFailed } from '../storage/durable-file.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import { isEnded, type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
+import { backoff } from '../transport/retry.ts'
+import { type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
 import type { TransferContext } from './calls.ts'
 import { fetchDirect } from './direct.ts'
 import { isThere, makeStaging, plainName, publish, stagedName } from './local/destination.ts'
@@ -67,7 +68,7 @@ export async function receiveFile(
     const transfer = await acceptedTransfer(context, transferId, options)
     const isVerified = transfer.state === 'verified'
     if (!(await isThere(transfer, target, receiving, isVerified || options.overwrite === true))) {
-      if (isVerified) throw isOver(transfer)
+      if (isVerified) throw ended(transfer)
       await receiving.begin()
       await fetchAndPublish(context, transfer, receiving, { ...options, target })
     }
@@ -95,7 +96,7 @@ async function acceptedTransfer(
   if (offered.encryption === 'age') requireSecret(options.ageSecret)
   const accepted =
     offered.state === 'offered' ? await context.transfers.accept(transferId, { signal }) : offered
-  if (accepted.state !== 'accepted' && accepted.state !== 'verified') throw isOver(accepted)
+  if (accepted.state !== 'accepted' && accepted.state !== 'verified') throw ended(accepted)
   return accepted.mode === 'direct' ? accepted : whenUploaded(context, accepted, options)
 }
 
@@ -118,7 +119,7 @@ async function forgetIfEnded(
 ): Promise<void> {
   try {
     const transfer = await context.transfers.get(transferId)
-    if (!isEnded(transfer)) return
+    if (!finalTransferStates.has(transfer.state)) return
     await receiving.removeBytes()
     await reportCleanup(context, transfer, undefined)
     await receiving.forget()
@@ -204,7 +205,8 @@ async function tellMismatch(context: TransferContext, transfer: Transfer): Promi
   }
 }
 
-const isOver = ({ state }: Transfer) =>
+/** The error for a transfer that ended without its file. */
+const ended = ({ state }: Transfer) =>
   new LocalError(
     'transfer_expired',
     state === 'verified'
@@ -212,7 +214,7 @@ const isOver = ({ state }: Transfer) =>
       : `the transfer is ${state}: its file does not come`,
   )
 
-const lookAgainMs = { first: 250, most: 5000 }
+const pauses = { firstMs: 250, longestMs: 5000 }
 
 async function whenUploaded(
   context: TransferContext,
@@ -220,14 +222,10 @@ async function whenUploaded(
   { signal, onWaiting }: ReceiveFileOptions,
 ): Promise<Transfer> {
   let current = transfer
-  for (
-    let ms = lookAgainMs.first;
-    current.package?.stored_at == null;
-    ms = Math.min(ms * 2, lookAgainMs.most)
-  ) {
-    if (current.state !== 'accepted') throw isOver(current)
+  for (let looks = 1; current.package?.stored_at == null; looks += 1) {
+    if (current.state !== 'accepted') throw ended(current)
     onWaiting?.(current)
-    await pause(ms, undefined, { signal }).catch((cause: unknown) => {
+    await pause(backoff(looks, pauses), undefined, { signal }).catch((cause: unknown) => {
       throw new LocalError('aborted', 'given up by the caller', { cause })
     })
     current = await context.transfers.get(current.id, { signal })

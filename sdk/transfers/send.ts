@@ -11,12 +11,12 @@ import { constants } from 'node:fs'
 import { copyFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import type { MessageAddress } from '../agent/directory.ts'
-import type { Transfer } from '../contract/agent/transfers.ts'
+import { finalTransferStates, type Transfer } from '../contract/agent/transfers.ts'
 import { sealFile } from '../sealing.ts'
 import { sourceFailed, storageFailed } from '../storage/durable-file.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
 import { freshKey } from '../transport/http.ts'
-import { isEnded, type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
+import { type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
 import type { TransferContext } from './calls.ts'
 import { type Sending, SendingPlace } from './local/sending-place.ts'
 import { describeFile } from './wire/manifest.ts'
@@ -130,7 +130,9 @@ async function inPlace(
   try {
     const sent = await act()
     await place.removeBytes()
-    const reported = isEnded(sent) ? await reportCleanup(context, sent, options.signal) : sent
+    const reported = finalTransferStates.has(sent.state)
+      ? await reportCleanup(context, sent, options.signal)
+      : sent
     told(reported, options)
     await place.remove()
     return reported
@@ -187,7 +189,7 @@ async function placeOf(
       place.release()
       throw error
     })
-    if (earlier !== undefined && (!isEnded(earlier) || earlier.state === 'verified'))
+    if (earlier !== undefined && (!finalTransferStates.has(earlier.state) || earlier.state === 'verified'))
       return { place, earlier }
     await place.remove()
   } else if (place !== undefined) return { place }
@@ -303,7 +305,7 @@ export async function resumeSending(
     keep === undefined ? undefined : await SendingPlace.find(keep, (one) => one.transferId === transferId)
   if (isDone(transfer)) {
     await kept?.remove()
-    if (isEnded(transfer) && transfer.state !== 'verified') throw over(transfer)
+    if (finalTransferStates.has(transfer.state) && transfer.state !== 'verified') throw over(transfer)
     return told(transfer, options)
   }
   if (kept === undefined && transfer.encryption === 'age') throw noSealedCopy()
@@ -359,7 +361,8 @@ function requireMode({ mode }: Transfer, direct: Serve | undefined): void {
   throw new LocalError('not_sendable', `the transfer was offered as ${mode}: ${words}`)
 }
 
-const isDone = (transfer: Transfer): boolean => isEnded(transfer) || transfer.package?.stored_at != null
+const isDone = (transfer: Transfer): boolean =>
+  finalTransferStates.has(transfer.state) || transfer.package?.stored_at != null
 
 /** The bytes of an offer, by its way; done where the other side of a failure did it. */
 async function move(

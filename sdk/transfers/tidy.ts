@@ -5,9 +5,8 @@
  * Contract §9, cleanup by each side.
  */
 import { resolve } from 'node:path'
-import type { Transfer } from '../contract/agent/transfers.ts'
+import { finalTransferStates, type Transfer } from '../contract/agent/transfers.ts'
 import { BridgeError } from '../transport/failures.ts'
-import { isEnded } from './both-sides.ts'
 import type { TransferContext } from './calls.ts'
 import { tidyReceivings } from './local/receiving-note.ts'
 import { isForgotten, tidySendings } from './local/sending-place.ts'
@@ -35,9 +34,9 @@ export async function tidyUp(
       if (sent.has(abandoned.path)) return false
       // What was never offered costs nothing to begin anew.
       const { transfer_id: id } = abandoned
-      return id === null || (!ids.includes(id) && (await isOver(context, id, isStored)))
+      return id === null || (!ids.includes(id) && (await isLeftover(context, id, isStored)))
     })
-    await tidyReceivings(keep, async (id) => !ids.includes(id) && isOver(context, id))
+    await tidyReceivings(keep, async (id) => !ids.includes(id) && isLeftover(context, id))
   } catch {
     // A folder that cannot be read or changed is told by whoever has to use it.
   }
@@ -49,14 +48,14 @@ export async function forgetTransfer(keep: string, transferId: string): Promise<
   await tidyReceivings(keep, async (id) => id === transferId)
 }
 
-async function isOver(
+async function isLeftover(
   { transfers }: TransferContext,
   id: string,
   isDone: (transfer: Transfer) => boolean = () => false,
 ): Promise<boolean> {
   try {
     const transfer = await transfers.get(id)
-    return isEnded(transfer) || isDone(transfer)
+    return finalTransferStates.has(transfer.state) || isDone(transfer)
   } catch (error) {
     // A node that does not answer would be waited for as often as there is something.
     if (!(error instanceof BridgeError)) throw error

@@ -54,22 +54,6 @@ export function refusalOf(asked: Asked, value: unknown): BridgeError | LocalErro
   return new BridgeError(asked, entry?.status ?? 400, body)
 }
 
-/** Whether there was no connection to the node at all, whatever it was to carry; a proxy may say so in its place. */
-export const isAway = ({ code, cause }: LocalError): boolean =>
-  code === 'unreachable' && (cause === undefined || away.has(platformCode(cause) ?? ''))
-
-const away: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
-
 /** Who ended an attempt, when it was not the network. */
 export type Ended = 'by-caller' | 'by-time' | undefined
 
@@ -78,7 +62,7 @@ export function failureOf(error: unknown, asked: Asked, ended: Ended, whom = at(
   if (error instanceof BridgeError || error instanceof LocalError) return error
   if (ended === 'by-caller') return local('aborted', asked, 'given up by the caller', error)
   if (ended === 'by-time') return local('timeout', asked, `${whom} did not answer in time`, error)
-  const reason = platformCode(error)
+  const reason = innermostCode(error)
   if (reason === undefined) return local('unreachable', asked, 'the connection failed', error)
   if (blocked.has(reason)) {
     return local('sandbox_blocked', asked, `this process may not open the connection (${reason})`, error)
@@ -120,11 +104,11 @@ const blocked: ReadonlySet<string> = new Set(['EPERM', 'EACCES'])
 const local = (code: LocalErrorCode, asked: Asked, words: string, cause?: unknown): LocalError =>
   new LocalError(code, `${asked.method} ${asked.path}: ${words}`, cause === undefined ? {} : { cause })
 
-/** The innermost code: `fetch` wraps, and a host with several addresses gathers one error for each. */
-function platformCode(error: unknown): string | undefined {
+/** The code of the innermost cause: `fetch` wraps errors, and a host with several addresses collects one error for each. */
+export function innermostCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const { code, name, cause, errors } = error as Record<'code' | 'name' | 'cause' | 'errors', unknown>
-  const inner = platformCode(cause ?? (Array.isArray(errors) ? errors[0] : undefined))
+  const inner = innermostCode(cause ?? (Array.isArray(errors) ? errors[0] : undefined))
   if (inner !== undefined) return inner
   if (typeof code === 'string') return code
   // undici gives its parser's error a name only.

@@ -1,8 +1,9 @@
 /**
- * The two families of errors that a client meets.
+ * The three families of errors that a client meets, and what each says about the outcome of the request.
  *
- * - `BridgeError`: the service said no. Its code is one of the catalogue.
- * - `LocalError`: what never reached the service, or what never came back from it as an answer.
+ * - `BridgeError`: the service refused. Its code is one of the catalogue.
+ * - `HelperError`: a direct helper refused, with a code of its own catalogue.
+ * - `LocalError`: the request never reached the service, or no answer came back.
  *
  * Messages name method and path, and the address where nothing usable answered; never a header, a body or a query.
  *
@@ -10,6 +11,7 @@
  */
 import type { ErrorBody } from '../contract/error-body.ts'
 import { type ErrorCode, errors, type Retry } from '../contract/errors.ts'
+import { type HelperErrorCode, helperErrors } from '../contract/helper/errors.ts'
 
 /** A refusal by a newer service may carry a code that this client does not know. */
 export type RefusalCode = ErrorCode | 'unrecognized'
@@ -98,13 +100,23 @@ export class LocalError extends Error {
   }
 }
 
-/** Whether the request may have taken effect although no answer says so: retry with the same key, or keep it. */
-export function isOutcomeUnknown(error: unknown): boolean {
-  if (error instanceof BridgeError) return error.status === 503 || error.retry === 'same-key'
-  return error instanceof LocalError && unanswered.has(error.code)
+/** A helper refused. Everything else is a BridgeError (the service) or a LocalError (nobody answered). */
+export class HelperError extends Error {
+  override readonly name = 'HelperError'
+  /** One of {@link helperErrors}. */
+  readonly code: HelperErrorCode | 'unrecognized'
+  /** Of the HTTP answer. */
+  readonly status: number
+
+  constructor(asked: { readonly method: string; readonly path: string }, status: number, code: string) {
+    super(`${asked.method} ${asked.path}: ${status} ${code}`)
+    this.code = Object.hasOwn(helperErrors, code) ? (code as HelperErrorCode) : 'unrecognized'
+    this.status = status
+  }
 }
 
-const unanswered: ReadonlySet<LocalErrorCode> = new Set([
+/** Codes of a request that may have arrived, without an answer of the service. */
+export const unanswered: ReadonlySet<LocalErrorCode> = new Set([
   'unreachable',
   'timeout',
   'aborted',
@@ -113,3 +125,19 @@ const unanswered: ReadonlySet<LocalErrorCode> = new Set([
   'certificate_refused',
   'sandbox_blocked',
 ])
+
+/** Whether the request may have taken effect although no answer says so: retry with the same key, or keep it. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  if (error instanceof BridgeError) return error.status === 503 || error.retry === 'same-key'
+  return error instanceof LocalError && unanswered.has(error.code)
+}
+
+/**
+ * Whether the request is over without an effect: the service refused it, or its recipient does not exist.
+ *
+ * Not the opposite of {@link isOutcomeUnknown}: after a failure of this machine, such as a full disk, neither holds.
+ */
+export function isRefused(error: unknown): boolean {
+  if (error instanceof BridgeError) return !isOutcomeUnknown(error)
+  return error instanceof LocalError && error.code === 'peer_unknown'
+}

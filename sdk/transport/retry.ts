@@ -1,9 +1,24 @@
 /**
- * When to try again, and how long to wait: one pure policy.
+ * The pause before the next try, and the policy of one request. temporary.ts decides which failures are tried again.
  *
  * Contract §2 ("a 503 means unknown: retry with the same key"), §13.
  */
-import { BridgeError, LocalError } from './failures.ts'
+import { BridgeError } from './failures.ts'
+import { isTemporary } from './temporary.ts'
+
+export interface Pauses {
+  readonly firstMs: number
+  readonly longestMs: number
+}
+
+/**
+ * The pause after `failures` failures in a row: it doubles each time. With a jitter of 0 ≤ jitter < 1 it lies between half
+ * and the whole of that, so that clients do not return in step.
+ */
+export function backoff(failures: number, { firstMs, longestMs }: Pauses, jitter?: number): number {
+  const ms = Math.min(longestMs, firstMs * 2 ** (failures - 1))
+  return jitter === undefined ? ms : ms * (0.5 + jitter / 2)
+}
 
 export interface Attempted {
   /** 1 for the first. */
@@ -15,31 +30,17 @@ export interface Attempted {
   readonly jitter: number
 }
 
-export const retryLimits = { attempts: 4, firstDelayMs: 200, longestDelayMs: 10_000 } as const
+export const retryLimits = { attempts: 4, firstMs: 200, longestMs: 10_000 } as const
 
-/** Milliseconds to wait before the next attempt, or undefined: give up and tell the caller. */
+/** Milliseconds to wait before the next attempt of a request. Undefined gives up and reports the failure. */
 export function retryDelay({ attempt, repeatable, failure, jitter }: Attempted): number | undefined {
   if (attempt >= retryLimits.attempts) return undefined
-  if (failure instanceof BridgeError) return refusalDelay(failure, attempt, repeatable, jitter)
-  // Nothing tells whether the request took effect, so only a repeatable one may go again.
-  if (failure instanceof LocalError && failure.code === 'unreachable' && repeatable) {
-    return backoff(attempt, jitter)
-  }
-  // A timeout already took its whole time; an abort, a wrong server or a redirect does not mend itself.
-  return undefined
+  if (!isTemporary(failure, repeatable ? 'repeatable request' : 'other request')) return undefined
+  const named = failure instanceof BridgeError ? failure.retryAfterMs : undefined
+  // The caller decides about long waits: only it knows its other work.
+  if (named !== undefined && named > retryLimits.longestMs) return undefined
+  // A rate limiter names the end of its window.
+  const isRate = failure instanceof BridgeError && failure.code === 'rate_limited'
+  if (isRate) return named === undefined ? undefined : named + jitter * 100
+  return Math.max(named ?? 0, backoff(attempt, retryLimits, jitter))
 }
-
-function refusalDelay(failure: BridgeError, attempt: number, repeatable: boolean, jitter: number) {
-  const named = failure.retryAfterMs
-  // The caller decides about long waits: only it knows what else it has to do.
-  if (named !== undefined && named > retryLimits.longestDelayMs) return undefined
-  // A rate refusal did nothing, so any request may go again, but only after the delay that the service names.
-  if (failure.code === 'rate_limited') return named === undefined ? undefined : named + jitter * 100
-  // "A 503 means unknown: retry with the same key."
-  if (failure.status === 503 && repeatable) return Math.max(named ?? 0, backoff(attempt, jitter))
-  return undefined
-}
-
-/** Doubles with each attempt; between half and the whole of it, so that clients do not return in step. */
-const backoff = (attempt: number, jitter: number): number =>
-  Math.min(retryLimits.longestDelayMs, retryLimits.firstDelayMs * 2 ** (attempt - 1)) * (0.5 + jitter / 2)

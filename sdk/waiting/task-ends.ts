@@ -7,7 +7,7 @@
  *
  * Contract §8, §13.
  */
-import type { Task } from '../contract/agent/tasks.ts'
+import { finalTaskStates, type Task } from '../contract/agent/tasks.ts'
 import { isOutcomeUnknown, LocalError } from '../transport/failures.ts'
 import type { TaskCalls } from '../work/calls.ts'
 import { timeoutOf, within } from './questions.ts'
@@ -96,11 +96,10 @@ function unlessUnknown(error: unknown): void {
   if (!isOutcomeUnknown(error)) throw error
 }
 
-/** Contract §8: "`completed`, `failed`, `declined`, `cancelled` are final." */
+/** A final state has its outcome or its cancellation. */
 function isEnded(task: Task): task is Task & EndedTask {
   const { state, outcome, cancellation } = task
-  if (state === 'cancelled') return cancellation !== null
-  return (state === 'completed' || state === 'failed' || state === 'declined') && outcome !== null
+  return finalTaskStates.has(state) && (state === 'cancelled' ? cancellation : outcome) !== null
 }
 
 const goesOn = (taskId: string): string => `the task goes on, and bridge.tasks.wait('${taskId}') waits on`

@@ -1,6 +1,6 @@
 /** One wait of a caller, for an answer or for the end of a task. See watch.ts. */
 import type { Message } from '../contract/agent/messages.ts'
-import { BridgeError, isOutcomeUnknown } from '../transport/failures.ts'
+import { isTemporary } from '../transport/temporary.ts'
 
 /** The result of a wait: how it is found, and the work that it takes. */
 export interface Awaited<T> {
@@ -58,7 +58,7 @@ export class Waiter<T> {
       if (found !== undefined) this.#found(found)
     } catch (error) {
       if (this.#over.signal.aborted) return
-      if (!mayPass(error)) return this.fail(error)
+      if (!isTemporary(error, 'reading')) return this.fail(error)
       this.isDue = true
       throw error
     }
@@ -90,12 +90,3 @@ export class Waiter<T> {
     this.#over.abort()
   }
 }
-
-/**
- * Whether the same request may succeed later without a person: the node is unreachable or overloaded.
- * `request_replayed` means that something between sent the request twice.
- */
-export const mayPass = (error: unknown): error is Error =>
-  error instanceof BridgeError
-    ? error.status >= 500 || error.status === 429 || error.code === 'request_replayed'
-    : isOutcomeUnknown(error)

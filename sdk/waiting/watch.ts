@@ -18,7 +18,9 @@ import type { Message } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
-import { type Awaited, mayPass, Waiter } from './waiter.ts'
+import { backoff } from '../transport/retry.ts'
+import { isTemporary } from '../transport/temporary.ts'
+import { type Awaited, Waiter } from './waiter.ts'
 
 /** A waiter of any result. */
 type Waiting = Pick<Waiter<unknown>, 'isDue' | 'isOver' | 'takes' | 'look' | 'connected' | 'fail'>
@@ -146,7 +148,7 @@ export class Watch {
       } catch (error) {
         if (idle.aborted) return
         if (this.#kick.signal.aborted) continue
-        if (!mayPass(error)) return this.#fail(error)
+        if (!isTemporary(error, 'reading')) return this.#fail(error)
         failures += 1
         this.#makeDue()
         if (isOutcomeUnknown(error)) this.#connected(error)
@@ -181,7 +183,7 @@ export class Watch {
 
 function pauseMs(error: Error, failures: number): number {
   if (error instanceof BridgeError && error.status === 429) return error.retryAfterMs ?? pauses.placesTakenMs
-  return Math.min(pauses.longestMs, pauses.firstMs * 2 ** (failures - 1))
+  return backoff(failures, pauses)
 }
 
 /** Resolves early if the signal is aborted. */

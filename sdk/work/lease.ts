@@ -11,7 +11,8 @@
 
 import type { Task } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
-import { BridgeError, isOutcomeUnknown } from '../transport/failures.ts'
+import { BridgeError } from '../transport/failures.ts'
+import { isTemporary } from '../transport/temporary.ts'
 import type { TaskCalls } from './calls.ts'
 import { type StopReason, WorkStoppedError } from './work.ts'
 
@@ -90,7 +91,7 @@ export class Lease {
       } catch (error) {
         if (this.#done.signal.aborted) return
         const isOver = monotonicMs() - this.#renewedMs >= this.#keptMs
-        if (isOver || !mayPass(error)) return this.stop('claim_lost')
+        if (isOver || !isTemporary(error, 'claim')) return this.stop('claim_lost')
         pause = Math.min(awayMs, this.#leaseMs / 10)
       }
     }
@@ -110,7 +111,7 @@ export class Lease {
         if (page.tasks.length > 0 && !(await this.#pause(awayMs))) return
       } catch (error) {
         if (signal.aborted) return
-        if (error instanceof BridgeError && error.retry === 'never') return this.stop('claim_lost')
+        if (error instanceof BridgeError && !isTemporary(error, 'claim')) return this.stop('claim_lost')
         const isFull = error instanceof BridgeError && error.code === 'wait_limit'
         if (!(await this.#pause(isFull ? noPlaceMs : awayMs))) return
       }
@@ -124,7 +125,3 @@ export class Lease {
     return !signal.aborted
   }
 }
-
-/** The node is away, or busy: the claim stands as long as its lease. */
-export const mayPass = (error: unknown): boolean =>
-  isOutcomeUnknown(error) || (error instanceof BridgeError && error.retry === 'after-delay')

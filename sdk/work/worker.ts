@@ -12,9 +12,11 @@ import type { Task } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
 import { BridgeError, isOutcomeUnknown, type RefusalCode } from '../transport/failures.ts'
 import { freshKey } from '../transport/http.ts'
+import { backoff } from '../transport/retry.ts'
+import { isTemporary } from '../transport/temporary.ts'
 import type { TaskMessages } from '../waiting/task-messages.ts'
 import type { TaskCalls } from './calls.ts'
-import { Lease, mayPass } from './lease.ts'
+import { Lease } from './lease.ts'
 import {
   TaskFailedError,
   type TaskHandler,
@@ -76,7 +78,7 @@ export class Worker {
         this.#idleSinceMs = this.#parts.monotonicMs()
       } else if (open.length > 0) {
         fruitless += 1
-        await this.#pause(grown(fruitless))
+        await this.#pause(backoff(fruitless, pauses))
       }
     }
     return { claimed: this.#claimed }
@@ -109,7 +111,7 @@ export class Worker {
       if (!(error instanceof BridgeError) || error.code !== 'wait_limit') return this.#whileAway(error)
       // A wait that was given up is not over yet, or others of this session wait in both places: look now and then.
       this.#crowded += 1
-      await this.#pause(Math.min(pauses.noPlaceMs, grown(this.#crowded)))
+      await this.#pause(Math.min(pauses.noPlaceMs, backoff(this.#crowded, pauses)))
       const found = await this.#parts.direct.list(query).catch((failure: unknown) => this.#whileAway(failure))
       return 'tasks' in found ? found.tasks : found
     }
@@ -125,12 +127,11 @@ export class Worker {
   async #whileAway(error: unknown): Promise<readonly Task[]> {
     if (this.#isInterrupted) return []
     // A node that was never heard may have another address.
-    if (!(error instanceof Error) || !mayPass(error) || !this.#isHeard) throw error
+    if (!isTemporary(error, 'claim') || !this.#isHeard) throw error
     this.#away += 1
     if (this.#away === 2) this.#tell({ type: 'away', error })
-    await this.#pause(
-      error instanceof BridgeError ? (error.retryAfterMs ?? grown(this.#away)) : grown(this.#away),
-    )
+    const named = error instanceof BridgeError ? error.retryAfterMs : undefined
+    await this.#pause(named ?? backoff(this.#away, pauses))
     return []
   }
 
@@ -221,7 +222,7 @@ export class Worker {
         if (error instanceof BridgeError && lostCodes.has(error.code))
           return this.#tell({ type: 'lost', task })
         if (!isOutcomeUnknown(error) || monotonicMs() >= untilMs) throw error
-        await sleep(grown(attempt), undefined)
+        await sleep(backoff(attempt, pauses), undefined)
       }
     }
   }
@@ -245,8 +246,6 @@ type Report = (idempotencyKey: string) => Promise<Task>
 
 /** The claim is another's, or the task has ended in another way: what was done here counts no more. */
 const lostCodes: ReadonlySet<RefusalCode> = new Set(['claim_lost', 'state_conflict', 'not_found'])
-
-const grown = (attempt: number): number => Math.min(pauses.longestMs, pauses.firstMs * 2 ** (attempt - 1))
 
 /** What the node is told, within what a reason may hold. */
 function reasonOf(error: unknown): string {

@@ -8,7 +8,7 @@
  *
  * Contract §8.
  */
-import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
+import { type FinalTaskState, finalTaskStates, type TaskState } from '../../sdk/contract/agent/tasks.ts'
 import { ApiError } from '../api-error.ts'
 
 export type { TaskState }
@@ -189,13 +189,4 @@ function refusalOf(
   })
 }
 
-/** No event leads out of it. */
-export type FinalState = Exclude<TaskState, 'open' | 'claimed' | 'cancel_requested'>
-
-const finals: ReadonlySet<TaskState> = new Set(
-  (Object.keys(transitions) as TaskState[]).filter((state) =>
-    Object.values(transitions[state]).every((cell) => !('next' in cell) || cell.next === state),
-  ),
-)
-
-export const isFinal = (state: TaskState): state is FinalState => finals.has(state)
+export const isFinal = (state: TaskState): state is FinalTaskState => finalTaskStates.has(state)

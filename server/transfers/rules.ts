@@ -7,7 +7,7 @@
  *
  * Contract §9.
  */
-import { type TransferState, transferStates } from '../../sdk/contract/agent/transfers.ts'
+import { finalTransferStates, type TransferState } from '../../sdk/contract/agent/transfers.ts'
 import { ApiError } from '../api-error.ts'
 import type { TransferRow } from '../database/work-tables.ts'
 
@@ -88,8 +88,7 @@ export const transitions: Record<TransferState, Record<TransferEvent, Cell>> = {
   },
 }
 
-export const finalStates = transferStates.filter((state) => 'never' in transitions[state].expire)
-export const isFinal = (state: TransferState): boolean => finalStates.includes(state)
+export const isFinal = (state: TransferState): boolean => finalTransferStates.has(state)
 
 /** The next state; undefined where nothing changes. @throws state_conflict, offer_expired */
 export function decide(state: TransferState, event: TransferEvent): TransferState | undefined {

@@ -36,8 +36,8 @@ test('attempts are counted', () => {
 
 test('a 503 waits at least as long as it names, but not beyond the longest wait', () => {
   expect(delay(refusal(503, 'unavailable', 3000))).toBe(3000)
-  expect(delay(refusal(503, 'capacity_reached', retryLimits.longestDelayMs))).toBe(retryLimits.longestDelayMs)
-  expect(delay(refusal(503, 'unavailable', retryLimits.longestDelayMs + 1))).toBeUndefined()
+  expect(delay(refusal(503, 'capacity_reached', retryLimits.longestMs))).toBe(retryLimits.longestMs)
+  expect(delay(refusal(503, 'unavailable', retryLimits.longestMs + 1))).toBeUndefined()
 })
 
 test('a rate refusal did nothing: any request goes again after the delay that it names', () => {

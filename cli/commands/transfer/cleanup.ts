@@ -1,7 +1,7 @@
 /** `bridge transfer cleanup`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, isOver, tellTransfer } from '../../transfers/options.ts'
+import { exampleTransfer, tellTransfer } from '../../transfers/options.ts'
 
 export function transferCleanupCommand(context: CliContext, run = transferCleanup): Command {
   return command('cleanup', `bridge transfer cleanup ${exampleTransfer}`)
@@ -14,6 +14,8 @@ export async function transferCleanup(context: CliContext, transferId: string): 
   const { bridge, paths } = await context.agent()
   const { transfers } = bridge
   const { signal } = context
-  if (isOver(await transfers.get(transferId, { signal }))) await transfers.forget(transferId, paths.transfers)
+  const { finalTransferStates } = await import('../../../sdk/index.ts')
+  const { state } = await transfers.get(transferId, { signal })
+  if (finalTransferStates.has(state)) await transfers.forget(transferId, paths.transfers)
   tellTransfer(context, await transfers.cleanup(transferId, { signal }), 'reported for')
 }

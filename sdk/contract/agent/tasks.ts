@@ -40,6 +40,15 @@ export const taskStates = [
 export type TaskState = (typeof taskStates)[number]
 
 export const TaskState = words(taskStates)
+/** A state that no event leaves. */
+export type FinalTaskState = Exclude<TaskState, 'open' | 'claimed' | 'cancel_requested'>
+/** Every {@link FinalTaskState}. */
+export const finalTaskStates: ReadonlySet<TaskState> = new Set<FinalTaskState>([
+  'completed',
+  'failed',
+  'declined',
+  'cancelled',
+])
 
 const { claimTtlSeconds, taskAttempts } = limits
 const optionalInteger = ({ min, max, default: fallback }: { min: number; max: number; default: number }) =>

@@ -41,6 +41,14 @@ export const transferStates = [
 /** One of {@link transferStates}. */
 export type TransferState = (typeof transferStates)[number]
 export const TransferState = words(transferStates)
+/** The states that no event leaves. */
+export const finalTransferStates: ReadonlySet<TransferState> = new Set<TransferState>([
+  'verified',
+  'declined',
+  'failed',
+  'cancelled',
+  'expired',
+])
 
 export const TransferHome = words(['package', 'direct'])
 export type TransferHome = Static<typeof TransferHome>

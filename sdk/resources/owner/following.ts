@@ -5,8 +5,9 @@
  */
 import { setTimeout as timer } from 'node:timers/promises'
 import { limits } from '../../contract/limits.ts'
-import { judge } from '../../delivery/verdict.ts'
 import { LocalError } from '../../transport/failures.ts'
+import { backoff } from '../../transport/retry.ts'
+import { isTemporary } from '../../transport/temporary.ts'
 
 /** From where to follow events, and until when. */
 export interface FollowOptions {
@@ -47,10 +48,10 @@ export async function* following<T>(
       after = batch.next_after ?? after
       limit = limits.pageMax
     } catch (error) {
-      if (!isHeard || judge(error, 'long-poll', false) !== 'node') throw error
-      if (failures === 0) onConnection?.(error as Error)
-      await pause(Math.min(pauses.longestMs, pauses.firstMs * 2 ** failures), signal)
+      if (!isHeard || !isTemporary(error, 'reading')) throw error
+      if (failures === 0) onConnection?.(error)
       failures += 1
+      await pause(backoff(failures, pauses), signal)
     }
   }
 }
@@ -72,10 +73,10 @@ export async function* watching<T>(
       failures = 0
       yield last
     } catch (error) {
-      if (last === undefined || judge(error, 'long-poll', false) !== 'node') throw error
-      if (failures === 0) onConnection?.(error as Error)
-      await pause(Math.min(pauses.longestMs, pauses.firstMs * 2 ** failures), signal)
+      if (last === undefined || !isTemporary(error, 'reading')) throw error
+      if (failures === 0) onConnection?.(error)
       failures += 1
+      await pause(backoff(failures, pauses), signal)
     }
   }
 }

@@ -15,8 +15,8 @@ import {
 import { emptySha256, type ManifestPart } from '../../contract/helper/manifest.ts'
 import { eachBlock } from '../../parts/blocks.ts'
 import { failureOf, parseObject } from '../../transport/answers.ts'
-import { LocalError } from '../../transport/failures.ts'
-import { type EndpointRequest, endpointRefusal, type FileEndpoint, HelperError } from './endpoint.ts'
+import { HelperError, LocalError } from '../../transport/failures.ts'
+import { type EndpointRequest, endpointRefusal, type FileEndpoint } from './endpoint.ts'
 
 export interface Outgoing {
   readonly method: EndpointRequest['method']

@@ -7,9 +7,8 @@
  * Spec §4.5, §5 "Transfer helper"; contract §9.
  */
 import type { ErrorBody } from '../../contract/error-body.ts'
-import { type HelperErrorCode, helperErrors } from '../../contract/helper/errors.ts'
 import { parseBaseUrl } from '../../transport/address.ts'
-import { BridgeError, LocalError } from '../../transport/failures.ts'
+import { BridgeError, HelperError, LocalError } from '../../transport/failures.ts'
 
 /** What is about to be asked. */
 export interface EndpointRequest {
@@ -55,21 +54,6 @@ export function helperEndpoint({ endpoint, token, allowPlainHttp }: HelperEndpoi
     prefix: '/v1',
     called: 'the helper',
     authorise: () => ({ authorization: `Bearer ${token}` }),
-  }
-}
-
-/** A helper refused. Everything else is a BridgeError (the service) or a LocalError (nobody answered). */
-export class HelperError extends Error {
-  override readonly name = 'HelperError'
-  /** One of {@link helperErrors}. */
-  readonly code: HelperErrorCode | 'unrecognized'
-  /** Of the HTTP answer. */
-  readonly status: number
-
-  constructor(asked: { readonly method: string; readonly path: string }, status: number, code: string) {
-    super(`${asked.method} ${asked.path}: ${status} ${code}`)
-    this.code = Object.hasOwn(helperErrors, code) ? (code as HelperErrorCode) : 'unrecognized'
-    this.status = status
   }
 }
 

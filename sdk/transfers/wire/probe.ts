@@ -11,9 +11,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TransferStatus } from '../../contract/helper/endpoints.ts'
 import type { Manifest } from '../../contract/helper/manifest.ts'
-import { LocalError } from '../../transport/failures.ts'
+import { HelperError, LocalError } from '../../transport/failures.ts'
+import { isTemporary } from '../../transport/temporary.ts'
 import { Connection } from './connection.ts'
-import { type HelperEndpoint, HelperError, helperEndpoint } from './endpoint.ts'
+import { type HelperEndpoint, helperEndpoint } from './endpoint.ts'
 import { manifestDigest } from './manifest.ts'
 
 /** How long an address is asked. */
@@ -46,10 +47,11 @@ export async function probeHelper(
       try {
         return await askOnce(line, manifest, { signal, attemptMs })
       } catch (error) {
-        if (mayComeUp(error)) await pause(pauseMs, undefined, { signal: either }).catch(() => {})
+        const mayComeUp = isTemporary(error, 'tunnel')
+        if (mayComeUp) await pause(pauseMs, undefined, { signal: either }).catch(() => {})
         if (signal?.aborted === true)
           throw new LocalError('aborted', 'given up by the caller', { cause: error })
-        if (late.aborted || !mayComeUp(error)) throw error
+        if (late.aborted || !mayComeUp) throw wordsOf(error)
       }
     }
   } finally {
@@ -69,14 +71,15 @@ async function askOnce(
     .ask<TransferStatus>(ask, ['transfer_id', 'manifest_digest'])
     .catch((error: unknown) => {
       if (late.aborted) throw new LocalError('timeout', `nothing answered in ${attemptMs / 1000} s`)
-      throw refused(error)
+      throw error
     })
   const isOurs =
     status.transfer_id === manifest.transfer_id && status.manifest_digest === manifestDigest(manifest)
   if (!isOurs) throw new LocalError('integrity', 'a helper of another file answered')
 }
 
-function refused(error: unknown): unknown {
+/** For the user a helper that refuses is no helper of this file. */
+function wordsOf(error: unknown): unknown {
   if (!(error instanceof HelperError)) return error
   const words =
     error.code === 'invalid_token'
@@ -84,8 +87,3 @@ function refused(error: unknown): unknown {
       : `what answered refused with ${error.code}`
   return new LocalError('bad_response', words, { cause: error })
 }
-
-const mayComeUp = (error: unknown): boolean =>
-  error instanceof LocalError && passing.has(error.code) && !(error.cause instanceof HelperError)
-
-const passing: ReadonlySet<string> = new Set(['unreachable', 'timeout', 'bad_response'])

@@ -9,8 +9,9 @@
  * Spec §7.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { BridgeError, LocalError } from '../../transport/failures.ts'
-import { HelperError } from './endpoint.ts'
+import { BridgeError, HelperError, LocalError } from '../../transport/failures.ts'
+import { backoff } from '../../transport/retry.ts'
+import { isTemporary } from '../../transport/temporary.ts'
 
 export interface RetryOptions {
   readonly signal?: AbortSignal | undefined
@@ -20,8 +21,8 @@ export interface RetryOptions {
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
 }
 
-const busyMs = { first: 100, most: 2000 }
-const brokenMs = { first: 250, most: 8000 }
+const busyPauses = { firstMs: 100, longestMs: 2000 }
+const brokenPauses = { firstMs: 250, longestMs: 8000 }
 const brokenTries = 6
 
 const sleepFor = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
@@ -56,18 +57,11 @@ export class PartRetry {
     const isRefusal = error instanceof HelperError || error instanceof BridgeError
     if (isRefusal && error.code === 'transfer_busy') {
       this.#busy += 1
-      return Math.min(busyMs.most, busyMs.first * 2 ** (this.#busy - 1))
+      return backoff(this.#busy, busyPauses)
     }
-    if (!mayPass(error) || this.#broken >= brokenTries) return undefined
+    if (!isTemporary(error, 'part') || this.#broken >= brokenTries) return undefined
     this.#broken += 1
     const asked = error instanceof BridgeError ? (error.retryAfterMs ?? 0) : 0
-    return Math.max(asked, Math.min(brokenMs.most, brokenMs.first * 2 ** (this.#broken - 1)))
+    return Math.max(asked, backoff(this.#broken, brokenPauses))
   }
-}
-
-/** Whether the same request may succeed although nobody changes anything. */
-function mayPass(error: unknown): boolean {
-  if (error instanceof LocalError) return error.code === 'unreachable' || error.code === 'timeout'
-  if (error instanceof HelperError) return error.code === 'too_slow' || error.code === 'storage_failed'
-  return error instanceof BridgeError && error.retry !== 'never'
 }

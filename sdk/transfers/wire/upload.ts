@@ -10,9 +10,9 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { FileVerified, PartReceived, TransferStatus } from '../../contract/helper/endpoints.ts'
 import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
 import { storageFailed } from '../../storage/durable-file.ts'
-import { BridgeError, LocalError } from '../../transport/failures.ts'
+import { BridgeError, HelperError, LocalError } from '../../transport/failures.ts'
 import { Connection } from './connection.ts'
-import { type FileEndpoint, HelperError } from './endpoint.ts'
+import type { FileEndpoint } from './endpoint.ts'
 import { PartRunner, statusOf, type TransferOptions } from './part-runner.ts'
 
 /** Of a home that checks the whole file before it answers. */

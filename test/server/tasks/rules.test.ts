@@ -122,7 +122,10 @@ test('a refused state is named, and a loser is told who holds the claim', () => 
 })
 
 test('the states that nothing leads out of are final', () => {
+  const leavesNowhere = (state: TaskState) =>
+    Object.values(transitions[state]).every((cell) => !('next' in cell) || cell.next === state)
   expect(states.filter(isFinal)).toEqual(['completed', 'failed', 'declined', 'cancelled'])
+  expect(states.filter(leavesNowhere)).toEqual(states.filter(isFinal))
 })
 
 const named = { claim_generation: 3, session_generation: 5, spoken_in: 5 }

@@ -1,7 +1,11 @@
 /** The table of a transfer, cell by cell, against the words of the contract. Contract §9. */
 import { describe, expect, test } from 'vitest'
-import { type TransferState, transferStates } from '../../../sdk/contract/agent/transfers.ts'
-import { decide, finalStates, type TransferEvent, transferEvents } from '../../../server/transfers/rules.ts'
+import {
+  finalTransferStates,
+  type TransferState,
+  transferStates,
+} from '../../../sdk/contract/agent/transfers.ts'
+import { decide, type TransferEvent, transferEvents } from '../../../server/transfers/rules.ts'
 
 /** What each pair comes to: a state, `same` for what has happened already, or the refusal. */
 const expected: Record<TransferState, Record<TransferEvent, string>> = {
@@ -54,5 +58,7 @@ describe.each(transferStates)('a transfer that is %s', (state) => {
 })
 
 test('five states are final', () => {
-  expect(finalStates).toEqual(['verified', 'declined', 'failed', 'cancelled', 'expired'])
+  const final = ['verified', 'declined', 'failed', 'cancelled', 'expired']
+  expect([...finalTransferStates]).toEqual(final)
+  expect(transferStates.filter((state) => outcome(state, 'expire') === 'a bug')).toEqual(final)
 })
