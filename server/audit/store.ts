@@ -92,17 +92,16 @@ const recorded = prepared<{
   id: string
   actor_id: string | null
   from: string
-  since: string
 }>()((db, p) =>
   db
     .selectFrom('audit')
-    .select('id')
+    .select(['id', 'at'])
     .where(sql<SqlBool>`+project_id = ${p('project_id')}`)
     .where('subject_id', '=', p('id'))
     .where(sql<SqlBool>`likely(rowid > ${rowidUpTo('audit', p('from'))})`)
-    .where('at', '>', p('since'))
     .where('kind', '=', p('kind'))
     .where(sql<SqlBool>`(${p('actor_id')} is null or actor_id = ${p('actor_id')})`)
+    .orderBy(sql`rowid`, 'desc')
     .limit(1),
 )
 
@@ -111,15 +110,16 @@ export interface Recorded {
   readonly project_id: string
   /** The subject. */
   readonly id: string
+  /** In steady time. */
   readonly since: string
   /** Whose doing; of anyone when it is left out. */
   readonly actor_id?: string
 }
 
-/** Whether something was recorded of a subject since then. Ids begin with their time, so little of the index is read. */
+/** Whether something was recorded of a subject since then. Ids rise with time, so little of the index is read. */
 export async function wasRecorded(tx: Tx, what: Recorded): Promise<boolean> {
   const { project_id, kind, id, since, actor_id = null } = what
-  const time = Date.parse(since).toString(16).padStart(12, '0')
-  const from = `${time.slice(0, 8)}-${time.slice(8)}`
-  return (await recorded.first(tx.db, { project_id, kind, id, actor_id, from, since })) !== undefined
+  const from = tx.idBefore(since)
+  const newest = await recorded.first(tx.db, { project_id, kind, id, actor_id, from })
+  return newest !== undefined && tx.steadyOf(newest.id, newest.at) > since
 }

@@ -67,8 +67,8 @@ export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
     const serves = options.serves === true
     const scrubbed = serves && putInOrder(database)
     const nonces = openNonces({ database, clock, monotonicMs })
-    const steady = openSteadyClock({ database, clock, elapsedMs, writes: serves })
     const ids = createIds(greatestId(database), random)
+    const steady = openSteadyClock({ database, ids, clock, elapsedMs, writes: serves })
     const walSync = serves ? openWalSync(database) : syncedByCommit
     const { onFatal, onEffectError, onCommit = () => {}, onGroup, onFull, isShort } = options
     const writer = createWriter({

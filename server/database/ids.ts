@@ -11,6 +11,8 @@ import type Database from 'better-sqlite3'
 
 export interface Ids {
   next(now: Date): string
+  /** Not smaller than any id so far, and smaller than any later one. */
+  last(): string
 }
 
 const shape = /^([0-9a-f]{8})-([0-9a-f]{4})-7([0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -31,7 +33,13 @@ export function createIds(last: string | undefined, random: (bytes: number) => B
     return bytes.toString('hex')
   }
 
+  const startOf = (): string => {
+    const time = ms.toString(16).padStart(12, '0')
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, '0')}`
+  }
+
   return {
+    last: () => `${startOf()}-ffff-ffffffffffff`,
     next(now) {
       const wall = now.getTime()
       if (wall > ms) {
@@ -43,10 +51,8 @@ export function createIds(last: string | undefined, random: (bytes: number) => B
         ms += 1
         count = 0
       }
-      const time = ms.toString(16).padStart(12, '0')
       const tail = draw()
-      const counted = count.toString(16).padStart(3, '0')
-      return `${time.slice(0, 8)}-${time.slice(8)}-7${counted}-${tail.slice(0, 4)}-${tail.slice(4)}`
+      return `${startOf()}-${tail.slice(0, 4)}-${tail.slice(4)}`
     },
   }
 }

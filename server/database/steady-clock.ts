@@ -12,9 +12,13 @@
  * Contract §5 "Lifetimes".
  */
 import type Database from 'better-sqlite3'
+import type { Ids } from './ids.ts'
+import { createRowTimes, type RowTimes } from './row-times.ts'
 
-export interface SteadyClock {
+export interface SteadyClock extends Pick<RowTimes, 'steadyOf' | 'idBefore'> {
   now(): Date
+  /** The time of a unit of the writer, before it gives out ids. */
+  begin(): Date
   /** The wall time of an instant of steady time, as the wall clock is set now. */
   wall(steadyIso: string): string
   /** Whether the clock was set since the last reading was written: by a second or more. */
@@ -27,6 +31,8 @@ export interface SteadyClock {
 
 export interface SteadyClockOptions {
   readonly database: Database.Database
+  /** The ids of the rows that `steadyOf` dates. */
+  readonly ids: Pick<Ids, 'last'>
   readonly clock: () => Date
   /** Milliseconds that only grow, whatever the clock is set to. */
   readonly elapsedMs: () => number
@@ -45,15 +51,20 @@ interface Reading {
 }
 
 /** Needs the migrated store; the database is the writer's. */
-export function openSteadyClock({ database, clock, elapsedMs, writes }: SteadyClockOptions): SteadyClock {
+export function openSteadyClock(options: SteadyClockOptions): SteadyClock {
+  const { database, ids, clock, elapsedMs, writes } = options
   const keep = database.prepare<[number, number]>(
     `INSERT INTO steady_clock (one, wall_ms, steady_ms) VALUES (1, ?, ?)
       ON CONFLICT (one) DO UPDATE SET wall_ms = excluded.wall_ms, steady_ms = excluded.steady_ms`,
   )
   const countChanges = database.prepare<[], number>('SELECT total_changes()').pluck()
   const openedMs = clock().getTime()
-  let lastMs = openedAt(database, openedMs)
+  const earlier = lastReading(database) ?? { wall_ms: openedMs, steady_ms: openedMs }
+  // The wall clock tells how much time passed since the last reading.
+  let lastMs = earlier.steady_ms + Math.max(0, openedMs - earlier.wall_ms)
   let offsetMs = openedMs - lastMs
+  const rows = createRowTimes(ids.last, earlier.wall_ms - earlier.steady_ms)
+  rows.follow(lastMs, offsetMs)
   const zeroMs = lastMs - elapsedMs()
   let written = { steady_ms: Number.NEGATIVE_INFINITY, offsetMs: Number.NaN, changes: 0 }
 
@@ -76,6 +87,13 @@ export function openSteadyClock({ database, clock, elapsedMs, writes }: SteadyCl
 
   return {
     now: () => new Date(read().steady_ms),
+    begin() {
+      const { steady_ms } = read()
+      rows.follow(steady_ms, offsetMs)
+      return new Date(steady_ms)
+    },
+    steadyOf: rows.steadyOf,
+    idBefore: rows.idBefore,
     wall: (steadyIso) =>
       offsetMs === 0 ? steadyIso : new Date(Date.parse(steadyIso) + offsetMs).toISOString(),
     isSet() {
@@ -93,8 +111,5 @@ export function openSteadyClock({ database, clock, elapsedMs, writes }: SteadyCl
   }
 }
 
-/** The steady time of a start: the last reading, and what passed since by the wall clock. */
-function openedAt(database: Database.Database, wallMs: number): number {
-  const last = database.prepare<[], Reading>('SELECT wall_ms, steady_ms FROM steady_clock').get()
-  return last === undefined ? wallMs : last.steady_ms + Math.max(0, wallMs - last.wall_ms)
-}
+const lastReading = (database: Database.Database): Reading | undefined =>
+  database.prepare<[], Reading>('SELECT wall_ms, steady_ms FROM steady_clock').get()

@@ -17,6 +17,10 @@ export interface Tx {
   /** Lifetimes are judged by it; see `steady-clock.ts`. */
   readonly steadyNow: Date
   readonly steadyIso: string
+  /** When a row was stored, in steady time, by its id and its wall time. */
+  readonly steadyOf: SteadyClock['steadyOf']
+  /** Rows that were stored later than an instant of steady time have greater ids. */
+  readonly idBefore: SteadyClock['idBefore']
   /** Where a lifetime that begins now ends, in steady time. */
   endIn(seconds: number): string
   /** A new id, greater than every id of the store. */
@@ -38,7 +42,7 @@ export class UnitEndedError extends Error {
 /** Where a unit has its times and ids from. */
 export interface UnitChance {
   readonly clock: () => Date
-  readonly steady: Pick<SteadyClock, 'now'>
+  readonly steady: Pick<SteadyClock, 'begin' | 'steadyOf' | 'idBefore'>
   readonly ids: Ids
   /** Whether the disk has too little room for anything new. */
   readonly isShort?: (() => boolean) | undefined
@@ -51,19 +55,23 @@ export class Unit implements Tx {
   readonly connection: UnitConnection
   readonly effects: (() => void)[] = []
   readonly #chance: UnitChance
-  #steadyNow: Date | undefined
+  readonly steadyNow: Date
 
   constructor(statements: Statements, chance: UnitChance) {
     this.connection = new UnitConnection(statements)
     this.db = unitDb(this.connection)
     this.now = chance.clock()
     this.nowIso = this.now.toISOString()
+    this.steadyNow = chance.steady.begin()
     this.#chance = chance
   }
 
-  get steadyNow(): Date {
-    this.#steadyNow ??= this.#chance.steady.now()
-    return this.#steadyNow
+  get steadyOf() {
+    return this.#chance.steady.steadyOf
+  }
+
+  get idBefore() {
+    return this.#chance.steady.idBefore
   }
 
   get steadyIso(): string {

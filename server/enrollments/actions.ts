@@ -237,7 +237,7 @@ const reuseSilenceMs = 3_600_000
 
 /** The first in an hour is recorded: the owner learns of it, and nobody fills the store with a code that leaked. */
 async function refuseSecondUse(tx: Tx, caller: PublicCaller, found: store.EnrollmentView): Promise<ApiError> {
-  const since = new Date(tx.now.getTime() - reuseSilenceMs).toISOString()
+  const since = new Date(tx.steadyNow.getTime() - reuseSilenceMs).toISOString()
   if (await wasRecorded(tx, { kind: 'enrollment.reused', ...found, since }))
     return new ApiError('enrollment_used')
   await recordAudit(tx, {

@@ -74,7 +74,7 @@ async function recordGuard(
   const id = input.conversation_id
   await context.write(async (tx) => {
     const row = await findInProject(tx.db, project_id, id)
-    const since = budgetSince(tx.now, row?.budget_from ?? null)
+    const since = budgetSince(tx.steadyNow, row?.budget_from ?? null)
     if (await wasRecorded(tx, { kind, project_id, id, since, actor_id: agent_id })) return
     await recordAudit(tx, {
       kind,
@@ -103,14 +103,14 @@ async function guard(tx: Tx, agent: Admitted, { row }: ConversationStanding, hop
   requireProjectActive(agent.project_state)
   const budget = agent.message_budget ?? limits.messageBudget
   const sender = { conversationId: row.id, agentId: agent.agent_id }
-  const sent = await store.countRecent(tx.db, {
+  const sent = await store.countRecent(tx, {
     ...sender,
-    since: budgetSince(tx.now, row.budget_from),
+    since: budgetSince(tx.steadyNow, row.budget_from),
     lastSequence: row.last_sequence,
     budget,
   })
   if (sent >= budget) {
-    throw budgetSpent(budget, await store.sentBefore(tx.db, { ...sender, skip: budget - 1 }), tx.now)
+    throw budgetSpent(budget, await store.sentBefore(tx, { ...sender, skip: budget - 1 }), tx.steadyNow)
   }
   requireHops(hops)
 }

@@ -17,13 +17,15 @@ import { isFinal as isTransferFinal } from '../transfers/rules.ts'
 
 const budgetWindowMs = limits.messageBudgetWindowSeconds * 1000
 
-/** From when on messages count: the window, or the owner's last message, whichever is later. */
+/** From when on messages count: the window, or the owner's last message, whichever is later. All in steady time. */
 export function budgetSince(now: Date, ownerWroteAt: string | null): string {
   const window = new Date(now.getTime() - budgetWindowMs).toISOString()
-  return ownerWroteAt !== null && ownerWroteAt > window ? ownerWroteAt : window
+  // A store of an earlier version has wall time in `ownerWroteAt`, which may lie ahead.
+  const counts = ownerWroteAt !== null && ownerWroteAt > window && ownerWroteAt <= now.toISOString()
+  return counts ? ownerWroteAt : window
 }
 
-/** `oldestCounted` is when the oldest message was stored that keeps the sender from its next. */
+/** In steady time. `oldestCounted` is when the oldest message was stored that keeps the sender from its next. */
 export function budgetSpent(allowed: number, oldestCounted: string, now: Date): ApiError {
   const freeAt = Date.parse(oldestCounted) + budgetWindowMs
   return new ApiError('conversation_budget', {

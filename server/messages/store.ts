@@ -136,7 +136,7 @@ async function countIn(tx: Tx, agentId: string, before: number | null): Promise<
 const storedAt = prepared<{ conversation_id: string; sequence: number }>()((db, p) =>
   db
     .selectFrom('messages')
-    .select('created_at')
+    .select(['id', 'created_at'])
     .where('conversation_id', '=', p('conversation_id'))
     .where('sequence', '>=', p('sequence'))
     .orderBy('sequence')
@@ -156,6 +156,7 @@ const sentAfter = prepared<{ conversation_id: string; agent_id: string; sequence
 export interface Recent {
   readonly conversationId: string
   readonly agentId: string
+  /** In steady time. */
   readonly since: string
   /** The conversation's last number. */
   readonly lastSequence: number
@@ -167,11 +168,11 @@ export interface Recent {
  * How many messages the sender put into the conversation since then, or 0 where the conversation as a whole did not get
  * as many as the budget. Most often that is so, and one look by number tells it: no send pays for an index by time.
  */
-export async function countRecent(db: Db, recent: Recent): Promise<number> {
+export async function countRecent(tx: Tx, recent: Recent): Promise<number> {
   const { conversationId: conversation_id, agentId: agent_id, since, lastSequence, budget } = recent
   const isYounger = async (sequence: number) => {
-    const found = await storedAt.first(db, { conversation_id, sequence })
-    return found !== undefined && found.created_at > since
+    const found = await storedAt.first(tx.db, { conversation_id, sequence })
+    return found !== undefined && tx.steadyOf(found.id, found.created_at) > since
   }
   if (lastSequence < budget || !(await isYounger(lastSequence - budget + 1))) return 0
   // Numbers and times grow together.
@@ -181,13 +182,13 @@ export async function countRecent(db: Db, recent: Recent): Promise<number> {
     if (await isYounger(middle)) younger = middle
     else older = middle
   }
-  return (await sentAfter.first(db, { conversation_id, agent_id, sequence: older }))?.count ?? 0
+  return (await sentAfter.first(tx.db, { conversation_id, agent_id, sequence: older }))?.count ?? 0
 }
 
 const sentNewestFirst = prepared<{ conversation_id: string; agent_id: string; skip: number }>()((db, p) =>
   db
     .selectFrom('messages')
-    .select('created_at')
+    .select(['id', 'created_at'])
     .where('conversation_id', '=', p('conversation_id'))
     .where('sender_agent_id', '=', p('agent_id'))
     .where('sender_kind', '=', 'agent')
@@ -201,14 +202,14 @@ interface Sender {
   readonly agentId: string
 }
 
-/** When the sender's message was stored that so many younger ones of it follow. */
+/** When the sender's message was stored that so many younger ones of it follow, in steady time. */
 export async function sentBefore(
-  db: Db,
+  tx: Tx,
   { conversationId: conversation_id, agentId: agent_id, skip }: Sender & { readonly skip: number },
 ): Promise<string> {
-  const found = await sentNewestFirst.first(db, { conversation_id, agent_id, skip })
+  const found = await sentNewestFirst.first(tx.db, { conversation_id, agent_id, skip })
   if (found === undefined) throw new Error('fewer messages were sent than were counted')
-  return found.created_at
+  return tx.steadyOf(found.id, found.created_at)
 }
 
 const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>
@@ -305,7 +306,7 @@ export const toMessage = (row: MessageRow): Message => ({
 export async function openBudget(tx: Tx, conversationId: string): Promise<void> {
   await tx.db
     .updateTable('conversations')
-    .set({ budget_from: tx.nowIso })
+    .set({ budget_from: tx.steadyIso })
     .where('id', '=', conversationId)
     .execute()
 }

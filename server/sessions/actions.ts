@@ -58,7 +58,7 @@ async function recordRefusal(context: Context, caller: AgentCaller, error: unkno
   const { agent_id: id, agent_name: name, project_id, request_id } = caller
   const kind = 'session.replacement_refused'
   await context.write(async (tx) => {
-    if (await wasRecorded(tx, { kind, project_id, id, since: replacementsSince(tx.now) })) return
+    if (await wasRecorded(tx, { kind, project_id, id, since: replacementsSince(tx.steadyNow) })) return
     await recordAudit(tx, {
       kind,
       actor: { kind: 'agent', id, name, request_id },

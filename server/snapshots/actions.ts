@@ -1,4 +1,5 @@
 import { limits } from '../../sdk/contract/limits.ts'
+import type { AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import type { AttentionItem, ProjectSnapshot, SnapshotAgent } from '../../sdk/contract/owner/snapshot.ts'
 import { listRecords, toRecord } from '../audit/queries.ts'
 import type { Context } from '../context.ts'
@@ -42,7 +43,7 @@ export function getSnapshot(
         tasks: await store.countTasks(db, project.id),
       },
       activity: activity.reverse().map((row) => withoutWords(toRecord(row))),
-      attention: await attention(db, project.id, { rows, agents }, now),
+      attention: await attention(context, db, project.id, { rows, agents }, now),
       observed_at,
     }
   })
@@ -59,6 +60,7 @@ const toAgent = (context: Context, row: store.AgentRow, steadyNow: Date): Snapsh
 
 /** Newest first. */
 async function attention(
+  context: Context,
   db: Db,
   projectId: string,
   { rows, agents }: { readonly rows: readonly store.AgentRow[]; readonly agents: readonly SnapshotAgent[] },
@@ -67,7 +69,7 @@ async function attention(
   const since = new Date(now.getTime() - limits.attentionDays * 86_400_000).toISOString()
   const happened: AttentionItem[] = await listFailed(db, projectId, agents, since)
   for (const kind of Object.keys(attentiveKinds) as AttentiveKind[])
-    happened.push(...(await listHappened(db, projectId, kind, agents, since)))
+    happened.push(...(await listHappened(context, db, projectId, kind, agents, since)))
   const questions = (await store.listOpenQuestions(db, projectId)).map(
     (row): AttentionItem => ({
       kind: 'question_to_owner',
@@ -117,6 +119,7 @@ async function listFailed(
 }
 
 async function listHappened(
+  context: Context,
   db: Db,
   projectId: string,
   kind: AttentiveKind,
@@ -125,11 +128,16 @@ async function listHappened(
 ): Promise<AttentionItem[]> {
   const query = { kind, since, order: 'newest_first', limit: limits.attentionPerKind } as const
   const records = (await listRecords(db, projectId, query)).slice(0, limits.attentionPerKind).map(toRecord)
-  const items = itemsOf(attentiveKinds[kind], records, agents)
-  if (kind !== 'conversation.guard_tripped') return items
-  const opened = await store.findOpened(
-    db,
-    items.map(({ subject }) => subject.id ?? ''),
-  )
-  return items.filter((item) => !isOpened(item, opened))
+  const open = kind === 'conversation.guard_tripped' ? await notOpened(context, db, records) : records
+  return itemsOf(attentiveKinds[kind], open, agents)
+}
+
+async function notOpened(
+  { steady }: Context,
+  db: Db,
+  tripped: readonly AuditRecord[],
+): Promise<AuditRecord[]> {
+  const ids = new Set(tripped.map(({ subject }) => subject.id ?? ''))
+  const opened = await store.findOpened(db, [...ids])
+  return tripped.filter(({ id, at, subject }) => !isOpened(subject.id, steady.steadyOf(id, at), opened))
 }

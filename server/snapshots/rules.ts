@@ -46,9 +46,12 @@ function agentOf({ actor, details }: AuditRecord, agents: readonly SnapshotAgent
   return concerned === undefined ? null : { id: concerned.id, name: concerned.name }
 }
 
-/** Whether the owner wrote there since. */
-export const isOpened = ({ subject, at }: AttentionItem, openedAt: ReadonlyMap<string, string>): boolean =>
-  subject.id !== null && (openedAt.get(subject.id) ?? '') > at
+/** Whether the owner wrote in the conversation since its guard tripped, all in steady time. */
+export const isOpened = (
+  conversationId: string | null,
+  trippedAt: string,
+  openedAt: ReadonlyMap<string, string>,
+): boolean => conversationId !== null && (openedAt.get(conversationId) ?? '') > trippedAt
 
 export function itemsOfAgents(agents: readonly SnapshotAgent[], observedAt: string): AttentionItem[] {
   const enabled = agents.filter(({ state }) => state === 'enabled')

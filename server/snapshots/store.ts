@@ -178,7 +178,7 @@ const overdueQuestions = prepared<{ project_id: string; since: string; now: stri
 export const listOverdueQuestions = (db: Db, projectId: string, since: string, now: string) =>
   overdueQuestions.all(db, { project_id: projectId, since, now, limit: limits.attentionPerKind })
 
-/** Until when the owner's word has opened these conversations again. */
+/** When the owner last wrote in these conversations, in steady time. */
 export async function findOpened(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const rows = await db

@@ -1,6 +1,8 @@
 /** The clock of lifetimes: what moves it, what does not, and what the store holds of it. Contract §5 "Lifetimes". */
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { createIds, type Ids } from '../../../server/database/ids.ts'
 import { migrate } from '../../../server/database/migrate.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
 import { openDatabase } from '../../../server/database/open.ts'
@@ -10,10 +12,16 @@ import { add, openStore, start, temporaryFolder } from './store.ts'
 const hour = 3_600_000
 const iso = (afterMs: number) => new Date(start.getTime() + afterMs).toISOString()
 
+interface Row {
+  readonly id: string
+  readonly at: string
+}
+
 /** One process after the other over the same store, with both clocks in hand. */
 function processes() {
   const path = join(temporaryFolder(), 'bridge.db')
   const time = { wall: start.getTime(), elapsed: 0 }
+  let ids: Ids | undefined
   return {
     path,
     time,
@@ -26,15 +34,31 @@ function processes() {
       migrate(database, migrations, () => start)
       onTestFinished(() => void database.close())
       const elapsedAtStart = time.elapsed
+      ids ??= createIds(undefined, randomBytes)
+      const { next } = ids
       const steady = openSteadyClock({
         database,
+        ids,
         clock: () => new Date(time.wall),
         elapsedMs: () => time.elapsed - elapsedAtStart,
         writes,
       })
       const stored = () =>
         database.prepare<[], object>('SELECT wall_ms, steady_ms FROM steady_clock').get() ?? {}
-      return { database, steady, stored, now: () => steady.now().getTime() - start.getTime() }
+      /** A row of a unit that begins now. */
+      const row = (): Row => {
+        steady.begin()
+        return { id: next(new Date(time.wall)), at: new Date(time.wall).toISOString() }
+      }
+      const storedAt = ({ id, at }: Row) => Date.parse(steady.steadyOf(id, at)) - start.getTime()
+      return {
+        database,
+        steady,
+        stored,
+        row,
+        storedAt,
+        now: () => steady.now().getTime() - start.getTime(),
+      }
     },
   }
 }
@@ -54,6 +78,63 @@ test.each([hour, -hour, 24 * hour, -24 * hour])(
     expect([now(), steady.wall(end)]).toEqual([2000, end])
   },
 )
+
+test.each([hour, -hour])('rows before and after a clock that is set by %i ms keep their times', (step) => {
+  const { time, pass, open } = processes()
+  const { steady, row, storedAt } = open()
+  const rows = [row()]
+  const take = () => {
+    pass(1000)
+    rows.push(row())
+  }
+  take()
+  time.wall += step
+  take()
+  take()
+  time.wall -= step
+  take()
+  expect(rows.map(storedAt)).toEqual([0, 1000, 2000, 3000, 4000])
+  // As a query for the rows since then narrows them down.
+  const laterThan = (ms: number) => {
+    const from = steady.idBefore(iso(ms))
+    return rows.filter((each) => each.id > from && storedAt(each) > ms).map(storedAt)
+  }
+  expect([0, 1500, 2000, 2999, 4000].map((ms) => laterThan(ms).length)).toEqual([4, 3, 2, 2, 0])
+})
+
+test('a row of an earlier process counts by the last reading, and never as stored after the start', () => {
+  const { time, pass, open } = processes()
+  const first = open()
+  time.wall += 24 * hour
+  const wrong = first.row()
+  pass(1000)
+  time.wall -= 24 * hour
+  const right = first.row()
+  expect([wrong, right].map(first.storedAt)).toEqual([0, 1000])
+  first.steady.noteLast()
+  time.wall -= hour
+  pass(5000)
+  const second = open()
+  pass(1000)
+  const young = second.row()
+  // The store does not tell that the clock was a day ahead, so the start bounds that row.
+  expect([wrong, right, young].map(second.storedAt)).toEqual([1000, 1000, 2000])
+})
+
+test('a clock that is set often is followed for as long as rows are young', () => {
+  const { time, pass, open } = processes()
+  const { row, storedAt } = open()
+  const rows = []
+  for (let n = 0; n < 100; n += 1) {
+    time.wall += n % 2 === 0 ? hour : -hour
+    pass(1000)
+    rows.push(row())
+  }
+  const times = rows.map(storedAt)
+  expect(times.slice(-30)).toEqual(Array.from({ length: 30 }, (_, n) => 71_000 + n * 1000))
+  // Older ones stay older.
+  expect(Math.max(...times.slice(0, 70))).toBeLessThanOrEqual(71_000)
+})
 
 test('below a second it follows the wall clock, and never back', () => {
   const { time, pass, open } = processes()

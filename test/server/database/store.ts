@@ -54,6 +54,7 @@ export function openStore(options: StoreOptions = {}) {
     monotonicMs: () => time.monotonicMs,
     ...(options.noncesPerCredential !== undefined && { perCredential: options.noncesPerCredential }),
   })
+  const ids = createIds(greatestId(database), randomBytes)
   const fatal: unknown[] = []
   const effectErrors: unknown[] = []
   const writer = createWriter({
@@ -62,8 +63,8 @@ export function openStore(options: StoreOptions = {}) {
     clock,
     monotonicMs: options.monotonicMs ?? (() => performance.now()),
     nonces,
-    steady: openSteadyClock({ database, clock, elapsedMs: () => time.monotonicMs, writes: true }),
-    ids: createIds(greatestId(database), randomBytes),
+    steady: openSteadyClock({ database, ids, clock, elapsedMs: () => time.monotonicMs, writes: true }),
+    ids,
     onFatal: (error) => fatal.push(error),
     onEffectError: (error) => effectErrors.push(error),
     ...(options.maxGroup !== undefined && { maxGroup: options.maxGroup }),

@@ -155,6 +155,40 @@ describe('the budget of a conversation', () => {
   })
 })
 
+test.each([
+  ['on', 1],
+  ['back', -1],
+])(
+  "the owner's word opens a budget once, and settles the tripped guard, if the clock is set %s",
+  async (_, sign) => {
+    const { project, ada, ben, conversation } = await pair({ message_budget: 1 })
+    const write = () =>
+      bridge.owner.ok({
+        target: `/api/admin/projects/${project.id}/messages`,
+        body: { recipient_agent_id: ada.id, conversation_id: conversation, body: 'go on' },
+        key: crypto.randomUUID(),
+      })
+    const attention = async () => {
+      const target = `/api/admin/projects/${project.id}`
+      return (await bridge.owner.ok<{ attention: { kind: string }[] }>({ target })).attention
+    }
+    const statuses = async () => [
+      (await say(ada, conversation, ben.id)).status,
+      (await say(ada, conversation, ben.id)).status,
+    ]
+    expect(await statuses()).toEqual([200, 429])
+    expect(await attention()).toMatchObject([{ kind: 'guard_tripped' }])
+    bridge.clock.step(sign * 3600)
+    await write()
+    expect(await attention()).toEqual([])
+    bridge.clock.step(sign * 3600)
+    expect(await statuses()).toEqual([200, 429])
+    // One record a window, which the owner's word began anew.
+    expect(await attention()).toMatchObject([{ kind: 'guard_tripped', count: 1 }])
+    bridge.clock.step(sign * -7200)
+  },
+)
+
 test('a thread ends after fifty hops, and the owner opens it again by answering in it', async () => {
   const { project, ada, ben, conversation } = await pair()
   const root = await ada.send(conversation, ben.id, 'root')

@@ -3,12 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
 import { generateKeyPair } from '../../../sdk/signing/keys.ts'
+import { idempotencyRetention } from '../../../server/maintenance/expired.ts'
 import { claimBody, enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
 import type { TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, look, offer } from '../../support/files.ts'
 import { exchange, type Reply } from '../../support/http.ts'
 import { cookieOf, ownerName, ownerPassword, TestOwner } from '../../support/owner.ts'
 import { soon } from '../../support/waits.ts'
+import { openUpkeep } from '../maintenance/upkeep.ts'
 
 /** Whether it goes on. To be asked once: the answer may use it up. */
 export type GoesOn = () => Promise<boolean>
@@ -72,6 +74,30 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
     const [ada, ben] = [await one(), await one()]
     return { owner, project, ada, ben, conversation: await ada.conversationWith(ben.id) }
   }
+  /** Each of its sessions replaces the last. */
+  const legacy = async () => {
+    const { id, owner } = await person()
+    const { credential, secret } = await owner.issueLegacy(bridge().project.id, id)
+    const { serverId: server_id } = bridge().server
+    const known = { server_id, agent: { id, name: 'legacy' }, project: bridge().project }
+    return legacyAgent(bridge().url, { ...known, credential_id: credential.id }, secret, bridge().clock)
+  }
+  /** Sends one more message into a conversation whose budget was one message. */
+  const spentBudget = async () => {
+    const { ada, ben, project, conversation } = await pair({ message_budget: 1 })
+    const fields = { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: 'on' }
+    const say = () => ada.call({ target: '/api/v1/messages', body: fields })
+    expect(isDone(await say())).toBe(true)
+    return Object.assign(say, { project: project.id, conversation })
+  }
+  /** Whether the audit has one record of what `act` does again. */
+  const staysOne =
+    (project: string, kind: string, subject: string, act: () => Promise<unknown>): GoesOn =>
+    async () => {
+      await act()
+      const target = `/api/admin/projects/${project}/audit?kind=${kind}&subject_id=${subject}`
+      return (await (await signIn()).ok<{ audit: object[] }>({ target })).audit.length === 1
+    }
   const connection = async (of: TestAgent) => {
     const target = `/api/admin/projects/${bridge().project.id}/agents/${of.id}`
     const owner = await signIn()
@@ -180,18 +206,73 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
     'the count of replacements': {
       seconds: limits.sessionReplacementWindowSeconds,
       async begin() {
-        const { id, owner } = await person()
-        const { credential, secret } = await owner.issueLegacy(bridge().project.id, id)
-        const { serverId: server_id } = bridge().server
-        const known = { server_id, agent: { id, name: 'legacy' }, project: bridge().project }
-        const one = legacyAgent(
-          bridge().url,
-          { ...known, credential_id: credential.id },
-          secret,
-          bridge().clock,
-        )
+        const one = await legacy()
         for (let starts = 0; starts < 4; starts += 1) await one.startSession()
         return async () => codeOf(await one.requestSession()) === 'rate_limited'
+      },
+    },
+    'the record of a refused replacement': {
+      seconds: limits.sessionReplacementWindowSeconds,
+      async begin() {
+        const one = await legacy()
+        const refused = async () => {
+          while (isDone(await one.requestSession()));
+        }
+        await refused()
+        return staysOne(bridge().project.id, 'session.replacement_refused', one.id, refused)
+      },
+    },
+    'the budget of a conversation': {
+      seconds: limits.messageBudgetWindowSeconds,
+      async begin() {
+        const say = await spentBudget()
+        return async () => codeOf(await say()) === 'conversation_budget'
+      },
+    },
+    'the record of a tripped guard': {
+      seconds: limits.messageBudgetWindowSeconds,
+      async begin() {
+        const say = await spentBudget()
+        const tripped = async () => {
+          while (isDone(await say()));
+        }
+        await tripped()
+        return staysOne(say.project, 'conversation.guard_tripped', say.conversation, tripped)
+      },
+    },
+    'the record of a reused code': {
+      seconds: 3600,
+      async begin() {
+        const { id, issue } = await person()
+        const code = await issue()
+        const claim = () => post('/api/v1/enrollments/claim', claimBody(code, generateKeyPair()))
+        expect(isDone(await claim())).toBe(true)
+        const target = `/api/admin/projects/${bridge().project.id}/enrollments?agent_id=${id}`
+        const owner = await signIn()
+        const [enrollment] = (await owner.ok<{ enrollments: { id: string }[] }>({ target })).enrollments
+        const reuse = async () => expect(codeOf(await claim())).toBe('enrollment_used')
+        await reuse()
+        return staysOne(bridge().project.id, 'enrollment.reused', enrollment?.id ?? '', reuse)
+      },
+    },
+    'a stored answer': {
+      seconds: limits.idempotencyDays * 86_400,
+      async begin() {
+        const { ada, ben, conversation } = await pair()
+        const body = { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: 'once' }
+        const key = randomUUID()
+        const send = () => ada.call({ target: '/api/v1/messages', body, key })
+        expect(isDone(await send())).toBe(true)
+        return async () => {
+          const { data, clock } = bridge()
+          // With a commit the server writes the time that the upkeep begins with.
+          await ada.send(conversation, ben.id, 'another')
+          const upkeep = openUpkeep(data, { clock, monotonicMs: clock.elapsedMs }, [idempotencyRetention])
+          // A run after more than a day removes nothing.
+          for (let runs = 0; runs < 2; runs += 1) await upkeep.cycle()
+          await upkeep.close()
+          return (await send()).headers['idempotency-replayed'] === 'true'
+        }
       },
     },
     contact: {

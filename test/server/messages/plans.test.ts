@@ -24,6 +24,24 @@ test('a message is sent, read and acknowledged without reading through anything'
   expect(growing(explain(bridge.data, texts))).toEqual([])
 })
 
+test('a guard that trips again finds its record by an index', async () => {
+  const { ada, ben } = bridge
+  const pair = await ben.conversationWith(ada.id)
+  const refused = () => expect(ben.send(pair, ada.id, 'too often')).rejects.toThrow('conversation_budget')
+  const texts = await statementsDuring(async () => {
+    for (let sent = 0; sent < limits.messageBudget; sent += 1) await ben.send(pair, ada.id, 'and again')
+    await refused()
+    await refused()
+  })
+  const found = texts.filter((text) => /select .*from "audit"/.test(text))
+  expect(found).toHaveLength(1)
+  for (const { steps } of explain(bridge.data, found)) {
+    expect(steps.join(' ')).toContain('audit_by_subject (subject_id=? AND rowid>?)')
+    expect(steps.join(' ')).not.toMatch(/SCAN|TEMP B-TREE/)
+  }
+  bridge.clock.advance(limits.messageBudgetWindowSeconds)
+})
+
 test('the guard of a conversation looks at one number, and counts by numbers when it must', async () => {
   const { ada, ben } = bridge
   const pair = await ben.conversationWith(ada.id)

@@ -43,7 +43,8 @@ async function statementsOf(projectId: string): Promise<string[]> {
     ...{ kind: 'owner', user_id: '', name: 'olu', role: 'owner', session_id: session },
     ...{ endpoint: contract.owner.snapshots.get, request_id: '' },
   } as OwnerCaller
-  const steady = { now: () => new Date(), wall: (iso: string) => iso }
+  const same = (iso: string) => iso
+  const steady = { now: () => new Date(), wall: same, steadyOf: (_id: string, at: string) => at }
   const context = {
     clock: () => new Date(),
     steady,

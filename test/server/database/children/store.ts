@@ -18,14 +18,15 @@ export function openStore(path: string, fault?: 'no-sync') {
   const database = openDatabase(path)
   migrate(database, migrations, clock)
   const walSync = openWalSync(database)
+  const ids = createIds(greatestId(database), randomBytes)
   return createWriter({
     database,
     walSync: fault === undefined ? walSync : { ...walSync, sync: async () => {}, syncNow() {} },
     clock,
     monotonicMs: () => performance.now(),
-    steady: openSteadyClock({ database, clock, elapsedMs: () => performance.now(), writes: true }),
+    steady: openSteadyClock({ database, ids, clock, elapsedMs: () => performance.now(), writes: true }),
     nonces: openNonces({ database, clock, monotonicMs: () => performance.now() }),
-    ids: createIds(greatestId(database), randomBytes),
+    ids,
     onFatal: (error) => say(`fatal ${(error as { code?: string }).code}`),
     onEffectError: (error) => say(`effect ${String(error)}`),
   })
