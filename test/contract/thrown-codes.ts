@@ -10,7 +10,7 @@ const places: readonly RegExp[] = [
   // { code: 'code' } of the verifier's checks
   /\bcode: ('[a-z_]+')/g,
   // const sessionErrors = { fenced: 'session_fenced' }
-  /\bconst \w*Faults\b[^=]*= \{([^}]*)\}/g,
+  /\bconst \w*Errors\b[^=]*= \{([^}]*)\}/g,
   // proofHeader and the like return such a check; rules return such an outcome
   /\breturn ([^\n]*)/g,
 ]
