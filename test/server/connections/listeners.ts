@@ -50,9 +50,9 @@ export class Line {
   #isClosed = false
   #heard = () => {}
 
-  constructor(url: string) {
+  constructor(url: string, localAddress = '127.0.0.1') {
     const { protocol, port } = new URL(url)
-    const to = { port: Number(port), host: '127.0.0.1', allowHalfOpen: true }
+    const to = { port: Number(port), host: '127.0.0.1', localAddress, allowHalfOpen: true }
     this.socket = protocol === 'https:' ? connectTls(to) : connectPlain(to)
     lines.add(this)
     this.socket.once('close', () => lines.delete(this))

@@ -4,27 +4,20 @@
  *
  * RFC 9112 §9.6; contract §2.
  */
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { once } from 'node:events'
-import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Served, watchServed } from '../../support/served.ts'
 import { requestText } from '../refusals/raw-socket.ts'
 import { Line, type Listeners, startListeners } from './listeners.ts'
 
 let listeners: Listeners
-/** With the client's port, which a closed socket forgets. */
-const served: { readonly remotePort: number | undefined; readonly socket: Socket }[] = []
-const note = (message: unknown) => {
-  const { socket } = message as { socket: Socket }
-  served.push({ remotePort: socket.remotePort, socket })
-}
+let served: Served
 
 beforeAll(async () => {
   listeners = await startListeners()
-  subscribe('net.server.socket', note)
+  served = watchServed()
 })
 afterAll(async () => {
-  unsubscribe('net.server.socket', note)
+  served.stop()
   await listeners.close()
 })
 
@@ -75,20 +68,15 @@ function pour({ socket }: Line, bytes: string | Buffer): void {
   more()
 }
 
-/** The node's side of a connection, which is in this process too. */
-const otherSide = ({ socket: { localPort } }: Line): Socket | undefined =>
-  served.findLast(({ remotePort }) => remotePort === localPort)?.socket
-
 describe.each(['http', 'https'] as const)('over %s', (listener) => {
   test.each(refused)('a body that is %s', async (_what, head, told) => {
     const line = new Line(listeners[listener].url).send(head)
-    await once(line.socket, 'ready')
-    const socket = otherSide(line)
+    const socket = await served.of(line.socket)
     pour(line, head.includes('chunked') ? chunkOfText : chunk)
     const [reply] = await line.replies(1)
     expect(`${reply?.status} ${(JSON.parse(reply?.body ?? '') as { error: string }).error}`).toBe(told)
-    await expect.poll(() => socket?.destroyed, { timeout: 5000 }).toBe(true)
-    expect(socket?.bytesRead).toBeLessThan(1.5 * mebibyte)
+    await expect.poll(() => socket.destroyed, { timeout: 5000 }).toBe(true)
+    expect(socket.bytesRead).toBeLessThan(1.5 * mebibyte)
     line.leave()
   })
 

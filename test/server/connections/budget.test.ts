@@ -1,0 +1,69 @@
+/**
+ * Requests without a credential cost their address a budget, whichever public endpoint they are for.
+ *
+ * Contract §2 "public endpoints share a budget per address".
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { requestText } from '../refusals/raw-socket.ts'
+import { Line } from './listeners.ts'
+
+const burst = 20
+let bridge: TestBridge
+/** Stands still unless a test moves it. */
+let nowMs = 1_000_000
+
+beforeAll(async () => {
+  const settings = { public_burst: String(burst), public_per_second: '10' }
+  bridge = await startBridge({ monotonicMs: () => nowMs, settings })
+})
+afterAll(() => bridge.close())
+
+const kept = [['Connection', 'keep-alive'] as const]
+const health = requestText({ target: '/api/health', headers: kept })
+const claim = requestText({
+  method: 'POST',
+  target: '/api/v1/enrollments/claim',
+  headers: [...kept, ['Content-Type', 'application/json']],
+  body: '{}',
+})
+
+/** What these requests in a row are answered, from an address. */
+async function ask(texts: readonly string[], localAddress = '127.0.0.1') {
+  const line = new Line(bridge.url, localAddress).send(texts.join(''))
+  const replies = await line.replies(texts.length)
+  line.leave()
+  return replies
+}
+
+const many = (text: string, times: number) => Array.from({ length: times }, () => text)
+const statuses = async (...of: Parameters<typeof ask>) => (await ask(...of)).map(({ status }) => status)
+
+test('they share a burst, and then a rate', async () => {
+  nowMs += 60_000
+  expect(await statuses(many(health, burst))).toEqual(many('', burst).map(() => 200))
+  const paths = ['/api/health', '/api/ready', '/api/openapi', '/api/v1/socket']
+  const texts = [...paths.map((target) => requestText({ target, headers: kept })), claim]
+  for (const { status, headers, body } of await ask(texts)) {
+    expect([status, headers['retry-after']]).toEqual([429, '1'])
+    expect(JSON.parse(body)).toMatchObject({ error: 'rate_limited', retry_after_ms: 100 })
+  }
+  nowMs += 100
+  expect(await statuses(many(health, 2))).toEqual([200, 429])
+})
+
+test('another address and a request with a credential have none of it', async () => {
+  nowMs += 60_000
+  await ask(many(health, burst))
+  expect(await statuses([health])).toEqual([429])
+  expect(await statuses([health], '127.0.0.3')).toEqual([200])
+  expect((await bridge.ada.call({ target: '/api/v1/inbox' })).status).toBe(200)
+  expect((await bridge.owner.call({ target: '/api/admin/session' })).status).toBe(200)
+  const signIn = requestText({
+    method: 'POST',
+    target: '/api/admin/session',
+    headers: [...kept, ['Origin', bridge.url], ['Content-Type', 'application/json']],
+    body: '{}',
+  })
+  expect(await statuses([signIn])).toEqual([422])
+})
