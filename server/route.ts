@@ -7,12 +7,12 @@
  * Contract §2 "Order".
  */
 import type { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BodyOf, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../sdk/contract/endpoint.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import { ApiError } from './api-error.ts'
 import type { Context } from './context.ts'
-import { requireFirst } from './http/connection-bounds.ts'
+import { streamedAnswer } from './http/connection-bounds.ts'
 import { refuseGetBody, refuseRanges, refuseSecondOrigin } from './http/framing.ts'
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
@@ -68,25 +68,30 @@ export function route<E extends EndpointSpec>(
   })
 }
 
+interface Taken<E extends EndpointSpec> extends Pick<Call<E>, 'caller' | 'params' | 'request' | 'reply'> {}
+
 /**
  * Binds an entry whose answer streams. Such a request is refused if an earlier request on its connection is
  * unanswered.
  */
-export const stream: typeof takingOver = (app, context, entry, handler) =>
-  takingOver(app, context, entry, async (call) => {
-    if (requireFirst(call.request.raw)) await handler(call)
-    else call.reply.hijack()
-  })
+export const stream = <E extends EndpointSpec>(
+  app: FastifyInstance,
+  context: Context,
+  entry: E,
+  handler: (call: Taken<E>) => Promise<void>,
+): void => takingOver(app, context, entry, handler, streamedAnswer)
 
 /** Binds an entry whose handler sends the answer itself. */
 export function takingOver<E extends EndpointSpec>(
   app: FastifyInstance,
   context: Context,
   entry: E,
-  handler: (call: Pick<Call<E>, 'caller' | 'params' | 'request' | 'reply'>) => Promise<void>,
+  handler: (call: Taken<E>) => Promise<void>,
+  config: FastifyContextConfig = {},
 ): void {
   app.route({
     ...hooks(context, entry),
+    config,
     handler: async (request, reply) => {
       const params = request.params as ParamsOf<E>
       await handler({ caller: request.caller as CallerOf<E['caller']>, params, request, reply })

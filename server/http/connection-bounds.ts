@@ -5,9 +5,12 @@
  * every request that arrived and keeps each answer until the earlier ones have been sent. Beyond either bound
  * the node closes the connection.
  *
+ * The node begins a request once it has the answer to the earlier one. A connection that it closes therefore costs
+ * no more than the answers that fit, and other clients are served in between.
+ *
  * Contract §2 "pipelined or unread answers hold at most 1 MiB per connection, then it is closed".
  */
-import type { IncomingMessage } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
@@ -17,51 +20,76 @@ interface Connection {
   requests: number
   /** Bytes of those answers that have been produced. */
   bytes: number
+  /** The answer that is being produced. */
+  current: ServerResponse | undefined
+  /** Later requests, in the order of their arrival. */
+  readonly waiting: { readonly answer: ServerResponse; readonly begin: () => void }[]
   isClosed: boolean
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Such a request closes its connection if an earlier one is unanswered, since its bytes would wait in memory. */
+    readonly streamedAnswer?: true
+  }
+}
+
+export const streamedAnswer = { streamedAnswer: true } as const
+
 const connections = new WeakMap<Socket, Connection>()
 
+function connectionOf(socket: Socket): Connection {
+  const known = connections.get(socket)
+  if (known !== undefined) return known
+  const made = { requests: 0, bytes: 0, current: undefined, waiting: [], isClosed: false }
+  connections.set(socket, made)
+  return made
+}
+
 export function useUnsentBound(app: FastifyInstance): void {
-  app.addHook('onRequest', ({ raw }, reply, done) => {
-    const connection = connections.get(raw.socket) ?? { requests: 0, bytes: 0, isClosed: false }
-    connections.set(raw.socket, connection)
+  app.addHook('onRequest', ({ raw, routeOptions }, { raw: answer }, begin) => {
+    const connection = connectionOf(raw.socket)
     connection.requests += 1
-    reply.raw.on('close', () => {
+    answer.on('close', () => {
       connection.requests -= 1
+      pass(connection, answer)
     })
-    if (connection.requests > limits.pipelinedRequests) close(raw.socket, connection)
+    const isTooLate = routeOptions.config.streamedAnswer === true && connection.requests > 1
+    if (isTooLate || connection.requests > limits.pipelinedRequests) close(raw.socket, connection)
     // After the close, requests that Node parsed in the same chunk are not processed.
-    if (!connection.isClosed) done()
-  })
-  app.addHook('onSend', ({ raw }, reply, payload, done) => {
-    const connection = connections.get(raw.socket)
-    const bytes = sizeOf(payload)
-    if (connection !== undefined && bytes > 0) {
-      connection.bytes += bytes
-      reply.raw.on('close', () => {
-        connection.bytes -= bytes
-      })
-      // A single answer is not closed here: its endpoint bounds its size.
-      if (connection.bytes > limits.unsentBytes && connection.requests > 1) close(raw.socket, connection)
+    if (connection.isClosed) return
+    if (connection.current !== undefined) {
+      connection.waiting.push({ answer, begin: () => raw.socket.destroyed || begin() })
+      return
     }
+    connection.current = answer
+    begin()
+  })
+  app.addHook('onSend', ({ raw }, { raw: answer }, payload, done) => {
+    const connection = connectionOf(raw.socket)
+    const bytes = sizeOf(payload)
+    connection.bytes += bytes
+    answer.on('close', () => {
+      connection.bytes -= bytes
+    })
+    // A single answer is not closed here: its endpoint bounds its size.
+    if (connection.bytes > limits.unsentBytes && connection.requests > 1) close(raw.socket, connection)
+    pass(connection, answer)
     done()
   })
 }
 
-/**
- * Closes the connection of a stream that was requested behind unanswered requests, because its bytes would
- * wait in memory until the earlier answers are sent. Returns whether the connection is still open.
- */
-export function requireFirst({ socket }: IncomingMessage): boolean {
-  const connection = connections.get(socket)
-  if (connection === undefined || connection.requests <= 1) return true
-  close(socket, connection)
-  return false
+/** Begins the next request in a later turn of the event loop. */
+function pass(connection: Connection, answer: ServerResponse): void {
+  if (connection.current !== answer) return
+  const next = connection.waiting.shift()
+  connection.current = next?.answer
+  if (next !== undefined) setImmediate(next.begin)
 }
 
 function close(socket: Socket, connection: Connection): void {
   connection.isClosed = true
+  connection.waiting.length = 0
   socket.destroy()
 }
 

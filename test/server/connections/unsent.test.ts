@@ -2,16 +2,24 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
+import { databasePath } from '../../../server/host/data-folder.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { rawRequest } from '../../support/raw-socket.ts'
+import { type Served, watchServed } from '../../support/served.ts'
 
 let bridge: TestBridge
+let served: Served
 beforeAll(async () => {
   bridge = await startBridge()
+  served = watchServed()
 })
-afterAll(() => bridge.close())
+afterAll(async () => {
+  served.stop()
+  await bridge.close()
+})
 
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: bridge.example\r\n${more}\r\n`
 
@@ -21,6 +29,12 @@ async function open(): Promise<Socket> {
   socket.on('error', () => {})
   await once(socket, 'connect')
   return socket
+}
+
+/** Resolves when the node has closed the connection, which a client that reads nothing does not notice. */
+async function cut(socket: Socket): Promise<void> {
+  const side = await served.of(socket)
+  await expect.poll(() => side.destroyed, { timeout: 5000 }).toBe(true)
 }
 
 /** Everything that arrived until the node closed the connection. */
@@ -39,8 +53,9 @@ describe('a connection whose client reads nothing', () => {
     socket.pause()
     const most = 90
     socket.write(get('/api/openapi').repeat(most))
-    // The node has parsed them when it answers somebody else, who did not have to wait for this client.
+    // Somebody else does not have to wait for this client.
     expect((await fetch(`${bridge.url}/api/health`)).status).toBe(200)
+    await cut(socket)
     expect(answersIn(await untilClosed(socket))).toBeLessThan(most)
   })
 
@@ -52,6 +67,27 @@ describe('a connection whose client reads nothing', () => {
       rawRequest(ada, { target: '/api/v1/inbox' }).toString().replace('Connection: close\r\n', '')
     socket.write(Array.from({ length: limits.pipelinedRequests + 1 }, request).join(''))
     expect(answersIn(await untilClosed(socket))).toBeLessThanOrEqual(limits.pipelinedRequests)
+  })
+
+  test('costs the node the answers that fit, and not all that it asked for', async () => {
+    const { ada, ben, data } = bridge
+    const conversation = await ada.conversationWith(ben.id)
+    for (let n = 0; n < 18; n += 1) await ada.send(conversation, ben.id, 'm'.repeat(55_000))
+    const nonces = new Database(databasePath(data), { readonly: true })
+    onTestFinished(() => void nonces.close())
+    const spent = () => nonces.prepare('SELECT count(*) FROM nonces').pluck().get() as number
+    const before = spent()
+    const socket = await open()
+    socket.pause()
+    const asked = 80
+    const target = `/api/v1/conversations/${conversation}/messages?after_sequence=0&limit=100`
+    const request = () => rawRequest(ben, { target }).toString().replace('Connection: close\r\n', '')
+    socket.write(Array.from({ length: asked }, request).join(''))
+    await cut(socket)
+    // Behind whatever the node still does for that connection.
+    await ben.inbox('?limit=1')
+    // The system takes some megabytes of answers that nobody reads.
+    expect(spent() - before).toBeLessThan(asked / 2)
   })
 })
 
