@@ -24,6 +24,7 @@ import type { AgentCaller } from '../identity/callers.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
 import { requireProjectActive } from '../projects/rules.ts'
 import { connectionOf } from '../sessions/store.ts'
+import { countRecent, sentBefore } from './loop-guard.ts'
 import { toMessagePage } from './pages.ts'
 import { budgetSince, budgetSpent, requireHops, requireInboxRoom } from './rules.ts'
 import * as store from './store.ts'
@@ -103,14 +104,14 @@ async function guard(tx: Tx, agent: Admitted, { row }: ConversationStanding, hop
   requireProjectActive(agent.project_state)
   const budget = agent.message_budget ?? limits.messageBudget
   const sender = { conversationId: row.id, agentId: agent.agent_id }
-  const sent = await store.countRecent(tx, {
+  const sent = await countRecent(tx, {
     ...sender,
     since: budgetSince(tx.steadyNow, row.budget_from),
     lastSequence: row.last_sequence,
     budget,
   })
   if (sent >= budget) {
-    throw budgetSpent(budget, await store.sentBefore(tx, { ...sender, skip: budget - 1 }), tx.steadyNow)
+    throw budgetSpent(budget, await sentBefore(tx, { ...sender, skip: budget - 1 }), tx.steadyNow)
   }
   requireHops(hops)
 }

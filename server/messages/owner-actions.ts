@@ -21,6 +21,7 @@ import type { Answer, Keyed } from '../once.ts'
 import { onceInProject } from '../projects/once.ts'
 import { getProject } from '../projects/store.ts'
 import { deliver, threadOf } from './actions.ts'
+import { openBudget } from './loop-guard.ts'
 import { toMessagePage } from './pages.ts'
 import * as store from './store.ts'
 
@@ -60,7 +61,7 @@ export function sendAsOwner(
         hops: 0,
       })
       if (waits !== undefined) await store.markAnswered(tx, waits)
-      await store.openBudget(tx, conversationId)
+      await openBudget(tx, conversationId)
       const message = deliver(context, tx, inserted)
       await recordAudit(tx, {
         kind: 'message.sent',

@@ -1,4 +1,4 @@
-/** The SQL of messages. Hot queries are compiled once. */
+/** The SQL of messages. The loop guard counts in `loop-guard.ts`. */
 import { type SqlBool, sql } from 'kysely'
 import type { Message } from '../../sdk/contract/agent/messages.ts'
 import { prepared } from '../database/prepared.ts'
@@ -58,34 +58,32 @@ const beginWaiting = prepared<{ agent_id: string }>()((db, p) =>
   db.insertInto('inboxes').values({ agent_id: p('agent_id'), waiting: 1 }),
 )
 
-const always = [
-  ...['id', 'project_id', 'conversation_id', 'sequence', 'sender_kind', 'sender_name', 'recipient_kind'],
-  ...['recipient_agent_id', 'type', 'body', 'encoding', 'root_id', 'hops', 'created_at'],
-] as readonly (keyof MessageRow)[]
-
-const seldom = [
-  ...['sender_agent_id', 'inbox_agent_id', 'in_reply_to', 'task_id', 'transfer_id', 'expects_reply_by'],
-] as readonly (keyof MessageRow)[]
-
-const inserting = (columns: readonly (keyof MessageRow)[]) =>
-  prepared<MessageRow>()((db, p) =>
-    db.insertInto('messages').values({
-      ...(Object.fromEntries(columns.map((name) => [name, p(name)])) as unknown as MessageRow),
-      offers: 0,
-      offered_generation: 0,
-    }),
-  )
-
-/** By the columns that they set: to bind a null costs as much as to bind an id. */
-const inserts = new Map<string, ReturnType<typeof inserting>>()
-
-function insertOf(row: MessageRow): ReturnType<typeof inserting> {
-  const columns = seldom.filter((name) => row[name] !== null)
-  const key = columns.join()
-  const known = inserts.get(key) ?? inserting([...always, ...columns])
-  inserts.set(key, known)
-  return known
-}
+const insert = prepared<MessageRow>()((db, p) =>
+  db.insertInto('messages').values({
+    id: p('id'),
+    project_id: p('project_id'),
+    conversation_id: p('conversation_id'),
+    sequence: p('sequence'),
+    sender_kind: p('sender_kind'),
+    sender_agent_id: p('sender_agent_id'),
+    sender_name: p('sender_name'),
+    recipient_kind: p('recipient_kind'),
+    recipient_agent_id: p('recipient_agent_id'),
+    inbox_agent_id: p('inbox_agent_id'),
+    type: p('type'),
+    body: p('body'),
+    encoding: p('encoding'),
+    in_reply_to: p('in_reply_to'),
+    root_id: p('root_id'),
+    hops: p('hops'),
+    task_id: p('task_id'),
+    transfer_id: p('transfer_id'),
+    expects_reply_by: p('expects_reply_by'),
+    created_at: p('created_at'),
+    offers: 0,
+    offered_generation: 0,
+  }),
+)
 
 /** A message that was stored, and how many its inbox holds now that nobody acknowledged. */
 export interface Inserted {
@@ -121,7 +119,7 @@ export async function insertMessage(tx: Tx, message: NewMessage): Promise<Insert
     answered_at: null,
   }
   await setNumber.run(tx.db, { conversation: place.conversation, sequence: row.sequence })
-  await insertOf(row).run(tx.db, row)
+  await insert.run(tx.db, row)
   return { row, waiting: inbox === null ? 0 : await countIn(tx, inbox, place.waiting) }
 }
 
@@ -130,86 +128,6 @@ async function countIn(tx: Tx, agentId: string, before: number | null): Promise<
   if (before === null) await beginWaiting.run(tx.db, { agent_id: agentId })
   else await setWaiting.run(tx.db, { agent_id: agentId, waiting })
   return waiting
-}
-
-/** When the message with this number was stored; the next one that is still there, where retention removed it. */
-const storedAt = prepared<{ conversation_id: string; sequence: number }>()((db, p) =>
-  db
-    .selectFrom('messages')
-    .select(['id', 'created_at'])
-    .where('conversation_id', '=', p('conversation_id'))
-    .where('sequence', '>=', p('sequence'))
-    .orderBy('sequence')
-    .limit(1),
-)
-
-const sentAfter = prepared<{ conversation_id: string; agent_id: string; sequence: number }>()((db, p) =>
-  db
-    .selectFrom('messages')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('conversation_id', '=', p('conversation_id'))
-    .where('sequence', '>', p('sequence'))
-    .where('sender_agent_id', '=', p('agent_id'))
-    .where('sender_kind', '=', 'agent'),
-)
-
-export interface Recent {
-  readonly conversationId: string
-  readonly agentId: string
-  /** In steady time. */
-  readonly since: string
-  /** The conversation's last number. */
-  readonly lastSequence: number
-  /** Fewer than this many need not be counted. */
-  readonly budget: number
-}
-
-/**
- * How many messages the sender put into the conversation since then, or 0 where the conversation as a whole did not get
- * as many as the budget. Most often that is so, and one look by number tells it: no send pays for an index by time.
- */
-export async function countRecent(tx: Tx, recent: Recent): Promise<number> {
-  const { conversationId: conversation_id, agentId: agent_id, since, lastSequence, budget } = recent
-  const isYounger = async (sequence: number) => {
-    const found = await storedAt.first(tx.db, { conversation_id, sequence })
-    return found !== undefined && tx.steadyOf(found.id, found.created_at) > since
-  }
-  if (lastSequence < budget || !(await isYounger(lastSequence - budget + 1))) return 0
-  // Numbers and times grow together.
-  let [older, younger] = [0, lastSequence - budget + 1]
-  while (younger - older > 1) {
-    const middle = Math.floor((older + younger) / 2)
-    if (await isYounger(middle)) younger = middle
-    else older = middle
-  }
-  return (await sentAfter.first(tx.db, { conversation_id, agent_id, sequence: older }))?.count ?? 0
-}
-
-const sentNewestFirst = prepared<{ conversation_id: string; agent_id: string; skip: number }>()((db, p) =>
-  db
-    .selectFrom('messages')
-    .select(['id', 'created_at'])
-    .where('conversation_id', '=', p('conversation_id'))
-    .where('sender_agent_id', '=', p('agent_id'))
-    .where('sender_kind', '=', 'agent')
-    .orderBy('sequence', 'desc')
-    .limit(1)
-    .offset(p('skip')),
-)
-
-interface Sender {
-  readonly conversationId: string
-  readonly agentId: string
-}
-
-/** When the sender's message was stored that so many younger ones of it follow, in steady time. */
-export async function sentBefore(
-  tx: Tx,
-  { conversationId: conversation_id, agentId: agent_id, skip }: Sender & { readonly skip: number },
-): Promise<string> {
-  const found = await sentNewestFirst.first(tx.db, { conversation_id, agent_id, skip })
-  if (found === undefined) throw new Error('fewer messages were sent than were counted')
-  return tx.steadyOf(found.id, found.created_at)
 }
 
 const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>
@@ -301,12 +219,3 @@ export const toMessage = (row: MessageRow): Message => ({
     acknowledged_at: row.acknowledged_at,
   },
 })
-
-/** The owner wrote: what agents sent before no longer counts against their budget here. */
-export async function openBudget(tx: Tx, conversationId: string): Promise<void> {
-  await tx.db
-    .updateTable('conversations')
-    .set({ budget_from: tx.steadyIso })
-    .where('id', '=', conversationId)
-    .execute()
-}
