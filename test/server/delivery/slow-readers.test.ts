@@ -3,6 +3,7 @@
  *
  * Limits of reliability §2.6; contract §6 "slow reader".
  */
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { messagesOf, openEvents, openSocket } from '../../support/streams.ts'
@@ -30,7 +31,8 @@ const pushed = [
   ['event stream', openEvents],
   ['socket', openSocket],
 ] as const
-const large = 'x'.repeat(60_000)
+/** Each takes six bytes in JSON, so that 40 kB travel as 240 kB: as much as one request can carry. */
+const costly = '\u0001'.repeat(40_000)
 
 /** Sends until the server cuts the reader, however much the buffers of two sockets take. Answers how many it sent. */
 async function sendUntilCut({
@@ -38,10 +40,11 @@ async function sendUntilCut({
   reader,
   conversation,
 }: Awaited<ReturnType<typeof pair>>): Promise<number> {
-  for (let sent = 0; ; sent += 20) {
+  for (let sent = 0; ; sent += 4) {
     if (!(await connectionOf(bridge, reader)).listening_now) return sent
-    const some = Array.from({ length: 20 }, (_, nth) => `${sent + nth} ${large}`)
-    await Promise.all(some.map((text) => sender.send(conversation, reader.id, text)))
+    await Promise.all(Array.from({ length: 4 }, () => sender.send(conversation, reader.id, costly)))
+    // The server may wait ten seconds for the reader: without a pause, the test sends a hundred times what is needed.
+    await setTimeout(250)
   }
 }
 
@@ -89,8 +92,6 @@ describe.each(pushed)('over the %s', (_name, open) => {
 
   test.concurrent('a page of the costliest characters does not cut a reader that keeps up', async () => {
     const { sender, reader, conversation } = await pair()
-    // Each takes six bytes in JSON, so that 40 kB travel as 240 kB: as much as one request can carry.
-    const costly = '\u0001'.repeat(40_000)
     for (let n = 0; n < 8; n += 1) await sender.send(conversation, reader.id, costly)
     const stream = open(reader)
     const came = await stream.messages(8)
@@ -109,14 +110,13 @@ describe.each(pushed)('over the %s', (_name, open) => {
     slow.pause()
     await sendUntilCut(its)
     await bridge.owner.revoke(project.id, reader.enrolled.credential_id)
-    const revokedMs = performance.now()
     await until(
       () => connectionOf(bridge, reader),
       (words) => words.next_contact.kind !== 'listening',
     )
     slow.resume()
+    // No bound of time: how soon its bytes are read is a matter of this process.
     await slow.ended
-    expect(performance.now() - revokedMs).toBeLessThan(8000)
     // What lay in the kernel cannot be taken back; what lay in the server was dropped.
     const offered = await countOffered(project.id, conversation)
     const got = slow.events.filter(({ type }) => type === 'messages').flatMap(messagesOf).length
@@ -133,7 +133,7 @@ test('a client that only sends pings and reads no answer is cut', async () => {
   const flood = (async () => {
     while (flooding && socket.socket.readyState === socket.socket.OPEN) {
       for (let n = 0; n < 2000; n += 1) socket.send('{"type":"ping"}')
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      await setTimeout(5)
     }
   })()
   await until(
