@@ -242,12 +242,14 @@ describe('an offer counts when its bytes were sent', () => {
   })
 
   test('a client that left while it waited for a redelivery does not keep the message from the next read', async () => {
-    await write('patience')
+    const [id = ''] = await write('patience')
     await read(bridge.ben)
+    // Until then its time is not recorded, and the clock would be moved before it.
+    await expect.poll(() => deliveryOf(id)).toBe(1)
     const wait = openWait(bridge.ben)
     await untilListening(bridge, bridge.ben)
-    bridge.clock.advance(61)
     await wait.leave()
+    bridge.clock.advance(61)
     await expect.poll(async () => bodiesOf(await read(bridge.ben))).toEqual(['patience'])
   })
 })
