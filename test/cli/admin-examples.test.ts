@@ -17,7 +17,7 @@ import { enroll } from '../support/agent.ts'
 import { offer } from '../support/files.ts'
 import { codeOf } from '../support/owner.ts'
 import { startServerProcess } from '../support/process.ts'
-import { program } from '../support/program.ts'
+import { compileCache, program } from '../support/program.ts'
 import { Desk } from './desk.ts'
 import { TestHome } from './program.ts'
 
@@ -42,13 +42,13 @@ test('every example of the owner commands works as typed', async () => {
   onTestFinished(() => node.close())
   const desk = await Desk.make()
   onTestFinished(() => desk.remove())
-  const home = await TestHome.make()
-  onTestFinished(() => home.remove())
-  const admin = (...args: string[]) => home.run(['admin', ...args])
+  // What is typed runs as a process, over the profile that the desk has signed in.
+  const home = TestHome.at(desk.folder)
+  const admin = (...args: string[]) => desk.run(['admin', ...args])
   const setup = ['setup', '--name', 'olu', '--url', node.url, '--password-stdin']
-  await home.run(['admin', ...setup], { stdin: `${node.setupLink}\ncorrect horse battery staple\n` })
+  await desk.run(['admin', ...setup], { stdin: `${node.setupLink}\ncorrect horse battery staple\n` })
   const signIn = ['admin', 'login', '--password-stdin']
-  expect(await home.run(signIn, { stdin: 'correct horse battery staple\n' })).toMatchObject({ code: 0 })
+  expect(await desk.run(signIn, { stdin: 'correct horse battery staple\n' })).toMatchObject({ code: 0 })
 
   /** Let in anew, since an example revokes the credential. */
   const letIn = async (name: string) => {
@@ -108,6 +108,7 @@ async function shell(home: TestHome) {
     PATH: `${bin}:${process.env.PATH}`,
     HOME: home.folder,
     BRIDGE_HOME: join(home.folder, 'bridge'),
+    NODE_COMPILE_CACHE: compileCache,
   }
   return async (line: string) => {
     const child = spawn('sh', ['-c', line], { env, stdio: ['ignore', 'pipe', 'pipe'] })
