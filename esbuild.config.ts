@@ -25,6 +25,7 @@ const bundledPackages = ['commander', 'typebox']
 const boundaries: Readonly<Record<string, string>> = {
   [join(root, 'cli/main.ts')]: './cli.cjs',
   [join(root, 'sdk/index.ts')]: './client.cjs',
+  [join(root, 'sdk/program.ts')]: './client.cjs',
   [join(root, 'server/main.ts')]: './server.cjs',
   [join(root, 'helper/main.ts')]: './helper.cjs',
 }
@@ -32,9 +33,11 @@ const boundaries: Readonly<Record<string, string>> = {
 const boundary: Plugin = {
   name: 'boundary',
   setup({ onLoad, onResolve }) {
-    onResolve({ filter: /\/(main|index)\.ts$/ }, ({ kind, path, resolveDir }) => {
+    onResolve({ filter: /\/(main|index|program)\.ts$/ }, ({ importer, kind, path, resolveDir }) => {
       const bundle = boundaries[resolve(resolveDir, path)]
-      if (bundle === undefined || kind === 'entry-point') return undefined
+      // The index is in the bundle of sdk/program.ts.
+      const isInside = boundaries[importer] === bundle
+      if (bundle === undefined || isInside || kind === 'entry-point') return undefined
       if (kind === 'dynamic-import') return { path: bundle, namespace: 'boundary' }
       return {
         errors: [{ text: `${path} is a bundle of its own: import it with import(), where it is used` }],
@@ -115,7 +118,7 @@ const [cli, client, ...others] = await Promise.all([
   bundle('cli.cjs', { ...quick, entryPoints: ['cli/main.ts'] }),
   bundle('client.cjs', {
     ...quick,
-    entryPoints: ['sdk/index.ts'],
+    entryPoints: ['sdk/program.ts'],
     plugins: [contractAsValues(root), boundary, outside],
   }),
   bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),

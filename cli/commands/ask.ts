@@ -72,7 +72,7 @@ export async function ask(
 
 /** A `listen` of the profile does not print the answer before `wait` has ended. */
 async function heldBack<T>({ paths }: Agent, { id }: Message, wait: () => Promise<T>): Promise<T> {
-  const { makePrivateFolder } = await import('../../sdk/index.ts')
+  const { makePrivateFolder } = await import('../../sdk/program.ts')
   await makePrivateFolder(paths.asks)
   const release = await holdAnswer(paths.asks, id)
   try {

@@ -60,7 +60,7 @@ export async function enroll(context: CliContext, options: EnrollOptions): Promi
   const claimed = await claim(context, { code, where, device, key })
   if (before !== undefined) await requireSameAgent(context, before, claimed)
   const { server_time: _, ...identity } = claimed
-  const { uuidFrom } = await import('../../sdk/index.ts')
+  const { uuidFrom } = await import('../../sdk/program.ts')
   const instance_id = before?.instance_id ?? uuidFrom(context.random)
   const record = { ...where, device: device ?? null, instance_id, code_sha256, identity }
   await writeProfile(paths, record, key.pem)
@@ -76,7 +76,7 @@ interface Where {
 
 /** Checked before a code is asked for. @throws LocalError */
 async function whereOf(context: CliContext, options: EnrollOptions): Promise<Where> {
-  const { parseBaseUrl } = await import('../../sdk/index.ts')
+  const { parseBaseUrl } = await import('../../sdk/program.ts')
   const allowPlainHttp = options.allowPlainHttp === true
   context.address = options.url
   const { origin, prefix } = parseBaseUrl(options.url, { allowPlainHttp })
@@ -92,7 +92,7 @@ interface Claim {
 
 /** Claim the code with the key of an earlier try, or with a new one that is on disk first. */
 async function claim(context: CliContext, { code, where, device, key }: Claim): Promise<EnrollmentClaimed> {
-  const sdk = await import('../../sdk/index.ts')
+  const sdk = await import('../../sdk/program.ts')
   const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = where
   const { pem, isNew, forget } = key
   const { fetch, mayHaveReached } = observedFetch(await context.fetch())

@@ -76,7 +76,7 @@ async function listenLocked(
   options: ListenOptions,
   lock: Lock,
 ): Promise<void> {
-  const { Journal } = await import('../../sdk/index.ts')
+  const { Journal } = await import('../../sdk/program.ts')
   const journal = await Journal.open({ path: agent.paths.journal, clock: context.clock })
   const shell = new ShellCommands()
   try {

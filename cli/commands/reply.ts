@@ -49,13 +49,13 @@ async function originalOf(
   messageId: string,
   { isNeeded, signal }: { readonly isNeeded: boolean; readonly signal: AbortSignal },
 ): Promise<Message | undefined> {
-  const { findRecorded } = await import('../../sdk/index.ts')
+  const { findRecorded } = await import('../../sdk/program.ts')
   const recorded = await findRecorded(paths.journal, messageId)
   return recorded ?? (isNeeded ? bridge.messages.get(messageId, { signal }) : undefined)
 }
 
 async function addressOf({ bridge }: Agent, original: Message) {
-  const { replyAddress } = await import('../../sdk/index.ts')
+  const { replyAddress } = await import('../../sdk/program.ts')
   return replyAddress(original, bridge.identity.agentId)
 }
 

@@ -44,7 +44,7 @@ const recent = 100
 
 /** Of the latest messages of each conversation: those that ask for a reply and have none. */
 async function openQuestions(bridge: Bridge, ownId: string, signal: AbortSignal): Promise<OpenQuestion[]> {
-  const { isAnswerTo } = await import('../../sdk/index.ts')
+  const { isAnswerTo } = await import('../../sdk/program.ts')
   const open: OpenQuestion[] = []
   for await (const conversation of bridge.conversations.all({ signal })) {
     const afterSequence = Math.max(0, conversation.last_sequence - recent)

@@ -1,5 +1,5 @@
 /** What `listen` does with messages: show those that nobody was shown, or run a command for each. Contract §12. */
-import type { Journal, Message } from '../../sdk/index.ts'
+import type { Journal, Message } from '../../sdk/program.ts'
 import { isAwaited } from '../../sdk/storage/open-asks.ts'
 import type { CliContext } from '../context.ts'
 import { type CommandEnd, runForMessage } from '../exec/run-for-message.ts'

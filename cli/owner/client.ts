@@ -141,7 +141,7 @@ export async function namingKey<T>(
   given: string | undefined,
   send: (key: string) => Promise<T>,
 ): Promise<T> {
-  const { freshKey, isOutcomeUnknown } = await import('../../sdk/index.ts')
+  const { freshKey, isOutcomeUnknown } = await import('../../sdk/program.ts')
   const key = given ?? freshKey(random)
   try {
     return await send(key)

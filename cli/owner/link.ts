@@ -37,7 +37,7 @@ export async function requireUrl(url: string | undefined): Promise<string> {
     })
   }
   return withOwnerHints(async () => {
-    const { parseBaseUrl } = await import('../../sdk/index.ts')
+    const { parseBaseUrl } = await import('../../sdk/program.ts')
     parseBaseUrl(url)
     return url
   })

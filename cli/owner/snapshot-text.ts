@@ -29,7 +29,7 @@ export interface Wording {
 
 /** Loads the labels and the SDK, only when there is something to print. */
 export async function loadWording(): Promise<Wording> {
-  const { attentionLabels, connectionLabels, limits } = await import('../../sdk/index.ts')
+  const { attentionLabels, connectionLabels, limits } = await import('../../sdk/program.ts')
   return { attentionLabels, connectionLabels, staleSeconds: limits.snapshotStaleSeconds }
 }
 

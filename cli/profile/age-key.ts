@@ -19,7 +19,7 @@ import { readKeyFileIfThere } from './key-file.ts'
 export async function readAgeKey({ ageKey }: ProfilePaths): Promise<AgeKey | undefined> {
   const text = await readKeyFileIfThere(ageKey)
   if (text === undefined) return undefined
-  return (await import('../../sdk/index.ts')).ageKeyOf(text)
+  return (await import('../../sdk/program.ts')).ageKeyOf(text)
 }
 
 /** {@link readAgeKey}. @throws CommandError when there is no file */
@@ -33,7 +33,7 @@ export async function requireAgeKey(paths: ProfilePaths): Promise<AgeKey> {
 
 /** Writes the key to a new private file. Never overwrites. @throws CommandError when the file exists */
 export async function writeAgeKey(path: string, key: AgeKey): Promise<void> {
-  const { identityFileOf } = await import('../../sdk/index.ts')
+  const { identityFileOf } = await import('../../sdk/program.ts')
   try {
     const file = await open(path, 'wx', 0o600)
     try {

@@ -41,7 +41,7 @@ export async function openAgent(context: AgentSurroundings, { onKept }: AgentEve
   context.address = profile.base_url
   const [pem, sdk, fetch] = await Promise.all([
     readKeyFile(paths.key(profile.identity.credential_id)),
-    import('../../sdk/index.ts'),
+    import('../../sdk/program.ts'),
     context.fetch(),
   ])
   const privateKey = importKey(sdk.importPrivateKey, pem)

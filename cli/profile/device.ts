@@ -16,7 +16,7 @@ import { readJson, writeJson } from './json-file.ts'
 
 /** Returns the exact X-Bridge-Device header of this machine and BRIDGE_HOME. */
 export async function deviceOf({ home, random }: CliContext): Promise<string> {
-  const { encodeDevice, uuidFrom } = await import('../../sdk/index.ts')
+  const { encodeDevice, uuidFrom } = await import('../../sdk/program.ts')
   const path = join(home, 'installation.json')
   const stored = (await readJson(path, 'authentication'))?.install
   const install = typeof stored === 'string' ? stored : uuidFrom(random)

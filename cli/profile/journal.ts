@@ -7,13 +7,13 @@
  *
  * Contract §12.
  */
-import type { Journal } from '../../sdk/index.ts'
+import type { Journal } from '../../sdk/program.ts'
 import type { CliContext } from '../context.ts'
 import { takeLock } from '../lock.ts'
 import type { Agent } from './agent.ts'
 
 export async function openJournal({ clock }: CliContext, { paths }: Agent): Promise<Journal> {
-  const { Journal: Opened } = await import('../../sdk/index.ts')
+  const { Journal: Opened } = await import('../../sdk/program.ts')
   const journal = await Opened.open({ path: paths.journal, clock, rotates: false })
   const lock = journal.isFull ? await takeLock(paths.lock) : undefined
   try {

@@ -45,7 +45,7 @@ export async function writeJson(path: string, value: object): Promise<void> {
   const folder = dirname(path)
   try {
     const [{ makePrivateFolder }, { default: Conf }] = await Promise.all([
-      import('../../sdk/index.ts'),
+      import('../../sdk/program.ts'),
       import('conf'),
     ])
     await makePrivateFolder(folder)

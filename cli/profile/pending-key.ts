@@ -36,7 +36,7 @@ export async function pendingKey(path: string): Promise<PendingKey> {
     if (copy !== path) await write(path, stored)
     return { pem: stored, isNew: false, forget }
   }
-  const sdk = await import('../../sdk/index.ts')
+  const sdk = await import('../../sdk/program.ts')
   const pem = sdk.exportPrivateKey(sdk.generateKeyPair().privateKey)
   await write(path, pem)
   return { pem, isNew: true, forget }
@@ -58,7 +58,7 @@ async function copiesElsewhere(path: string): Promise<string[]> {
 }
 
 async function write(path: string, pem: string): Promise<void> {
-  const sdk = await import('../../sdk/index.ts')
+  const sdk = await import('../../sdk/program.ts')
   await sdk.makePrivateFolder(dirname(path))
   await sdk.writeDurably(path, pem)
 }

@@ -6,7 +6,7 @@
  */
 import { access, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { DirectoryStore, KnownPeers, SessionStore, StoredSession } from '../../sdk/index.ts'
+import type { DirectoryStore, KnownPeers, SessionStore, StoredSession } from '../../sdk/program.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import * as files from '../../sdk/storage/profile-files.ts'
 import { CommandError } from '../exit-codes.ts'
@@ -95,7 +95,7 @@ const isThere = (path: string): Promise<boolean> =>
  * stays until the record names the new key.
  */
 export async function writeProfile(paths: ProfilePaths, record: ProfileRecord, pem: string): Promise<void> {
-  const { writeDurably } = await import('../../sdk/index.ts')
+  const { writeDurably } = await import('../../sdk/program.ts')
   await writeDurably(paths.key(record.identity.credential_id), pem)
   // The session and the known peers belong to the old identity.
   await rm(paths.session, { force: true })

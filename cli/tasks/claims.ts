@@ -28,7 +28,7 @@ export async function lendClaim(folder: string, { id, claim }: Task): Promise<vo
   if (claim === null) return
   const { generation, session_generation } = claim
   const path = pathOf(folder, id)
-  const { makePrivateFolder } = await import('../../sdk/index.ts')
+  const { makePrivateFolder } = await import('../../sdk/program.ts')
   await makePrivateFolder(folder)
   try {
     await writeFile(`${path}.tmp`, JSON.stringify({ generation, session_generation }), { mode: 0o600 })

@@ -12,7 +12,7 @@ import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Manifest, ServingHelper } from '../../sdk/index.ts'
+import type { Manifest, ServingHelper } from '../../sdk/program.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError, type ExitName } from '../exit-codes.ts'
 import { type Probe, requireWayHere } from './direct-probe.ts'
@@ -40,7 +40,7 @@ export async function requireWay(way: WayOptions): Promise<void> {
   if (tunnel !== undefined && tunnelCommand !== undefined)
     throw new CommandError('usage', 'either --tunnel or --tunnel-command, not both')
   if (tunnel !== undefined) {
-    const { endpointFault } = await import('../../sdk/index.ts')
+    const { endpointFault } = await import('../../sdk/program.ts')
     const problem = endpointFault(partsOf(tunnel).endpoint)
     if (problem !== undefined) throw new CommandError('usage', `the address of --tunnel ${problem}`)
   }
@@ -52,7 +52,7 @@ export async function requireWay(way: WayOptions): Promise<void> {
 
 /** Refused before it is offered. What cannot be read is told by who reads it. @throws CommandError */
 export async function requireServable(file: string): Promise<void> {
-  const { transferLimits } = await import('../../sdk/index.ts')
+  const { transferLimits } = await import('../../sdk/program.ts')
   const { max } = transferLimits.fileBytes
   const size = (await stat(file).catch(() => undefined))?.size ?? 0
   if (size > max)

@@ -4,7 +4,7 @@
  *
  * Contract §9 "Direct mode", §12.
  */
-import type { LocalError, LocalErrorCode, Manifest, ServingHelper } from '../../sdk/index.ts'
+import type { LocalError, LocalErrorCode, Manifest, ServingHelper } from '../../sdk/program.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError, localExits } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
@@ -23,7 +23,7 @@ export async function requireWayHere(
   manifest: Manifest,
   { wasGood = false, ...times }: Probe = {},
 ): Promise<void> {
-  const { HelperError, isTemporary, LocalError, probeHelper } = await import('../../sdk/index.ts')
+  const { HelperError, isTemporary, LocalError, probeHelper } = await import('../../sdk/program.ts')
   const over = new AbortController()
   const end = () => over.abort()
   void ended.then(end, end)

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import type { CliContext } from '../../cli/context.ts'
 import { isPlain, requireWay, startServing } from '../../cli/transfers/direct-helper.ts'
 import { addressIn, startTunnel } from '../../cli/transfers/direct-tunnel.ts'
-import { manifestText } from '../../sdk/index.ts'
+import { manifestText } from '../../sdk/program.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
 import { program } from '../support/program.ts'
 import { soon } from '../support/waits.ts'

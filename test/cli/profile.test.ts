@@ -17,7 +17,7 @@ import {
   requireProfile,
   writeProfile,
 } from '../../cli/profile/profile.ts'
-import { blankSession, nobodyKnown } from '../../sdk/index.ts'
+import { blankSession, nobodyKnown } from '../../sdk/program.ts'
 import type { ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import { record } from '../sdk/people.ts'
 

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { printMessages } from '../../cli/messages/on-message.ts'
 import type { Agent } from '../../cli/profile/agent.ts'
 import { profilePaths } from '../../cli/profile/profile.ts'
-import { Journal, type OfferedMessage } from '../../sdk/index.ts'
+import { Journal, type OfferedMessage } from '../../sdk/program.ts'
 import { bridgeAt, message, record } from '../sdk/people.ts'
 import { framed } from './frame.ts'
 

@@ -14,7 +14,7 @@ import {
   openSealedFile,
   sealFile,
   type Transfer,
-} from '../../sdk/index.ts'
+} from '../../sdk/program.ts'
 import { visible } from '../support/boxes.ts'
 import type { TestBridge } from '../support/bridge.ts'
 import { fileOf } from '../support/files.ts'

@@ -86,8 +86,8 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^cli\//,
-    may: /^(cli\/|sdk\/(index|version|plain-text|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
-    because: 'the command line uses the public index of the SDK, commander and conf',
+    may: /^(cli\/|sdk\/(index|program|version|plain-text|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
+    because: 'the command line uses the public index of the SDK, sdk/program.ts, commander and conf',
   },
   {
     files: /^examples\//,
@@ -108,7 +108,7 @@ const layer = perImport((path, { target }) => {
 
 const heavy = /^(undici|ws|eventsource|age-encryption|conf)$/
 const doors: readonly { readonly target: RegExp; readonly from: RegExp }[] = [
-  { target: /^sdk\/index\.ts$/, from: /^cli\// },
+  { target: /^sdk\/(index|program)\.ts$/, from: /^cli\// },
   { target: /^server\/main\.ts$/, from: /^cli\/commands\/server\// },
   { target: /^helper\/main\.ts$/, from: /^cli\/(commands\/helper\/|main\.ts$|launch\.ts$)/ },
 ]
@@ -204,7 +204,13 @@ const migrations = perImport((path, { target }) => {
 })
 
 /** Files through which a folder is used from outside. */
-const publicFiles = ['sdk/index.ts', 'sdk/contract/index.ts', 'server/main.ts', 'helper/main.ts']
+const publicFiles = [
+  'sdk/index.ts',
+  'sdk/program.ts',
+  'sdk/contract/index.ts',
+  'server/main.ts',
+  'helper/main.ts',
+]
 
 const barrels = perImport((path, { kind, target, isType }) => {
   if (kind !== 'export' || publicFiles.includes(path) || /^(test|docs)\//.test(path)) return undefined

@@ -120,6 +120,12 @@ describe('the SDK', () => {
     expect(node('-e', text).stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED')
   })
 
+  test('is published without the names that only our own programs use', () => {
+    const files = readdirSync(join(dist, 'sdk'), { recursive: true }).map(String)
+    expect(files).toContain('index.d.ts')
+    expect(files.filter((file) => file.includes('program'))).toEqual([])
+  })
+
   describe('has types for strict .mts and .cts files,', () => {
     const files = ['use.mts', 'use.cts']
 

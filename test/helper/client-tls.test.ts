@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { downloadFile, helperEndpoint } from '../../sdk/index.ts'
+import { downloadFile, helperEndpoint } from '../../sdk/program.ts'
 import { certificateChain } from '../support/certificates.ts'
 import { manifestOf, Place } from './files.ts'
 

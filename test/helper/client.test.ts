@@ -16,7 +16,7 @@ import {
   type Manifest,
   type TransferProgress,
   uploadFile,
-} from '../../sdk/index.ts'
+} from '../../sdk/program.ts'
 import { manifestOf, Place, sha256 } from './files.ts'
 import { request } from './raw-client.ts'
 import { startWith, type TestHelper } from './test-helper.ts'

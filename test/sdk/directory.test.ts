@@ -1,6 +1,6 @@
 /** Names to addresses: looked up once, remembered for an hour. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type DirectoryStore, type Message, memoryDirectory, replyAddress } from '../../sdk/index.ts'
+import { type DirectoryStore, type Message, memoryDirectory, replyAddress } from '../../sdk/program.ts'
 import { testClock } from '../support/clock.ts'
 import { answerJson, type FakeNode, startNode } from './node.ts'
 import { adaId, benId, bridgeAt, message, record, talkId } from './people.ts'

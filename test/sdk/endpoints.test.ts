@@ -11,7 +11,7 @@ import {
   Identity,
   memorySessions,
   Owner,
-} from '../../sdk/index.ts'
+} from '../../sdk/program.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerName, ownerPassword } from '../support/owner.ts'
 import { bridgeOf, Ear, sessionsOf } from './delivery/listening.ts'

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import * as publicIndex from '../../sdk/index.ts'
 import { version } from '../../sdk/version.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -30,4 +31,36 @@ test('the public index loads nothing heavy', async () => {
     cwd: root,
   })
   expect(JSON.parse(stdout)).toEqual(['typebox'])
+})
+
+test('the public index promises these values and no others', () => {
+  expect(Object.keys(publicIndex).sort()).toEqual([
+    'Bridge',
+    'BridgeError',
+    'HelperError',
+    'Identity',
+    'LocalError',
+    'NoAnswer',
+    'Outbox',
+    'Owner',
+    'TaskFailedError',
+    'TaskUnfinished',
+    'WorkStoppedError',
+    'enroll',
+    'errors',
+    'exportPrivateKey',
+    'fenced',
+    'fingerprint',
+    'generateKeyPair',
+    'importPrivateKey',
+    'isOutcomeUnknown',
+    'limits',
+    'neutralize',
+    'newAgeKey',
+    'nodeStatus',
+    'openProfile',
+    'openSealedText',
+    'reportHost',
+    'sealText',
+  ])
 })

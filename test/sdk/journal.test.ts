@@ -3,7 +3,7 @@ import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { findRecorded, Journal, type JournalOptions, type Message } from '../../sdk/index.ts'
+import { findRecorded, Journal, type JournalOptions, type Message } from '../../sdk/program.ts'
 import { message } from './people.ts'
 
 let folder: string

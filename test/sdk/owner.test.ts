@@ -11,7 +11,7 @@ import {
   nodeStatus,
   Owner,
   pooledFetch,
-} from '../../sdk/index.ts'
+} from '../../sdk/program.ts'
 import { readConfig } from '../../server/config.ts'
 import { initServer } from '../../server/host/init.ts'
 import { startServer } from '../../server/server.ts'

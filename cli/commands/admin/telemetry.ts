@@ -15,7 +15,7 @@ export function telemetryCommand(context: CliContext, run = telemetry): Command 
 export const telemetry = (context: CliContext): Promise<void> =>
   asOwner(context, async (owner) => {
     const found = await owner.telemetry.list({ signal: context.signal })
-    const { connectionLabels } = await import('../../../sdk/index.ts')
+    const { connectionLabels } = await import('../../../sdk/program.ts')
     const now = context.clock()
     const loadOf = (host: HostSample) =>
       host.stale

@@ -1,6 +1,6 @@
 /** `bridge helper manifest FILE`: describes a file for a direct transfer. Spec §2, Transfer manifest. */
 import { basename } from 'node:path'
-import type { Manifest, TransferMode } from '../../../sdk/index.ts'
+import type { Manifest, TransferMode } from '../../../sdk/program.ts'
 import { type Command, command, invalid, oneOf, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
@@ -41,7 +41,7 @@ export function manifestCommand(context: CliContext, run = manifest): Command {
 }
 
 export async function manifest(context: CliContext, file: string, options: ManifestOptions): Promise<void> {
-  const { describeFile, manifestDigest, manifestText, writeDurably } = await import('../../../sdk/index.ts')
+  const { describeFile, manifestDigest, manifestText, writeDurably } = await import('../../../sdk/program.ts')
   const path = options.out ?? `${file}.manifest.json`
   await requireReplaceable(path)
   const described = await describeFile(file, {
@@ -66,7 +66,7 @@ const summary = ({ parts, ...rest }: Manifest, path: string, digest: string) => 
 
 /** A manifest may be written anew; anything else of that name was not made here. */
 async function requireReplaceable(path: string): Promise<void> {
-  const { parseManifest } = await import('../../../sdk/index.ts')
+  const { parseManifest } = await import('../../../sdk/program.ts')
   const { readFile } = await import('node:fs/promises')
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined

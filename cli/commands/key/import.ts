@@ -33,7 +33,7 @@ export async function importKey(context: CliContext): Promise<void> {
 
 /** @throws CommandError that repeats nothing of what was read */
 async function readIdentity({ io }: CliContext): Promise<AgeKey> {
-  const { ageKeyOf } = await import('../../../sdk/index.ts')
+  const { ageKeyOf } = await import('../../../sdk/program.ts')
   const text = await io.readAll()
   return ageKeyOf(text).catch((cause: Error) => {
     throw new CommandError('usage', `standard input: ${cause.message}`, {

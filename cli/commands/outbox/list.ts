@@ -1,5 +1,5 @@
 /** `bridge outbox list`. */
-import type { ListedEntry, Outbox } from '../../../sdk/index.ts'
+import type { ListedEntry, Outbox } from '../../../sdk/program.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'

@@ -37,7 +37,7 @@ async function running(context: CliContext, server: Server, data: string): Promi
   const address = server.readAddress(data)
   if (address === undefined) return warning('server', 'does not run', 'bridge server start')
   try {
-    const { nodeStatus, version } = await import('../../../sdk/index.ts')
+    const { nodeStatus, version } = await import('../../../sdk/program.ts')
     const fetch = await localFetch(address.cert)
     const options = {
       ...(await clientOptions(context)),

@@ -14,7 +14,7 @@ export async function transferCleanup(context: CliContext, transferId: string): 
   const { bridge, paths } = await context.agent()
   const { transfers } = bridge
   const { signal } = context
-  const { finalTransferStates } = await import('../../../sdk/index.ts')
+  const { finalTransferStates } = await import('../../../sdk/program.ts')
   const { state } = await transfers.get(transferId, { signal })
   if (finalTransferStates.has(state)) await transfers.forget(transferId, paths.transfers)
   tellTransfer(context, await transfers.cleanup(transferId, { signal }), 'reported for')

@@ -99,7 +99,7 @@ async function receiveOne(
 /** The name of the other side counts in a folder only, and only as a name. @throws CommandError for what is none */
 export async function destinationOf(to: string, filename: string): Promise<string> {
   if (!isFolder(to)) return to
-  const { isFilename } = await import('../../../sdk/index.ts')
+  const { isFilename } = await import('../../../sdk/program.ts')
   if (isFilename(filename)) return join(to, filename)
   throw new CommandError('integrity', 'the name that was offered is no plain file name', {
     hint: 'choose one yourself: --output FILE',

@@ -38,7 +38,7 @@ const { baseUrl, identity, privateKey, instanceId, transports, takeoverGrant } =
   process.argv[2] ?? '{}',
 ) as ListenerArguments
 const { BridgeError, Bridge, Identity, importPrivateKey, memorySessions } = await import(
-  '../../../sdk/index.ts'
+  '../../../sdk/program.ts'
 )
 const bridge = new Bridge({
   baseUrl,

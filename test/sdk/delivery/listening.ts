@@ -10,7 +10,7 @@ import {
   type ReceivedMessage,
   type SessionStore,
   type StoredSession,
-} from '../../../sdk/index.ts'
+} from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 
 /** The session that the agent has already, kept as a profile keeps it. */

@@ -1,7 +1,7 @@
 /** A bad network: of a hundred chunks twenty come late and some are cut off with a reset. Nothing is lost. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { ListenTransport } from '../../../sdk/index.ts'
-import { listenTransports } from '../../../sdk/index.ts'
+import { listenTransports } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { startBetween } from './between.ts'

@@ -5,7 +5,7 @@
  * `argv`: the share of packets that are dropped, in per cent, and how many messages each is sent.
  */
 import { execFileSync } from 'node:child_process'
-import { type Bridge, type ListenTransport, listenTransports } from '../../../sdk/index.ts'
+import { type Bridge, type ListenTransport, listenTransports } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge } from '../../support/bridge.ts'
 import { bridgeOf, Ear } from './listening.ts'

@@ -1,7 +1,7 @@
 /** Listening and the session: what ends it on purpose, what it mends, and the owner's policy. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Bridge, type BridgeOptions, memorySessions, type ReceivedPage } from '../../../sdk/index.ts'
+import { type Bridge, type BridgeOptions, memorySessions, type ReceivedPage } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { bridgeOf, Ear, movableMs, sessionsOf } from './listening.ts'

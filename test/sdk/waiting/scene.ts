@@ -1,5 +1,5 @@
 /** An asker with the SDK, and answers by the wire, at a real node. It records each request of the asker. */
-import { type Bridge, type BridgeOptions, type Message, pooledFetch } from '../../../sdk/index.ts'
+import { type Bridge, type BridgeOptions, type Message, pooledFetch } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { bridgeOf, sessionsOf } from '../delivery/listening.ts'
 
