@@ -1,0 +1,97 @@
+/**
+ * A node with people on it, whose lists are filled with long texts: two places that look alike, one to be read and one to
+ * be written to, and an agent in a project of its own whom an attack on others must not slow down.
+ */
+import { readConfig } from '../../../server/config.ts'
+import { issueTelemetryToken } from '../../../server/host/init.ts'
+import { enroll, type TestAgent } from '../../support/agent.ts'
+import { act, fileOf, offer, upload } from '../../support/files.ts'
+import { setUpOwner, type TestOwner } from '../../support/owner.ts'
+import type { ServerProcess } from '../../support/process.ts'
+import { startOperated } from '../operated.ts'
+
+/** One project, an agent of it, and what stands in paths and bodies, by the noun before it: `tasks` of `/tasks/{id}`. */
+export interface Place {
+  readonly agent: TestAgent
+  readonly ids: Readonly<Record<string, string>>
+}
+
+export interface Scene {
+  readonly server: ServerProcess
+  readonly owner: TestOwner
+  readonly telemetryToken: string
+  readonly observer: TestAgent
+  readonly read: Place
+  readonly written: Place
+}
+
+export async function openScene(): Promise<Scene> {
+  const server = await startOperated()
+  try {
+    const owner = await setUpOwner(server.url, server.setupLink)
+    const telemetryToken = await issueTelemetryToken(readConfig({ data: server.data }, {}))
+    const apart = await owner.createProject('observed')
+    const observer = await member(server, owner, apart.id, 'observer')
+    const read = await place(server, owner, 'read')
+    await fill(owner, read)
+    return { server, owner, telemetryToken, observer, read, written: await place(server, owner, 'written') }
+  } catch (error) {
+    await server.close()
+    throw error
+  }
+}
+
+async function member(
+  { url }: ServerProcess,
+  owner: TestOwner,
+  projectId: string,
+  name: string,
+): Promise<TestAgent> {
+  const { id } = await owner.createAgent(projectId, name)
+  const agent = await enroll(url, await owner.enrollmentCode(projectId, id), () => new Date())
+  await agent.startSession()
+  return agent
+}
+
+const fileBytes = 4 * 1024 * 1024
+
+async function place(server: ServerProcess, owner: TestOwner, name: string): Promise<Place> {
+  const project = await owner.createProject(name)
+  const agent = await member(server, owner, project.id, 'attacker')
+  const peer = await member(server, owner, project.id, 'peer')
+  const conversation = await agent.conversationWith(peer.id)
+  const message = await agent.send(conversation, peer.id, 'hello')
+  const bytes = fileOf(fileBytes)
+  const stored = await offer({ from: agent, to: peer, bytes })
+  await act(peer, stored.id, 'accept')
+  await upload(agent, stored, bytes)
+  const pending = await offer({ from: agent, to: peer, bytes })
+  await act(peer, pending.id, 'accept')
+  const task = await createTask(peer, agent, 'count')
+  const ids = {
+    ...{ projects: project.id, agents: peer.id, conversations: conversation, messages: message.id },
+    ...{ tasks: task.id, transfers: stored.id, pending: pending.id },
+  }
+  return { agent, ids }
+}
+
+const createTask = (
+  by: TestAgent,
+  to: { readonly id: string },
+  instructions: string,
+): Promise<{ readonly id: string }> =>
+  by.ok({
+    target: '/api/v1/tasks',
+    body: { assignee_agent_id: to.id, title: 'Count', instructions },
+  })
+
+/** More than a page holds of tasks, agents and messages. */
+async function fill(owner: TestOwner, { agent, ids }: Place): Promise<void> {
+  const { projects = '', agents = '', conversations = '' } = ids
+  for (let n = 0; n < 20; n += 1) {
+    await createTask(agent, { id: agents }, 'i'.repeat(60_000))
+    await agent.send(conversations, agents, 'm'.repeat(60_000))
+    await owner.createAgent(projects, `agent ${n}`, { prompt_template: 'p'.repeat(32_000) })
+    await owner.message(projects, agent.id, 'o'.repeat(60_000))
+  }
+}
