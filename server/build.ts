@@ -1,4 +1,4 @@
-/** Which program is running. `esbuild.config.ts` writes commit and time in; a run from source has neither. Contract §11. */
+/** Version, commit and build time of the running program. `esbuild.config.ts` inserts commit and time; a run from source has neither. Contract §11. */
 import type { Health } from '../sdk/contract/health.ts'
 import { version } from '../sdk/version.ts'
 

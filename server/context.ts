@@ -1,5 +1,5 @@
 /**
- * Everything that an action may reach, declared and built here.
+ * Everything that an action may use, declared and built here.
  *
  * A new service object of the server is one property of the object that `createContext` returns. Actions take time and
  * randomness from the context; only this file and `host/init.ts` make a clock or random bytes in the server.
@@ -37,7 +37,7 @@ export interface ServerChance {
   readonly random?: (bytes: number) => Buffer
   /** log2 of scrypt's N for new passwords. No setting of the program changes it. */
   readonly passwordCost?: number
-  /** Elapsed milliseconds, which a change of the wall clock does not move. Lifetimes run by it. */
+  /** Elapsed milliseconds, the time base of lifetimes. Changes of the wall clock do not affect it. */
   readonly elapsedMs?: () => number
   /** Monotonic milliseconds of waits, streams and limits in memory. */
   readonly monotonicMs?: () => number
@@ -95,13 +95,13 @@ export function createContext(parts: ContextParts) {
     /** The client's address, read from the headers of the proxies that the settings list. */
     clientAddress: clientAddresses(config),
     clock,
-    /** For durations: no change of the wall clock moves it. */
+    /** Monotonic time, for durations. */
     monotonicMs,
-    /** The time of lifetimes and windows. */
+    /** Time base of lifetimes and windows. */
     steady: store.steady,
     /** Unpredictable bytes: tokens, codes, request ids. */
     random,
-    /** Aborted when the server begins to stop: waits end. */
+    /** Aborted when the server begins to stop. Waits then end. */
     stopping,
     log: parts.log,
 
@@ -110,16 +110,16 @@ export function createContext(parts: ContextParts) {
     /** Runs a query in a snapshot, on a read-only connection. */
     read: store.reader.read,
     storeState: store.writer.state,
-    /** Checkpoints the log into the database file. */
+    /** Checkpoints the WAL into the database file. */
     foldStore: store.writer.fold,
     scrubStore: store.writer.scrub,
     /** Whether the start rewrote the database file. */
     scrubbedAtStart: store.scrubbed,
-    /** Unix seconds: proofs dated at or before it are refused; see `database/nonces.ts`. */
+    /** Unix seconds. Proofs dated at or before it are refused; see `database/nonces.ts`. */
     replayFloor: store.nonces.floor,
     /** Notified after each commit, for live views. */
     commits: parts.commits,
-    /** Whether the disk has room, and the reserve for a full disk. */
+    /** Free space of the data disk, and the reserve for a full disk. */
     storage: parts.storage,
 
     identities: createIdentities(store.reader.read),

@@ -1,6 +1,7 @@
 /**
  * Standard error as the target of the log. The lines of one event loop turn are written together, because a
  * write costs more than the bytes in it.
+ *
  * - Lines keep their order and are flushed when the process exits. A killed process loses the lines of its
  *   last turn.
  * - If writing fails (disk full, pipe closed), the service continues: these lines are lost and later ones are

@@ -1,6 +1,7 @@
 /**
  * Idempotency: each key has one outcome. The record holds the bytes of the answer and is written in the
  * transaction of the effect.
+ *
  * - The same request again gets the same bytes, also from a new session and after the state has changed.
  * - Another body under the same key is a conflict.
  * - A refused request stores nothing, so its key stays free.

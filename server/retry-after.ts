@@ -8,15 +8,15 @@ export const retryAfterMs = {
   /** The process is stopping. It serves again as soon as a supervisor restarts it. */
   restart: 1000,
   /** The request was too slow. The caller may retry immediately. */
-  atOnce: 1000,
+  immediately: 1000,
   /** One of the caller's waits has to end first. */
   ownWait: 1000,
   /** Two passwords are checked at a time and at most eight more are queued. */
   passwords: 2000,
   /** A wait of another caller has to end first. */
   othersWait: 5000,
-  /** A full disk rarely has room again within a second. */
+  /** A full disk rarely has free space again within a second. */
   disk: 5000,
   /** Another agent or a person has to act first. */
-  others: 60_000,
+  otherParty: 60_000,
 } as const

@@ -1,7 +1,8 @@
 /**
- * Acknowledging: the recipient says that it recorded these messages durably.
+ * Acknowledgements: the recipient confirms that it has stored these messages durably.
  *
- * All or nothing: an id that is not the caller's reads as unknown and nothing is acknowledged. Idempotent by nature.
+ * All or nothing: if one id is not a message of the caller, the answer is not_found and nothing is
+ * acknowledged. The call is idempotent without a key.
  *
  * Contract §7.
  */
@@ -24,7 +25,8 @@ export function acknowledge(
   return writeAs(context, caller, async (tx, agent) => {
     const actor = { actor: agentActor(agent), project_id: agent.project_id }
     const result = await acknowledgeFor(context, tx, { agentId: agent.agent_id }, ids, actor)
-    if (result.acknowledged.length > 0) await store.countOut(tx, agent.agent_id, result.acknowledged.length)
+    if (result.acknowledged.length > 0)
+      await store.subtractFromInbox(tx, agent.agent_id, result.acknowledged.length)
     return result
   })
 }
@@ -47,7 +49,7 @@ async function acknowledgeFor(
   tx: Tx,
   recipient: store.Recipient,
   ids: readonly string[],
-  who: { readonly actor: Actor; readonly project_id: string },
+  record: { readonly actor: Actor; readonly project_id: string },
 ): Promise<Acknowledged> {
   const found = await store.findAddressed(tx, recipient, ids)
   if (found.length !== ids.length) throw new ApiError('not_found')
@@ -58,11 +60,11 @@ async function acknowledgeFor(
   await store.markAcknowledged(tx, acknowledged)
   await recordAudit(tx, {
     kind: 'message.acknowledged',
-    ...who,
+    ...record,
     subject: { type: 'message', id: acknowledged[0] ?? null },
     details: { message_ids: acknowledged },
   })
-  tellSenders(
+  publishReceipts(
     context,
     tx,
     found.filter((each) => open.has(each.id)),
@@ -70,8 +72,8 @@ async function acknowledgeFor(
   return { acknowledged, already }
 }
 
-/** Each sender that has a stream open hears of its own messages. */
-function tellSenders(context: Context, tx: Tx, found: readonly store.Found[]): void {
+/** Publishes receipts to the open streams of each sender, for its own messages only. */
+function publishReceipts(context: Context, tx: Tx, found: readonly store.Found[]): void {
   const acknowledged_at = tx.nowIso
   const sent = found.filter(({ sender_kind }) => sender_kind === 'agent')
   for (const [sender, messages] of Map.groupBy(sent, (each) => each.sender_agent_id)) {

@@ -1,9 +1,9 @@
-/** The SQL of acknowledging: exact ids, all or nothing. */
+/** SQL of acknowledgements, by exact message ids. */
 import { sql } from 'kysely'
 import { prepared } from '../database/prepared.ts'
 import type { Tx } from '../database/tx.ts'
 
-/** Whose messages: an agent's inbox, or what agents of one project wrote to the owner. */
+/** The recipient of the messages: an agent's inbox, or the owner, for messages of one project's agents. */
 export type Recipient = { readonly agentId: string } | { readonly ownerOf: string }
 
 export interface Found {
@@ -30,7 +30,7 @@ const toOwner = prepared<{ id: string; project_id: string }>()((db, p) =>
     .where('recipient_kind', '=', 'owner'),
 )
 
-/** Those of the ids that name a message of the recipient. */
+/** Returns the messages of the recipient that have one of the ids. */
 export async function findAddressed(tx: Tx, recipient: Recipient, ids: readonly string[]): Promise<Found[]> {
   const found: Found[] = []
   for (const id of ids) {
@@ -54,18 +54,21 @@ const acknowledge = prepared<{ id: string; now: string }>()((db, p) =>
     .where('id', '=', p('id')),
 )
 
-/** Acknowledging proves an offer, also when its flush was not recorded yet. */
+/**
+ * Marks messages as acknowledged. An acknowledgement proves an offer, even if the flush has not been recorded
+ * yet.
+ */
 export async function markAcknowledged(tx: Tx, ids: readonly string[]): Promise<void> {
   for (const id of ids) await acknowledge.run(tx.db, { id, now: tx.nowIso })
 }
 
-const takeOut = prepared<{ agent_id: string; count: number }>()((db, p) =>
+const subtractWaiting = prepared<{ agent_id: string; count: number }>()((db, p) =>
   db
     .updateTable('inboxes')
     .set((eb) => ({ waiting: eb('waiting', '-', p('count')) }))
     .where('agent_id', '=', p('agent_id')),
 )
 
-export async function countOut(tx: Tx, agentId: string, acknowledged: number): Promise<void> {
-  await takeOut.run(tx.db, { agent_id: agentId, count: acknowledged })
+export async function subtractFromInbox(tx: Tx, agentId: string, acknowledged: number): Promise<void> {
+  await subtractWaiting.run(tx.db, { agent_id: agentId, count: acknowledged })
 }

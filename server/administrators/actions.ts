@@ -1,7 +1,7 @@
 /**
- * What the owner does to administrators: let them in, give them projects, take them away.
+ * Actions of the owner on administrators: create, link, assign projects, disable.
  *
- * Nobody chooses a password for somebody else: a new administrator signs in with a one-time link and sets its own.
+ * A new administrator signs in with a one-time link and sets its own password, so that nobody else knows it.
  *
  * Contract §10.
  */
@@ -47,7 +47,10 @@ export function createAdministrator(
   })
 }
 
-/** For somebody who lost the password: the old one stays good until a new one is set. */
+/**
+ * Makes a new link for an administrator who lost the password. The old password stays valid until a new one
+ * is set.
+ */
 export function linkAdministrator(
   context: Context,
   caller: OwnerCaller,
@@ -76,7 +79,7 @@ interface Link {
   readonly ttl: number | undefined
 }
 
-/** Takes the place of an earlier link of the same person. */
+/** Issues a link. It replaces an earlier link of the same person. */
 async function issueLink(context: Context, tx: Tx, { id, token, ttl }: Link): Promise<AdministratorLink> {
   const seconds = ttl ?? limits.administratorLinkTtlSeconds.default
   const expires_at = tx.endIn(seconds)
@@ -86,7 +89,10 @@ async function issueLink(context: Context, tx: Tx, { id, token, ttl }: Link): Pr
   return { administrator, link, expires_at: context.steady.wall(expires_at) }
 }
 
-/** Taking away holds from the next request on; each asks the store again. */
+/**
+ * Assigns or unassigns a project. It takes effect with the next request, because each request checks the
+ * database.
+ */
 export function assignProject(
   context: Context,
   caller: OwnerCaller,

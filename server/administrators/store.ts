@@ -10,7 +10,7 @@ import type { Tx } from '../database/tx.ts'
 const administrators = (db: Db) =>
   db.selectFrom('owner_users').selectAll().where('role', '=', 'administrator')
 
-/** @throws not_found, for the owner as well */
+/** @throws not_found, also if the id is the owner's */
 export async function getAdministrator(db: Db, id: string): Promise<OwnerUserRow> {
   const row = await administrators(db).where('id', '=', id).executeTakeFirst()
   if (row === undefined) throw new ApiError('not_found')
@@ -38,7 +38,7 @@ export async function viewAdministrator(db: Db, id: string): Promise<Administrat
   return toAdministrator(row, (await projectIds(db, [id])).get(id) ?? [])
 }
 
-/** The projects of each of these people. */
+/** Returns the project ids of each of these people. */
 async function projectIds(db: Db, userIds: readonly string[]): Promise<Map<string, string[]>> {
   const rows = await db
     .selectFrom('project_administrators')
@@ -77,7 +77,7 @@ export async function updateState(tx: Tx, id: string, state: OwnerUserRow['state
   await tx.db.updateTable('owner_users').set({ state, updated_at: tx.nowIso }).where('id', '=', id).execute()
 }
 
-/** Whether anything changed. */
+/** Returns whether the row is new. */
 export async function assign(tx: Tx, userId: string, projectId: string): Promise<boolean> {
   const done = await tx.db
     .insertInto('project_administrators')
@@ -87,7 +87,7 @@ export async function assign(tx: Tx, userId: string, projectId: string): Promise
   return done.numInsertedOrUpdatedRows === 1n
 }
 
-/** Whether anything changed. */
+/** Returns whether there was such a row. */
 export async function unassign(tx: Tx, userId: string, projectId: string): Promise<boolean> {
   const done = await tx.db
     .deleteFrom('project_administrators')
@@ -101,7 +101,7 @@ const ofProject = prepared<{ project_id: string }>()((db, p) =>
   db.selectFrom('project_administrators').select('user_id').where('project_id', '=', p('project_id')),
 )
 
-/** Everybody but the owner who may see a project. */
+/** Returns the ids of all administrators of a project. */
 export async function administratorsOf(db: Db, projectId: string): Promise<string[]> {
   return (await ofProject.all(db, { project_id: projectId })).map(({ user_id }) => user_id)
 }

@@ -1,4 +1,4 @@
-/** What an owner does to agents. Contract §10. */
+/** Actions of the owner on agents. Contract §10. */
 
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
@@ -35,7 +35,9 @@ export function createAgent(
     const project = await getProject(tx.db, caller, projectId)
     const { environment_id = null } = input
     if (environment_id !== null && !(await findEnvironment(tx.db, project.id, environment_id))) {
-      throw new ApiError('not_found', { message: 'environment_id names no environment of this project.' })
+      throw new ApiError('not_found', {
+        message: 'environment_id is not the id of an environment in this project.',
+      })
     }
     if (await store.isNameTaken(tx.db, project.id, input.name)) throw new ApiError('name_taken')
     const id = await store.insertAgent(tx, {
@@ -86,7 +88,7 @@ export function getAgent(
   })
 }
 
-/** Disabling fences the session and ends its waits at once. */
+/** Enables or disables an agent. Disabling fences its session and ends its waits immediately. */
 export function setAgentState(
   context: Context,
   caller: OwnerCaller,
@@ -98,14 +100,14 @@ export function setAgentState(
     const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
     if (agent.state === state) return { state }
     await store.updateAgentState(tx, agent.id, state)
-    const why = { actor: ownerActor(caller), project_id: project.id }
+    const cause = { actor: ownerActor(caller), project_id: project.id }
     await recordAudit(tx, {
       kind: state === 'disabled' ? 'agent.disabled' : 'agent.enabled',
-      ...why,
+      ...cause,
       subject: { type: 'agent', id: agent.id },
     })
     if (state === 'disabled')
-      await fence(context, tx, { agentId: agent.id }, { ...why, reason: 'agent_disabled' })
+      await fence(context, tx, { agentId: agent.id }, { ...cause, reason: 'agent_disabled' })
     tx.afterCommit(() => context.wakeups.notify(agent.id))
     return { state }
   })
@@ -116,7 +118,7 @@ interface AgentIds {
   readonly agent_id: string
 }
 
-/** The old name is free at once. Messages keep the name under which they were sent. */
+/** Renames an agent. The old name is immediately free. Messages keep the name under which they were sent. */
 export function renameAgent(
   context: Context,
   caller: OwnerCaller,
@@ -165,7 +167,7 @@ export function saveInstructions(
   })
 }
 
-/** What the agent would be told now; nothing is issued and nothing changes. */
+/** Renders the instructions as the agent would get them now. Changes nothing. */
 export function previewInstructions(
   context: Context,
   caller: OwnerCaller,

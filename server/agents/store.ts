@@ -7,7 +7,7 @@ import { beforeAll, type PageQuery } from '../database/page.ts'
 import type { AgentRow, Db, RecipientKeyRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { StoredContact } from '../delivery/presence.ts'
-/** An agent with what else is shown of it. */
+/** An agent with its recipient key and stored contact. */
 export type AgentView = AgentRow &
   StoredContact & {
     readonly recipient: string | null
@@ -16,7 +16,7 @@ export type AgentView = AgentRow &
     readonly registered_by: RecipientKeyRow['registered_by'] | null
   }
 
-/** One query for an agent, its key and its last stored contact; the newest session is found by index. */
+/** Joins an agent with its key and its newest session, which is found by index. */
 export const agentViews = (db: Db) =>
   db
     .selectFrom('agents')
@@ -130,7 +130,10 @@ export function recipientKeyOf(row: AgentView): RecipientKey | null {
   }
 }
 
-/** "The legacy role field on peers is kept for compatibility; role_name is the current field." Spec §9. */
+/**
+ * Derives the legacy role. "The legacy role field on peers is kept for compatibility; role_name is the
+ * current field." Spec §9.
+ */
 export const legacyRole = (roleName: string): string =>
   roleName
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** What an owner reads of the audit, and waiting for what is recorded next. Contract §10. */
+/** Reads the audit log for owners and waits for new records. Contract §10. */
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
   AuditList,
@@ -15,7 +15,7 @@ import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
 import { findRecord, listRecords, toRecord } from './queries.ts'
-import { commitBell } from './waiting.ts'
+import { openCommitWait } from './waiting.ts'
 
 export function listAudit(
   context: Context,
@@ -29,7 +29,7 @@ export function listAudit(
   })
 }
 
-/** What belongs to no project. */
+/** Lists the records that belong to no project. */
 export function listNodeAudit(context: Context, caller: OwnerCaller, query: AuditQuery): Promise<AuditList> {
   return readAsOwner(context, caller, async (db) => auditPage(await listRecords(db, null, query), query))
 }
@@ -71,30 +71,30 @@ function readEvents(
 }
 
 /**
- * Records after a cursor; where there are none, the wait for them. The right to read is asked again at every read, and
- * every commit is a reason to read.
+ * Returns the records after a cursor. If there are none, waits for the next one. Access is checked again at
+ * every read, and every commit causes a read.
  */
 export async function waitForEvents(
   context: Context,
   caller: OwnerCaller,
   projectId: string,
   query: EventsQuery,
-  gone: AbortSignal,
+  disconnected: AbortSignal,
 ): Promise<EventList> {
   const { wait_seconds: seconds = 0 } = query
   if (seconds === 0) return readEvents(context, caller, projectId, query)
-  // Before the first read: a commit during that read rings too.
-  const bell = commitBell(context, seconds * 1000, gone)
+  // Subscribes before the first read, so that a commit during that read is noticed.
+  const commitWait = openCommitWait(context, seconds * 1000, disconnected)
   let closeWait: (() => void) | undefined
   try {
     let page = await readEvents(context, caller, projectId, query)
     if (page.events.length > 0) return page
     closeWait = context.ownerWaits.open(caller.session_id)
-    while (page.events.length === 0 && (await bell.next()))
+    while (page.events.length === 0 && (await commitWait.next()))
       page = await readEvents(context, caller, projectId, query)
     return page
   } finally {
-    bell.close()
+    commitWait.close()
     closeWait?.()
   }
 }

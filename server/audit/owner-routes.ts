@@ -12,21 +12,21 @@ export function auditOwnerRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, audit.get, ({ caller, params }) => getAuditRecord(context, caller, params))
   route(app, context, audit.node, ({ caller, query }) => listNodeAudit(context, caller, query))
   route(app, context, audit.events, ({ caller, params, query, request }) =>
-    whileConnected(request, (gone) => waitForEvents(context, caller, params.id, query, gone)),
+    whileConnected(request, (disconnected) => waitForEvents(context, caller, params.id, query, disconnected)),
   )
 }
 
-/** The signal is aborted when the client goes away before its answer. */
+/** Runs `act` with a signal that is aborted if the client disconnects before its answer. */
 async function whileConnected<T>(
   request: FastifyRequest,
-  act: (gone: AbortSignal) => Promise<T>,
+  act: (disconnected: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const gone = new AbortController()
-  if (hasLeft(request)) gone.abort()
-  const stay = onLeaving(request, () => gone.abort())
+  const disconnected = new AbortController()
+  if (hasLeft(request)) disconnected.abort()
+  const stopWatching = onLeaving(request, () => disconnected.abort())
   try {
-    return await act(gone.signal)
+    return await act(disconnected.signal)
   } finally {
-    stay()
+    stopWatching()
   }
 }

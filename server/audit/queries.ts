@@ -1,10 +1,12 @@
 /**
- * Reading the audit: each query runs along an index, and a page costs what it shows.
+ * Queries of the audit log. Each follows an index, so the cost of a page depends only on its own size.
  *
- * - Of several filters the most telling ones choose the index: subject; actor and kind; kind. A `+` keeps the others out of
- *   the choice, which without statistics would be a guess.
- * - By actor alone, the first of each of the actor's kinds are merged: kinds are few, whatever is recorded.
- * - Ids begin with their time, so `since` and `until` are bounds of the id; rows are in the order of their ids.
+ * - If several filters are given, the most selective one chooses the index: subject, then actor with kind,
+ *   then kind. A unary `+` excludes the other columns, because without statistics SQLite would guess.
+ * - If only an actor is given, the first records of each of its kinds are merged. There are few kinds,
+ *   however many records exist.
+ * - Ids begin with their time, so `since` and `until` are bounds of the id, and rows are in the order of
+ *   their ids.
  *
  * Contract §10.
  */
@@ -15,13 +17,16 @@ import { firstIdAt } from '../database/ids.ts'
 import { afterAll, beforeAll, rowidFrom, rowidUpTo } from '../database/page.ts'
 import type { AuditRow, Db } from '../database/tables.ts'
 
-const notChoosing = (name: 'kind' | 'actor_id' | 'project_id') => sql<string>`+${sql.ref(name)}`
+const withoutIndex = (name: 'kind' | 'actor_id' | 'project_id') => sql<string>`+${sql.ref(name)}`
 
-/** Without `likely` a range counts as more telling than an equal actor. */
+/**
+ * `likely` tells SQLite that the range is not selective. Without it a range would be preferred to an equal
+ * actor.
+ */
 const between = (first: string, last: string) =>
   sql<boolean>`likely(rowid > ${rowidUpTo('audit', first)}) and likely(rowid < ${rowidFrom('audit', last)})`
 
-/** The ids that a page may hold: no id is as small, or as great, as the first of a moment. */
+/** The ids between which a page lies, both excluded. No record has exactly the first id of an instant. */
 function boundsOf({ after, order, since, until }: AuditQuery): [first: string, last: string] {
   const newestFirst = order === 'newest_first'
   const lows = [newestFirst ? undefined : after, since && firstIdAt(new Date(since))]
@@ -30,7 +35,7 @@ function boundsOf({ after, order, since, until }: AuditQuery): [first: string, l
   return [given(lows).at(-1) ?? beforeAll, given(highs)[0] ?? afterAll]
 }
 
-/** Up to `limit + 1` records. `projectId` null: those of the node itself. */
+/** Query for up to `limit + 1` records. `projectId` null means the records of the node. */
 export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery) {
   const { limit = limits.pageDefault, order, subject_id: subject, kind, actor_id: actor } = query
   const direction = order === 'newest_first' ? 'desc' : 'asc'
@@ -41,22 +46,27 @@ export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery
     .limit(limit + 1)
   if (subject === undefined && kind === undefined && actor !== undefined)
     return all.where(sql<boolean>`rowid in (${firstsOfKinds(projectId, actor, query)})`)
-  const chosen = subject === undefined
+  const usesKindIndex = subject === undefined
   return all
-    .where(chosen ? 'project_id' : notChoosing('project_id'), 'is', projectId)
+    .where(usesKindIndex ? 'project_id' : withoutIndex('project_id'), 'is', projectId)
     .where(between(...boundsOf(query)))
     .$if(subject !== undefined, (some) => some.where('subject_id', '=', subject ?? ''))
-    .$if(kind !== undefined, (some) => some.where(chosen ? 'kind' : notChoosing('kind'), '=', kind ?? ''))
+    .$if(kind !== undefined, (some) =>
+      some.where(usesKindIndex ? 'kind' : withoutIndex('kind'), '=', kind ?? ''),
+    )
     .$if(actor !== undefined, (some) =>
-      some.where(chosen ? 'actor_id' : notChoosing('actor_id'), '=', actor ?? ''),
+      some.where(usesKindIndex ? 'actor_id' : withoutIndex('actor_id'), '=', actor ?? ''),
     )
 }
 
-/** Rowids of an actor: of each kind as many as a page may need. The kinds are found one after the other, by a look each. */
+/**
+ * Rowids of an actor's records: of each kind as many as a page may need. A recursive query finds the kinds,
+ * with one index lookup each.
+ */
 function firstsOfKinds(projectId: string | null, actor: string, query: AuditQuery) {
   const by = sql`from audit where project_id is ${projectId} and actor_id = ${actor}`
   const direction = query.order === 'newest_first' ? sql`desc` : sql`asc`
-  const most = (query.limit ?? limits.pageDefault) + 1
+  const maxRows = (query.limit ?? limits.pageDefault) + 1
   return sql`
     with recursive kinds (kind) as (
       select min(kind) ${by}
@@ -64,7 +74,7 @@ function firstsOfKinds(projectId: string | null, actor: string, query: AuditQuer
       select (select min(kind) ${by} and kind > kinds.kind) from kinds where kind is not null
     )
     select first.rowid from kinds cross join audit as first where kinds.kind is not null and first.rowid in (
-      select rowid ${by} and kind = kinds.kind and ${between(...boundsOf(query))} order by rowid ${direction} limit ${most}
+      select rowid ${by} and kind = kinds.kind and ${between(...boundsOf(query))} order by rowid ${direction} limit ${maxRows}
     )`
 }
 

@@ -1,9 +1,9 @@
 /**
- * Removing old audit records, by the policy of their project; those of the node, and of projects that are gone, by the
- * default. Each batch leaves one record of itself.
+ * Deletes old audit records by the policy of their project. Records of the node and of deleted projects
+ * follow the default. Each batch writes one audit record.
  *
- * Of each project only the longest beginning goes of which every record is old. An id is never smaller than the first of
- * its record's time, so the id tells the age.
+ * The job deletes the longest prefix of old records of each project. An id is never smaller than the first id of
+ * its record's time, so the id shows the age.
  *
  * Spec §8; contract §10 "Retention".
  */
@@ -19,15 +19,15 @@ import { recordAudit, systemActor } from './store.ts'
 export const auditRetention: Job = {
   name: 'audit records removed',
   begin: () => {
-    // Undefined: the next is the first, the node's own.
-    let at: string | null | undefined
+    // Undefined before the first project. The records of the node (null) come first.
+    let current: string | null | undefined
     let isDone = true
     return async (tx, room) => {
       let done = 0
       while (done < room.rows && !room.isSpent()) {
-        const projectId = isDone ? await following(tx.db, at) : at
+        const projectId = isDone ? await nextProject(tx.db, current) : current
         if (projectId === undefined) return { done, more: false }
-        at = projectId
+        current = projectId
         const removed = await removeOld(tx, projectId, { ...room, rows: room.rows - done })
         done += removed.done
         isDone = !removed.more
@@ -37,8 +37,8 @@ export const auditRetention: Job = {
   },
 }
 
-/** The next project of which there are records, by one look into the index; undefined after the last. */
-async function following(db: Db, after: string | null | undefined): Promise<string | null | undefined> {
+/** Returns the next project that has records, by one index lookup. Undefined after the last one. */
+async function nextProject(db: Db, after: string | null | undefined): Promise<string | null | undefined> {
   if (after === undefined) return null
   const next = await db
     .selectFrom('audit')
@@ -59,17 +59,17 @@ async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Batc
           .select(['audit_days', 'deleted_at'])
           .where('id', '=', projectId)
           .executeTakeFirst()
-  // What was deleted goes another way, and leaves no record of itself.
+  // Records of deleted projects are removed separately, without an audit record.
   if (project?.deleted_at) return { done: 0, more: false }
   const cutoff = before(tx.now, project?.audit_days ?? limits.auditDays)
   const firstKept = firstIdAt(new Date(cutoff))
   const isOld = ({ id }: { readonly id: string }) => id < firstKept
   if (!(await oldest(tx.db, projectId, 1)).every(isOld)) return { done: 0, more: false }
-  const looked = await oldest(tx.db, projectId, rows)
-  const young = looked.findIndex((record) => !isOld(record))
-  const old = young < 0 ? looked : looked.slice(0, young)
-  const going = within(old, bytes)
-  const last = going.at(-1)
+  const records = await oldest(tx.db, projectId, rows)
+  const firstRecent = records.findIndex((record) => !isOld(record))
+  const old = firstRecent < 0 ? records : records.slice(0, firstRecent)
+  const deleted = within(old, bytes)
+  const last = deleted.at(-1)
   if (last === undefined) return { done: 0, more: false }
   await tx.db
     .deleteFrom('audit')
@@ -81,12 +81,12 @@ async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Batc
     actor: systemActor,
     project_id: projectId,
     subject: { type: 'audit', id: null },
-    details: { removed: going.length, before: cutoff },
+    details: { removed: deleted.length, before: cutoff },
   })
-  return { done: going.length, more: going.length < old.length || old.length === rows }
+  return { done: deleted.length, more: deleted.length < old.length || old.length === rows }
 }
 
-/** A project's first records, in the order in which they were written. */
+/** The oldest records of a project, in the order of writing. */
 const oldest = (db: Db, projectId: string | null, rows: number) =>
   db
     .selectFrom('audit')

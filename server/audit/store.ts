@@ -1,8 +1,9 @@
 /**
- * The audit: one record per mutation, written in the transaction of what it records. Never bodies, never secrets, and no
- * words that an agent wrote: those stand in what the record is of. The owner's reason for a takeover has no other place.
+ * The audit log: one record per mutation, written in its transaction. A record contains no message bodies, no
+ * secrets and no text that an agent wrote; such text remains in the subject itself. Only the owner's reason
+ * for a takeover is stored here, because it is stored nowhere else.
  *
- * Kinds are `noun.verb` in the past tense. Contract §10.
+ * Kinds have the form `noun.verb` with the verb in the past tense. Contract §10.
  */
 import { type SqlBool, sql } from 'kysely'
 import { rowidUpTo } from '../database/page.ts'
@@ -108,17 +109,20 @@ const recorded = prepared<{
 export interface Recorded {
   readonly kind: string
   readonly project_id: string
-  /** The subject. */
+  /** Id of the subject. */
   readonly id: string
   /** In steady time. */
   readonly since: string
-  /** Whose doing; of anyone when it is left out. */
+  /** Id of the actor. Any actor if it is omitted. */
   readonly actor_id?: string
 }
 
-/** Whether something was recorded of a subject since then. Ids rise with time, so little of the index is read. */
-export async function wasRecorded(tx: Tx, what: Recorded): Promise<boolean> {
-  const { project_id, kind, id, since, actor_id = null } = what
+/**
+ * Whether such a record exists since `since`. Ids increase with time, so the query reads only the end of the
+ * index.
+ */
+export async function wasRecorded(tx: Tx, wanted: Recorded): Promise<boolean> {
+  const { project_id, kind, id, since, actor_id = null } = wanted
   const from = tx.idBefore(since)
   const newest = await recorded.first(tx.db, { project_id, kind, id, actor_id, from })
   return newest !== undefined && tx.steadyOf(newest.id, newest.at) > since

@@ -1,52 +1,53 @@
 /**
- * Waiting for the next commit, for what is read again whenever something was stored.
+ * Waits for the next commit, for readers that read again after each one.
  *
- * Many commits in a row are one reason to read, and a commit of another process is found by the recheck.
+ * Several commits in quick succession cause one read. A commit of another process causes no notice; the
+ * reader finds it because it reads at least every two seconds.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 
-/** Between two reads of one waiter, however busy the node is. */
-const restMs = 50
+/** Minimum delay between two reads of one waiter, however many commits there are. */
+const minIntervalMs = 50
 
-export interface CommitBell {
-  /** Resolves with true when it is time to read again, with false when the wait is over. */
+export interface CommitWait {
+  /** Resolves with true when it is time to read again, and with false when the wait has ended. */
   next(): Promise<boolean>
   close(): void
 }
 
-export function commitBell(context: Context, waitMs: number, gone: AbortSignal): CommitBell {
+export function openCommitWait(context: Context, waitMs: number, disconnected: AbortSignal): CommitWait {
   const deadline = context.monotonicMs() + waitMs
-  const over = AbortSignal.any([gone, context.stopping])
-  let rung = false
+  const ended = AbortSignal.any([disconnected, context.stopping])
+  let noticed = false
   let wake = () => {}
   const unsubscribe = context.commits.subscribe(() => {
-    rung = true
+    noticed = true
     wake()
   })
 
-  const waitForRing = (ms: number) =>
+  const waitForNotice = (ms: number) =>
     new Promise<void>((resolve) => {
       const end = () => {
         clearTimeout(timer)
-        over.removeEventListener('abort', end)
+        ended.removeEventListener('abort', end)
         resolve()
       }
       const timer = setTimeout(end, ms)
-      over.addEventListener('abort', end, { once: true })
+      ended.addEventListener('abort', end, { once: true })
       wake = end
     })
 
   return {
     async next() {
       const left = deadline - context.monotonicMs()
-      if (left <= 0 || over.aborted) return false
-      if (!rung) await waitForRing(Math.min(left, limits.recheckSeconds * 1000))
-      // Aborted: then there is nothing to rest for, and the next call says so.
-      await pause(restMs, undefined, { signal: over }).catch(() => {})
-      rung = false
-      return !over.aborted
+      if (left <= 0 || ended.aborted) return false
+      if (!noticed) await waitForNotice(Math.min(left, limits.recheckSeconds * 1000))
+      // If the wait has ended meanwhile, this rejects immediately and the result is false.
+      await pause(minIntervalMs, undefined, { signal: ended }).catch(() => {})
+      noticed = false
+      return !ended.aborted
     },
     close: unsubscribe,
   }

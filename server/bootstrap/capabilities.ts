@@ -1,5 +1,6 @@
 /**
  * Current capabilities of this node. One is false if the node would refuse it to every caller.
+ *
  * - Every node that answers the bootstrap serves long-poll, event stream and socket.
  * - Packages need a quota in the settings and free disk space.
  * - A direct transfer needs disk space for its offer and the envelope key that encrypts its endpoint.

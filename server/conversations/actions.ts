@@ -1,4 +1,4 @@
-/** What can happen to conversations. Contract §7. */
+/** Opens and reads conversations as an agent. Contract §7. */
 import type { Conversation, ConversationInput } from '../../sdk/contract/agent/conversations.ts'
 import { ApiError } from '../api-error.ts'
 import { agentActor, recordAudit } from '../audit/store.ts'
@@ -13,7 +13,9 @@ import { requireProjectActive } from '../projects/rules.ts'
 import { requirePeerEnabled, requireReadable } from './rules.ts'
 import * as store from './store.ts'
 
-/** Create or retrieve the conversation with a peer; the caller's own id means the owner. */
+/**
+ * Creates or returns the conversation with a peer. The caller's own id means its conversation with the owner.
+ */
 export function openConversation(
   context: Context,
   caller: AgentCaller,
@@ -35,7 +37,10 @@ async function openWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<Co
   return store.toConversation(opened)
 }
 
-/** Its id; it is created where there is none. @throws not_found, project_paused, pairing_disabled, state_conflict */
+/**
+ * Returns the id of the conversation, which is created if it does not exist. @throws not_found,
+ * project_paused, pairing_disabled, state_conflict
+ */
 export async function conversationWithPeer(tx: Tx, agent: Admitted, peerId: string): Promise<string> {
   const pairing = await findPairing(tx.db, agent.project_id, agent.agent_id, peerId)
   if (pairing === undefined) throw new ApiError('not_found')
@@ -70,7 +75,7 @@ async function create(
   return id
 }
 
-const missing = () => new Error('a conversation that was just written is missing')
+const missing = () => new Error('a conversation that was just inserted is missing')
 
 async function readBack(tx: Tx, projectId: string, id: string): Promise<Conversation> {
   const row = await store.findInProject(tx.db, projectId, id)

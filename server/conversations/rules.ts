@@ -1,9 +1,10 @@
 /**
- * Who may open, read and write a conversation.
+ * Rules for reading and writing conversations.
  *
- * - Participants only, and only inside their own project: the queries see to that.
- * - Peer history needs the pairing enabled now and an active peer; owner conversations do not.
- * - A refusal to read is "not found", so that ids cannot be probed.
+ * - Only participants in their own project have access; the queries ensure this.
+ * - A peer conversation is readable if its pairing is enabled now and the peer is enabled. Owner
+ *   conversations are always readable.
+ * - A refused read is `not_found`, so that callers cannot probe ids.
  *
  * Spec §4.2, history rules; contract §7, §10.
  */
@@ -34,7 +35,7 @@ export function requireWritable({ peer, paired }: ConversationStanding): void {
 export function requirePeerEnabled(enabled: boolean): void {
   if (enabled) return
   throw new ApiError('state_conflict', {
-    message: 'The peer is disabled by the owner.',
+    message: 'The owner has disabled the peer.',
     details: { state: 'disabled' },
   })
 }

@@ -1,4 +1,7 @@
-/** The SQL of conversations. Project and participant are part of every query, never a check afterwards. */
+/**
+ * SQL of conversations. Every query is restricted to the project and the participant; no code filters
+ * afterwards.
+ */
 import { sql } from 'kysely'
 import type { Conversation } from '../../sdk/contract/agent/conversations.ts'
 import { limits } from '../../sdk/contract/limits.ts'
@@ -9,7 +12,8 @@ import type { Tx } from '../database/tx.ts'
 
 type NamedRow = ConversationRow & { name_a: string; name_b: string | null }
 
-// Spelt out, since a partial index is chosen for its own words and for no parameter.
+// Literals instead of parameters, because SQLite uses a partial index only if the query repeats its condition
+// literally.
 const isPeers = sql<boolean>`conversations.kind = 'peer'`
 const isOwners = sql<boolean>`conversations.kind = 'owner'`
 
@@ -21,7 +25,7 @@ const withNames = (db: Db) =>
     .selectAll('conversations')
     .select(['a.name as name_a', 'b.name as name_b'])
 
-/** A conversation of the agent, with what sending needs: the other side and the pair's standing. */
+/** A conversation of the agent with the other side and the state of their pairing, which sending needs. */
 const forAgent = prepared<{ id: string; project_id: string; agent_id: string }>()((db, p) =>
   db
     .selectFrom('conversations')
@@ -47,12 +51,15 @@ const forAgent = prepared<{ id: string; project_id: string; agent_id: string }>(
 
 export interface ConversationStanding {
   readonly row: NamedRow
-  /** The other agent; undefined in an owner conversation. */
+  /** The other agent. Undefined in an owner conversation. */
   readonly peer: { readonly id: string; readonly enabled: boolean } | undefined
   readonly paired: boolean
 }
 
-/** The conversation as the agent may see it, or undefined when it is not a participant in this project. */
+/**
+ * Returns the conversation as the agent may see it. Undefined if the agent is not a participant in this
+ * project.
+ */
 export async function findForAgent(
   db: Db,
   projectId: string,
@@ -74,7 +81,7 @@ export async function findForAgent(
   }
 }
 
-/** The pair in the order of the table. */
+/** The pair with the smaller id first, as the table stores it. */
 export const ordered = (one: string, other: string): [string, string] =>
   one < other ? [one, other] : [other, one]
 
@@ -120,7 +127,7 @@ export async function insertConversation(
   return id
 }
 
-/** Conversations in which the agent is the first or the second of the two, and which it may see. */
+/** Visible conversations in which the agent is `agent_a` or `agent_b`. */
 const onSide = (db: Db, side: 'agent_a' | 'agent_b', agentId: string, after: string) =>
   withNames(db)
     .where(side, '=', agentId)

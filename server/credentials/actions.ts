@@ -1,4 +1,7 @@
-/** Revoking credentials: sessions are fenced and waits end at once. Contract §3. */
+/**
+ * Issues legacy credentials and revokes credentials. Revoking fences the sessions and ends waits immediately.
+ * Contract §3.
+ */
 import { scopes as allScopes } from '../../sdk/contract/endpoint.ts'
 import type {
   Credential,
@@ -18,22 +21,22 @@ import { getProject } from '../projects/store.ts'
 import { fence } from '../sessions/fencing.ts'
 import * as store from './store.ts'
 
-/** In the caller's transaction: revoke one credential that is not revoked yet. */
+/** Revokes one unrevoked credential in the caller's transaction. */
 export async function revoke(
   context: Context,
   tx: Tx,
   id: string,
-  why: { readonly actor: Actor; readonly project_id: string; readonly reason: string },
+  cause: { readonly actor: Actor; readonly project_id: string; readonly reason: string },
 ): Promise<void> {
   await store.markRevoked(tx, id)
   await recordAudit(tx, {
     kind: 'credential.revoked',
-    actor: why.actor,
-    project_id: why.project_id,
+    actor: cause.actor,
+    project_id: cause.project_id,
     subject: { type: 'credential', id },
-    details: { reason: why.reason },
+    details: { reason: cause.reason },
   })
-  await fence(context, tx, { credentialId: id }, { ...why, reason: 'credential_revoked' })
+  await fence(context, tx, { credentialId: id }, { ...cause, reason: 'credential_revoked' })
   tx.afterCommit(() => context.identities.forget(id))
 }
 
@@ -49,16 +52,17 @@ export function revokeCredential(
     if (credential.revoked_at !== null) {
       return { credential_id: credential.id, revoked_at: credential.revoked_at, already: true }
     }
-    const why = { actor: ownerActor(caller), project_id: project.id, reason: 'owner' }
-    await revoke(context, tx, credential.id, why)
+    const cause = { actor: ownerActor(caller), project_id: project.id, reason: 'owner' }
+    await revoke(context, tx, credential.id, cause)
     return { credential_id: credential.id, revoked_at: tx.nowIso, already: false }
   })
 }
 
 /**
- * A legacy credential: for clients that cannot sign. The secret is shown once; its hash is stored.
+ * Issues a legacy credential, for clients that cannot sign. The secret is returned once; only its hash is
+ * stored.
  *
- * `expires_at` is a date that the owner chose, so the wall clock judges it, here and at each use.
+ * `expires_at` is a date that the owner chose, so it is compared with the wall clock, here and at each use.
  */
 export function issueLegacy(
   context: Context,
@@ -73,8 +77,8 @@ export function issueLegacy(
     if (project.state === 'archived') throw new ApiError('project_archived')
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
     if (agent.state === 'disabled') throw new ApiError('agent_disabled')
-    const why = { actor: ownerActor(caller), project_id: project.id, reason: 'replaced' }
-    if (input.replaces !== undefined) await replaceOne(context, tx, agent.id, input.replaces, why)
+    const cause = { actor: ownerActor(caller), project_id: project.id, reason: 'replaced' }
+    if (input.replaces !== undefined) await replaceOne(context, tx, agent.id, input.replaces, cause)
     const secretSha256 = secretDigest(secret)
     const id = await store.insertCredential(tx, {
       project_id: project.id,
@@ -84,18 +88,19 @@ export function issueLegacy(
       device: null,
       secret_sha256: secretSha256,
       scopes: JSON.stringify(input.scopes ?? allScopes),
-      // Of the stored hash, so that a list can be compared with a credential file without either showing the secret.
+      // The stored hash in base64, so that a list can be compared with a credential file
+      // without revealing the secret.
       fingerprint: `SHA256:${secretSha256.toString('base64').replace(/=+$/, '')}`,
       expires_at: input.expires_at ?? null,
     })
     await recordAudit(tx, {
       kind: 'credential.issued',
-      ...why,
+      ...cause,
       subject: { type: 'credential', id },
       details: { agent_id: agent.id, binding: 'legacy', expires_at: input.expires_at ?? null },
     })
     const row = await store.findCredential(tx.db, project.id, id)
-    if (row === undefined) throw new Error('a credential that was just written is missing')
+    if (row === undefined) throw new Error('a credential that was just inserted is missing')
     return { credential: store.toCredential(row), secret }
   })
 }
@@ -113,13 +118,13 @@ async function replaceOne(
   tx: Tx,
   agentId: string,
   id: string,
-  why: { readonly actor: Actor; readonly project_id: string; readonly reason: string },
+  cause: { readonly actor: Actor; readonly project_id: string; readonly reason: string },
 ): Promise<void> {
-  const replaced = await store.findCredential(tx.db, why.project_id, id)
+  const replaced = await store.findCredential(tx.db, cause.project_id, id)
   if (replaced === undefined || replaced.agent_id !== agentId) {
-    throw new ApiError('not_found', { message: 'replaces names no credential of this agent.' })
+    throw new ApiError('not_found', { message: 'replaces is not the id of a credential of this agent.' })
   }
-  if (replaced.revoked_at === null) await revoke(context, tx, replaced.id, why)
+  if (replaced.revoked_at === null) await revoke(context, tx, replaced.id, cause)
 }
 
 export function listCredentials(

@@ -55,7 +55,7 @@ export async function markRevoked(tx: Tx, id: string): Promise<void> {
   await tx.db.updateTable('credentials').set({ revoked_at: tx.nowIso }).where('id', '=', id).execute()
 }
 
-/** A page of what belongs to agents, of one of them where it is named. */
+/** A page of credentials, of all agents of a project or of one. */
 export interface ByAgentQuery extends PageQuery {
   readonly agent_id?: string | undefined
 }

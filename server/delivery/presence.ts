@@ -1,10 +1,11 @@
 /**
  * Observed presence of each agent: contact and open waits. Kept in memory, so it ends with the process.
+ *
  * - Connected: authorized contact within 60 seconds.
  * - Listening now: a wait for messages is open, or the last one ended less than 5 seconds ago.
  * - Both turn false when the agent loses access: its newest session is fenced, or its credential is revoked
  *   or expired.
- * - Neither means that a model has read anything.
+ * - A connected or listening agent has not necessarily read anything.
  *
  * Instants are in steady time internally and in wall time in a `Connection`.
  *

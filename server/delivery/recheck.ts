@@ -1,5 +1,5 @@
 /**
- * Backstop for lost wake-ups. Once per second a small query finds the messages stored since the last one and
+ * Backstop for lost wake-ups. Once per second a small query finds the messages stored since the last query and
  * notifies their recipients.
  *
  * A lost wake-up therefore delays a message by at most a second, whatever the number of waits. Contract §6.

@@ -1,4 +1,4 @@
-/** Issuing, reading and claiming enrolments. Contract §4. */
+/** Issues, reads and claims enrolments. Contract §4. */
 import { createHash } from 'node:crypto'
 import type { EnrollmentClaimed, EnrollmentClaimInput } from '../../sdk/contract/agent/enrollments.ts'
 import { scopes as allScopes, type Scope } from '../../sdk/contract/endpoint.ts'
@@ -112,7 +112,7 @@ export function readEnrollment(
   })
 }
 
-/** Revoking again is no error; what was claimed or has expired cannot be taken back. */
+/** Revokes a pending enrolment. Revoking again succeeds; a claimed or expired one cannot be revoked. */
 export function revokeEnrollment(
   context: Context,
   caller: OwnerCaller,
@@ -127,8 +127,8 @@ export function revokeEnrollment(
     if (state !== 'pending') {
       const message =
         state === 'claimed'
-          ? 'This enrolment was claimed: revoke the credential that it made.'
-          : 'This enrolment has expired: its code is worth nothing any more.'
+          ? 'This enrolment was claimed. Revoke the credential that it created instead.'
+          : 'This enrolment has expired. Its code can no longer be used.'
       throw new ApiError('state_conflict', { message, details: { state } })
     }
     await store.markRevoked(tx, row.id)
@@ -143,7 +143,7 @@ export function revokeEnrollment(
   })
 }
 
-/** Anybody may call: the code and the proof of possession are the identity. */
+/** Needs no authentication: the code and the proof of possession identify the caller. */
 export async function claimEnrollment(
   context: Context,
   caller: PublicCaller,
@@ -154,7 +154,8 @@ export async function claimEnrollment(
     const code = codeDigest(input.code)
     await requirePossession(input, code, deviceHeader)
     const outcome = await context.write((tx) => claim(context, tx, caller, input, code))
-    // A second use is recorded before it is refused: a throw inside the unit would undo the record.
+    // A second use is returned and thrown afterwards, because a throw inside the unit would undo its audit
+    // record.
     if (outcome instanceof ApiError) throw outcome
     return outcome
   } catch (error) {
@@ -192,7 +193,9 @@ async function claim(
   return claimed(context, tx, found, await bind(context, tx, caller, found, input))
 }
 
-/** The key becomes the agent's credential; earlier ones are revoked unless the owner chose to keep them. */
+/**
+ * Makes the key the agent's credential and revokes earlier credentials, unless the owner chose to keep them.
+ */
 async function bind(
   context: Context,
   tx: Tx,
@@ -206,9 +209,9 @@ async function bind(
     name: found.agent_name,
     request_id: caller.request_id,
   }
-  const why = { actor, project_id: found.project_id, reason: 'enrolled_again' }
+  const revocation = { actor, project_id: found.project_id, reason: 'enrolled_again' }
   const earlier = found.keep_existing === 1 ? [] : await findUnrevoked(tx.db, found.agent_id)
-  for (const { id } of earlier) await revoke(context, tx, id, why)
+  for (const { id } of earlier) await revoke(context, tx, id, revocation)
   const credentialId = await insertCredential(tx, {
     project_id: found.project_id,
     agent_id: found.agent_id,
@@ -233,11 +236,13 @@ async function bind(
   return credentialId
 }
 
-const reuseSilenceMs = 3_600_000
+const reuseRecordEveryMs = 3_600_000
 
-/** The first in an hour is recorded: the owner learns of it, and nobody fills the store with a code that leaked. */
+/**
+ * Records only the first reuse per hour. The owner learns of it, and a leaked code cannot fill the database.
+ */
 async function refuseSecondUse(tx: Tx, caller: PublicCaller, found: store.EnrollmentView): Promise<ApiError> {
-  const since = new Date(tx.steadyNow.getTime() - reuseSilenceMs).toISOString()
+  const since = new Date(tx.steadyNow.getTime() - reuseRecordEveryMs).toISOString()
   if (await wasRecorded(tx, { kind: 'enrollment.reused', ...found, since }))
     return new ApiError('enrollment_used')
   await recordAudit(tx, {

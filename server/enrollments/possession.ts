@@ -1,7 +1,8 @@
 /**
- * Proof of possession: whoever claims a code shows that it holds the private key it registers.
+ * Proof of possession: the caller that claims a code proves that it holds the private key it registers.
  *
- * Contract §4: Ed25519 over the bridge-enroll-v1 text. The device is in the body and in the header, byte for byte.
+ * Contract §4: Ed25519 over the bridge-enroll-v1 text. The device is in the body and in the header, byte for
+ * byte.
  */
 import type { EnrollmentClaimInput } from '../../sdk/contract/agent/enrollments.ts'
 import { enrollV1 } from '../../sdk/signing/canonical.ts'
@@ -21,7 +22,8 @@ export async function requirePossession(
     (input.device !== undefined && parseDevice(input.device) === undefined)
   ) {
     throw new ApiError('device_mismatch', {
-      message: 'device must hold exactly os, machine, install and stand in X-Bridge-Device byte for byte.',
+      message:
+        'device must contain exactly os, machine and install, and X-Bridge-Device must be equal to it byte for byte.',
     })
   }
   const key = storedKey(input.public_key)

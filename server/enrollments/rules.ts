@@ -1,8 +1,9 @@
 /**
- * What a claim of an enrolment meets.
+ * States of an enrolment and the outcome of a claim.
  *
- * pending → claimed | expired | revoked. Expiry is read from the steady clock: `now` is an instant of it. The same code, key and device again, until the
- * code expires, get the same answer; another key is a second use, which the owner hears of.
+ * `pending` → `claimed`, `expired` or `revoked`. Expiry is computed with the steady clock, and `now` is in
+ * steady time. The same code, key and device again get the same answer until the code expires. Another key is
+ * a second use, which is reported to the owner.
  *
  * Contract §4.
  */
@@ -27,7 +28,7 @@ export interface Claimed {
   readonly device: string | null
 }
 
-/** `claimed` is the credential that an earlier claim made. */
+/** Decides the outcome of a claim. `claimed` is the credential that an earlier claim created. */
 export function judgeClaim(
   row: Pick<EnrollmentRow, 'state' | 'expires_at' | 'binding'>,
   claimed: Claimed | undefined,

@@ -26,7 +26,7 @@ export async function insertEnrollment(
   return id
 }
 
-/** The enrolment behind a code, with the names that a claim answers. */
+/** Returns the enrolment with this code, with the names that the answer to a claim contains. */
 export async function findByCode(db: Db, codeSha256: Buffer) {
   return db
     .selectFrom('enrollments')
@@ -78,7 +78,7 @@ export interface EnrollmentQuery extends PageQuery {
   readonly state?: EnrollmentState | undefined
 }
 
-/** Expiry is no stored state, so a page of one state is judged by the clock. */
+/** Expiry is not a stored state, so the `pending` and `expired` pages compare with the clock. */
 export async function listEnrollments(
   db: Db,
   projectId: string,

@@ -1,4 +1,4 @@
-/** What an owner does to environments. Contract §10. */
+/** Actions of the owner on environments. Contract §10. */
 import type { Environment, EnvironmentInput } from '../../sdk/contract/owner/environments.ts'
 import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'

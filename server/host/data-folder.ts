@@ -1,17 +1,17 @@
-/** What a data folder holds, and the installation's id in it. */
+/** Paths in a data folder, and the installation's id in its database. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { makePrivateFolder } from './private-folder.ts'
 
 export const databasePath = (data: string): string => join(data, 'bridge.db')
-/** Where the running server tells other processes of this host its address. */
+/** The running server writes its address here for other processes of this host. */
 export const addressPath = (data: string): string => join(data, 'server.json')
 
-/** Says that a restore is under way, and what it has to move; see backups/replacing.ts. */
+/** Note of a restore that is replacing the database; see backups/replacing.ts. */
 export const restoreNotePath = (data: string): string => join(data, 'restore.json')
 
-/** A restore is under way, or was cut off: the files of the store are about to move. */
+/** A restore is running or was interrupted, so the database files are about to move. */
 export class RestoreUnfinishedError extends Error {
   override readonly name = 'RestoreUnfinishedError'
 }
@@ -20,7 +20,7 @@ export class RestoreUnfinishedError extends Error {
 export function requireNoRestore(data: string): void {
   if (!existsSync(restoreNotePath(data))) return
   throw new RestoreUnfinishedError(
-    `a restore into ${data} is under way, or was cut off; the next start of the server brings it to its end`,
+    `a restore into ${data} is running or was interrupted; the next start of the server finishes it`,
   )
 }
 
@@ -34,7 +34,7 @@ export class AlreadyInitialisedError extends Error {
   override readonly name = 'AlreadyInitialisedError'
 }
 
-/** A secret file: 0600, in a folder that is 0700 when it is made here; never over an existing one. */
+/** Writes a secret file with mode 0600. Missing folders are made with mode 0700. Fails if the file exists. */
 export function writeSecretFile(path: string, text: string): void {
   makePrivateFolder(dirname(path))
   writeFileSync(path, text, { mode: 0o600, flag: 'wx' })

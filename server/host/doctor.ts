@@ -1,7 +1,7 @@
 /**
- * Looking over an installation without changing it: each finding with its remedy.
+ * Examines an installation without changing it. Each finding names its remedy.
  *
- * The database is read through a read-only connection beside a server that may run.
+ * The database is read through a read-only connection, so a server may run meanwhile.
  */
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,8 +28,8 @@ const ok = (check: string, text: string): Examined => ({ check, state: 'ok', tex
 export function examine(config: Config, now: Date): Examined[] {
   const { data } = config
   if (existsSync(restoreNotePath(data))) {
-    const text = `a restore into ${data} is under way, or was cut off`
-    const remedy = 'bridge server start brings it to its end'
+    const text = `a restore into ${data} is running or was interrupted`
+    const remedy = 'bridge server start finishes it'
     return [{ check: 'data folder', state: 'problem', text, remedy, exit: 'conflict' }]
   }
   if (!existsSync(databasePath(data))) {
@@ -65,7 +65,7 @@ function modes({ data, envelopeKeyFile, tls }: Config): Examined[] {
   return open.map((path) => ({
     check: 'data folder',
     state: 'warning',
-    text: `${path} is open to others of this machine`,
+    text: `${path} is accessible to other users of this machine`,
     remedy: `chmod go= ${path}`,
   }))
 }
@@ -73,14 +73,14 @@ function modes({ data, envelopeKeyFile, tls }: Config): Examined[] {
 function envelopeKey(path: string): Examined {
   if (isEnvelopeKey(path)) {
     if (readEnvelopeKeys(path).length === 1) return ok('key', 'the envelope key is 32 bytes')
-    const text = `${path} holds an old key beside the new one: an exchange was cut off`
+    const text = `${path} contains an old key besides the new one: a rotation was interrupted`
     return { check: 'key', state: 'warning', text, remedy: 'bridge server rotate-key' }
   }
   return {
     check: 'key',
     state: 'problem',
     text: `the envelope key ${path} is missing or is not 32 bytes of base64`,
-    remedy: 'put it back from a copy; bridge server rotate-key --lost makes a new one',
+    remedy: 'restore it from a copy, or make a new one: bridge server rotate-key --lost',
     exit: 'unexpected',
   }
 }
@@ -90,34 +90,39 @@ const mib = 1024 * 1024
 function space(data: string): Examined {
   const { bavail, bsize } = statfsSync(data)
   const free = Math.floor((bavail * bsize) / mib)
-  const text = `${free} MiB are free for ${data}`
+  const text = `${free} MiB free for ${data}`
   if (free >= 1024) return ok('disk', text)
-  const remedy = 'make room: a full disk answers every write with 503 storage_full'
+  const remedy = 'free some space: with a full disk every write is answered 503 storage_full'
   return free < 64
     ? { check: 'disk', state: 'problem', text, remedy, exit: 'unexpected' }
     : { check: 'disk', state: 'warning', text, remedy }
 }
 
-/** A server makes it when it runs, and again when there is room. */
+/** A missing reserve is normal if no server runs: the server makes it when there is space. */
 function reserve({ data, reserveBytes }: Config): Examined {
-  if (reserveBytes === 0) return ok('reserve', 'none is kept: reserve_bytes is 0')
+  if (reserveBytes === 0) return ok('reserve', 'off: reserve_bytes is 0')
   const bytes = reservedBytes(data)
-  if (bytes > 0) return ok('reserve', `${Math.floor(bytes / mib)} MiB are kept for a full disk`)
+  if (bytes > 0) return ok('reserve', `${Math.floor(bytes / mib)} MiB reserved for a full disk`)
   const { bavail, bsize } = statfsSync(data)
-  if (bavail * bsize >= 2 * reserveBytes) return ok('reserve', 'a server that runs makes it')
-  const text = `there is none, and no room for ${Math.ceil(reserveBytes / mib)} MiB: the disk is, or was, full`
-  return { check: 'reserve', state: 'warning', text, remedy: 'make room; it is made again by itself' }
+  if (bavail * bsize >= 2 * reserveBytes) return ok('reserve', 'the running server makes it')
+  const text = `missing, and no space for ${Math.ceil(reserveBytes / mib)} MiB: the disk is or was full`
+  return {
+    check: 'reserve',
+    state: 'warning',
+    text,
+    remedy: 'free some space; the server then makes it again automatically',
+  }
 }
 
 function origin({ host, portalOrigin, tls, trustedProxies }: Config): Examined {
-  const shown = portalOrigin === '' ? 'the address itself' : portalOrigin
+  const shown = portalOrigin === '' ? 'the listening address' : portalOrigin
   const behind = portalOrigin.startsWith('https:') && tls === undefined && trustedProxies.length === 0
   if (!behind) return ok('origin', `${shown}, listening on ${host}`)
   return {
     check: 'origin',
     state: 'warning',
-    text: `${portalOrigin} means a TLS proxy in front, and none is listed: all clients have its address`,
-    remedy: 'list it: --trusted-proxy 127.0.0.1 for one on this host',
+    text: `${portalOrigin} implies a TLS proxy, but trusted_proxy is empty: all clients appear with the address of the proxy`,
+    remedy: 'set trusted_proxy, for example --trusted-proxy 127.0.0.1 for a proxy on this host',
   }
 }
 
@@ -128,28 +133,34 @@ function certificate({ tls }: Config, now: Date): Examined[] {
   try {
     const { expires } = readCertificate(tls)
     const days = Math.floor((expires.getTime() - now.getTime()) / dayMs)
-    if (days >= 14) return [ok('tls', `${tls.cert} holds for ${days} more days`)]
-    const remedy = 'renew it; SIGHUP makes the server read it at once'
+    if (days >= 14) return [ok('tls', `${tls.cert} is valid for ${days} more days`)]
+    const remedy = 'renew it; the server reads it within a minute, or immediately on SIGHUP'
     return days < 0
       ? [{ check: 'tls', state: 'problem', text: `${tls.cert} has expired`, remedy, exit: 'usage' }]
-      : [{ check: 'tls', state: 'warning', text: `${tls.cert} holds for ${days} more days`, remedy }]
+      : [{ check: 'tls', state: 'warning', text: `${tls.cert} is valid for ${days} more days`, remedy }]
   } catch (error) {
     const text = (error as Error).message
     return [
-      { check: 'tls', state: 'problem', text, remedy: 'name a pair that belongs together', exit: 'usage' },
+      {
+        check: 'tls',
+        state: 'problem',
+        text,
+        remedy: 'set tls_cert and tls_key to a matching pair',
+        exit: 'usage',
+      },
     ]
   }
 }
 
-/** One look at every page: a few seconds a gigabyte. */
+/** Checks every page; takes a few seconds per gigabyte. */
 function database(path: string, now: Date): Examined[] {
   let opened: Database.Database | undefined
   try {
     opened = openDatabase(path, { readonly: true })
     const [found] = opened.pragma('quick_check(1)') as { quick_check: string }[]
-    if (found?.quick_check !== 'ok') return [damaged(path, found?.quick_check ?? 'it does not say')]
+    if (found?.quick_check !== 'ok') return [damaged(path, found?.quick_check ?? 'no reason given')]
     return [
-      ok('database', 'whole, page by page'),
+      ok('database', 'all pages are intact'),
       ...schema(opened),
       ...journal(opened, path),
       ...clock(opened, now),
@@ -161,28 +172,36 @@ function database(path: string, now: Date): Examined[] {
   }
 }
 
-const damaged = (path: string, why: string): Examined => ({
+const damaged = (path: string, reason: string): Examined => ({
   check: 'database',
   state: 'problem',
-  text: `${path} is damaged: ${why}`,
-  remedy: 'stop the server; bridge server restore BACKUP --replace puts the last backup in its place',
+  text: `${path} is damaged: ${reason}`,
+  remedy: 'stop the server and restore the last backup: bridge server restore BACKUP --replace',
   exit: 'integrity',
 })
 
 function schema(database: Database.Database): Examined[] {
   const done = migrationStatus(database).length
   if (done > migrations.length) {
-    const text = `the database is at migration ${done}, this program knows ${migrations.length}`
-    return [{ check: 'schema', state: 'problem', text, remedy: 'run the newer program', exit: 'conflict' }]
-  }
-  if (done === 0 || readServerId(database) === undefined) {
-    const text = 'the installation was not made completely'
+    const text = `the database is at migration ${done}, but this program only knows ${migrations.length}`
     return [
       {
         check: 'schema',
         state: 'problem',
         text,
-        remedy: 'bridge server init in another folder',
+        remedy: 'use the newer version of the program',
+        exit: 'conflict',
+      },
+    ]
+  }
+  if (done === 0 || readServerId(database) === undefined) {
+    const text = 'the installation is incomplete'
+    return [
+      {
+        check: 'schema',
+        state: 'problem',
+        text,
+        remedy: 'run bridge server init in another folder',
         exit: 'not_found',
       },
     ]
@@ -193,28 +212,35 @@ function schema(database: Database.Database): Examined[] {
   ]
 }
 
-/** Where a backup gives up: no reader of the node's own lets the log grow further. */
-const longLogMib = 256
+/** The size at which a backup aborts. No reader of the node itself lets the WAL grow further. */
+const longWalMib = 256
 
 function journal(database: Database.Database, path: string): Examined[] {
   const mode = database.pragma('journal_mode', { simple: true })
   if (mode !== 'wal') {
     const text = `the database is in ${mode} mode instead of WAL`
-    return [{ check: 'journal', state: 'warning', text, remedy: 'the next start sets it; use a local disk' }]
+    return [
+      {
+        check: 'journal',
+        state: 'warning',
+        text,
+        remedy: 'the next start sets WAL mode; the data folder must be on a local disk',
+      },
+    ]
   }
-  const logMib = Math.ceil((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) / mib)
-  if (logMib <= longLogMib) return [ok('journal', 'write-ahead, synced at every commit')]
-  const text = `the log of the database has grown to ${logMib} MiB: another program holds a transaction open`
-  const remedy = `end that program, which fuser ${path} names; the log is then folded by itself`
+  const walMib = Math.ceil((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) / mib)
+  if (walMib <= longWalMib) return [ok('journal', 'WAL, synced at every commit')]
+  const text = `the WAL of the database has grown to ${walMib} MiB: another program holds a transaction open`
+  const remedy = `find that program with fuser ${path} and end it; the server then checkpoints automatically`
   return [{ check: 'journal', state: 'warning', text, remedy }]
 }
 
-/** What is stored cannot be of the future. */
+/** Warns if this machine's clock is before the last stored time. */
 function clock(database: Database.Database, now: Date): Examined[] {
   const sql = 'SELECT max(applied_at) FROM schema_migrations'
   const written = database.prepare<[], string | null>(sql).pluck().get() ?? ''
   if (written <= new Date(now.getTime() + 60_000).toISOString())
-    return [ok('clock', 'not behind what is stored')]
-  const text = `this machine's clock is behind ${written}, when the database was last brought up to date`
+    return [ok('clock', 'not behind the stored times')]
+  const text = `this machine's clock is behind ${written}, the time of the last migration`
   return [{ check: 'clock', state: 'problem', text, remedy: "set this machine's clock", exit: 'unexpected' }]
 }

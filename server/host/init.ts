@@ -1,4 +1,4 @@
-/** Making an installation, and the links by which its owner comes in. Contract §10 "Sign-in". */
+/** Creates an installation, and the links by which its owner signs in. Contract §10 "Sign-in". */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import type { Config } from '../config.ts'
@@ -31,15 +31,16 @@ export interface Initialised {
 }
 
 /**
- * A fresh data folder: database, server id, envelope key, and the one-time set-up link.
+ * Creates a data folder with database, server id and envelope key, and returns a one-time setup link.
  *
- * @throws AlreadyInitialisedError; ConfigError for a certificate or key that a start could not use
+ * @throws AlreadyInitialisedError; ConfigError if the certificate or key is unusable
  */
 export async function initServer(config: Config): Promise<Initialised> {
   const path = databasePath(config.data)
   requireNoRestore(config.data)
   if (existsSync(path)) throw new AlreadyInitialisedError(`${config.data} holds an installation already`)
-  // The settings are kept: a start that cannot read these files would need config.json edited.
+  // Checked here because the settings are saved: if a start cannot read these files, config.json has to be
+  // edited.
   if (config.tls !== undefined) readCertificate(config.tls)
   makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
   const database = openDatabase(path)
@@ -56,13 +57,16 @@ export async function initServer(config: Config): Promise<Initialised> {
   return { serverId, setupLink: await issueSetupLink(config) }
 }
 
-/** A new one-time set-up link; earlier ones end. @throws ApiError setup_done */
+/** Issues a new one-time setup link. Earlier ones end. @throws ApiError setup_done */
 export const issueSetupLink = (config: Config): Promise<string> => issueLink(config, 'setup')
 
-/** A one-time sign-in link of the owner, for five minutes. @throws ApiError not_found when there is no owner yet */
+/**
+ * Issues a one-time sign-in link for the owner, valid for five minutes. @throws ApiError not_found if there
+ * is no owner yet
+ */
 export const issueOwnerLink = (config: Config): Promise<string> => issueLink(config, 'sign_in')
 
-/** One run of maintenance, with a server over the folder or without. @throws NotInitialisedError */
+/** Runs maintenance once, with or without a running server. @throws NotInitialisedError */
 export const maintain = (config: Pick<Config, 'data'>, stopping: AbortSignal): Promise<CycleReport> =>
   maintainStore(
     config,
@@ -70,17 +74,19 @@ export const maintain = (config: Pick<Config, 'data'>, stopping: AbortSignal): P
     stopping,
   )
 
-/** A backup becomes the installation. @throws as {@link restore} */
+/** Restores a backup as the installation. @throws as {@link restore} */
 export const restoreBackup = (options: Omit<RestoreOptions, 'monotonicMs'>): Promise<RestoreReport> =>
   restore({ ...options, monotonicMs: () => performance.now() })
 
 const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =>
   withStore(config, async (maker) => linkUrl(originOf(config), kind, await makeLinkToken(maker, kind)))
 
-/** A new token with which hosts report their load; the one before is good no more. @throws NotInitialisedError */
+/**
+ * Issues a new token with which hosts report their load. The previous token ends. @throws NotInitialisedError
+ */
 export const issueTelemetryToken = (config: Config): Promise<string> => withStore(config, makeTelemetryToken)
 
-/** A new envelope key, with a server over the folder or without. @throws ConfigError, NotInitialisedError */
+/** Makes a new envelope key, with or without a running server. @throws ConfigError, NotInitialisedError */
 export const rotateKey = (config: Config, lost: boolean): Promise<RotationReport> =>
   withStore(config, ({ write, random }) =>
     rotateEnvelopeKey({ write, random, path: config.envelopeKeyFile, lost }),
@@ -92,7 +98,7 @@ interface Maker extends Pick<NodeDatabase, 'steady'> {
 }
 
 async function withStore<T>(config: Config, act: (maker: Maker) => Promise<T>): Promise<T> {
-  // What could not be stored is refused by the write itself; nothing else of this store is used.
+  // Ignored: a failed write rejects its own promise, and nothing else of this store is used.
   const note = () => {}
   const store = openNodeDatabase({
     data: config.data,
@@ -109,7 +115,7 @@ async function withStore<T>(config: Config, act: (maker: Maker) => Promise<T>): 
   }
 }
 
-/** The configured origin, else the running server's address, else the one that it will have. */
+/** The configured origin, else the address of the running server, else the address that it will listen on. */
 function originOf(config: Config): string {
   if (config.portalOrigin !== '') return config.portalOrigin
   const running = readAddress(config.data)
@@ -120,21 +126,24 @@ function originOf(config: Config): string {
 export interface Address {
   readonly url: string
   readonly pid: number
-  /** The file of its certificate, where it speaks TLS. */
+  /** Path of its certificate, if the server speaks TLS. */
   readonly cert?: string
-  /** What flags and its environment may have said beside `config.json`; absent of an older server. */
+  /**
+   * Settings that may come from flags or environment instead of `config.json`. Absent if an older server
+   * wrote the file.
+   */
   readonly runsWith?: Pick<
     Config,
     'host' | 'portalOrigin' | 'tls' | 'trustedProxies' | 'envelopeKeyFile' | 'reserveBytes'
   >
 }
 
-/** What the running server wrote, if one runs. */
+/** Reads the address of the running server, if there is one. */
 export function readAddress(data: string): Address | undefined {
   try {
     return JSON.parse(readFileSync(addressPath(data), 'utf8')) as Address
   } catch {
-    // Not there, or half gone with a killed server: both mean that nobody told an address.
+    // Missing, or incomplete because the server was killed: in both cases no address is known.
     return undefined
   }
 }

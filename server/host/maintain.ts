@@ -1,4 +1,7 @@
-/** One run of maintenance from the host, with a server or without: SQLite lets a second process write between its commits. */
+/**
+ * Runs maintenance once from a command on the host, with or without a running server. SQLite lets a second
+ * process write between the server's commits.
+ */
 import type { Config } from '../config.ts'
 import { openNodeDatabase } from '../database/database.ts'
 import { createWakeups } from '../delivery/wakeups.ts'
@@ -11,7 +14,7 @@ export interface Host {
   readonly random: (bytes: number) => Buffer
 }
 
-/** @throws NotInitialisedError; what the store throws when it cannot be opened or written */
+/** @throws NotInitialisedError; errors of opening or writing the database */
 export async function maintainStore(
   { data }: Pick<Config, 'data'>,
   host: Host,
@@ -23,7 +26,7 @@ export async function maintainStore(
   }
   const store = openNodeDatabase({ data, ...host, onFatal, onEffectError: onFatal })
   try {
-    // Nobody of this process waits; a running server finds what was stored by its recheck.
+    // No request waits in this process. A running server finds the stored messages by its recheck.
     const context = { write: store.writer.write, ...host, stopping, wakeups: createWakeups() }
     const report = await createMaintenance(context, jobsOf(store.nonces), onFatal).cycle()
     if (failure !== undefined) throw failure

@@ -1,14 +1,14 @@
 /**
- * A folder of this user only, with those above it.
+ * Creates a folder that only this user can access, and its missing parents.
  *
- * One step at a time: Node's recursive mkdir tries for ever where a file system takes no folders and says ENOENT, as
- * /proc does.
+ * The parents are made one by one, because Node's recursive mkdir loops forever on file systems that refuse
+ * folders with ENOENT, such as /proc.
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ConfigError } from '../config-error.ts'
 
-/** Folders that exist keep their mode. @throws ConfigError where none can be made. */
+/** Existing folders keep their mode. @throws ConfigError if the folder cannot be made */
 export function makePrivateFolder(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found?.isDirectory()) return
@@ -17,9 +17,9 @@ export function makePrivateFolder(path: string): void {
     mkdirSync(path, { mode: 0o700 })
   } catch (cause) {
     const { code = 'unknown error' } = cause as NodeJS.ErrnoException
-    // Two that start at once make it once.
+    // Another process made it at the same time.
     if (code === 'EEXIST' && statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
-    const why = code === 'EEXIST' ? 'it is a file' : code
-    throw new ConfigError(`cannot make the folder ${path} (${why}); name another place`, { cause })
+    const reason = code === 'EEXIST' ? 'it is a file' : code
+    throw new ConfigError(`cannot create the folder ${path} (${reason}); choose another path`, { cause })
   }
 }

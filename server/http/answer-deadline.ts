@@ -1,6 +1,7 @@
 /**
  * Closes the connection of a client that stops reading its answer. Unread bytes pin memory, and the messages
  * in the answer stay in flight.
+ *
  * - The deadline starts when the answer is sent, so a long-poll that has no answer yet is not affected.
  * - Only progress counts: a slow reader is served, a reader that takes nothing for the whole time is closed.
  * - Streams bypass this hook and have their own limit.

@@ -10,7 +10,7 @@
 import type { FastifyRequest } from 'fastify'
 
 /**
- * Whether the connection is closed or its client has ended its side. Neither event is emitted a second time.
+ * Whether the connection is closed or its client has ended its side. Node emits each of these events only once.
  */
 export const hasLeft = ({ raw: { socket } }: FastifyRequest): boolean =>
   socket.destroyed || socket.readableEnded

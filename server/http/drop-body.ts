@@ -1,5 +1,6 @@
 /**
  * Discards the rest of a refused body.
+ *
  * - The node discards up to 1 MiB and keeps the connection if that was the whole rest.
  * - If the body is longer, the node stops reading once the answer is sent, and closes the connection a second
  *   later. An immediate close would reset the connection, and a client that is still writing, such as a

@@ -73,7 +73,7 @@ export function useErrorHandler(app: FastifyInstance): void {
 }
 
 /**
- * Whether the client disconnected while sending its body. That is no bug, and the request is logged as `cut`.
+ * Whether the client disconnected while sending its body. The request is then logged as `cut` and not as a bug.
  */
 const hasLeft = (thrown: unknown, { raw }: FastifyRequest): boolean =>
   raw.destroyed && !raw.complete && (thrown as FastifyError).code === 'ECONNRESET'

@@ -3,6 +3,7 @@
  * characters, line separators, and every Default_Ignorable_Code_Point of Unicode.
  *
  * Three of them are allowed where a script or an emoji needs them:
+ *
  * - zero-width joiner and non-joiner between two letters of a joining script, as in Persian and Hindi
  * - zero-width joiner between two pictographs
  * - U+FE0F after a pictograph, or in a keycap

@@ -84,8 +84,8 @@ export async function proveRequestBody(
 }
 
 async function unreadHash(request: FastifyRequest, identity: Identity, hashOf: HashOf): Promise<string> {
-  const known = () => hashOf({ agent_id: identity.agentId, project_id: identity.projectId })
-  return statedHash(request) ?? (await known()) ?? sha256Hex(rawBody(request))
+  const offeredHash = () => hashOf({ agent_id: identity.agentId, project_id: identity.projectId })
+  return statedHash(request) ?? (await offeredHash()) ?? sha256Hex(rawBody(request))
 }
 
 /**

@@ -1,5 +1,6 @@
 /**
  * Proves that a request comes from a signed-in person.
+ *
  * - The cookie is a random token of 256 bits. The database stores its hash.
  * - A request with two cookies of this name is refused. A token that the server did not issue never starts a
  *   session.

@@ -1,5 +1,6 @@
 /**
  * Reads the protocol's headers from the raw header list.
+ *
  * - `req.headers` is not used: Node keeps only the first `Authorization` there and joins other duplicates.
  * - Each header is allowed at most once, in any case. `X_Bridge_Session` with underscores is a different
  *   header.

@@ -1,6 +1,7 @@
 /**
  * Rate limits: a token bucket per agent, one per address for requests without credentials, and counts of
  * failed authentications per address. An IPv6 /64 network counts as one address.
+ *
  * - Each kind of identity has a separate count, so an agent that fails in a loop never locks the owner out.
  * - A full count refuses only requests that fail authentication, so an agent with a wrong key never locks out
  *   others at the same address. Passwords are the exception, because checking one is costly: if an address

@@ -1,6 +1,7 @@
 /**
  * Verifies that a request comes from the enrolled identity. These checks use neither the database nor a
  * clock.
+ *
  * - `headChecks` run before the body is read, so that a client without an identity cannot make the server
  *   read a body. `proofChecks` run once the hash of the body is known. The first check that refuses
  *   determines the answer.

@@ -85,15 +85,23 @@ async function findCandidates(
 ): Promise<Found> {
   const { id: session, generation } = agent.session
   const view = { agentId: agent.agent_id, generation, scopes: agent.scopes }
-  const enough = limit + 1 + context.offers.heldBy(session)
+  const candidateLimit = limit + 1 + context.offers.heldBy(session)
   const waiting = await store.countWaiting(db, agent.agent_id)
-  const never = await store.listNeverOffered(db, view, enough)
+  const neverOffered = await store.listNeverOffered(db, view, candidateLimit)
   // Shortcut for the usual case that all messages are new: each statement that is not run makes a wake-up
   // cheaper.
-  if (waiting <= never.length) return { waiting, fresh: never, due: [], earliest: null }
-  const earlier = await store.listOfferedEarlier(db, view, enough)
-  const fresh = earlier.length === 0 ? never : [...never, ...earlier].sort(byId).slice(0, enough)
-  const due = await store.listDue(db, view, new Date(at.getTime() - redeliveryMs).toISOString(), enough)
+  if (waiting <= neverOffered.length) return { waiting, fresh: neverOffered, due: [], earliest: null }
+  const offeredEarlier = await store.listOfferedEarlier(db, view, candidateLimit)
+  const fresh =
+    offeredEarlier.length === 0
+      ? neverOffered
+      : [...neverOffered, ...offeredEarlier].sort(byId).slice(0, candidateLimit)
+  const due = await store.listDue(
+    db,
+    view,
+    new Date(at.getTime() - redeliveryMs).toISOString(),
+    candidateLimit,
+  )
   const earliest = fresh.length > 0 ? null : await store.findEarliestOffer(db, view)
   return { waiting, fresh, due, earliest }
 }

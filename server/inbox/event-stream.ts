@@ -67,11 +67,11 @@ function outletOf(reply: FastifyReply): Outlet {
     send({ type, data }: StreamEvent, flushed) {
       response.write(frame(type, data), (error) => flushed(!error))
     },
-    end(why: StreamEnd) {
-      if (why === 'slow') return void response.destroy()
-      if (why instanceof ApiError) response.end(frame('session', { code: why.code }))
+    end(reason: StreamEnd) {
+      if (reason === 'slow') return void response.destroy()
+      if (reason instanceof ApiError) response.end(frame('session', { code: reason.code }))
       else response.end()
-      const timer = setTimeout(() => response.destroy(), why === 'finished' ? finishMs : forcedMs)
+      const timer = setTimeout(() => response.destroy(), reason === 'finished' ? finishMs : forcedMs)
       timer.unref()
       response.once('close', () => clearTimeout(timer))
     },

@@ -1,7 +1,7 @@
 /**
  * The inbox as a long-poll of up to 20 seconds.
  *
- * Three phases: read; wait for a wake-up, a due redelivery or the end; read again. Every read checks
+ * It reads, waits for a wake-up, a due redelivery or the end, and reads again. Every read checks
  * admission, so a wait ends with the reason as soon as the agent loses access.
  *
  * Spec §4.2 inbox; contract §6.
@@ -71,7 +71,7 @@ async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
 
 /**
  * Reads again if a notice arrived during the read, because the page may be outdated. For example, no message
- * may be offered after the owner was report that a pair is disabled.
+ * may be offered after the owner was told that a pair is disabled.
  */
 async function readCurrent(
   context: Context,
@@ -106,7 +106,7 @@ function onFlushed(
     socket.off('close', onClose)
   }
   const onClose = () => settle(false)
-  // The client may have onClose while the inbox was read: then no event comes any more.
+  // If the client disconnected during the read, no more events are emitted.
   if (reply.raw.destroyed || socket.destroyed) {
     onClose()
     return

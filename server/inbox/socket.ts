@@ -1,5 +1,6 @@
 /**
  * The inbox over a WebSocket.
+ *
  * - The first frame, due within five seconds, carries the credentials: the signed headers of `GET
  *   /api/v1/events`.
  * - After it, the client may send only `ping`.
@@ -151,7 +152,7 @@ function outletOf(context: Context, socket: WebSocket, { agentId, sessionId, req
     send({ type, data }, flushed) {
       socket.send(JSON.stringify({ type, ...data }), (error) => flushed(!error))
     },
-    end: (why) => endSocket(socket, why, requestId),
+    end: (reason) => endSocket(socket, reason, requestId),
     /** A half-open connection never answers a ping. */
     isAlive(nowMs) {
       if (nowMs - lastPingMs >= limits.heartbeatSeconds * 1000) {
@@ -165,9 +166,9 @@ function outletOf(context: Context, socket: WebSocket, { agentId, sessionId, req
 
 const text = (frame: ServerFrame): string => JSON.stringify(frame)
 
-export function endSocket(socket: WebSocket, why: StreamEnd, id: string): void {
-  if (why instanceof ApiError) closeWith(socket, why, id)
-  else if (why === 'slow') socket.terminate()
+export function endSocket(socket: WebSocket, reason: StreamEnd, id: string): void {
+  if (reason instanceof ApiError) closeWith(socket, reason, id)
+  else if (reason === 'slow') socket.terminate()
   else close(socket, closeCodes.restart)
 }
 

@@ -1,5 +1,6 @@
 /**
  * Pushes the inbox: the common part of event stream and socket.
+ *
  * - `open` spends the nonce and checks admission.
  * - The stream then pushes pages until there are no new messages.
  * - It then sleeps until a wake-up, a due redelivery or the end.
@@ -39,7 +40,7 @@ export interface Outlet {
   /** `flushed` is called once, with whether the bytes were handed to the operating system. */
   send(event: StreamEvent, flushed: (ok: boolean) => void): void
   readonly unsentBytes: number
-  end(why: StreamEnd): void
+  end(reason: StreamEnd): void
   /** Checks the connection itself. Called every second; false if the connection is dead. */
   isAlive?(nowMs: number): boolean
 }
@@ -129,10 +130,10 @@ export class InboxStream implements Ticking {
     for (const settle of [...this.#inFlight]) settle(false)
   }
 
-  end(why: StreamEnd): void {
+  end(reason: StreamEnd): void {
     if (this.#ended) return
     this.#leave()
-    this.#outlet.end(why instanceof ApiError && this.#isBehind() ? 'slow' : why)
+    this.#outlet.end(reason instanceof ApiError && this.#isBehind() ? 'slow' : reason)
   }
 
   #leave(): void {

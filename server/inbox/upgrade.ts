@@ -1,5 +1,6 @@
 /**
  * Opens WebSockets, before they authenticate.
+ *
  * - A page of another origin is refused.
  * - Fastify does not handle upgrades, so this file writes the answer, its headers and the log line.
  * - A refused upgrade gets the same answer as any refused request, and its connection is closed.

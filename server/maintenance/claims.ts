@@ -2,8 +2,8 @@
  * Reconciles expired claims: records that they have expired and notifies both sides. It works in batches of
  * one transaction each, so that requests are not delayed.
  *
- * Reads do not depend on it: an expired claim is never shown as held. The server checks every second, and so
- * does each run of all maintenance.
+ * Reads do not depend on it: an expired claim is never shown as held. The server reconciles every
+ * second, and each maintenance run does so too.
  *
  * Contract §8.
  */

@@ -53,11 +53,11 @@ export const idempotencyRetention: Job = {
     async (tx, { rows, bytes }) => {
       const cutoff = before(tx.steadyNow, limits.idempotencyDays)
       const old = await oldAnswers(tx, cutoff, rows)
-      const going = within(old, bytes)
-      if (going.length === 0) return { done: 0, more: false }
-      const keys = sql.join(going.map(({ key }) => key))
+      const deletable = within(old, bytes)
+      if (deletable.length === 0) return { done: 0, more: false }
+      const keys = sql.join(deletable.map(({ key }) => key))
       await sql`delete from idempotency where rowid in (${keys})`.execute(tx.db)
-      return { done: going.length, more: going.length < old.length || old.length === rows }
+      return { done: deletable.length, more: deletable.length < old.length || old.length === rows }
     },
 }
 

@@ -31,7 +31,7 @@ export interface Batch {
 export type RunBatch = (tx: Tx, room: BatchBudget) => Promise<Batch>
 
 export interface Job {
-  /** What the job does, in two words: `messages removed`. */
+  /** Name for log and metrics, such as `messages removed`. */
   readonly name: string
   /**
    * Called once per run. State that the returned function keeps between batches is discarded after the run.

@@ -1,5 +1,6 @@
 /**
  * Runs jobs one after another, in batches, without delaying requests.
+ *
  * - A batch is one unit of the write queue: at most 500 rows, 1 MiB and 20 ms. The number of rows adapts to
  *   the measured time, so a slow disk or large rows make the batches smaller.
  * - After each batch the writer is left to requests for twice the time that the batch took.

@@ -1,5 +1,5 @@
 /**
- * Sending and reading messages, as an agent.
+ * Sends and reads messages as an agent.
  *
  * The sender is derived from the proven identity, never from the body.
  *
@@ -40,11 +40,16 @@ export function sendMessage(
       const found = await findConversation(tx.db, agent.project_id, agent.agent_id, input.conversation_id)
       const standing = requireParticipant(found)
       requireRecipient(standing, agent, input)
-      const { thread, waits } = await threadOf(tx, input.conversation_id, input.in_reply_to, agent.agent_id)
+      const { thread, answeredId } = await threadOf(
+        tx,
+        input.conversation_id,
+        input.in_reply_to,
+        agent.agent_id,
+      )
       if (standing.peer) await guard(tx, agent, standing, thread.hops)
       requireWritable(standing)
       const inserted = await store.insertMessage(tx, { ...draft(agent, standing, input), ...thread })
-      if (waits !== undefined) await store.markAnswered(tx, waits)
+      if (answeredId !== undefined) await store.markAnswered(tx, answeredId)
       const message = deliver(context, tx, inserted)
       await recordAudit(tx, {
         kind: 'message.sent',
@@ -60,8 +65,8 @@ export function sendMessage(
 }
 
 /**
- * A refusal undoes its transaction, so the guard that tripped is recorded in one of its own: the first time in a window
- * of the conversation, since a loop that goes on says nothing new and would fill the audit.
+ * Records a tripped loop guard in a separate transaction, because the refusal undoes its own. Only the first
+ * one per window and conversation is recorded, so that a loop does not fill the audit log.
  */
 async function recordGuard(
   context: Context,
@@ -88,7 +93,10 @@ async function recordGuard(
   throw error
 }
 
-/** "For an owner reply recipient_agent_id is the caller's own agent ID and no pairing is needed." Spec §4.2. */
+/**
+ * Checks the recipient. "For an owner reply recipient_agent_id is the caller's own agent ID and no pairing is
+ * needed." Spec §4.2.
+ */
 function requireRecipient({ peer }: ConversationStanding, agent: Admitted, input: MessageInput): void {
   const expected = peer?.id ?? agent.agent_id
   if (input.recipient_agent_id === expected) return
@@ -99,7 +107,7 @@ function requireRecipient({ peer }: ConversationStanding, agent: Admitted, input
   })
 }
 
-/** What stops new peer messages: a paused project, and the loop guard. */
+/** Refuses new peer messages in a paused project and when the loop guard has tripped. */
 async function guard(tx: Tx, agent: Admitted, { row }: ConversationStanding, hops: number): Promise<void> {
   requireProjectActive(agent.project_state)
   const budget = agent.message_budget ?? limits.messageBudget
@@ -138,10 +146,10 @@ function draft(
 }
 
 /**
- * `hops` and `root_id` follow from the message that is answered. `waits` is its id where this is the reply that it expects:
- * the first one that its sender, an agent, did not write itself.
+ * Derives `hops` and `root_id` from the message that is answered. `answeredId` is the id of that message if
+ * this is the reply that it expects: the first one that its sender did not write itself.
  *
- * @throws not_found when it is not in this conversation
+ * @throws not_found if the message is not in this conversation
  */
 export async function threadOf(
   tx: Tx,
@@ -149,16 +157,18 @@ export async function threadOf(
   inReplyTo: string | undefined,
   senderId: string | null,
 ) {
-  if (inReplyTo === undefined) return { thread: { root_id: undefined, hops: 0 }, waits: undefined }
+  if (inReplyTo === undefined) return { thread: { root_id: undefined, hops: 0 }, answeredId: undefined }
   const parent = await store.findParent(tx.db, conversationId, inReplyTo)
   if (parent === undefined)
-    throw new ApiError('not_found', { message: 'in_reply_to names no message of this conversation.' })
+    throw new ApiError('not_found', {
+      message: 'in_reply_to is not the id of a message in this conversation.',
+    })
   const { root_id, hops, expects_reply_by, answered_at } = parent
   const isExpected = expects_reply_by !== null && answered_at === null && parent.sender_agent_id !== senderId
-  return { thread: { root_id, hops: hops + 1 }, waits: isExpected ? inReplyTo : undefined }
+  return { thread: { root_id, hops: hops + 1 }, answeredId: isExpected ? inReplyTo : undefined }
 }
 
-/** The recipient is woken once it is committed. @throws capacity_reached */
+/** Returns the stored message and notifies its recipient after the commit. @throws capacity_reached */
 export function deliver(context: Context, tx: Tx, { row, waiting }: store.Inserted): Message {
   requireInboxRoom(waiting)
   const { inbox_agent_id } = row
@@ -166,7 +176,10 @@ export function deliver(context: Context, tx: Tx, { row, waiting }: store.Insert
   return store.toMessage(row)
 }
 
-/** "An agent's send answers { message, recipient: { connection } }, so that it learns at once that nobody is listening." */
+/**
+ * Builds the answer to a send. "An agent's send answers { message, recipient: { connection } }, so that it
+ * learns at once that nobody is listening."
+ */
 async function answer(context: Context, tx: Tx, message: Message, projectId: string): Promise<MessageSent> {
   if (message.recipient.kind === 'owner') {
     const people = await administratorsOf(tx.db, projectId)

@@ -1,19 +1,20 @@
 /**
- * The SQL of the loop guard: how many messages a sender put into a conversation lately.
+ * Queries of the loop guard: how many messages a sender recently stored in a conversation.
  *
- * An index by sender and time would answer it directly. It costs each send 15 µs and 1.7 more pages in the WAL (26 to 41 µs
- * and 3.0 to 4.6 pages for the insert of a message, in groups of 32). So the guard counts along the unique index of numbers:
- *
- * - A conversation that received fewer messages than the budget since then needs no count. One look by number tells it, and
- *   most sends end there.
- * - Otherwise a binary search over the numbers finds the first message since then. Numbers and times grow together.
+ * An index by sender and time would answer this directly, but it costs each send 15 µs and 1.7 more pages in
+ * the WAL (26 to 41 µs and 3.0 to 4.6 pages for the insert of a message, in groups of 32). So the guard uses
+ * the unique index by sequence:
+ * - If the conversation received fewer messages than the budget since then, no count is needed. One lookup by
+ *   sequence shows this, which is enough for most sends.
+ * - Otherwise a binary search by sequence finds the first message since then. Times increase with the
+ *   sequence.
  *
  * Contract §7 "Loop guard".
  */
 import { prepared } from '../database/prepared.ts'
 import type { Tx } from '../database/tx.ts'
 
-/** When the message with this number was stored; the next one that is left, if retention removed it. */
+/** Time of the message with this sequence. If retention has deleted it, time of the next one that exists. */
 const storedAt = prepared<{ conversation_id: string; sequence: number }>()((db, p) =>
   db
     .selectFrom('messages')
@@ -39,13 +40,13 @@ export interface Recent {
   readonly agentId: string
   /** In steady time. */
   readonly since: string
-  /** The conversation's last number. */
+  /** Last sequence of the conversation. */
   readonly lastSequence: number
-  /** Fewer than this many need not be counted. */
+  /** Below this number the result is 0. */
   readonly budget: number
 }
 
-/** Counts the sender's messages since then. Answers 0 if the conversation as a whole received fewer than the budget. */
+/** Counts the sender's messages since `since`, or returns 0 if the conversation received fewer than the budget. */
 export async function countRecent(tx: Tx, recent: Recent): Promise<number> {
   const { conversationId: conversation_id, agentId: agent_id, since, lastSequence, budget } = recent
   const isRecent = async (sequence: number) => {
@@ -53,10 +54,10 @@ export async function countRecent(tx: Tx, recent: Recent): Promise<number> {
     return found !== undefined && tx.steadyOf(found.id, found.created_at) > since
   }
   if (lastSequence < budget || !(await isRecent(lastSequence - budget + 1))) return 0
-  let [older, younger] = [0, lastSequence - budget + 1]
-  while (younger - older > 1) {
-    const middle = Math.floor((older + younger) / 2)
-    if (await isRecent(middle)) younger = middle
+  let [older, newer] = [0, lastSequence - budget + 1]
+  while (newer - older > 1) {
+    const middle = Math.floor((older + newer) / 2)
+    if (await isRecent(middle)) newer = middle
     else older = middle
   }
   return (await sentAfter.first(tx.db, { conversation_id, agent_id, sequence: older }))?.count ?? 0
@@ -79,17 +80,17 @@ interface Sender {
   readonly agentId: string
 }
 
-/** When the sender's message was stored that `skip` younger messages of the sender follow, in steady time. */
+/** Steady time of the sender's message that is followed by `skip` newer messages of the same sender. */
 export async function sentBefore(
   tx: Tx,
   { conversationId: conversation_id, agentId: agent_id, skip }: Sender & { readonly skip: number },
 ): Promise<string> {
   const found = await sentNewestFirst.first(tx.db, { conversation_id, agent_id, skip })
-  if (found === undefined) throw new Error('fewer messages were sent than were counted')
+  if (found === undefined) throw new Error('fewer messages were found than were counted')
   return tx.steadyOf(found.id, found.created_at)
 }
 
-/** The owner wrote: earlier messages of agents do not count against their budget here. */
+/** Resets the message budget of a conversation, because the owner wrote in it. */
 export async function openBudget(tx: Tx, conversationId: string): Promise<void> {
   await tx.db
     .updateTable('conversations')

@@ -1,4 +1,4 @@
-/** The owner's own voice in conversations, and reading what agents wrote. Spec §4.3; contract §7. */
+/** Sends messages as the owner and reads what agents wrote. Spec §4.3; contract §7. */
 import type { Conversation, MessagePage } from '../../sdk/contract/agent/conversations.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerMessageInput } from '../../sdk/contract/owner/messages.ts'
@@ -25,7 +25,7 @@ import { openBudget } from './loop-guard.ts'
 import { toMessagePage } from './pages.ts'
 import * as store from './store.ts'
 
-/** The owner's word also opens a conversation that the loop guard had stopped. */
+/** Sends a message as the owner. It also reopens a conversation that the loop guard had stopped. */
 export function sendAsOwner(
   context: Context,
   caller: OwnerCaller,
@@ -41,7 +41,7 @@ export function sendAsOwner(
         agentId: agent.id,
         conversationId: input.conversation_id,
       })
-      const { thread, waits } = await threadOf(tx, conversationId, input.in_reply_to, null)
+      const { thread, answeredId } = await threadOf(tx, conversationId, input.in_reply_to, null)
       if (project.state === 'archived') throw new ApiError('project_archived')
       const inserted = await store.insertMessage(tx, {
         project_id: project.id,
@@ -57,10 +57,10 @@ export function sendAsOwner(
         in_reply_to: input.in_reply_to ?? null,
         expects_reply_by: input.expects_reply_by ?? null,
         ...thread,
-        // The owner's word in a thread that had come to its end lets it go on.
+        // A message of the owner resets the hops, so that a thread stopped by the loop guard can continue.
         hops: 0,
       })
-      if (waits !== undefined) await store.markAnswered(tx, waits)
+      if (answeredId !== undefined) await store.markAnswered(tx, answeredId)
       await openBudget(tx, conversationId)
       const message = deliver(context, tx, inserted)
       await recordAudit(tx, {
@@ -75,17 +75,20 @@ export function sendAsOwner(
   )
 }
 
-interface Where {
+interface Target {
   readonly projectId: string
   readonly agentId: string
   readonly conversationId: string | undefined
 }
 
-/** "In a peer conversation the recipient must be a participant." @throws not_found */
+/**
+ * Returns the id of the conversation to write to. "In a peer conversation the recipient must be a
+ * participant." @throws not_found
+ */
 async function conversationFor(
   tx: Tx,
   caller: OwnerCaller,
-  { projectId, agentId, conversationId }: Where,
+  { projectId, agentId, conversationId }: Target,
 ): Promise<string> {
   if (conversationId === undefined) return ownerConversation(tx, caller, projectId, agentId)
   const row = await findInProject(tx.db, projectId, conversationId)
@@ -94,7 +97,7 @@ async function conversationFor(
   return row.id
 }
 
-/** The owner's conversation with an agent, opened where there is none. */
+/** Returns the owner's conversation with an agent, which is opened if it does not exist. */
 export async function ownerConversation(
   tx: Tx,
   caller: OwnerCaller,
@@ -149,7 +152,7 @@ export function readHistoryAsOwner(
 ): Promise<MessagePage> {
   const { after_sequence: after, before_sequence: before } = query
   if (after !== undefined && before !== undefined) {
-    const problem = 'cannot stand beside after_sequence'
+    const problem = 'cannot be used together with after_sequence'
     throw new ApiError('invalid_request', {
       message: `query/before_sequence ${problem}.`,
       details: { faults: [{ path: 'query/before_sequence', problem }] },

@@ -1,8 +1,9 @@
 /**
- * A page of history, always ascending, with the gap that retention left. It ends early where its bytes grow too many.
+ * A page of history in ascending order, with the gap that retention left. A page ends early if its bytes
+ * exceed the limit.
  *
- * `next_sequence` is the next `after_sequence`; reading backward it is the lowest sequence returned, the next
- * `before_sequence`. An empty page echoes the cursor.
+ * `next_sequence` is the next `after_sequence`. When reading backwards it is the lowest sequence returned, to
+ * be used as the next `before_sequence`. An empty page repeats the cursor.
  *
  * Spec §4.2; contract §1 "Lists".
  */
@@ -15,11 +16,11 @@ export interface PageShape {
   readonly after?: number | undefined
   readonly before?: number | undefined
   readonly limit: number
-  /** 0 when nothing was removed. */
+  /** Sequence up to which messages were deleted; 0 if none were. */
   readonly removedThrough: number
 }
 
-/** `rows` holds up to `limit + 1` rows in ascending order. */
+/** Builds a page from up to `limit + 1` rows in ascending order. */
 export function toMessagePage(rows: readonly MessageRow[], shape: PageShape): MessagePage {
   const forward = shape.after !== undefined
   const shown = forward
@@ -34,20 +35,20 @@ export function toMessagePage(rows: readonly MessageRow[], shape: PageShape): Me
   }
 }
 
-/** As many of the first rows as stay within the bytes; at least one. */
+/** The first rows that fit in `bytes`; at least one. */
 export function fitting(rows: readonly MessageRow[], bytes = Number.POSITIVE_INFINITY): MessageRow[] {
   let sum = 0
   const end = rows.findIndex((row, index) => {
-    sum += travelling(row.body) + 1024
+    sum += jsonBytes(row.body) + 1024
     return index > 0 && sum > bytes
   })
   return rows.slice(0, end < 0 ? rows.length : end)
 }
 
-/** A control character takes six bytes in JSON, so a body may travel as several times what it is. */
-const travelling = (body: string): number => Buffer.byteLength(JSON.stringify(body))
+/** Size of a body in JSON, which may be several times larger: a control character takes six bytes. */
+const jsonBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body))
 
-/** A page has a gap when what it asked for begins at or below what retention removed. */
+/** Whether deleted messages would belong to the requested range. */
 function touchesGap({ after, removedThrough }: PageShape): boolean {
   if (removedThrough === 0) return false
   return after === undefined || after < removedThrough

@@ -1,9 +1,9 @@
 /**
- * Removing old messages: of each conversation only the longest prefix whose every message may go.
+ * Deletes old messages: of each conversation the longest prefix in which every message may be deleted.
  *
- * - May go: acknowledged, and both stored and acknowledged longer ago than the project keeps messages. What an open task
- *   or transfer points to stays, and everything behind it.
- * - `removed_through_sequence` moves in the same transaction, so a reader is told of every message that is gone.
+ * - A message may be deleted if it is acknowledged, and both stored and acknowledged longer ago than the
+ *   project keeps messages. A message of an open task or transfer is kept, and so are all messages after it.
+ * - `removed_through_sequence` changes in the same transaction, so a reader learns of every deleted message.
  *
  * Spec §3, §8; contract §10 "Retention".
  */
@@ -16,10 +16,10 @@ import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import { before, within } from '../maintenance/expired.ts'
 import type { Batch, BatchBudget, Job } from '../maintenance/job.ts'
-import { isRemovable, type Kept } from './rules.ts'
+import { isRemovable, type RetentionFields } from './rules.ts'
 
-/** Conversations that one batch looks at. */
-const looksAtOnce = 100
+/** Number of conversations that one batch checks. */
+const conversationsPerBatch = 100
 
 const keptFields = [
   'messages.sequence',
@@ -43,7 +43,7 @@ const firstMessages = prepared<{ after: string; limit: number }>()((db, p) =>
     .select(['conversations.id', 'conversations.project_id', 'projects.retention_days'])
     .select(keptFields)
     .where('conversations.id', '>', p('after'))
-    // What was deleted goes another way, and leaves no record.
+    // Messages of deleted projects are removed separately, without an audit record.
     .where('projects.deleted_at', 'is', null)
     .orderBy('conversations.id')
     .limit(p('limit')),
@@ -61,19 +61,19 @@ export const messageRetention: Job = {
   begin: () => {
     let cursor = beforeAll
     return async (tx, room) => {
-      const looked = await firstMessages.all(tx.db, { after: cursor, limit: looksAtOnce })
+      const candidates = await firstMessages.all(tx.db, { after: cursor, limit: conversationsPerBatch })
       const removals: Removal[] = []
-      let more = looked.length === looksAtOnce
-      for (const { id, project_id, retention_days, ...first } of looked) {
+      let more = candidates.length === conversationsPerBatch
+      for (const { id, project_id, retention_days, ...first } of candidates) {
         if (room.isSpent() || sumOf(removals) >= room.rows) {
           more = true
           break
         }
         const cutoff = before(tx.now, retention_days ?? limits.retentionDays)
-        if (isThere(first) && isRemovable(first, cutoff)) {
+        if (hasMessage(first) && isRemovable(first, cutoff)) {
           const found = await removePrefix(tx, id, cutoff, { ...room, rows: room.rows - sumOf(removals) })
           removals.push({ conversation_id: id, project_id, ...found })
-          // What is left of it comes with the next batch.
+          // The next batch continues with this conversation.
           if (found.more) {
             more = true
             break
@@ -90,16 +90,17 @@ export const messageRetention: Job = {
 const sumOf = (removals: readonly Removal[]): number =>
   removals.reduce((sum, { removed }) => sum + removed, 0)
 
-type MaybeKept = { readonly [K in keyof Kept]: Kept[K] | null }
+type MaybeRetained = { readonly [K in keyof RetentionFields]: RetentionFields[K] | null }
 
-const isThere = (message: MaybeKept): message is MaybeKept & Kept => message.created_at !== null
+const hasMessage = (message: MaybeRetained): message is MaybeRetained & RetentionFields =>
+  message.created_at !== null
 
 async function removePrefix(tx: Tx, id: string, cutoff: string, { rows, bytes }: BatchBudget) {
   const found = await oldest(tx.db, id, rows)
   const kept = found.findIndex((message) => !isRemovable(message, cutoff))
   const removable = kept < 0 ? found : found.slice(0, kept)
-  const going = within(removable, bytes)
-  const removedThrough = going.at(-1)?.sequence ?? 0
+  const deleted = within(removable, bytes)
+  const removedThrough = deleted.at(-1)?.sequence ?? 0
   await tx.db
     .deleteFrom('messages')
     .where('conversation_id', '=', id)
@@ -111,8 +112,8 @@ async function removePrefix(tx: Tx, id: string, cutoff: string, { rows, bytes }:
     .where('id', '=', id)
     .where('removed_through_sequence', '<', removedThrough)
     .execute()
-  const more = going.length < removable.length || (kept < 0 && found.length === rows)
-  return { removed: going.length, removed_through_sequence: removedThrough, more }
+  const more = deleted.length < removable.length || (kept < 0 && found.length === rows)
+  return { removed: deleted.length, removed_through_sequence: removedThrough, more }
 }
 
 const oldest = (db: Db, conversationId: string, rows: number) =>
@@ -127,7 +128,7 @@ const oldest = (db: Db, conversationId: string, rows: number) =>
     .limit(rows)
     .execute()
 
-/** One record for each project of the batch. */
+/** Writes one audit record per project of the batch. */
 async function recordRemovals(tx: Tx, removals: readonly Removal[]): Promise<void> {
   for (const [project_id, ofProject] of Map.groupBy(removals, (each) => each.project_id)) {
     await recordAudit(tx, {

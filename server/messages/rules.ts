@@ -1,8 +1,8 @@
 /**
- * The guards of a conversation: a budget per sender and window, a limit of hops, a full inbox.
+ * Guards of a conversation: a message budget per sender and window, a limit of hops, and a full inbox.
  *
- * Two agents that answer each other for ever are the costliest accident; the guard is theirs alone, so one loop
- * silences nobody else, and the owner's word opens the conversation again.
+ * Two agents that answer each other forever are the costliest accident. The guard applies to one sender in
+ * one conversation, so a loop blocks no other conversation. A message of the owner reopens it.
  *
  * Contract §7 "Loop guard".
  */
@@ -17,15 +17,21 @@ import { isFinal as isTransferFinal } from '../transfers/rules.ts'
 
 const budgetWindowMs = limits.messageBudgetWindowSeconds * 1000
 
-/** From when on messages count: the window, or the owner's last message, whichever is later. All in steady time. */
+/**
+ * Start of the counted period in steady time: the start of the window or the owner's last message, whichever is
+ * later.
+ */
 export function budgetSince(now: Date, ownerWroteAt: string | null): string {
   const window = new Date(now.getTime() - budgetWindowMs).toISOString()
-  // A store of an earlier version has wall time in `ownerWroteAt`, which may lie ahead.
+  // Earlier versions stored wall time in `ownerWroteAt`, which may be ahead of steady time.
   const counts = ownerWroteAt !== null && ownerWroteAt > window && ownerWroteAt <= now.toISOString()
   return counts ? ownerWroteAt : window
 }
 
-/** In steady time. `oldestCounted` is when the oldest message was stored that keeps the sender from its next. */
+/**
+ * Builds the refusal. `oldestCounted` is the steady time of the oldest message in the budget. The sender may send
+ * again when it leaves the window.
+ */
 export function budgetSpent(allowed: number, oldestCounted: string, now: Date): ApiError {
   const freeAt = Date.parse(oldestCounted) + budgetWindowMs
   return new ApiError('conversation_budget', {
@@ -35,7 +41,10 @@ export function budgetSpent(allowed: number, oldestCounted: string, now: Date): 
   })
 }
 
-/** No time ends this refusal, only a word of the owner, so it names a whole window. @throws conversation_budget */
+/**
+ * Refuses a thread with too many hops. Only a message of the owner ends this refusal, so the retry delay is a
+ * whole window. @throws conversation_budget
+ */
 export function requireHops(hops: number): void {
   if (hops <= limits.hops) return
   throw new ApiError('conversation_budget', {
@@ -51,23 +60,24 @@ export function requireInboxRoom(waiting: number): void {
   throw new ApiError('capacity_reached', {
     message: `The recipient has ${limits.inboxUnacknowledged} unacknowledged messages.`,
     details: { limit: 'inbox' },
-    retryAfterMs: retryAfterMs.others,
+    retryAfterMs: retryAfterMs.otherParty,
   })
 }
 
-/** What decides whether retention may take a message. */
-export interface Kept {
+/** The fields that decide whether retention may delete a message. */
+export interface RetentionFields {
   readonly created_at: string
   readonly acknowledged_at: string | null
-  /** Of the task or transfer that it tells of. */
+  /** State of the task or transfer that the message belongs to. */
   readonly task_state: TaskState | null
   readonly transfer_state: TransferState | null
 }
 
 /**
- * Whether a message may go: acknowledged, older than the cutoff by both its times, and of no open task or transfer.
+ * Whether a message may be deleted: it is acknowledged, both its times are before the cutoff, and its task or
+ * transfer is final.
  */
-export const isRemovable = (message: Kept, cutoff: string): boolean =>
+export const isRemovable = (message: RetentionFields, cutoff: string): boolean =>
   message.acknowledged_at !== null &&
   message.acknowledged_at < cutoff &&
   message.created_at < cutoff &&

@@ -1,11 +1,11 @@
-/** The SQL of messages. The loop guard counts in `loop-guard.ts`. */
+/** SQL of messages. The queries of the loop guard are in `loop-guard.ts`. */
 import { type SqlBool, sql } from 'kysely'
 import type { Message } from '../../sdk/contract/agent/messages.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db, MessageRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 
-/** What the writer of a message decides; the rest follows from where and when it is stored. */
+/** The fields that the sender decides. The others follow from where and when the message is stored. */
 export interface NewMessage
   extends Pick<
     MessageRow,
@@ -23,16 +23,16 @@ export interface NewMessage
     | 'hops'
     | 'expects_reply_by'
   > {
-  /** Undefined: the message begins a thread of its own. */
+  /** Undefined if the message begins a thread. */
   readonly root_id: string | undefined
-  /** The task that the service tells of. */
+  /** Task that the service reports on with this message. */
   readonly task_id?: string
-  /** The transfer that the service tells of. */
+  /** Transfer that the service reports on with this message. */
   readonly transfer_id?: string
 }
 
-/** Where a message goes: the last number of its conversation, and how many wait in its inbox. */
-const placeOf = prepared<{ conversation_id: string; agent_id: string }>()((db, p) =>
+/** The last sequence of a conversation and the number of unacknowledged messages in an inbox. */
+const findCounters = prepared<{ conversation_id: string; agent_id: string }>()((db, p) =>
   db
     .selectFrom('conversations')
     .leftJoin('inboxes', (join) => join.on('inboxes.agent_id', '=', p('agent_id')))
@@ -85,27 +85,27 @@ const insert = prepared<MessageRow>()((db, p) =>
   }),
 )
 
-/** A message that was stored, and how many its inbox holds now that nobody acknowledged. */
+/** A stored message and the number of unacknowledged messages in its inbox. */
 export interface Inserted {
   readonly row: MessageRow
   readonly waiting: number
 }
 
 /**
- * Stores a message and counts it into its inbox. The sequence comes from the conversation's own counter, never from max + 1:
- * retention deletes rows and numbers must not repeat. Nobody else writes meanwhile, so the counters are read together and
- * set, which costs less than an update that tells its result.
+ * Stores a message and counts it in its inbox. The sequence comes from a counter of the conversation and not
+ * from max + 1, because retention deletes rows and sequences must never repeat. No other writer is active, so
+ * the counters are read together and then set, which is faster than updates with `returning`.
  */
 export async function insertMessage(tx: Tx, message: NewMessage): Promise<Inserted> {
   const inbox = message.recipient_kind === 'agent' ? message.recipient_agent_id : null
   const { conversation_id } = message
-  const place = await placeOf.first(tx.db, { conversation_id, agent_id: inbox ?? '' })
-  if (place === undefined) throw new Error('a message was written to a conversation that does not exist')
+  const counters = await findCounters.first(tx.db, { conversation_id, agent_id: inbox ?? '' })
+  if (counters === undefined) throw new Error('the conversation of a new message does not exist')
   const id = tx.id()
   const row: MessageRow = {
     ...message,
     id,
-    sequence: place.last_sequence + 1,
+    sequence: counters.last_sequence + 1,
     inbox_agent_id: inbox,
     root_id: message.root_id ?? id,
     task_id: message.task_id ?? null,
@@ -118,9 +118,9 @@ export async function insertMessage(tx: Tx, message: NewMessage): Promise<Insert
     acknowledged_at: null,
     answered_at: null,
   }
-  await setNumber.run(tx.db, { conversation: place.conversation, sequence: row.sequence })
+  await setNumber.run(tx.db, { conversation: counters.conversation, sequence: row.sequence })
   await insert.run(tx.db, row)
-  return { row, waiting: inbox === null ? 0 : await countIn(tx, inbox, place.waiting) }
+  return { row, waiting: inbox === null ? 0 : await countIn(tx, inbox, counters.waiting) }
 }
 
 async function countIn(tx: Tx, agentId: string, before: number | null): Promise<number> {
@@ -138,16 +138,16 @@ const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>
     .where('conversation_id', '=', p('conversation_id')),
 )
 
-/** What a reply takes over from the message that it answers. */
+/** The fields of the answered message that a reply depends on. */
 export const findParent = (db: Db, conversationId: string, id: string) =>
   parent.first(db, { id, conversation_id: conversationId })
 
-/** Somebody else than its sender answered a message that expects a reply by a time. */
+/** Marks a message that expects a reply as answered. */
 export async function markAnswered(tx: Tx, id: string): Promise<void> {
   await tx.db.updateTable('messages').set({ answered_at: tx.nowIso }).where('id', '=', id).execute()
 }
 
-/** A message that the agent sent or received, in its project. */
+/** Returns a message that the agent sent or received in its project. */
 export async function findForAgent(
   db: Db,
   projectId: string,
@@ -174,7 +174,7 @@ export interface HistoryRange {
   readonly limit: number
 }
 
-/** Up to `limit + 1` messages in ascending sequence: after a sequence, before one, or the latest. */
+/** Up to `limit + 1` messages in ascending order: after a sequence, before one, or the latest. */
 export async function listHistory(
   db: Db,
   conversationId: string,
@@ -196,7 +196,7 @@ export const toMessage = (row: MessageRow): Message => ({
   sequence: row.sequence,
   sender: {
     kind: row.sender_kind,
-    // Beside the service stands the agent whose pair the message belongs to: that one did not send it.
+    // In a message of the service, sender_agent_id is the other agent of the pair, which did not send it.
     ...(row.sender_kind === 'agent' && row.sender_agent_id !== null && { agent_id: row.sender_agent_id }),
     name: row.sender_name,
   },

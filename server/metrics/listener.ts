@@ -1,5 +1,6 @@
 /**
  * The metrics port: serves `GET /metrics` on loopback only.
+ *
  * - It requires no credential, so it serves programs of this machine only. A web page in a local browser must
  *   not read it: a request with another Host, or one that a page sent, is refused.
  * - Concurrent scrapes share one collection.

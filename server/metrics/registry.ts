@@ -1,6 +1,7 @@
 /**
  * All metrics of the node, registered with the Prometheus client library. Only this file imports that
  * library, and it is loaded only if metrics are on.
+ *
  * - Names follow Prometheus's rules: our prefix, base units, `_total` for counters.
  * - Counters and histograms are updated as things happen. Gauges are read on each scrape.
  * - Every label has few values, all of them fixed words.

@@ -1,4 +1,4 @@
-/** Setting up the owner, signing in and out. Contract §10 "Sign-in". */
+/** Sets up the owner and signs people in and out. Contract §10 "Sign-in". */
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
   OwnerSession,
@@ -18,10 +18,10 @@ import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
 import type { Surface } from '../identity/throttle.ts'
-import type { Line } from './password.ts'
+import type { LimiterName } from './password.ts'
 import * as store from './store.ts'
 
-/** A session, and the token that only the cookie carries. */
+/** A session and its token, which only the cookie contains. */
 export interface SignedIn {
   readonly session: OwnerSession
   readonly token: string
@@ -35,13 +35,14 @@ export async function setUpOwner(
   if ((await context.read(store.findOwner)) !== undefined) throw new ApiError('setup_done')
   const link = tokenDigest(input.token)
   return counting(context, 'link', caller, undefined, async () => {
-    // Before the work of a hash, which nobody without the link may cause; it is used up in the transaction.
+    // Checked before the password is hashed, so that only the holder of a link can cause that work. The
+    // transaction uses the link up.
     if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.steady.now()))))
-      throw deadLink()
+      throw invalidLink()
     const password = await context.passwords.hash(input.password)
     return context.write(async (tx) => {
       if ((await store.findOwner(tx.db)) !== undefined) throw new ApiError('setup_done')
-      if ((await store.redeemLink(tx, 'setup', link)) === undefined) throw deadLink()
+      if ((await store.redeemLink(tx, 'setup', link)) === undefined) throw invalidLink()
       const user = await store.insertOwner(tx, input.name, password)
       await recordAudit(tx, {
         kind: 'owner.set_up',
@@ -49,14 +50,14 @@ export async function setUpOwner(
         project_id: null,
         subject: { type: 'owner_user', id: user.id },
       })
-      return begin(context, tx, user, caller)
+      return beginSession(context, tx, user, caller)
     })
   })
 }
 
-const deadLink = () =>
+const invalidLink = () =>
   new ApiError('sign_in_failed', {
-    message: 'The set-up link is unknown, used or expired; make a new one on the host.',
+    message: 'The setup link is unknown, used or expired; make a new one on the host.',
   })
 
 export async function signIn(context: Context, caller: PublicCaller, input: SignInInput): Promise<SignedIn> {
@@ -65,14 +66,17 @@ export async function signIn(context: Context, caller: PublicCaller, input: Sign
   return counting(context, surface, caller, recordFailure, async () => {
     if ('link_token' in input) return signInByLink(context, caller, input.link_token)
     context.throttle.refuseFlood('password', caller.address)
-    const attempt = { key: `name ${input.name}`, name: input.name, line: 'strangers' } as const
+    const attempt = { key: `name ${input.name}`, name: input.name, limiter: 'signing in' } as const
     const checked = await checkPassword(context, attempt, input.password)
-    return context.write(async (tx) => begin(context, tx, await unchanged(tx, checked), caller))
+    return context.write(async (tx) => beginSession(context, tx, await requireUnchanged(tx, checked), caller))
   })
 }
 
-/** The check takes long: what was checked must still hold when the sign-in is stored. @throws sign_in_failed */
-async function unchanged(tx: Tx, checked: OwnerUserRow): Promise<OwnerUserRow> {
+/**
+ * Checks the user again when the sign-in is stored, because checking the password takes long. @throws
+ * sign_in_failed
+ */
+async function requireUnchanged(tx: Tx, checked: OwnerUserRow): Promise<OwnerUserRow> {
   const user = await store.findUserById(tx.db, checked.id)
   if (user?.state !== 'enabled' || user.password !== checked.password) throw new ApiError('sign_in_failed')
   return user
@@ -82,30 +86,36 @@ function signInByLink(context: Context, caller: PublicCaller, token: string): Pr
   return context.write(async (tx) => {
     const link = await store.redeemLink(tx, 'sign_in', tokenDigest(token))
     if (link === undefined) throw new ApiError('sign_in_failed')
-    const whose = link.user_id
-    const user = await (whose === null ? store.findOwner(tx.db) : store.findUserById(tx.db, whose))
+    const userId = link.user_id
+    const user = await (userId === null ? store.findOwner(tx.db) : store.findUserById(tx.db, userId))
     if (user?.state !== 'enabled') throw new ApiError('sign_in_failed')
-    return begin(context, tx, user, caller)
+    return beginSession(context, tx, user, caller)
   })
 }
 
 interface Attempt {
   readonly name: string
-  /** What wrong passwords delay: a stranger's never delay somebody who is signed in. */
+  /**
+   * Key of the delay after wrong passwords. A sign-in and a confirmation use different keys, so attempts of
+   * strangers never delay a person who is signed in.
+   */
   readonly key: string
-  readonly line: Line
+  readonly limiter: LimiterName
 }
 
-/** One refusal for a wrong name and a wrong password, after the same work. @throws sign_in_failed, rate_limited */
+/**
+ * Checks a password. An unknown name and a wrong password get the same refusal after the same work. @throws
+ * sign_in_failed, rate_limited
+ */
 async function checkPassword(
   context: Context,
-  { name, key, line }: Attempt,
+  { name, key, limiter }: Attempt,
   password: string,
 ): Promise<OwnerUserRow> {
   context.signInDelays.require(key)
   const user = await context.read((db) => store.findUser(db, name))
-  // Who has not chosen a password yet is checked like nobody.
-  const matches = await context.passwords.matches(password, user?.password || undefined, line)
+  // An account without a password is checked against the dummy, like an unknown name.
+  const matches = await context.passwords.matches(password, user?.password || undefined, limiter)
   if (user === undefined || !matches || user.state !== 'enabled') {
     context.signInDelays.failed(key)
     throw new ApiError('sign_in_failed')
@@ -114,7 +124,10 @@ async function checkPassword(
   return user
 }
 
-/** A failure counts against the address, whatever the name was. It is recorded also where that refuses it. */
+/**
+ * Counts a failure against the address, whatever the name was. The failure is recorded even if this refuses
+ * the request.
+ */
 async function counting<T>(
   context: Context,
   surface: Surface,
@@ -152,8 +165,13 @@ async function recordFailedSignIn(context: Context, caller: PublicCaller, input:
   })
 }
 
-/** A new token at each sign-in: what a browser brought along is never adopted. */
-async function begin(context: Context, tx: Tx, user: OwnerUserRow, caller: PublicCaller): Promise<SignedIn> {
+/** Starts a session. Each sign-in gets a new token; a token that the browser sent is never reused. */
+async function beginSession(
+  context: Context,
+  tx: Tx,
+  user: OwnerUserRow,
+  caller: PublicCaller,
+): Promise<SignedIn> {
   const token = context.random(32).toString('base64url')
   const id = await store.insertSession(tx, {
     user_id: user.id,
@@ -177,7 +195,7 @@ export function currentSession(context: Context, caller: OwnerCaller): Promise<O
   return readAsOwner(context, caller, (db) => viewSession(context, db, caller.session_id))
 }
 
-/** The caller's own. */
+/** Returns one session, as the caller's current one. */
 const viewSession = async ({ steady }: Context, db: Db, id: string): Promise<OwnerSession> =>
   store.toOwnerSession(await store.getSession(db, id), id, steady)
 
@@ -193,7 +211,7 @@ export function listSessions(context: Context, caller: OwnerCaller, query: PageQ
   })
 }
 
-/** End a session of one's own: the current one is signing out. */
+/** Ends a session of the caller. Ending the current one is signing out. */
 export function endSession(context: Context, caller: OwnerCaller, id: string): Promise<OwnerSessionEnded> {
   return writeAsOwner(context, caller, async (tx) => {
     if (!(await store.endSession(tx, caller.user_id, id))) throw new ApiError('not_found')
@@ -207,13 +225,15 @@ export function endSession(context: Context, caller: OwnerCaller, id: string): P
   })
 }
 
-/** The session gets a new token: a copy of the old one that somebody took is refused from now on. */
+/**
+ * Confirms the password and replaces the session's token, so that a stolen copy of the old token is refused.
+ */
 export async function confirm(
   context: Context,
   caller: OwnerCaller,
   input: PasswordInput,
 ): Promise<SignedIn> {
-  const attempt = { key: `session ${caller.session_id}`, name: caller.name, line: 'signed in' } as const
+  const attempt = { key: `session ${caller.session_id}`, name: caller.name, limiter: 'signed in' } as const
   await checkPassword(context, attempt, input.password)
   const token = context.random(32).toString('base64url')
   return writeAsOwner(context, caller, async (tx) => {
@@ -229,7 +249,7 @@ export async function confirm(
   })
 }
 
-/** "Password change or disabling ends all." */
+/** Changes the password. "Password change or disabling ends all." */
 export async function changePassword(
   context: Context,
   caller: OwnerCaller,

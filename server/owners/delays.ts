@@ -1,18 +1,20 @@
 /**
- * Growing delays instead of a lockout: from the fifth wrong password of a key in a row, 1, 2, 4 … 300 seconds.
+ * Growing delays instead of a lockout: from the fifth consecutive wrong password of a key, 1, 2, 4 … 300
+ * seconds.
  *
- * The key is the name of a sign-in or the session of a confirmation. An unknown name is delayed alike, so that delays tell nothing. Sessions and links from the host stay usable.
+ * The key is the name of a sign-in or the session of a confirmation. Unknown names are delayed too, so that
+ * delays do not reveal which names exist. Existing sessions and links from the host are not delayed.
  *
  * Contract §10 "growing delays instead of lockout".
  */
 import { ApiError } from '../api-error.ts'
 
-const free = 4
+const freeAttempts = 4
 const longestMs = 300_000
-const remembered = 10_000
+const maxEntries = 10_000
 
 export interface SignInDelays {
-  /** @throws rate_limited while the key has to wait */
+  /** @throws rate_limited while the key is delayed */
   require(key: string): void
   failed(key: string): void
   succeeded(key: string): void
@@ -31,10 +33,11 @@ export function createSignInDelays(nowMs: () => number): SignInDelays {
     },
     failed(key) {
       const failures = (known.get(key)?.failures ?? 0) + 1
-      const delay = failures <= free ? 0 : Math.min(longestMs, 1000 * 2 ** (failures - free - 1))
+      const delay =
+        failures <= freeAttempts ? 0 : Math.min(longestMs, 1000 * 2 ** (failures - freeAttempts - 1))
       known.delete(key)
       known.set(key, { failures, until: nowMs() + delay })
-      const oldest = known.size > remembered ? known.keys().next().value : undefined
+      const oldest = known.size > maxEntries ? known.keys().next().value : undefined
       if (oldest !== undefined) known.delete(oldest)
     },
     succeeded(key) {

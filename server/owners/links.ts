@@ -1,7 +1,8 @@
 /**
- * One-time links, made on the host: whoever can write the data folder is the root of trust.
+ * One-time links, made on the host: write access to the data folder is the root of trust.
  *
- * The link carries the token after `#`, which browsers never send to a server; only its hash is stored.
+ * The link carries the token after `#`, which browsers never send to a server. Only the hash of the token is
+ * stored.
  *
  * Contract §10 "Sign-in".
  */
@@ -21,14 +22,17 @@ interface Maker {
   readonly random: (bytes: number) => Buffer
 }
 
-/** A new token of a kind; it takes the place of the last. @throws setup_done, not_found when there is no owner yet */
+/**
+ * Makes a new token, which replaces the last one of this kind. @throws setup_done; not_found if there is no
+ * owner yet
+ */
 export function makeLinkToken({ write, steady, random }: Maker, kind: 'setup' | 'sign_in'): Promise<string> {
   const token = random(32).toString('base64url')
   return write(async (tx) => {
     const owner = await findOwner(tx.db)
     if (kind === 'setup' && owner !== undefined) throw new ApiError('setup_done')
     if (kind === 'sign_in' && owner === undefined) {
-      throw new ApiError('not_found', { message: 'There is no owner yet; make a set-up link instead.' })
+      throw new ApiError('not_found', { message: 'There is no owner yet; make a setup link instead.' })
     }
     const expires_at = tx.endIn(lifetimes[kind])
     await replaceLink(tx, { token_sha256: tokenDigest(token), kind, user_id: null, expires_at })

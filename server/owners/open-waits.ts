@@ -1,10 +1,13 @@
-/** How many waiting reads each sign-in holds open: a page that is opened over and over must not fill the node. */
+/**
+ * Bounds the open waits of each owner session, so that a page that is opened repeatedly cannot use up the
+ * node's waits.
+ */
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 
 export interface OwnerWaits {
-  /** The returned function ends the wait. @throws wait_limit */
+  /** Opens a wait; the returned function closes it. @throws wait_limit */
   open(sessionId: string): () => void
   readonly size: number
 }

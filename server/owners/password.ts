@@ -1,9 +1,9 @@
 /**
- * Passwords at rest: scrypt with N=2^17, r=8, p=1, written as a PHC string.
+ * Password hashes: scrypt with N=2^17, r=8, p=1, stored as a PHC string.
  *
- * Each run takes 128 MiB, so at most two run at a time and few may queue: a flood of sign-ins is refused, not served.
- * Who is signed in already stands in a line of their own, which strangers cannot fill.
- * An unknown name costs the same run against a dummy.
+ * Each hash takes 128 MiB, so a limiter runs at most two at a time for sign-ins, with a queue of eight.
+ * Further sign-ins are refused. People who are signed in have a separate limiter with one slot, which
+ * strangers cannot fill. An unknown name is checked against a dummy with the same work.
  *
  * Contract §10 "Sign-in".
  */
@@ -18,58 +18,61 @@ const hashBytes = 32
 const realCost = 17
 const maxBytes = 192 * 1024 * 1024
 
-/** Who waits for a run: strangers who sign in or set up, or people who are signed in. */
-export type Line = 'strangers' | 'signed in'
+/** The limiter of a hash: for sign-in and setup, or for people who are signed in. */
+export type LimiterName = 'signing in' | 'signed in'
 
-const queued = 8
+const maxQueued = 8
 
-/** The passwords of one server, and the lines of those that are being checked. */
+/** The password hashing of one server, with its limiters. */
 export interface Passwords {
-  /** A new PHC string. @throws rate_limited when too many are queued already */
-  hash(password: string, line?: Line): Promise<string>
-  /** `stored` undefined: nobody has this name; the same work is done all the same. @throws rate_limited as `hash` */
-  matches(password: string, stored: string | undefined, line: Line): Promise<boolean>
+  /** Returns a new PHC string. @throws rate_limited if the queue is full */
+  hash(password: string, limiter?: LimiterName): Promise<string>
+  /**
+   * Checks a password. If `stored` is undefined, the work is the same and the result false. @throws
+   * rate_limited if the queue is full
+   */
+  matches(password: string, stored: string | undefined, limiter: LimiterName): Promise<boolean>
 }
 
-/** `cost` is for tests that are not about it: a run of the real one takes a third of a second. */
+/** `cost` is lower in tests that do not test hashing: a real hash takes a third of a second. */
 export function createPasswords(random: (bytes: number) => Buffer, cost = realCost): Passwords {
-  const derive = createLines()
+  const derive = createLimiters()
   const dummy = phc(cost, Buffer.alloc(saltBytes), Buffer.alloc(hashBytes))
   return {
-    async hash(password, line = 'strangers') {
+    async hash(password, limiter = 'signing in') {
       const salt = random(saltBytes)
-      return phc(cost, salt, await derive(password, salt, cost, line))
+      return phc(cost, salt, await derive(password, salt, cost, limiter))
     },
-    async matches(password, stored, line) {
+    async matches(password, stored, limiter) {
       const [, , parameters = '', salt = '', hash = ''] = (stored ?? dummy).split('$')
       const logN = Number(/^ln=(\d+),r=8,p=1$/.exec(parameters)?.[1])
-      const key = await derive(password, Buffer.from(salt, 'base64'), logN, line)
+      const key = await derive(password, Buffer.from(salt, 'base64'), logN, limiter)
       const expected = Buffer.from(hash, 'base64')
       return expected.length === key.length && timingSafeEqual(key, expected) && stored !== undefined
     },
   }
 }
 
-type Derive = (password: string, salt: Buffer, logN: number, line: Line) => Promise<Buffer>
+type Derive = (password: string, salt: Buffer, logN: number, limiter: LimiterName) => Promise<Buffer>
 
-function createLines(): Derive {
-  const lines = {
-    strangers: { atOnce: 2, running: 0, waiting: [] as (() => void)[] },
-    'signed in': { atOnce: 1, running: 0, waiting: [] as (() => void)[] },
+function createLimiters(): Derive {
+  const limiters = {
+    'signing in': { slots: 2, running: 0, waiting: [] as (() => void)[] },
+    'signed in': { slots: 1, running: 0, waiting: [] as (() => void)[] },
   }
   return async (password, salt, logN, name) => {
-    const line = lines[name]
-    if (line.running >= line.atOnce) {
-      if (line.waiting.length >= queued)
+    const limiter = limiters[name]
+    if (limiter.running >= limiter.slots) {
+      if (limiter.waiting.length >= maxQueued)
         throw new ApiError('rate_limited', { retryAfterMs: retryAfterMs.passwords })
-      await new Promise<void>((resolve) => line.waiting.push(resolve))
+      await new Promise<void>((resolve) => limiter.waiting.push(resolve))
     }
-    line.running += 1
+    limiter.running += 1
     try {
       return await run(password, salt, logN)
     } finally {
-      line.running -= 1
-      line.waiting.shift()?.()
+      limiter.running -= 1
+      limiter.waiting.shift()?.()
     }
   }
 }

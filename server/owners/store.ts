@@ -40,7 +40,7 @@ export async function updatePassword(tx: Tx, userId: string, password: string): 
     .execute()
 }
 
-/** A new link of a kind takes the place of the earlier ones for the same person; nobody's name is the owner. */
+/** Replaces the links of this kind for the same person. A null `user_id` means the owner. */
 export async function replaceLink(
   tx: Tx,
   link: Pick<OwnerLinkRow, 'token_sha256' | 'kind' | 'user_id' | 'expires_at'>,
@@ -56,7 +56,7 @@ export async function replaceLink(
     .execute()
 }
 
-/** Whether a link could be used up now, an instant of steady time. */
+/** Whether a link could be used now. `now` is in steady time. */
 export async function isLinkOpen(
   db: Db,
   kind: OwnerLinkRow['kind'],
@@ -78,7 +78,7 @@ export async function removeLinksOf(tx: Tx, userId: string): Promise<void> {
   await tx.db.deleteFrom('owner_links').where('user_id', '=', userId).execute()
 }
 
-/** Use a link up, and tell whose it is; undefined when it is unknown, used or expired. */
+/** Uses up a link and returns its user. Undefined if the link is unknown, used or expired. */
 export async function redeemLink(
   tx: Tx,
   kind: OwnerLinkRow['kind'],
@@ -107,7 +107,7 @@ export async function insertSession(
   return id
 }
 
-/** At most ten sessions a person: the oldest end. */
+/** Keeps the newest ten sessions of a person and ends the others. */
 export async function endOldSessions(tx: Tx, userId: string): Promise<void> {
   const kept = tx.db
     .selectFrom('owner_sessions')
@@ -145,7 +145,7 @@ export async function endAllSessions(tx: Tx, userId: string): Promise<void> {
     .execute()
 }
 
-/** After a confirmation. */
+/** Sets the new token and confirmation time of a session. */
 export async function renewSession(
   tx: Tx,
   id: string,
@@ -194,7 +194,10 @@ export const toOwnerSession = (
   current: row.id === currentId,
 })
 
-/** Whether nobody needs a new set-up link: there is an owner, or an unused link is open. `now` in steady time. */
+/**
+ * Whether no new setup link is needed: there is an owner, or an unused link is valid. `now` is in steady
+ * time.
+ */
 export async function hasOpenSetup(db: Db, now: Date): Promise<boolean> {
   if ((await findOwner(db)) !== undefined) return true
   const link = await db

@@ -1,4 +1,7 @@
-/** What an owner does to pairings. A disabled pair loses sending, history and listing at once. Contract §10. */
+/**
+ * Actions of the owner on pairings. A disabled pair immediately loses sending, history and listing. Contract
+ * §10.
+ */
 import type { PairingInput, PairingResult } from '../../sdk/contract/owner/pairings.ts'
 import { getAgent } from '../agents/store.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'

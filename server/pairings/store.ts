@@ -1,4 +1,4 @@
-/** The SQL of pairings: one row a pair, the smaller agent id first. */
+/** SQL of pairings: one row per pair, with the smaller agent id first. */
 import { type SqlBool, sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { PairingResult } from '../../sdk/contract/owner/pairings.ts'
@@ -17,7 +17,7 @@ const between = prepared<{ agent_a: string; agent_b: string; peer_id: string; pr
       .innerJoin('agents as peer', (join) => join.on('peer.id', '=', p('peer_id')))
       .leftJoin('conversations', (join) =>
         join
-          // Spelt out: a partial index is chosen for its own words.
+          // A literal, because SQLite uses a partial index only if the query repeats its condition literally.
           .on(sql<SqlBool>`conversations.kind = 'peer'`)
           .onRef('conversations.agent_a', '=', 'pairings.agent_a')
           .onRef('conversations.agent_b', '=', 'pairings.agent_b'),
@@ -28,7 +28,10 @@ const between = prepared<{ agent_a: string; agent_b: string; peer_id: string; pr
       .where('pairings.project_id', '=', p('project_id')),
 )
 
-/** The pairing of an agent with a peer of its project, the peer's state, and the conversation of the two, if there is one. */
+/**
+ * Returns the pairing of an agent with a peer of its project, with the peer's state and their conversation,
+ * if there is one.
+ */
 export const findPairing = (db: Db, projectId: string, agentId: string, peerId: string) =>
   between.first(db, { ...inOrder(agentId, peerId), peer_id: peerId, project_id: projectId })
 
@@ -40,11 +43,14 @@ const state = prepared<{ agent_a: string; agent_b: string }>()((db, p) =>
     .where('agent_b', '=', p('agent_b')),
 )
 
-/** Whether two agents may deal with each other now. */
+/** Whether the pairing of two agents is enabled. */
 export const isPairEnabled = async (db: Db, one: string, other: string): Promise<boolean> =>
   (await state.first(db, inOrder(one, other)))?.enabled === 1
 
-/** Pair two agents unless there is a row already: an owner's "no" stays. */
+/**
+ * Pairs two agents unless they have a pairing already, so that a pair which the owner disabled stays
+ * disabled.
+ */
 export async function insertPairing(tx: Tx, projectId: string, one: string, other: string): Promise<void> {
   await tx.db
     .insertInto('pairings')

@@ -1,4 +1,7 @@
-/** The agents that the caller may talk to: paired, enabled, of its project. Spec §2 "Peer listing"; contract §5. */
+/**
+ * Lists the agents that the caller may write to: paired with it, enabled, and of its project. Spec §2 "Peer
+ * listing"; contract §5.
+ */
 import type { Peer } from '../../sdk/contract/agent/peers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { legacyRole, recipientKeyOf } from '../agents/store.ts'

@@ -1,4 +1,4 @@
-/** The SQL of the peer listing. */
+/** SQL of the peer list. */
 import { sql } from 'kysely'
 import { type AgentView, agentViews } from '../agents/store.ts'
 import { beforeAll } from '../database/page.ts'

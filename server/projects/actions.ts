@@ -1,4 +1,4 @@
-/** What an owner does to projects. Contract §10. */
+/** Actions of the owner on projects. Contract §10. */
 import type {
   Project,
   ProjectDeleted,
@@ -46,7 +46,7 @@ export function createProject(context: Context, caller: OwnerCaller, input: Proj
   })
 }
 
-/** Activate, pause or archive. Open waits hear of it at once. */
+/** Activates, pauses or archives a project. Open waits of its agents are notified immediately. */
 export function setProjectState(
   context: Context,
   caller: OwnerCaller,
@@ -74,8 +74,8 @@ export function setProjectState(
 }
 
 /**
- * For good. The answer leaves when everything is gone; should the server stop before, the project stays unknown and the
- * next start removes the rest.
+ * Deletes a project permanently. The answer is sent when all its data has been removed. If the server stops
+ * before, the project stays unknown to callers and the next start removes the rest.
  */
 export async function deleteProject(
   context: Context,
@@ -87,7 +87,7 @@ export async function deleteProject(
     const project = await store.getProject(tx.db, caller, id)
     requireName(project.name, confirm_name)
     await store.markDeleted(tx, id)
-    // Of no project: this line is what stays.
+    // Without a project id, so that this record is not removed with the project.
     await recordAudit(tx, {
       kind: 'project.deleted',
       actor: ownerActor(caller),
@@ -109,7 +109,7 @@ export async function deleteProject(
 /** @throws invalid_request */
 function requireName(name: string, confirmed: string): void {
   if (confirmed === name) return
-  const problem = 'is not the name of this project, byte for byte'
+  const problem = 'must be exactly the name of this project'
   throw new ApiError('invalid_request', {
     message: `body/confirm_name ${problem}.`,
     details: { faults: [{ path: 'body/confirm_name', problem }] },

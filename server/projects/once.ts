@@ -1,6 +1,6 @@
 /**
- * A person's keyed request in a project. Whether the project is theirs is asked before a stored answer is handed out, so
- * that an administrator who lost it does not read it by repeating an old request.
+ * Idempotent requests of a person in a project. Access to the project is checked before a stored answer is
+ * returned, so that an administrator who lost access cannot read it by repeating an old request.
  *
  * Contract §2 "Order", "Idempotency".
  */
@@ -10,7 +10,7 @@ import type { OwnerCaller } from '../identity/callers.ts'
 import { type Answer, type Keyed, once } from '../once.ts'
 import { getProject } from './store.ts'
 
-/** @throws not_found, idempotency_conflict, and what the effect throws */
+/** @throws not_found, idempotency_conflict, the errors of the effect */
 export async function onceInProject(
   tx: Tx,
   caller: OwnerCaller,

@@ -1,12 +1,13 @@
 /**
- * Removing what belonged to a deleted project: in batches that no request notices, killed anywhere and gone on with at
- * the next start.
+ * Removes the data of a deleted project in batches that are too small to delay requests. If the process is
+ * killed, the next start resumes.
  *
- * Every table of the store is named here, or this does not compile: it is removed, or it is said why it stays. The order
- * is that of the list, what refers to others first. In the end the file is written anew and the WAL emptied, so that
- * no file of the store still holds the texts.
+ * Every table must be listed here, or the code does not compile. Each entry removes rows or says that the
+ * table stays. The order is that of the list: rows that refer to others come first. Finally the node rewrites
+ * the database file and empties the WAL, so that no file still contains the deleted texts.
  *
- * Spec §4.3 "permanently deletes owned project data … and retains a minimal owner deletion audit"; contract §10.
+ * Spec §4.3 "permanently deletes owned project data … and retains a minimal owner deletion audit"; contract
+ * §10.
  */
 import { type RawBuilder, sql } from 'kysely'
 import type { Context } from '../context.ts'
@@ -15,20 +16,23 @@ import type { Tx } from '../database/tx.ts'
 import { removePackagesOf } from '../transfers/packages/removal.ts'
 import { listDeleted } from './store.ts'
 
-/** Removes up to so many rows of a project; answers how many went. A noun that also keeps files removes them before. */
+/**
+ * Removes up to `limit` rows of a project and returns their number. Files are removed before the rows that
+ * name them.
+ */
 export type Removal = (tx: Tx, projectId: string, limit: number) => Promise<number>
 
-/** It holds nothing of a project. */
+/** The table contains no data of a project. */
 const stays = 'stays'
 
-const atOnce = 200
+const batchRows = 200
 
 async function run(tx: Tx, statement: RawBuilder<unknown>): Promise<number> {
   const { numAffectedRows } = await statement.execute(tx.db)
   return Number(numAffectedRows ?? 0n)
 }
 
-/** A table with `id` and, by index, `project_id`. */
+/** For tables with `id` and an indexed `project_id`. */
 const byProject =
   (table: keyof Tables): Removal =>
   (tx, projectId, limit) =>
@@ -38,7 +42,7 @@ const byProject =
         (select id from ${sql.table(table)} where project_id = ${projectId} limit ${limit})`,
     )
 
-/** A table that knows only the agent. */
+/** For tables that refer to the agent only. */
 const byAgent =
   (table: keyof Tables, key: string): Removal =>
   (tx, projectId, limit) =>
@@ -67,7 +71,10 @@ const challenges: Removal = (tx, projectId, limit) =>
         where credentials.project_id = ${projectId} limit ${limit})`,
   )
 
-/** One at a time, with its nonces: while it is there, requests that are refused still spend some. */
+/**
+ * Removes one credential with its nonces. Both go together, because refused requests add nonces as long as
+ * the credential exists.
+ */
 const credentials: Removal = async (tx, projectId) => {
   const one = await tx.db
     .selectFrom('credentials')
@@ -81,7 +88,7 @@ const credentials: Removal = async (tx, projectId) => {
   return 1
 }
 
-/** The stored answers of its agents, and those to people's requests in it. */
+/** Removes the stored answers of the project's agents, and those of people's requests in the project. */
 const idempotency: Removal = (tx, projectId, limit) =>
   run(
     tx,
@@ -98,9 +105,9 @@ const projectAdministrators: Removal = (tx, projectId) =>
 const project: Removal = (tx, projectId) => run(tx, sql`delete from projects where id = ${projectId}`)
 
 export const removals: Record<keyof Tables, Removal | typeof stays> = {
-  // First: an expired claim is told by messages for as long as its task is there.
+  // First, because an expired claim produces messages as long as its task exists.
   tasks: byProject('tasks'),
-  // Removed with their task.
+  // Removed together with their task.
   task_releases: async () => 0,
   idempotency,
   messages,
@@ -116,7 +123,7 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   enrollments: byProject('enrollments'),
   sessions: byAgent('sessions', 'id'),
   credentials,
-  // Removed with their credential.
+  // Removed together with their credential.
   nonces: async () => 0,
   agents: byProject('agents'),
   environments: byProject('environments'),
@@ -136,15 +143,18 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   schema_migrations: stays,
 }
 
-/** Written anew while the server serves; a larger store waits for the next start. Nobody writes for that long. */
-const scrubbedAtOnceBytes = 64 * 1024 * 1024
+/**
+ * A running server rewrites a file up to this size; writes wait meanwhile. A larger file is rewritten at the
+ * next start.
+ */
+const maxScrubBytes = 64 * 1024 * 1024
 
 /**
- * Everything of a project that was marked as deleted. Its own row goes last, when no file holds anything of the rest: as
- * long as it is there, the next minute or the next start goes on.
+ * Removes all data of a deleted project. The row of the project is removed last, when no file contains any of
+ * its data. As long as it exists, removal is tried again every minute and at the next start.
  */
 export async function removeProject(context: Context, projectId: string): Promise<void> {
-  // Before the rows, which name them. Nobody uploads to a project that is unknown.
+  // Before the rows, which name the packages. Uploads to a deleted project are refused.
   await removePackagesOf(context, projectId)
   const { projects: _, ...rest } = removals
   let removed = 0
@@ -152,27 +162,28 @@ export async function removeProject(context: Context, projectId: string): Promis
     if (removal === stays) continue
     let batch: number
     do {
-      batch = await context.write((tx) => removal(tx, projectId, atOnce))
+      batch = await context.write((tx) => removal(tx, projectId, batchRows))
       removed += batch
     } while (batch > 0)
   }
-  const isClean = (removed === 0 && context.scrubbedAtStart) || (await scrubbed(context))
+  const isClean = (removed === 0 && context.scrubbedAtStart) || (await scrub(context))
   if (isClean) await context.write((tx) => project(tx, projectId, 1))
-  else if (removed > 0) context.log.info('bytes of a deleted project are left until the next start')
+  else if (removed > 0)
+    context.log.info('bytes of a deleted project remain in the database file until the next start')
 }
 
-async function scrubbed(context: Context): Promise<boolean> {
+async function scrub(context: Context): Promise<boolean> {
   try {
-    return await context.scrubStore(scrubbedAtOnceBytes)
+    return await context.scrubStore(maxScrubBytes)
   } catch (error) {
-    context.log.error({ err: error }, 'the file was not written anew after a project was deleted')
+    context.log.error({ err: error }, 'failed to rewrite the database file after deleting a project')
   }
   return false
 }
 
 const everyMs = 60_000
 
-/** What an earlier run of the server left unfinished. Runs until the returned function is called. */
+/** Finishes removals that were interrupted, now and every minute, until the returned function is called. */
 export function startRemovals(context: Context): () => void {
   let running = false
   const finish = async () => {
@@ -181,7 +192,7 @@ export function startRemovals(context: Context): () => void {
     try {
       for (const id of await context.read(listDeleted)) await removeProject(context, id)
     } catch (error) {
-      if (!context.stopping.aborted) context.log.error({ err: error }, 'a deleted project was not removed')
+      if (!context.stopping.aborted) context.log.error({ err: error }, 'failed to remove a deleted project')
     } finally {
       running = false
     }

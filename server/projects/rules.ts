@@ -1,16 +1,17 @@
 /**
- * What a project's state allows.
+ * Rules for the states of a project.
  *
- * - active ↔ paused; active or paused → archived; archived → paused.
- * - Paused: everything that reads, acknowledges or finishes goes on; nothing new starts.
- * - Archived: agents are refused.
+ * - `active` ↔ `paused`; `active` or `paused` → `archived`; `archived` → `paused`.
+ * - When a project is `paused`: agents can read, acknowledge and finish running work, but not start anything
+ *   new.
+ * - When a project is `archived`: all requests of its agents are refused.
  *
  * Contract §10.
  */
 import type { ProjectState } from '../../sdk/contract/owner/projects.ts'
 import { ApiError } from '../api-error.ts'
 
-/** Whether a project may go from one state to another. Staying is always allowed. */
+/** Whether a project may change from one state to another. Setting the same state is always allowed. */
 export const projectMoves: Record<ProjectState, Record<ProjectState, boolean>> = {
   active: { active: true, paused: true, archived: true },
   paused: { active: true, paused: true, archived: true },

@@ -1,4 +1,4 @@
-/** The SQL of projects. What a person may not see is not found, by the query itself. */
+/** SQL of projects. The queries return only projects that the person may see. */
 import type { SessionPolicy } from '../../sdk/contract/agent/sessions.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Project } from '../../sdk/contract/owner/projects.ts'
@@ -8,12 +8,12 @@ import type { Db, ProjectRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 
-/** The projects that a person may see: the owner all of them, an administrator those that it was given. */
+/** The projects that a person may see: all for the owner, the assigned ones for an administrator. */
 function visible(db: Db, owner: OwnerCaller) {
   const all = db.selectFrom('projects').selectAll().where('deleted_at', 'is', null)
   if (owner.role === 'owner') return all
-  const given = db.selectFrom('project_administrators').select('project_id')
-  return all.where('id', 'in', given.where('user_id', '=', owner.user_id))
+  const assigned = db.selectFrom('project_administrators').select('project_id')
+  return all.where('id', 'in', assigned.where('user_id', '=', owner.user_id))
 }
 
 /** @throws not_found */
@@ -62,7 +62,10 @@ export async function updateProjectState(tx: Tx, id: string, state: ProjectRow['
   await tx.db.updateTable('projects').set({ state, updated_at: tx.nowIso }).where('id', '=', id).execute()
 }
 
-/** From now on unknown to everybody; its name is free, since the row keeps only its id. */
+/**
+ * Marks a project as deleted. It is unknown to all callers from now on. Its name is free, because the row's
+ * name becomes its id.
+ */
 export async function markDeleted(tx: Tx, id: string): Promise<void> {
   await tx.db
     .updateTable('projects')
@@ -71,13 +74,13 @@ export async function markDeleted(tx: Tx, id: string): Promise<void> {
     .execute()
 }
 
-/** Deleted, but not removed to the last row. */
+/** Returns projects that were deleted but not removed completely. */
 export async function listDeleted(db: Db): Promise<string[]> {
   const rows = await db.selectFrom('projects').select('id').where('deleted_at', 'is not', null).execute()
   return rows.map(({ id }) => id)
 }
 
-/** What a session needs of its project's policy. */
+/** Returns the policy that the project's sessions get. */
 export async function getPolicy(db: Db, projectId: string): Promise<SessionPolicy> {
   return db
     .selectFrom('projects')
@@ -102,7 +105,7 @@ export const toProject = (row: ProjectRow): Project => ({
   updated_at: row.updated_at,
 })
 
-/** Everybody whose waits hear of what happens to the project. */
+/** Returns the agents whose waits are notified of changes to the project. */
 export async function listAgentIds(db: Db, projectId: string): Promise<string[]> {
   const rows = await db.selectFrom('agents').select('id').where('project_id', '=', projectId).execute()
   return rows.map(({ id }) => id)

@@ -1,6 +1,6 @@
 /**
- * Recipient keys: registered once by the agent, replaced only by an administrator, so that nobody who took over a
- * session can quietly make messages readable for himself.
+ * Recipient keys. An agent registers its key once, and only an administrator can replace it, so that an
+ * attacker who takes over a session cannot redirect the encryption to another key.
  *
  * Spec §5 "Recipient keys"; contract §9 "Recipient key".
  */
@@ -21,12 +21,12 @@ import { writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
 import { findRecipientKey, putRecipientKey } from './store.ts'
 
-/** The schema knows the form; only the library knows the checksum. @throws invalid_request */
+/** Checks the checksum of a recipient, which the schema cannot check. @throws invalid_request */
 function requireRecipient({ recipient }: RecipientKeyInput): void {
   try {
     new Encrypter().addRecipient(recipient)
   } catch {
-    // The library's words are about its own call; ours name the field.
+    // The library's message describes its own call; this one names the field.
     const problem = 'is not a valid age X25519 recipient (its checksum is wrong)'
     throw new ApiError('invalid_request', {
       message: `body/recipient ${problem}.`,
@@ -40,7 +40,7 @@ function newKey(tx: Tx, agentId: string, recipient: string, by: 'agent' | 'owner
   return { agent_id: agentId, recipient, fingerprint, registered_at: tx.nowIso, registered_by: by }
 }
 
-/** The same key again succeeds. @throws recipient_key_conflict for another one */
+/** Registers the agent's key. The same key again succeeds. @throws recipient_key_conflict for another key */
 export function registerRecipientKey(
   context: Context,
   caller: AgentCaller,
@@ -64,7 +64,10 @@ export function registerRecipientKey(
   })
 }
 
-/** The key of the other participant. @throws not_found also when it registered none, and in an owner conversation */
+/**
+ * Returns the key of the other participant. @throws not_found, also if it has no key or the conversation is
+ * with the owner
+ */
 export function readRecipientKey(context: Context, caller: AgentCaller, id: string): Promise<RecipientKey> {
   return readAs(context, caller, async (db, agent) => {
     const { peer } = requireReadable(await findForAgent(db, agent.project_id, agent.agent_id, id))

@@ -1,4 +1,4 @@
-/** The SQL of recipient keys: one trusted key per agent. */
+/** SQL of recipient keys: one trusted key per agent. */
 import type { RecipientKey } from '../../sdk/contract/agent/peers.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'

@@ -1,4 +1,4 @@
-/** Starting, resuming and closing a session. Contract §5. */
+/** Starts, resumes and closes sessions. Contract §5. */
 import type { Session, SessionClosed, SessionInput } from '../../sdk/contract/agent/sessions.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { agentActor, recordAudit, wasRecorded } from '../audit/store.ts'
@@ -52,7 +52,10 @@ export function startSession(context: Context, caller: AgentCaller, input: Sessi
   return started.catch((error: unknown) => recordRefusal(context, caller, error))
 }
 
-/** A refusal undoes its transaction, so this one is recorded in one of its own, once in the window that it is about. */
+/**
+ * Records a refused replacement in a separate transaction, because the refusal undoes its own. Only the first
+ * one per window is recorded.
+ */
 async function recordRefusal(context: Context, caller: AgentCaller, error: unknown): Promise<never> {
   if (!(error instanceof ReplacementRefusedError)) throw error
   const { agent_id: id, agent_name: name, project_id, request_id } = caller

@@ -1,8 +1,9 @@
 /**
- * Session challenges: proof that a device-bound start was signed now, not prepared in advance.
+ * Session challenges: they prove that the start of a device-bound session was signed now and not in advance.
  *
- * 256 bits, 60 seconds, one use, bound to the credential and the device; only the hash is stored. A use is deleted in
- * the transaction of the session's start, so a start that fails for another reason leaves it usable.
+ * A challenge has 256 bits, is valid for 60 seconds and for one use, and is bound to the credential and the
+ * device. Only its hash is stored. It is deleted in the transaction that starts the session, so a start that
+ * fails for another reason leaves it usable.
  *
  * Spec §4.2; contract §5.
  */
@@ -18,7 +19,9 @@ import type { AgentCaller } from '../identity/callers.ts'
 
 const digest = (challenge: string) => hash('sha256', challenge, 'buffer')
 
-/** What of a device must match: the operating system may be renamed by an upgrade. */
+/**
+ * The part of a device that must match. The operating system is excluded, because an upgrade may rename it.
+ */
 function deviceKey(header: string | undefined): string {
   const device = parseDevice(header ?? '')
   return device === undefined ? '' : JSON.stringify([device.machine, device.install])
@@ -49,7 +52,10 @@ export function issueChallenge(context: Context, caller: AgentCaller): Promise<C
   })
 }
 
-/** @throws challenge_invalid, invalid_request when an identity that needs none sends one */
+/**
+ * Uses up the challenge of a device-bound start. @throws challenge_invalid; invalid_request if another
+ * identity sends a challenge
+ */
 export async function requireChallenge(
   tx: Tx,
   caller: AgentCaller,

@@ -1,4 +1,7 @@
-/** When an agent means to come back. The schedule belongs to its session; an open wait overrides it. Contract §6. */
+/**
+ * Stores when an agent plans to make contact again. The schedule belongs to its session, and an open wait
+ * overrides it. Contract §6.
+ */
 import type { ConnectionModeSet, ContactSchedule } from '../../sdk/contract/presence.ts'
 import { agentActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'

@@ -1,5 +1,5 @@
 /**
- * Ending an agent's right to act, in the transaction that takes it away. Its open waits end after the commit.
+ * Fences sessions in the transaction that revokes an agent's access. Their open waits end after the commit.
  *
  * Spec §3 "old session fenced"; contract §5, §6.
  */
@@ -12,15 +12,15 @@ export async function fence(
   context: Pick<Context, 'wakeups'>,
   tx: Tx,
   which: { readonly agentId: string } | { readonly credentialId: string } | { readonly id: string },
-  why: { readonly actor: Actor; readonly project_id: string; readonly reason: string },
+  cause: { readonly actor: Actor; readonly project_id: string; readonly reason: string },
 ): Promise<void> {
   for (const session of await endSessions(tx, 'fenced', which)) {
     await recordAudit(tx, {
       kind: 'session.fenced',
-      actor: why.actor,
-      project_id: why.project_id,
+      actor: cause.actor,
+      project_id: cause.project_id,
       subject: { type: 'session', id: session.id },
-      details: { reason: why.reason, agent_id: session.agent_id },
+      details: { reason: cause.reason, agent_id: session.agent_id },
     })
     tx.afterCommit(() => context.wakeups.notify(session.agent_id))
   }

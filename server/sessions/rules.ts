@@ -1,10 +1,11 @@
 /**
- * May a new instance take the place of the active session?
+ * Decides whether a new instance may replace the active session.
  *
- * - The same instance with the same credential resumes.
- * - Another instance waits while the active one is alive: contact within 90 seconds, or as long as its declared
- *   schedule says, or an open wait, upload or download, or a claim that it holds. So two processes never displace each other in turns.
- * - A legacy credential always replaces.
+ * - The same instance with the same credential resumes the session.
+ * - Another instance is refused while the active session is alive: it had contact within 90 seconds or within
+ *   its declared schedule, has an open wait, upload or download, or holds a claim. So two processes never
+ *   displace each other in turns.
+ * - A legacy credential always replaces the session.
  * - More than three replacements in ten minutes are refused.
  *
  * Contract §5.
@@ -29,11 +30,11 @@ export interface Newcomer {
 export type Start = 'fresh' | 'resume' | 'replace'
 
 export interface Liveness {
-  /** Since its last contact. */
+  /** Time since the last contact. */
   readonly silentMs: number
-  /** As it is shown. */
+  /** Wall time, for the refusal. */
   readonly last_contact_at: string
-  /** An open wait, upload or download. */
+  /** Whether a wait, upload or download is open. */
   readonly isOccupied: boolean
   readonly holdsClaim: boolean
   readonly mode: 'short_poll' | 'checkpoint' | null
@@ -62,17 +63,20 @@ export function decideStart(
 const isAlive = ({ silentMs, isOccupied, holdsClaim, ...schedule }: Liveness): boolean =>
   isOccupied || holdsClaim || silentMs < aliveSeconds(schedule) * 1000
 
-/** How long after its last contact a session counts as alive: a declared schedule stretches it. */
+/** Seconds after its last contact during which a session is alive. A declared schedule extends them. */
 function aliveSeconds({ mode, intervalSeconds }: Pick<Liveness, 'mode' | 'intervalSeconds'>): number {
   if (mode === 'checkpoint') return limits.sessionAliveCheckpointSeconds
   if (mode === null || intervalSeconds === null) return limits.sessionAliveSeconds
   return 2 * intervalSeconds + limits.sessionAliveScheduleMargin
 }
 
-/** Too many replacements: the owner learns of it, beside the caller. */
+/** Too many replacements. The refusal is also recorded for the owner. */
 export class ReplacementRefusedError extends ApiError {}
 
-/** `recent`: when each replacement of the window happened, newest first. @throws ReplacementRefusedError, which is `rate_limited` */
+/**
+ * Refuses too frequent replacements. `recent` holds the times of the replacements in the window, newest
+ * first. @throws ReplacementRefusedError, with code `rate_limited`
+ */
 export function requireReplacementRoom(recent: readonly string[], now: Date): void {
   const oldestCounted = recent[limits.sessionReplacements - 1]
   if (oldestCounted === undefined) return

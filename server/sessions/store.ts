@@ -11,7 +11,7 @@ const active = prepared<{ agent_id: string }>()((db, p) =>
 export const findActive = (db: Db, agentId: string): Promise<SessionRow | undefined> =>
   active.first(db, { agent_id: agentId })
 
-/** What the database knows of the agent's contact: of its newest session, whatever its state. */
+/** The stored contact of the agent's newest session, in any state. */
 const newest = prepared<{ agent_id: string }>()((db, p) =>
   db
     .selectFrom('sessions')
@@ -38,7 +38,7 @@ export async function connectionOf(
   return context.presence.connection(agentId, now, stored)
 }
 
-/** The next generation of an agent: it only rises, whatever happens to sessions. */
+/** Returns the next generation of an agent. It only ever increases. */
 export async function nextGeneration(tx: Tx, agentId: string): Promise<number> {
   const row = await tx.db
     .updateTable('agents')
@@ -80,7 +80,7 @@ export async function insertSession(
     .executeTakeFirstOrThrow()
 }
 
-/** End active sessions for good; answers which agents they were of. */
+/** Ends active sessions permanently and returns them with their agents. */
 export async function endSessions(
   tx: Tx,
   state: 'fenced' | 'closed',
@@ -97,8 +97,8 @@ export async function endSessions(
 }
 
 /**
- * When an agent's session was replaced by another one since an instant of steady time, newest first. Takeovers are the owner's and do not
- * count.
+ * Times, in steady time and newest first, at which other sessions replaced the agent's session since `since`.
+ * Takeovers by the owner do not count.
  */
 export async function listReplacements(tx: Tx, agentId: string, since: string): Promise<string[]> {
   const rows = await tx.db
@@ -113,7 +113,10 @@ export async function listReplacements(tx: Tx, agentId: string, since: string): 
   return rows.map(({ started_at }) => started_at)
 }
 
-/** "Starting a session pairs the agent with every enabled agent of its project, except pairs that the owner disabled." */
+/**
+ * Agents to be paired. "Starting a session pairs the agent with every enabled agent of its project, except
+ * pairs that the owner disabled."
+ */
 export async function findUnpaired(tx: Tx, projectId: string, agentId: string): Promise<string[]> {
   const rows = await tx.db
     .selectFrom('agents')

@@ -1,9 +1,10 @@
 /**
- * Takeover: the owner ends an agent's session now, and only the holder of the grant starts the next one.
+ * Takeover: the owner ends an agent's session, and only the holder of the grant can start the next one.
  *
- * The grant is 256 bits, bound to the agent, stored as a hash, and used up in the transaction of the new session. The
- * session keeps the hash, so the same instance gets it back by the same grant after a lost answer. A new takeover voids
- * the last grant. An expired grant opens nothing and keeps nobody out.
+ * The grant has 256 bits, is bound to the agent and is stored as a hash. The transaction of the new session
+ * uses it up. The session keeps the hash, so the same instance can get its session again with the same grant
+ * if the answer was lost. A new takeover voids the previous grant. An expired grant starts no session and
+ * blocks none.
  *
  * Spec §3 "old session fenced; a single-use replacement grant is issued"; contract §5.
  */
@@ -37,8 +38,8 @@ export function issueTakeover(
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
     if (agent.state === 'disabled') throw new ApiError('agent_disabled')
     const active = await findActive(tx.db, agent.id)
-    const why = { actor: ownerActor(caller), project_id: project.id }
-    await fence(context, tx, { agentId: agent.id }, { ...why, reason: 'takeover' })
+    const cause = { actor: ownerActor(caller), project_id: project.id }
+    await fence(context, tx, { agentId: agent.id }, { ...cause, reason: 'takeover' })
     const ttl = input.ttl_seconds ?? limits.takeoverTtlSeconds.default
     const ends_at = tx.endIn(ttl)
     const expires_at = context.steady.wall(ends_at)
@@ -50,7 +51,7 @@ export function issueTakeover(
     })
     await recordAudit(tx, {
       kind: 'takeover.issued',
-      ...why,
+      ...cause,
       subject: { type: 'agent', id: agent.id },
       details: { expires_at, fenced_session_id: active?.id ?? null, reason: input.reason ?? null },
     })
@@ -79,7 +80,7 @@ async function replaceGrant(tx: Tx, agentId: string, row: Omit<TakeoverRow, 'age
     .execute()
 }
 
-/** A start: its identity, its instance and the session that is active now. */
+/** The identity and instance that want to start a session, and the session that is active now. */
 export interface Claimant {
   readonly agent_id: string
   readonly credential_id: string
@@ -87,13 +88,16 @@ export interface Claimant {
   readonly active: SessionRow | undefined
 }
 
-/** `none`: no takeover is open. `repeated`: the active session is this instance's and began with this grant. */
+/**
+ * `none`: no takeover is open. `repeated`: the active session belongs to this instance and was started with
+ * this grant.
+ */
 export type Redeemed = 'none' | 'repeated' | Pick<TakeoverRow, 'grant_sha256' | 'fenced_session_id'>
 
 /**
- * While a grant is open only its holder starts a session.
+ * Redeems a grant. While a grant is open, only its holder can start a session.
  *
- * @throws takeover_pending without a grant; grant_invalid with one that is unknown, used, voided or expired
+ * @throws takeover_pending without a grant; grant_invalid if the grant is unknown, used, voided or expired
  */
 export async function redeemTakeover(
   { steady }: Pick<Context, 'steady'>,
@@ -111,11 +115,11 @@ export async function redeemTakeover(
     await tx.db.deleteFrom('takeovers').where('agent_id', '=', claimant.agent_id).execute()
     return open
   }
-  if (!beganWith(given, claimant)) throw new ApiError('grant_invalid')
+  if (!wasStartedWith(given, claimant)) throw new ApiError('grant_invalid')
   return 'repeated'
 }
 
-const beganWith = (given: Buffer, { active, credential_id, instance_id }: Claimant): boolean =>
+const wasStartedWith = (given: Buffer, { active, credential_id, instance_id }: Claimant): boolean =>
   active !== undefined &&
   active.grant_sha256 !== null &&
   timingSafeEqual(given, active.grant_sha256) &&

@@ -11,7 +11,7 @@ import {
   type AttentiveKind,
   attentiveKinds,
   countsOf,
-  isOpened,
+  isReopened,
   itemsOf,
   itemsOfAgents,
   itemsWithoutCredential,
@@ -58,7 +58,7 @@ const toAgent = (context: Context, row: store.AgentRow, steadyNow: Date): Snapsh
   waiting: row.waiting ?? 0,
 })
 
-/** Newest first. */
+/** Builds the attention list, newest first. */
 async function attention(
   context: Context,
   db: Db,
@@ -67,9 +67,9 @@ async function attention(
   now: Date,
 ): Promise<AttentionItem[]> {
   const since = new Date(now.getTime() - limits.attentionDays * 86_400_000).toISOString()
-  const happened: AttentionItem[] = await listFailed(db, projectId, agents, since)
+  const events: AttentionItem[] = await listFailed(db, projectId, agents, since)
   for (const kind of Object.keys(attentiveKinds) as AttentiveKind[])
-    happened.push(...(await listHappened(context, db, projectId, kind, agents, since)))
+    events.push(...(await listEvents(context, db, projectId, kind, agents, since)))
   const questions = (await store.listOpenQuestions(db, projectId)).map(
     (row): AttentionItem => ({
       kind: 'question_to_owner',
@@ -81,7 +81,7 @@ async function attention(
   )
   const overdue = await listOverdue(db, projectId, agents, { since, now: now.toISOString() })
   const all = [
-    ...happened,
+    ...events,
     ...itemsOfAgents(agents, now.toISOString()),
     ...itemsWithoutCredential(rows.slice(0, agents.length)),
     ...questions,
@@ -98,8 +98,8 @@ async function listOverdue(
 ): Promise<AttentionItem[]> {
   const questions = await store.listOverdueQuestions(db, projectId, since, now)
   return questions.map(({ id, inbox_agent_id, due_at }) => {
-    const asked = agents.find((agent) => agent.id === inbox_agent_id)
-    const agent = asked === undefined ? null : { id: asked.id, name: asked.name }
+    const recipient = agents.find((agent) => agent.id === inbox_agent_id)
+    const agent = recipient === undefined ? null : { id: recipient.id, name: recipient.name }
     return { kind: 'question_overdue', at: due_at, agent, subject: { type: 'message', id }, count: 1 }
   })
 }
@@ -118,7 +118,7 @@ async function listFailed(
   })
 }
 
-async function listHappened(
+async function listEvents(
   context: Context,
   db: Db,
   projectId: string,
@@ -128,16 +128,16 @@ async function listHappened(
 ): Promise<AttentionItem[]> {
   const query = { kind, since, order: 'newest_first', limit: limits.attentionPerKind } as const
   const records = (await listRecords(db, projectId, query)).slice(0, limits.attentionPerKind).map(toRecord)
-  const open = kind === 'conversation.guard_tripped' ? await notOpened(context, db, records) : records
+  const open = kind === 'conversation.guard_tripped' ? await stillTripped(context, db, records) : records
   return itemsOf(attentiveKinds[kind], open, agents)
 }
 
-async function notOpened(
+async function stillTripped(
   { steady }: Context,
   db: Db,
   tripped: readonly AuditRecord[],
 ): Promise<AuditRecord[]> {
   const ids = new Set(tripped.map(({ subject }) => subject.id ?? ''))
-  const opened = await store.findOpened(db, [...ids])
-  return tripped.filter(({ id, at, subject }) => !isOpened(subject.id, steady.steadyOf(id, at), opened))
+  const reopened = await store.findReopened(db, [...ids])
+  return tripped.filter(({ id, at, subject }) => !isReopened(subject.id, steady.steadyOf(id, at), reopened))
 }

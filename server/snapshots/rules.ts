@@ -1,10 +1,12 @@
 /**
- * What needs the owner's attention, and until when.
+ * Rules for the attention list of the owner.
  *
- * - An event stays for a week: a second use of an enrolment, a refused replacement of a session, a failed task, a
- *   tripped guard. The owner's word in its conversation takes a tripped guard off earlier.
- * - A condition stays while it holds: an overdue agent, mail that nobody listens for, a question without an answer, an
- *   agent that had a credential and has none left. A question between agents stays for a week at most.
+ * - An event stays on the list for a week: a second use of an enrolment, a refused replacement of a session,
+ *   a failed task, a tripped guard. A tripped guard leaves it earlier if the owner writes in its
+ *   conversation.
+ * - A condition stays on the list while it holds: an overdue agent, unread messages that no agent will fetch,
+ *   an unanswered question, an agent whose last credential is gone. A question between agents stays for a
+ *   week at most.
  *
  * Contract §10 "Snapshot".
  */
@@ -12,7 +14,7 @@ import type { AttentionKind } from '../../sdk/contract/labels.ts'
 import type { AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import type { AttentionItem, SnapshotAgent, SnapshotCounts } from '../../sdk/contract/owner/snapshot.ts'
 
-/** Record of the audit → what it means to an owner. */
+/** Kinds of audit records that appear on the list, with their kind there. */
 export const attentiveKinds = {
   'enrollment.reused': 'enrollment_reused',
   'session.replacement_refused': 'session_replacement_refused',
@@ -20,12 +22,15 @@ export const attentiveKinds = {
 } as const satisfies Record<string, AttentionKind>
 export type AttentiveKind = keyof typeof attentiveKinds
 
-/** "Sanitized": the reason that an owner gave in words of their own stays in the audit. */
+/**
+ * Removes the owner's free-text reason, because a snapshot must be "sanitized". The reason stays in the audit
+ * log.
+ */
 export function withoutWords({ details: { reason: _, ...details }, ...record }: AuditRecord): AuditRecord {
   return { ...record, details }
 }
 
-/** One item for each thing that it happened to, newest first as the records are. */
+/** Builds one item per subject and actor, newest first like the records. */
 export function itemsOf(
   kind: AttentionKind,
   newestFirst: readonly AuditRecord[],
@@ -40,14 +45,14 @@ export function itemsOf(
   })
 }
 
-/** Who did it, or whom it was done to by nobody known. */
+/** The agent that caused the event or, if the actor is unknown, the agent that it concerns. */
 function agentOf({ actor, details }: AuditRecord, agents: readonly SnapshotAgent[]): AttentionItem['agent'] {
   const concerned = agents.find(({ id }) => id === (actor.kind === 'agent' ? actor.id : details.agent_id))
   return concerned === undefined ? null : { id: concerned.id, name: concerned.name }
 }
 
 /** Whether the owner wrote in the conversation since its guard tripped, all in steady time. */
-export const isOpened = (
+export const isReopened = (
   conversationId: string | null,
   trippedAt: string,
   openedAt: ReadonlyMap<string, string>,
@@ -76,7 +81,7 @@ export function itemsOfAgents(agents: readonly SnapshotAgent[], observedAt: stri
   return [...overdue, ...unheard]
 }
 
-/** Enabled agents that were enrolled once and can prove nothing now. */
+/** Items for enabled agents that were enrolled and have no valid credential left. */
 export const itemsWithoutCredential = (
   rows: readonly (Pick<SnapshotAgent, 'id' | 'name' | 'state'> & {
     readonly without_credential_since: string | null
@@ -88,7 +93,10 @@ export const itemsWithoutCredential = (
       : [],
   )
 
-/** Mail waits, and nothing says that anybody will come for it: no wait, no recent contact, no schedule that is kept. */
+/**
+ * Whether messages wait and no agent is expected to fetch them: no wait, no recent contact, and no schedule
+ * that is met.
+ */
 const isUnheard = ({ waiting, connection: { connected, next_contact: next } }: SnapshotAgent): boolean =>
   waiting > 0 && !connected && (next.kind === 'unknown' || next.overdue)
 

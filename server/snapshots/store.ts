@@ -1,19 +1,22 @@
 /**
- * What a snapshot is read from. Each query runs along an index and reads a bounded number of rows: what a project has
- * stored makes no difference, only how many agents it has, of which the first 500 are read.
+ * Queries of a snapshot. Each follows an index and reads a bounded number of rows. The cost depends on the
+ * number of agents, of which the first 500 are read, and not on the amount of stored data.
  */
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
 
-// Spelt out, since a partial index is chosen for its own words and for no parameter.
+// Literals instead of parameters, because SQLite uses a partial index only if the query repeats its condition
+// literally.
 const isOpenToOwner = sql<boolean>`recipient_kind = 'owner' and acknowledged_at is null`
 const isAwaited = sql<boolean>`type = 'question' and sender_kind = 'agent' and recipient_kind = 'agent'
   and expects_reply_by is not null and answered_at is null`
 const isPending = sql<boolean>`state = 'pending'`
 
-/** Agents, their newest session and how much waits for them; prompts and instructions stay where they are. */
+/**
+ * Agents with their newest session and number of unacknowledged messages, without prompts and instructions.
+ */
 export const agentsQuery = (db: Db, projectId: string, limit: number, now: string) =>
   db
     .selectFrom('agents')
@@ -37,7 +40,10 @@ export const agentsQuery = (db: Db, projectId: string, limit: number, now: strin
     .orderBy('agents.id')
     .limit(limit)
 
-/** When the last credential of an agent that has none left was revoked or expired; null of all others. */
+/**
+ * When the last credential of an agent was revoked or expired. Null if it has a valid credential or never had
+ * one.
+ */
 const sinceWithoutCredential = (now: string) => sql<string | null>`case
   when exists (select 1 from credentials as good where good.agent_id = agents.id
     and good.revoked_at is null and (good.expires_at is null or good.expires_at > ${now})) then null
@@ -101,7 +107,8 @@ const unfinished = prepared<{ project_id: string; most: number }>()((db, p) =>
     .select((eb) => eb.fn.countAll<number>().as('count')),
 )
 
-// A plus keeps the project's index out of the choice: what is held is found by the end of its claim.
+// Unary plus excludes the index of the project, because claimed tasks are few and have an index by the end of
+// the claim.
 const heldTasks = prepared<{ project_id: string }>()((db, p) =>
   db
     .selectFrom('tasks')
@@ -111,7 +118,7 @@ const heldTasks = prepared<{ project_id: string }>()((db, p) =>
     .where(sql<string>`+project_id`, '=', p('project_id')),
 )
 
-/** Tasks that are not over, by state. What is not held is open. */
+/** Counts unfinished tasks by state. A task without a claim is open. */
 export async function countTasks(db: Db, projectId: string) {
   const { held = 0, claimed = 0 } = (await heldTasks.first(db, { project_id: projectId })) ?? {}
   const most = limits.snapshotCount
@@ -130,7 +137,7 @@ const failedTasks = prepared<{ project_id: string; limit: number }>()((db, p) =>
     .limit(p('limit')),
 )
 
-/** The youngest that failed, for whatever reason, and did so since then. */
+/** The newest failed tasks since `since`. */
 export async function listFailedTasks(db: Db, projectId: string, since: string) {
   const rows = await failedTasks.all(db, { project_id: projectId, limit: limits.attentionPerKind })
   return rows.flatMap(({ outcome_at, ...row }) =>
@@ -138,7 +145,7 @@ export async function listFailedTasks(db: Db, projectId: string, since: string) 
   )
 }
 
-/** Neither acknowledged nor answered by the owner. */
+/** Questions to the owner that are neither acknowledged nor answered. */
 const openQuestions = prepared<{ project_id: string; limit: number }>()((db, p) =>
   db
     .selectFrom('messages')
@@ -174,12 +181,15 @@ const overdueQuestions = prepared<{ project_id: string; since: string; now: stri
       .limit(p('limit')),
 )
 
-/** Between agents, without an answer, and overdue by more than they waited for; the youngest of the time since then. */
+/**
+ * Unanswered questions between agents that are overdue by more than the time they allowed for the answer.
+ * Newest first, since `since`.
+ */
 export const listOverdueQuestions = (db: Db, projectId: string, since: string, now: string) =>
   overdueQuestions.all(db, { project_id: projectId, since, now, limit: limits.attentionPerKind })
 
 /** When the owner last wrote in these conversations, in steady time. */
-export async function findOpened(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
+export async function findReopened(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const rows = await db
     .selectFrom('conversations')

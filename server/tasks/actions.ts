@@ -1,8 +1,8 @@
 /**
- * What agents do with tasks: create, claim, work, end, cancel.
+ * Actions of agents on tasks: create, claim, work, finish, cancel.
  *
- * Order inside the transaction: admission, the stored idempotent answer, the task 404, who may, pause and pair, the claim
- * that is named, the state.
+ * Order inside the transaction: admission, the stored idempotent answer, the task (404), permission, pause
+ * and pairing, the named claim, the state.
  *
  * Spec §3, §4.2; contract §2 "Order", §8.
  */
@@ -39,7 +39,7 @@ export function createTask(
 ): Promise<Answer> {
   return writeAs(context, caller, (tx, agent) =>
     once(tx, agentPrincipal(agent), keyed, async () => {
-      // The caller itself is no peer of its own, so it is not found.
+      // An agent is not its own peer, so assigning a task to itself is `not_found`.
       const conversation_id = await conversationWithPeer(tx, agent, input.assignee_agent_id)
       const task = await store.insertTask(tx, {
         ...taskFields(input),
@@ -59,7 +59,7 @@ export function createTask(
 export const newTask = (from: string) =>
   ({ to: 'assignee', what: `new task from ${from}`, needsRoom: true }) as const
 
-/** The fields of a task that its input decides. */
+/** The fields of a task that come from its input. */
 export const taskFields = (input: TaskInput) => ({
   assignee_agent_id: input.assignee_agent_id,
   title: input.title,
@@ -69,7 +69,7 @@ export const taskFields = (input: TaskInput) => ({
   max_attempts: input.max_attempts ?? limits.taskAttempts.default,
 })
 
-/** One mutation of one task by an agent. */
+/** One mutation of a task by an agent. */
 interface Mutation {
   readonly id: string
   readonly event: TaskEvent
@@ -78,20 +78,20 @@ interface Mutation {
   readonly what: (at: Moment) => Omit<Change, 'actor'>
 }
 
-/** The task as it stands, and what the table says that it becomes. */
+/** The current task and the state that the transition table gives. */
 export interface Moment {
   readonly task: TaskRow
   readonly next: TaskState
   readonly agent: Admitted
   readonly nowIso: string
-  /** When a claim that is taken or renewed now ends, in steady time. */
+  /** When a claim that is taken or renewed now expires, in steady time. */
   readonly claimEnd: string
 }
 
 function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Promise<Answer> {
   return writeAs(context, caller, (tx, agent) =>
     once(tx, agentPrincipal(agent), mutation.keyed, async () => {
-      const task = await allowed(context, tx, agent, mutation)
+      const task = await requireAllowed(context, tx, agent, mutation)
       const next = decide(task, mutation.event, () => holderOf(context, task))
       const what = mutation.what({
         task,
@@ -108,8 +108,11 @@ function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Prom
   )
 }
 
-/** @throws not_found, not_permitted, project_paused, pairing_disabled, claim_lost */
-async function allowed(
+/**
+ * Checks permission and claim and returns the current task. @throws not_found, not_permitted, project_paused,
+ * pairing_disabled, claim_lost
+ */
+async function requireAllowed(
   context: Context,
   tx: Tx,
   agent: Admitted,
@@ -124,7 +127,8 @@ async function allowed(
     if (!(await store.isPairOpen(tx.db, found))) throw new ApiError('pairing_disabled')
   }
   const task = await reconcile(context, tx, found)
-  if (holder !== undefined) requireClaim(task, event, { ...holder, spoken_in: agent.session.generation })
+  if (holder !== undefined)
+    requireClaim(task, event, { ...holder, calling_generation: agent.session.generation })
   return task
 }
 
@@ -132,11 +136,11 @@ const notPermitted = (event: TaskEvent) =>
   new ApiError('not_permitted', {
     message:
       event === 'cancel'
-        ? 'Only the creator of the task or the owner cancels it; its assignee declines, releases or fails it.'
-        : 'Only the assignee of the task works on it; its creator can cancel it.',
+        ? 'Only the creator of the task or the owner can cancel it. Its assignee can decline, release or fail it.'
+        : 'Only the assignee of the task can do this. Its creator can cancel it.',
   })
 
-/** What a loser is told: who has the claim and until when. */
+/** Details of a refused claim: the holder and the expiry. */
 function holderOf(context: Context, task: TaskRow) {
   const claim = claimOf(task, context.steady)
   return {
@@ -157,8 +161,8 @@ type Mutating<Input> = (
   keyed: Keyed,
 ) => Promise<Answer>
 
-/** What a claim leaves behind when it is not held any more. */
-const ended = (state: TaskState, how: 'finished' | 'released') => ({
+/** The fields of a task whose claim has ended. */
+const claimEnded = (state: TaskState, how: 'finished' | 'released') => ({
   state,
   claim_ends_at: null,
   claim_end: how,
@@ -231,7 +235,7 @@ export const completeTask: Mutating<TaskCompleteInput> = (context, caller, id, i
     what: ({ next, nowIso, agent }) => ({
       kind: 'task.completed',
       change: {
-        ...ended(next, 'finished'),
+        ...claimEnded(next, 'finished'),
         outcome_kind: 'completed',
         outcome_result: input.result,
         outcome_evidence: JSON.stringify(input.evidence),
@@ -250,13 +254,13 @@ export const failTask: Mutating<TaskFailInput> = (context, caller, id, input, ke
     what: ({ next, nowIso, agent }) => ({
       kind: 'task.failed',
       change: {
-        ...ended(next, 'finished'),
+        ...claimEnded(next, 'finished'),
         outcome_kind: 'failed',
         outcome_result: input.reason,
         outcome_evidence: JSON.stringify(input.evidence ?? []),
         outcome_at: nowIso,
       },
-      notices: [{ to: 'creator', what: `failed, says ${agent.agent_name}`, more: input.reason }],
+      notices: [{ to: 'creator', what: `failed, reported by ${agent.agent_name}`, more: input.reason }],
     }),
   })
 
@@ -268,7 +272,7 @@ export const releaseTask: Mutating<TaskHolder & { reason: string }> = (context, 
     holder: input,
     what: ({ next, nowIso, agent }) => ({
       kind: 'task.released',
-      change: { ...ended(next, 'released'), ...afterRelease(next, input.reason, nowIso) },
+      change: { ...claimEnded(next, 'released'), ...outcomeOfRelease(next, input.reason, nowIso) },
       notices: [
         { to: 'creator', what: `released by ${agent.agent_name}, the task is ${next}`, more: input.reason },
       ],
@@ -276,8 +280,11 @@ export const releaseTask: Mutating<TaskHolder & { reason: string }> = (context, 
     }),
   })
 
-/** With its attempts used up the task fails; one that was to be cancelled has stopped by this. */
-function afterRelease(next: TaskState, reason: string, nowIso: string): store.TaskChange {
+/**
+ * The further changes of a release. The task fails if its attempts are used up. If a cancellation was
+ * requested, the release confirms the stop.
+ */
+function outcomeOfRelease(next: TaskState, reason: string, nowIso: string): store.TaskChange {
   if (next === 'cancelled') return { stop_confirmed_at: nowIso }
   if (next !== 'failed') return {}
   return { outcome_kind: 'attempts_exhausted', outcome_result: reason, outcome_at: nowIso }
@@ -324,7 +331,7 @@ export const confirmStopped: Mutating<TaskHolder> = (context, caller, id, holder
       return {
         kind: 'task.stopped',
         change: {
-          ...(task.state === 'cancelled' ? {} : ended(next, 'finished')),
+          ...(task.state === 'cancelled' ? {} : claimEnded(next, 'finished')),
           stop_confirmed_at: task.stop_confirmed_at ?? nowIso,
         },
         notices: isFirst ? [{ to: 'creator', what: `cancelled, ${agent.agent_name} has stopped` }] : [],

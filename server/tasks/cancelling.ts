@@ -1,4 +1,7 @@
-/** What a cancellation changes, by the creator or by the owner: an open task is over, a holder is asked to stop. Contract §8. */
+/**
+ * The changes of a cancellation by the creator or the owner. An open task is cancelled; the holder of a
+ * claimed task is asked to stop. Contract §8.
+ */
 import type { TaskParty } from '../../sdk/contract/agent/tasks.ts'
 import type { TaskRow } from '../database/work-tables.ts'
 import type { Change } from './changes.ts'
@@ -11,7 +14,7 @@ export interface Cancellation {
   readonly nowIso: string
 }
 
-/** The first request stays: asking again changes nothing. */
+/** Builds the change. If a cancellation was requested before, the first request remains. */
 export function cancelling(
   task: TaskRow,
   next: TaskState,

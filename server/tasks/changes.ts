@@ -1,5 +1,5 @@
 /**
- * One change of a task, whoever caused it: the row, its notices and its audit record, in one transaction.
+ * Applies one change of a task: the row, its notices and its audit record, in one transaction.
  *
  * Contract §8.
  */
@@ -16,7 +16,7 @@ export interface Change {
   readonly actor: Actor
   readonly change: TaskChange
   readonly notices: readonly Notice[]
-  /** Why the claim is given back. */
+  /** Reason for which the claim was released. */
   readonly released?: string
   readonly percent?: number | null | undefined
 }
@@ -25,13 +25,13 @@ export async function recordChange(
   context: Notifiers,
   tx: Tx,
   task: TaskRow,
-  what: Change,
+  entry: Change,
 ): Promise<TaskRow> {
-  const changed = await changeTask(tx, task, what.change)
-  for (const notice of what.notices) await notify(context, tx, changed, notice)
-  if (what.released !== undefined) await insertRelease(tx, task, what.released)
-  await recordTask(tx, changed, what)
-  // Each side may wait for a state, and only one of them may be sent a notice.
+  const changed = await changeTask(tx, task, entry.change)
+  for (const notice of entry.notices) await notify(context, tx, changed, notice)
+  if (entry.released !== undefined) await insertRelease(tx, task, entry.released)
+  await recordTask(tx, changed, entry)
+  // Wakes both sides, because each may wait for a state and only one may get a notice.
   if (changed.state !== task.state)
     for (const side of [changed.assignee_agent_id, changed.creator_agent_id])
       if (side !== null) tx.afterCommit(() => context.wakeups.notify(side))
@@ -57,11 +57,11 @@ export async function recordTask(
   })
 }
 
-/** Write down that a claim is over, if it is. Answers the task as it stands now. */
+/** Records the expiry of the claim if it has expired, and returns the current task. */
 export async function reconcile(context: Notifiers, tx: Tx, task: TaskRow): Promise<TaskRow> {
   if (!isExpired(task, tx.steadyIso)) return task
   const change = expiry(task, tx.nowIso)
-  const what = {
+  const text = {
     open: 'the claim expired, the task is open again',
     failed: 'failed, the last claim expired',
     cancelled: 'cancelled, the claim expired and no stop was confirmed',
@@ -71,8 +71,8 @@ export async function reconcile(context: Notifiers, tx: Tx, task: TaskRow): Prom
     actor: systemActor,
     change,
     notices: [
-      { to: 'creator', what },
-      { to: 'assignee', what },
+      { to: 'creator', what: text },
+      { to: 'assignee', what: text },
     ],
   })
 }

@@ -1,11 +1,11 @@
 /**
- * Lists of tasks: each runs along an index, whatever lies behind.
+ * Queries for lists of tasks. Each follows an index, however many tasks exist.
  *
- * - What is not over has no `ended`, what is over has its final state there: (side, ended, rowid) is every list's order,
- *   and that of the ids. All states together are these lists merged.
- * - `open` passes over what is claimed, and the other two are found by the end of their claim and put in order: both cost
- *   as much as is held at the moment, and nothing for what is over.
- * - Project and participant are part of every query.
+ * - `ended` is null for an unfinished task and holds the final state otherwise. Every list is in the order
+ *   (side, ended, rowid), which is also that of the ids. A list of all states merges these lists.
+ * - The list of `open` skips claimed tasks. The lists of `claimed` and `cancel_requested` are found by the
+ *   end of the claim and then sorted. Their cost depends on the number of current claims only.
+ * - Every query is restricted to the project and the participant.
  *
  * Contract §8.
  */
@@ -20,8 +20,8 @@ import { isFinal, type TaskState } from './rules.ts'
 type Side = 'creator_agent_id' | 'assignee_agent_id' | 'project_id'
 type Tasks = SelectQueryBuilder<Tables, 'tasks', TaskRow>
 
-interface Asked {
-  /** Whose: an agent's or a project's. */
+interface ListParameters {
+  /** Id of the agent or project whose list it is. */
   readonly of: string
   readonly project_id: string
   readonly after: string
@@ -29,14 +29,14 @@ interface Asked {
   readonly state: TaskState
 }
 
-/** What else a row must satisfy. */
-type Narrow = (query: Tasks, p: <K extends keyof Asked>(name: K) => Asked[K]) => Tasks
+/** Adds further conditions. */
+type Narrow = (query: Tasks, p: <K extends keyof ListParameters>(name: K) => ListParameters[K]) => Tasks
 
 interface Lists {
-  readonly all: Prepared<Asked, TaskRow>
-  readonly open: Prepared<Asked, TaskRow>
-  readonly held: Prepared<Asked, TaskRow>
-  readonly ended: Prepared<Asked, TaskRow>
+  readonly all: Prepared<ListParameters, TaskRow>
+  readonly open: Prepared<ListParameters, TaskRow>
+  readonly held: Prepared<ListParameters, TaskRow>
+  readonly ended: Prepared<ListParameters, TaskRow>
 }
 
 const after = (id: string) => sql<SqlBool>`likely(rowid > ${rowidUpTo('tasks', id)})`
@@ -47,7 +47,7 @@ function listsBy(side: Side, narrow: Narrow): Lists {
       db
         .selectFrom('tasks')
         .selectAll()
-        // What lists are merged by must be among what they show.
+        // The column by which the lists are merged must be selected.
         .select(sql<number>`rowid`.as('rowid'))
         .where(side, '=', p('of'))
         .where(after(p('after'))),
@@ -56,7 +56,7 @@ function listsBy(side: Side, narrow: Narrow): Lists {
   const ended = (db: Db, p: Parameters<Narrow>[1], state: TaskRow['ended']) =>
     by(db, p).where('ended', 'is', state)
   return {
-    all: prepared<Asked>()((db, p) =>
+    all: prepared<ListParameters>()((db, p) =>
       ended(db, p, null)
         .unionAll(ended(db, p, 'completed'))
         .unionAll(ended(db, p, 'failed'))
@@ -65,11 +65,11 @@ function listsBy(side: Side, narrow: Narrow): Lists {
         .orderBy(sql`rowid`)
         .limit(p('limit')),
     ),
-    open: prepared<Asked>()((db, p) =>
+    open: prepared<ListParameters>()((db, p) =>
       ended(db, p, null).where('state', '=', 'open').orderBy(sql`rowid`).limit(p('limit')),
     ),
-    // A plus keeps every index but that of what is held out of the choice.
-    held: prepared<Asked>()((db, p) =>
+    // Unary plus excludes all indexes but the one by the end of the claim.
+    held: prepared<ListParameters>()((db, p) =>
       narrow(
         db
           .selectFrom('tasks')
@@ -83,7 +83,7 @@ function listsBy(side: Side, narrow: Narrow): Lists {
         .orderBy(sql`+id`)
         .limit(p('limit')),
     ),
-    ended: prepared<Asked>()((db, p) =>
+    ended: prepared<ListParameters>()((db, p) =>
       by(db, p)
         .where('ended', '=', p('state') as 'completed')
         .orderBy(sql`rowid`)
@@ -92,10 +92,10 @@ function listsBy(side: Side, narrow: Narrow): Lists {
   }
 }
 
-/** Unary plus: the side's index leads, not the project's. */
+/** Unary plus excludes the index of the project, so that the index of the side is used. */
 const inProject: Narrow = (query, p) => query.where(sql<SqlBool>`+project_id = ${p('project_id')}`)
 
-/** The pair is enabled, or the agent holds the claim and may finish. */
+/** A task is visible if its pair is enabled, or if the agent holds the claim and may finish it. */
 const visibleAs =
   (role: TaskRole): Narrow =>
   (query, p) =>
@@ -121,16 +121,16 @@ export interface TaskRange {
 
 function listOf(db: Db, by: Lists, of: string, projectId: string, range: TaskRange): Promise<TaskRow[]> {
   const { state } = range
-  const asked = {
+  const parameters = {
     ...{ of, project_id: projectId, after: range.after ?? beforeAll, limit: range.limit },
     state: state ?? 'open',
   }
-  if (state === undefined) return by.all.all(db, asked)
-  if (state === 'open') return by.open.all(db, asked)
-  return isFinal(state) ? by.ended.all(db, asked) : by.held.all(db, asked)
+  if (state === undefined) return by.all.all(db, parameters)
+  if (state === 'open') return by.open.all(db, parameters)
+  return isFinal(state) ? by.ended.all(db, parameters) : by.held.all(db, parameters)
 }
 
-/** The agent's own, in one role or in either. */
+/** The tasks of an agent, in one role or in both. */
 export async function listForAgent(
   db: Db,
   agent: { readonly agent_id: string; readonly project_id: string },

@@ -1,10 +1,10 @@
 /**
- * The `task` messages by which the service tells a side of a task what happened to it.
+ * Sends the `task` messages with which the service reports a change to a side of a task.
  *
- * - Written in the transaction of the change, so both are there or neither.
- * - From `system`. Where the two sides are a pair, the other agent is noted beside it: mail of a disabled pair is
- *   withheld, and so is this. What the owner did is told in any case.
- * - Only a new task may meet a full inbox; nothing that ends one is refused for it.
+ * - The message is written in the transaction of the change.
+ * - Its sender is `system`. If both sides are agents, the message records the other agent, so that it is
+ *   withheld like all messages of a disabled pair. Notices of the owner's actions are always delivered.
+ * - Only the notice of a new task is refused if the inbox is full. Other notices are always stored.
  *
  * Contract §8, §10.
  */
@@ -18,19 +18,19 @@ export type Side = 'creator' | 'assignee'
 
 export interface Notice {
   readonly to: Side
-  /** What happened, in a few words; the title follows. */
+  /** The event in a few words. The title is appended. */
   readonly what: string
   readonly more?: string | null | undefined
-  /** The owner did it: no pair stands between. */
+  /** Caused by the owner, so it is not withheld if the pair is disabled. */
   readonly byOwner?: boolean
-  /** Refused when the inbox is full. */
+  /** Refused if the inbox is full. */
   readonly needsRoom?: boolean
 }
 
-/** Of the context what telling takes. */
+/** The parts of the context that sending a notice needs. */
 export type Notifiers = Pick<Context, 'wakeups'>
 
-/** @throws capacity_reached, where the notice needs room */
+/** @throws capacity_reached if the notice needs room and the inbox is full */
 export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: Notice): Promise<void> {
   const isCreator = notice.to === 'creator'
   const agentId = isCreator ? task.creator_agent_id : task.assignee_agent_id
@@ -44,7 +44,7 @@ export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: 
     recipient_kind: agentId === null ? 'owner' : 'agent',
     recipient_agent_id: agentId ?? task.assignee_agent_id,
     type: 'task',
-    body: wordsOf(task, notice),
+    body: textOf(task, notice),
     encoding: 'text',
     in_reply_to: null,
     expects_reply_by: null,
@@ -57,5 +57,5 @@ export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: 
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }
 
-const wordsOf = (task: TaskRow, { what, more }: Notice): string =>
+const textOf = (task: TaskRow, { what, more }: Notice): string =>
   [`${what}: ${task.title}`, ...(more ? [more] : []), `bridge task show ${task.id}`].join('\n')

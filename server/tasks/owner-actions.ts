@@ -1,4 +1,4 @@
-/** Tasks as the owner steers them: create, see, cancel. Spec §3, §4.3; contract §8. */
+/** Actions of the owner on tasks: create, read, cancel. Spec §3, §4.3; contract §8. */
 import type { Task, TaskInput, TaskList, TaskTimeline } from '../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerCancelInput, OwnerTaskListQuery } from '../../sdk/contract/owner/tasks.ts'

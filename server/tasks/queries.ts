@@ -1,8 +1,9 @@
 /**
- * Reading tasks as an agent, and waiting for them.
+ * Reads tasks as an agent, and waits for them.
  *
- * A list first writes down which claims are over. It can wait for its first task, so that who looks for work, or for word
- * that work is to stop, hears of it at once; such a wait takes one of the session's places and listens to no messages.
+ * A list first records which claims have expired. It can wait for its first task, so that an agent that waits
+ * for work, or for the request to stop, is notified immediately. Such a wait uses one of the session's slots
+ * and does not count as listening.
  *
  * Spec §3 "claim state reconciled", §4.2; contract §8.
  */
@@ -21,8 +22,8 @@ import { listForAgent } from './lists.ts'
 import * as store from './store.ts'
 import { current, toEntry, toTask } from './views.ts'
 
-/** Claims that one transaction writes down at most, so that nobody waits long for it. */
-const reconciledAtOnce = 50
+/** Maximum number of claims that one transaction reconciles, so that it is short. */
+const reconciledPerBatch = 50
 
 export async function listTasks(
   context: Context,
@@ -36,16 +37,16 @@ export async function listTasks(
   return waitForTasks(context, caller, query, request, first.agent)
 }
 
-/** All of them: what a state is asked for is found by what is written down. */
+/** Reconciles all expired claims of the project, because lists filter by the stored state. */
 async function reconcileProject(context: Context, caller: AgentCaller): Promise<void> {
   let found: number
   do {
     found = await writeAs(context, caller, async (tx) => {
-      const expired = await store.listExpiredIn(tx.db, caller.project_id, tx.steadyIso, reconciledAtOnce)
+      const expired = await store.listExpiredIn(tx.db, caller.project_id, tx.steadyIso, reconciledPerBatch)
       for (const task of expired) await reconcile(context, tx, task)
       return expired.length
     })
-  } while (found === reconciledAtOnce)
+  } while (found === reconciledPerBatch)
 }
 
 async function waitForTasks(
@@ -56,18 +57,18 @@ async function waitForTasks(
   agent: Admitted,
 ): Promise<TaskList> {
   const closeWait = context.presence.openWait(agent.agent_id, agent.session.id, 'tasks')
-  const bell = openNoticeWait(context, agent.agent_id, request)
+  const noticeWait = openNoticeWait(context, agent.agent_id, request)
   const deadline = context.monotonicMs() + (query.wait_seconds ?? 0) * 1000
   try {
     for (;;) {
-      // Something may have happened between the first look and the bell.
+      // Reads again, because a task may have changed between the first read and the subscription.
       const { page } = await readTasks(context, caller, query)
       const left = deadline - context.monotonicMs()
-      if (page.tasks.length > 0 || left <= 0 || bell.hasEnded()) return page
-      await bell.next(left)
+      if (page.tasks.length > 0 || left <= 0 || noticeWait.hasEnded()) return page
+      await noticeWait.next(left)
     }
   } finally {
-    bell.close()
+    noticeWait.close()
     closeWait()
   }
 }
@@ -87,7 +88,10 @@ export interface ListShape {
   readonly state: TaskRow['state'] | undefined
 }
 
-/** `rows` holds up to `limit + 1` rows. A claim that ran out since it was reconciled is judged by the clock. */
+/**
+ * Builds a list from up to `limit + 1` rows. A claim that expired after the reconciliation is computed from
+ * the clock.
+ */
 export function toTaskList(context: Context, rows: readonly TaskRow[], shape: ListShape): TaskList {
   const { after, limit, state } = shape
   const { items, ...page } = toPage(rows, limit, after, (row) =>
@@ -127,7 +131,10 @@ export async function timelinePage(
   return { entries, ...page }
 }
 
-/** The agent's own; while its pair is disabled only to who holds the claim. @throws not_found */
+/**
+ * Returns a task of the agent. While its pair is disabled, only the holder of the claim sees it. @throws
+ * not_found
+ */
 async function visible(db: Db, agent: Admitted, id: string): Promise<TaskRow> {
   const task = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
   if (task === undefined) throw new ApiError('not_found')

@@ -1,10 +1,16 @@
 /**
- * What may happen to a task: one total table, and who may do it.
+ * Rules of tasks: one complete transition table, and the party that may cause each event.
  *
- * - Every state and every event has a cell: the next state, or the refusal. A pair that was forgotten does not compile.
- * - The claim is fenced before the table is asked: a stale claim or session generation is `claim_lost`, whatever state
- *   the task is in by now.
- * - `clock` is the expiry of a claim. Only a state with a claim can meet it.
+ * - Every state has a cell for every event: the next state or the refusal. A missing cell does not compile.
+ * - The claim is checked before the table is used. A stale claim or session generation is `claim_lost`,
+ *   whatever the current state is.
+ * - `clock` causes the expiry of a claim, which only states with a claim can have.
+ *
+ * When a task is `open`: the assignee may claim or decline it.
+ * When a task is `claimed`: the holder works on it and completes, fails or releases it, or the claim expires.
+ * When a task is `cancel_requested`: the holder is asked to stop. Its answer or the expiry of the claim ends it.
+ * When a task is `cancelled`: its last holder may still confirm that the work has stopped.
+ * When a task is `completed`, `failed` or `declined`: it accepts no event.
  *
  * Contract §8.
  */
@@ -27,7 +33,7 @@ export const taskEvents = [
 ] as const
 export type TaskEvent = (typeof taskEvents)[number]
 
-/** Who causes an event. */
+/** The party that causes an event. */
 export type Cause = 'assignee' | 'holder' | 'creator' | 'clock'
 
 export const causes: Record<TaskEvent, Cause> = {
@@ -47,10 +53,10 @@ export type Refusal = 'state_conflict' | 'claim_held' | 'claim_lost'
 
 export type Cell =
   | { readonly next: TaskState }
-  /** Open again while attempts are left, else failed. */
+  /** `open` while attempts remain, otherwise `failed`. */
   | { readonly next: 'open'; readonly exhausted: 'failed' }
   | { readonly refused: Refusal }
-  /** The state holds no claim, so none can expire in it. */
+  /** Cannot happen: the state has no claim that could expire. */
   | { readonly never: true }
 
 const to = (next: TaskState): Cell => ({ next })
@@ -116,8 +122,8 @@ export const transitions: Record<TaskState, Record<TaskEvent, Cell>> = {
   cancelled: { ...final, stopped: to('cancelled') },
 }
 
-/** How the claim stands that the caller names. */
-export interface ClaimStanding {
+/** The fields of a task that decide about a claim. */
+export interface ClaimState {
   readonly claim_generation: number
   readonly claim_session_generation: number | null
   readonly claim_end: 'finished' | 'released' | 'expired' | null
@@ -126,44 +132,46 @@ export interface ClaimStanding {
   readonly max_attempts: number
 }
 
-/** The claim as its holder names it, and the generation of the session that it speaks in. */
+/** The claim that the caller names, and the generation of the session that it calls from. */
 export interface NamedClaim {
   readonly claim_generation: number
   readonly session_generation: number
-  readonly spoken_in: number
+  readonly calling_generation: number
 }
 
 /**
- * The claim that is named is the task's last one, of the session that speaks, and was not lost.
+ * Requires that the named claim is the last one of the task, belongs to the calling session and was not lost.
  *
- * That the work of a cancelled task has stopped may be said by the last claim from any session of its agent: the one
- * that held it may be gone.
+ * The stop of a cancelled task may be confirmed by the last claim from any session of its agent, because the
+ * session that held it may have ended.
  *
  * @throws claim_lost
  */
-export function requireClaim(task: ClaimStanding, event: TaskEvent, named: NamedClaim): void {
+export function requireClaim(task: ClaimState, event: TaskEvent, named: NamedClaim): void {
   const lateStop = event === 'stopped' && task.state === 'cancelled'
   const isLast = named.claim_generation === task.claim_generation
   if (lateStop && isLast) return
   const isOfSession =
-    named.session_generation === task.claim_session_generation && named.session_generation === named.spoken_in
-  const isOver = task.claim_end === 'expired' || task.claim_end === 'released'
-  if (!isLast || !isOfSession || isOver) throw claimLost()
+    named.session_generation === task.claim_session_generation &&
+    named.session_generation === named.calling_generation
+  const hasEnded = task.claim_end === 'expired' || task.claim_end === 'released'
+  if (!isLast || !isOfSession || hasEnded) throw claimLost()
 }
 
 const claimLost = () =>
   new ApiError('claim_lost', {
-    message: 'The claim is over, or of another session. Stop the work; claim again if the task is open.',
+    message:
+      'The claim has ended or belongs to another session. Stop the work; claim the task again if it is open.',
   })
 
-/** The next state. @throws state_conflict, claim_held, claim_lost */
+/** Returns the next state. @throws state_conflict, claim_held, claim_lost */
 export function decide(
-  task: ClaimStanding,
+  task: ClaimState,
   event: TaskEvent,
   heldBy: () => Readonly<Record<string, unknown>>,
 ): TaskState {
   const cell = transitions[task.state][event]
-  if ('never' in cell) throw new Error(`a claim expired in the state ${task.state}, which holds none`)
+  if ('never' in cell) throw new Error(`a claim expired in the state ${task.state}, which has no claim`)
   if ('refused' in cell) throw refusalOf(cell.refused, task.state, event, heldBy)
   if ('exhausted' in cell && task.attempts >= task.max_attempts) return cell.exhausted
   return cell.next
@@ -184,7 +192,7 @@ function refusalOf(
     })
   }
   return new ApiError('state_conflict', {
-    message: `The task is ${state}; ${event} is not possible any more or not yet.`,
+    message: `The task is ${state}, so ${event} is not possible.`,
     details: { state },
   })
 }

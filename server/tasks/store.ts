@@ -1,4 +1,6 @@
-/** The SQL of tasks. Project and participant are part of every query; hot queries are compiled once. */
+/**
+ * SQL of tasks. Every query is restricted to the project and the participant. Hot queries are compiled once.
+ */
 import { type SqlBool, sql } from 'kysely'
 import { beforeAll, rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
@@ -45,8 +47,8 @@ export type NewTask = Pick<
   | 'due_at'
 >
 
-/** What a task has nothing of when it is new. */
-const untouched = {
+/** Initial values of the other columns. */
+const initialValues = {
   state: 'open',
   attempts: 0,
   claim_generation: 0,
@@ -71,15 +73,15 @@ const untouched = {
   ended: null,
 } as const
 
-const columnNames = [...(Object.keys(untouched) as (keyof typeof untouched)[]), 'updated_at'] as const
+const columnNames = [...(Object.keys(initialValues) as (keyof typeof initialValues)[]), 'updated_at'] as const
 
 export async function insertTask(tx: Tx, task: NewTask): Promise<TaskRow> {
-  const row = { ...task, ...untouched, id: tx.id(), created_at: tx.nowIso, updated_at: tx.nowIso }
+  const row = { ...task, ...initialValues, id: tx.id(), created_at: tx.nowIso, updated_at: tx.nowIso }
   await insert.run(tx.db, row)
   return row
 }
 
-/** What may change of a task after it was made. */
+/** The columns that may change after a task was created. */
 export type TaskChange = Partial<Omit<TaskRow, keyof NewTask | 'id' | 'created_at' | 'updated_at' | 'ended'>>
 
 const changing = (columns: readonly string[]) =>
@@ -90,10 +92,12 @@ const changing = (columns: readonly string[]) =>
       .where('id', '=', p('id')),
   )
 
-/** By the columns that they set: an index is written where one of its own is among them. */
+/**
+ * Update statements by the columns that they set: SQLite rewrites an index only if one of its columns is set.
+ */
 const updates = new Map<string, ReturnType<typeof changing>>()
 
-/** Answers the row as it is now. */
+/** Updates the row and returns it. */
 export async function changeTask(tx: Tx, task: TaskRow, change: TaskChange): Promise<TaskRow> {
   const row: TaskRow = { ...task, ...change, updated_at: tx.nowIso }
   row.ended = isFinal(row.state) ? row.state : null
@@ -112,7 +116,7 @@ const find = prepared<{ id: string; project_id: string }>()((db, p) =>
 export const findInProject = (db: Db, projectId: string, id: string): Promise<TaskRow | undefined> =>
   find.first(db, { id, project_id: projectId })
 
-/** The agent's own: as creator or as assignee. */
+/** Returns a task that the agent created or is assigned to. */
 export async function findForAgent(
   db: Db,
   projectId: string,
@@ -123,7 +127,7 @@ export async function findForAgent(
   return row?.assignee_agent_id === agentId || row?.creator_agent_id === agentId ? row : undefined
 }
 
-/** Whether the two agents of a task may deal with each other now. The owner's tasks need no pair. */
+/** Whether the pairing of the two agents is enabled. Tasks of the owner need no pairing. */
 export async function isPairOpen(db: Db, task: TaskRow): Promise<boolean> {
   return task.creator_agent_id === null || isPairEnabled(db, task.creator_agent_id, task.assignee_agent_id)
 }
@@ -138,7 +142,7 @@ const expired = prepared<{ now: string; limit: number }>()((db, p) =>
     .limit(p('limit')),
 )
 
-/** Whose claim is over, longest ago first. */
+/** Tasks whose claim has expired, oldest first. */
 export const listExpired = (db: Db, steadyIso: string, limit: number): Promise<TaskRow[]> =>
   expired.all(db, { now: steadyIso, limit })
 
@@ -148,13 +152,14 @@ const expiredIn = prepared<{ project_id: string; now: string; limit: number }>()
     .selectAll()
     .where('claim_ends_at', 'is not', null)
     .where('claim_ends_at', '<=', p('now'))
-    // Unary plus: what is over is little, what a project has is much.
+    // Unary plus: expired claims are few and the tasks of a project many, so the index by the end of the
+    // claim is used.
     .where(sql<SqlBool>`+project_id = ${p('project_id')}`)
     .orderBy('claim_ends_at')
     .limit(p('limit')),
 )
 
-/** Those of one project. */
+/** Tasks of one project whose claim has expired. */
 export const listExpiredIn = (
   db: Db,
   projectId: string,
@@ -173,7 +178,7 @@ const heldBy = prepared<{ agent_id: string; session_id: string; now: string }>()
     .limit(1),
 )
 
-/** Whether a session of the agent holds a claim that is not over. */
+/** Whether a session of the agent holds an unexpired claim. */
 export const holdsClaim = async (
   db: Db,
   agentId: string,
@@ -186,7 +191,7 @@ const timeline = prepared<{ project_id: string; id: string; after: string; limit
   db
     .selectFrom('audit')
     .select(['id', 'at', 'kind', 'actor_kind', 'actor_name', 'details'])
-    // A subject is of one project: with the plus its own index leads.
+    // Unary plus: a subject belongs to one project, so its own index is used.
     .where(sql<SqlBool>`+project_id = ${p('project_id')}`)
     .where('subject_id', '=', p('id'))
     .where(sql<SqlBool>`likely(rowid > ${rowidUpTo('audit', p('after'))})`)
@@ -205,7 +210,7 @@ const insertReason = prepared<TaskReleaseRow>()((db, p) =>
   }),
 )
 
-/** The last claim of a task is given back. */
+/** Stores the reason for which the last claim of a task was released. */
 export async function insertRelease(tx: Tx, task: TaskRow, reason: string): Promise<void> {
   await insertReason.run(tx.db, { task_id: task.id, claim_generation: task.claim_generation, reason })
 }
@@ -214,7 +219,7 @@ const releases = prepared<{ task_id: string }>()((db, p) =>
   db.selectFrom('task_releases').select(['claim_generation', 'reason']).where('task_id', '=', p('task_id')),
 )
 
-/** Why claims were given back, by their generation: as many as there may be attempts. */
+/** Reasons of released claims by claim generation. There are at most as many as attempts. */
 export async function listReleases(db: Db, taskId: string): Promise<ReadonlyMap<number, string>> {
   const rows = await releases.all(db, { task_id: taskId })
   return new Map(rows.map(({ claim_generation, reason }) => [claim_generation, reason]))

@@ -1,17 +1,20 @@
-/** A task as the wire shows it: its state at the server's clock, whatever was written down of an expired claim. */
+/**
+ * Converts tasks to the wire format, with the state at the server's clock, even if the expiry of a claim is
+ * not recorded yet.
+ */
 import type { Evidence, Task, TaskEntry, TaskParty } from '../../sdk/contract/agent/tasks.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { TaskRow } from '../database/work-tables.ts'
 import { decide } from './rules.ts'
 import type { listTimeline, TaskChange } from './store.ts'
 
-/** What the expiry of its claim makes of a task. */
+/** The changes of a task when its claim expires. */
 export function expiry(task: TaskRow, atIso: string): TaskChange {
   const state = decide(task, 'expire', () => ({}))
-  const over = { state, claim_ends_at: null, claim_end: 'expired' } as const
-  if (state !== 'failed') return over
+  const expired = { state, claim_ends_at: null, claim_end: 'expired' } as const
+  if (state !== 'failed') return expired
   return {
-    ...over,
+    ...expired,
     outcome_kind: 'attempts_exhausted',
     outcome_at: atIso,
     outcome_result: 'The claim expired.',
@@ -21,7 +24,7 @@ export function expiry(task: TaskRow, atIso: string): TaskChange {
 export const isExpired = (task: TaskRow, steadyIso: string): boolean =>
   task.claim_ends_at !== null && task.claim_ends_at <= steadyIso
 
-/** The task as it stands now, though nobody wrote the expiry down yet. */
+/** Returns the current task, even if the expiry of its claim is not recorded yet. */
 export function current(task: TaskRow, steady: SteadyClock): TaskRow {
   const now = steady.now().toISOString()
   if (!isExpired(task, now)) return task
@@ -94,14 +97,17 @@ function outcomeOf(task: TaskRow): Task['outcome'] {
   return { kind: outcome_kind, result: outcome_result, evidence, reported_at: outcome_at }
 }
 
-/** What the audit notes of every change of a task: nothing that the two sides wrote. */
+/** Audit details of every change of a task. They contain no text of the two sides. */
 export interface TaskNote {
   readonly state: TaskRow['state']
   readonly claim_generation: number
   readonly percent?: number | null
 }
 
-/** Why it happened stands in the task, and of claims that were given back in `releases`, by their generation. */
+/**
+ * Builds a timeline entry. The reason is read from the task, or from `releases` (by claim generation) for
+ * released claims.
+ */
 export function toEntry(
   row: Awaited<ReturnType<typeof listTimeline>>[number],
   task: TaskRow,
@@ -129,6 +135,6 @@ function reasonOf(
 ): string | null {
   if (kind === 'task.failed' || kind === 'task.declined') return task.outcome_result
   const isCancel = kind === 'task.cancelled' || kind === 'task.cancel_requested'
-  // Asking again changes nothing, whatever reason it gives.
+  // A repeated request changes nothing, so its reason is not shown.
   return isCancel && at === task.cancel_requested_at ? task.cancel_reason : null
 }

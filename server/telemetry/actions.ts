@@ -1,4 +1,7 @@
-/** Taking samples of hosts, and the latest of each. Not audited: they are measurements, and nobody's doing. Contract §11. */
+/**
+ * Stores load samples of hosts and lists the latest one of each. They are measurements, so they are not
+ * audited. Contract §11.
+ */
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
   HostSample,
@@ -15,10 +18,16 @@ import { readAsOwner } from '../identity/owner.ts'
 import { retryAfterMs } from '../retry-after.ts'
 import * as store from './store.ts'
 
-/** A clock that is ahead would keep a host fresh for ever, and its later samples out. */
+/**
+ * A sample from a clock that is ahead is dated now. Otherwise the host would never become stale, and its
+ * later samples would be ignored.
+ */
 const notAhead = (at: string, now: Date): string => (at < now.toISOString() ? at : now.toISOString())
 
-/** The latest is kept: one that was sampled before it changes nothing. @throws invalid_request, capacity_reached */
+/**
+ * Stores a sample. A sample older than the stored one changes nothing. @throws invalid_request,
+ * capacity_reached
+ */
 export function reportHost(context: Context, input: HostSampleInput): Promise<HostSample> {
   if (input.memory_used_bytes > input.memory_total_bytes) {
     const problem = 'must not be more than memory_total_bytes'
@@ -33,16 +42,16 @@ export function reportHost(context: Context, input: HostSampleInput): Promise<Ho
     if (known === undefined && (await store.countHosts(tx.db)) >= limits.telemetryHosts) {
       throw new ApiError('capacity_reached', {
         details: { limit: 'telemetry_hosts' },
-        retryAfterMs: retryAfterMs.others,
+        retryAfterMs: retryAfterMs.otherParty,
       })
     }
-    if (known !== undefined && known.sampled_at > sample.sampled_at) return shown(known, tx.now)
+    if (known !== undefined && known.sampled_at > sample.sampled_at) return toHostSample(known, tx.now)
     await store.keepSample(tx, sample)
-    return shown(sample, tx.now)
+    return toHostSample(sample, tx.now)
   })
 }
 
-const shown = (sample: HostSampleInput, now: Date): HostSample => ({
+const toHostSample = (sample: HostSampleInput, now: Date): HostSample => ({
   host: sample.host,
   sampled_at: sample.sampled_at,
   cpu_percent: sample.cpu_percent,
@@ -51,7 +60,7 @@ const shown = (sample: HostSampleInput, now: Date): HostSample => ({
   stale: now.getTime() - Date.parse(sample.sampled_at) > limits.telemetryStaleSeconds * 1000,
 })
 
-/** The node's own host stands among the others; where it also reports, the later sample counts. */
+/** Lists all hosts. The node's own host is included. If it also reports, the later sample is listed. */
 export async function listTelemetry(context: Context, caller: OwnerCaller): Promise<HostSampleList> {
   const storage = await nodeStorage(context)
   return readAsOwner(context, caller, async (db, now) => {
@@ -63,7 +72,7 @@ export async function listTelemetry(context: Context, caller: OwnerCaller): Prom
         ? reported
         : [own, ...reported.filter(({ host }) => host !== own.host)]
     const hosts = samples
-      .map((sample) => shown(sample, now))
+      .map((sample) => toHostSample(sample, now))
       .sort((one, other) => (one.host < other.host ? -1 : 1))
     return { hosts, storage, observed_at: now.toISOString() }
   })

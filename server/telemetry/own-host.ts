@@ -1,4 +1,4 @@
-/** The load of the node's own host, sampled every 30 seconds and kept in memory: a node that has stopped has none. */
+/** Load of the node's own host, sampled every 30 seconds and kept in memory only. */
 import { cpus, freemem, hostname, totalmem } from 'node:os'
 import type { HostSampleInput } from '../../sdk/contract/telemetry.ts'
 
@@ -9,7 +9,7 @@ interface Times {
   readonly all: number
 }
 
-/** Answers the latest sample. */
+/** Returns a function that returns the latest sample. */
 export function watchOwnHost(clock: () => Date, stopping: AbortSignal): () => HostSampleInput {
   let before = processorTimes()
   let sample: HostSampleInput | undefined
@@ -37,7 +37,7 @@ export function watchOwnHost(clock: () => Date, stopping: AbortSignal): () => Ho
   return () => sample ?? take()
 }
 
-/** Of all processors, since they started. */
+/** Busy and total time of all processors since boot. */
 function processorTimes(): Times {
   const sums = cpus().map(({ times: { user, nice, sys, idle, irq } }) => {
     const busy = user + nice + sys + irq

@@ -29,7 +29,7 @@ export async function keepSample(tx: Tx, sample: HostSampleInput): Promise<void>
 export const listHosts = (db: Db): Promise<TelemetryHostRow[]> =>
   db.selectFrom('telemetry_hosts').selectAll().orderBy('host').limit(limits.telemetryHosts).execute()
 
-/** A host that says nothing for a month is none any more. */
+/** Deletes hosts that have not reported for a month. */
 export const hostRetention: Job = {
   name: 'silent hosts removed',
   begin: () => async (tx) => {

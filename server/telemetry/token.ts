@@ -1,6 +1,6 @@
 /**
- * The token with which hosts report: 256 bits, made on the node's host, stored as a hash. There is one; a new one takes
- * its place.
+ * The token with which hosts report: 256 bits, made on the node's host, stored as a hash. There is one token;
+ * a new one replaces it.
  *
  * Contract §11 "bearer telemetry token, from `bridge server telemetry-token`".
  */
@@ -37,7 +37,10 @@ export function makeTelemetryToken({ write, random }: Maker): Promise<string> {
 
 const bearer = /^Bearer ([A-Za-z0-9_-]{43})$/
 
-/** Looked up by its hash, so that comparing tells nothing. @throws unauthenticated, rate_limited */
+/**
+ * Checks the token. The database looks it up by its hash, so the time of the comparison reveals nothing.
+ * @throws unauthenticated, rate_limited
+ */
 export async function proveTelemetry(
   context: Context,
   { raw, clientAddress }: FastifyRequest,

@@ -62,9 +62,9 @@ export function offerTransfer(
   )
 }
 
-/** "The manifest rules hold for both modes." @throws manifest_invalid */
+/** Checks the manifest. "The manifest rules hold for both modes." @throws manifest_invalid */
 function requireManifest({ filename, size, sha256, parts }: TransferInput): void {
-  const fault = manifestFault({
+  const problem = manifestFault({
     version: '1',
     transfer_id: 'of-the-service',
     mode: 'upload',
@@ -73,8 +73,11 @@ function requireManifest({ filename, size, sha256, parts }: TransferInput): void
     sha256,
     parts,
   })
-  if (fault === undefined) return
-  throw new ApiError('manifest_invalid', { message: `The manifest is wrong: ${fault}.`, details: { fault } })
+  if (problem === undefined) return
+  throw new ApiError('manifest_invalid', {
+    message: `The manifest is invalid: ${problem}.`,
+    details: { fault: problem },
+  })
 }
 
 /** @throws not_found, project_paused, pairing_disabled, state_conflict, invalid_request */
@@ -84,7 +87,7 @@ async function requirePeer(tx: Tx, agent: Admitted, input: TransferInput): Promi
   if (standing.peer?.id !== input.recipient_agent_id) {
     const problem = standing.peer
       ? 'must be the other participant of the conversation'
-      : 'cannot be the owner: files go from agent to agent'
+      : 'cannot be the owner: files are transferred between agents only'
     throw new ApiError('invalid_request', {
       message: `body/recipient_agent_id ${problem}.`,
       details: { faults: [{ path: 'body/recipient_agent_id', problem }] },
@@ -94,7 +97,10 @@ async function requirePeer(tx: Tx, agent: Admitted, input: TransferInput): Promi
   requireWritable(standing)
 }
 
-/** "Quota reserved at the offer", of the room of one sender and of that of all. @throws invalid_request, capacity_reached */
+/**
+ * Returns the bytes to reserve. "Quota reserved at the offer", of the quotas of the sender and of the node.
+ * @throws invalid_request, capacity_reached
+ */
 async function reservation(
   context: Context,
   tx: Tx,
@@ -104,7 +110,7 @@ async function reservation(
   if (mode === 'direct') return 0
   const { packageBytes, packagesBytes, senderPackagesBytes } = context.config
   if (size > packageBytes) {
-    const problem = `a package has at most ${packageBytes} bytes; send it directly, or in pieces`
+    const problem = `a package has at most ${packageBytes} bytes; use direct mode, or split the file`
     throw new ApiError('invalid_request', {
       message: `body/size: ${problem}.`,
       details: { faults: [{ path: 'body/size', problem }], limit_bytes: packageBytes },
@@ -112,20 +118,20 @@ async function reservation(
   }
   const own = await store.reservedBytesOf(tx.db, agent.agent_id)
   if (own + size > senderPackagesBytes)
-    throw noRoom(
+    throw quotaExceeded(
       'sender_packages_bytes',
-      `Your packages that are not over take ${own} of the ${senderPackagesBytes} bytes that one sender may have here; wait until they are received, or cancel one.`,
+      `Your open packages use ${own} of the ${senderPackagesBytes} bytes that one sender may use on this node. Wait until they are received, or cancel one.`,
     )
   if ((await store.reservedBytes(tx.db)) + size > packagesBytes)
-    throw noRoom(
+    throw quotaExceeded(
       'packages_bytes',
-      `The node keeps at most ${packagesBytes} bytes of packages, and open offers take them.`,
+      `The node stores at most ${packagesBytes} bytes of packages, and open offers have reserved them.`,
     )
   return size
 }
 
-const noRoom = (limit: string, message: string): ApiError =>
-  new ApiError('capacity_reached', { message, details: { limit }, retryAfterMs: retryAfterMs.others })
+const quotaExceeded = (limit: string, message: string): ApiError =>
+  new ApiError('capacity_reached', { message, details: { limit }, retryAfterMs: retryAfterMs.otherParty })
 
 interface Mutation {
   readonly id: string
@@ -140,7 +146,10 @@ interface Moment {
   readonly nowIso: string
 }
 
-/** "The same effect again: 200 and the same Transfer." What ends a package answers once its bytes are removed. */
+/**
+ * Applies an event. "The same effect again: 200 and the same Transfer." If the event ends a package, the
+ * answer is sent after its bytes were removed.
+ */
 async function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Promise<Transfer> {
   const changed = await writeAs(context, caller, async (tx, agent) => {
     const transfer = await ownTransfer(context, tx, agent, mutation.id)
@@ -154,12 +163,12 @@ async function mutate(context: Context, caller: AgentCaller, mutation: Mutation)
     const row = isNew
       ? await recordChange(context, tx, transfer, { ...what, change, actor: agentActor(agent) })
       : transfer
-    return toTransfer(row, await secretEnd(tx, row), timesOf(context, tx.steadyNow))
+    return toTransfer(row, await secretExpiry(tx, row), timesOf(context, tx.steadyNow))
   })
   return withoutPackage(context, changed)
 }
 
-/** The transfer as its side has it now. @throws not_found */
+/** Returns the current transfer of the agent. @throws not_found */
 export async function ownTransfer(
   context: Context,
   tx: Tx,
@@ -171,7 +180,7 @@ export async function ownTransfer(
   return reconcile(context, tx, found)
 }
 
-/** Bytes may begin to move. @throws project_paused, pairing_disabled */
+/** Requires that bytes may start to move. @throws project_paused, pairing_disabled */
 export async function requireMovable(db: Db, agent: Admitted, transfer: TransferRow): Promise<void> {
   requireProjectActive(agent.project_state)
   await requirePair(db, transfer)
@@ -182,7 +191,7 @@ export async function requirePair(db: Db, transfer: TransferRow): Promise<void> 
   if (!(await store.isPairOpen(db, transfer))) throw new ApiError('pairing_disabled')
 }
 
-const secretEnd = async (tx: Tx, transfer: TransferRow): Promise<string | null> =>
+const secretExpiry = async (tx: Tx, transfer: TransferRow): Promise<string | null> =>
   transfer.mode === 'direct' ? ((await findSecret(tx.db, transfer.id))?.expires_at ?? null) : null
 
 const notPermitted = (event: TransferEvent): ApiError =>
@@ -203,7 +212,7 @@ export const acceptTransfer = (context: Context, caller: AgentCaller, id: string
     }),
   })
 
-/** One of the three ways in which a side ends a transfer without its file. */
+/** Builds one of the three actions that end a transfer without its file. */
 const ending =
   (event: 'decline' | 'cancel' | 'fail', done: 'declined' | 'cancelled' | 'failed') =>
   (context: Context, caller: AgentCaller, id: string, { reason }: { reason?: string }): Promise<Transfer> =>
@@ -234,7 +243,10 @@ export const reportCleanup = (context: Context, caller: AgentCaller, id: string)
     }),
   })
 
-/** A receipt that does not match changes nothing, and is recorded in a transaction of its own. */
+/**
+ * Confirms the receipt. A receipt that does not match changes nothing and is recorded in a separate
+ * transaction.
+ */
 export async function confirmReceipt(
   context: Context,
   caller: AgentCaller,
@@ -261,11 +273,11 @@ export async function confirmReceipt(
   })
 }
 
-/** @throws receipt_mismatch; state_conflict where the package is not there yet */
+/** @throws receipt_mismatch; state_conflict if the package is not uploaded yet */
 function requireMatch(transfer: TransferRow, receipt: TransferReceipt): void {
   if (transfer.mode === 'package' && transfer.stored_at === null)
     throw new ApiError('state_conflict', {
-      message: 'The package is not uploaded yet, so nobody can have received it.',
+      message: 'The package has not been uploaded yet, so it cannot have been received.',
       details: { state: transfer.state },
     })
   if (receipt.size === transfer.size && receipt.sha256 === transfer.sha256) return

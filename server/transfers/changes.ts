@@ -1,6 +1,6 @@
 /**
- * One change of a transfer, whoever caused it: the row, its message to the other side and its audit record, in one
- * transaction; the bytes of a package go after the commit.
+ * Applies one change of a transfer: the row, its messages and its audit record, in one transaction. The bytes
+ * of an ended package are removed after the commit.
  *
  * Contract §9.
  */
@@ -14,7 +14,7 @@ import { type Recorded, recordTransfer } from './records.ts'
 import { decide, isFinal } from './rules.ts'
 import { destroySecret } from './secrets.ts'
 import { changeTransfer, type TransferChange } from './store.ts'
-import { isOver, shownEnd, timesOf } from './views.ts'
+import { hasExpired, shownEnd, timesOf } from './views.ts'
 
 export interface Change extends Recorded {
   readonly change: TransferChange
@@ -25,21 +25,21 @@ export async function recordChange(
   context: Context,
   tx: Tx,
   transfer: TransferRow,
-  what: Change,
+  entry: Change,
 ): Promise<TransferRow> {
-  const ends = what.change.state !== undefined && isFinal(what.change.state)
+  const ends = entry.change.state !== undefined && isFinal(entry.change.state)
   const end = ends ? { ends_at: null, expires_at: shownEnd(transfer, context.steady) } : {}
-  const changed = await changeTransfer(tx, transfer, { ...what.change, ...end })
+  const changed = await changeTransfer(tx, transfer, { ...entry.change, ...end })
   if (ends) await destroySecret(tx, transfer.id)
   if (ends && transfer.mode === 'package') tx.afterCommit(() => void removePackage(context, transfer.id))
-  for (const notice of what.notices) await notify(context, tx, changed, notice)
-  await recordTransfer(tx, changed, what)
+  for (const notice of entry.notices) await notify(context, tx, changed, notice)
+  await recordTransfer(tx, changed, entry)
   return changed
 }
 
-/** Write down that a transfer's time is over, if it is. Answers the transfer as it stands now. */
+/** Records the expiry of a transfer if it has expired, and returns the current transfer. */
 export async function reconcile(context: Context, tx: Tx, transfer: TransferRow): Promise<TransferRow> {
-  if (!isOver(transfer, timesOf(context, tx.steadyNow))) return transfer
+  if (!hasExpired(transfer, timesOf(context, tx.steadyNow))) return transfer
   const state = decide(transfer.state, 'expire')
   return recordChange(context, tx, transfer, {
     kind: 'transfer.expired',

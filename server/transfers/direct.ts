@@ -1,9 +1,11 @@
 /**
- * The structured secret operation: endpoint and token of a helper, from the side that runs it to the other.
+ * "Structured secret operation": passes endpoint and token of a helper from the side that runs it to the
+ * other side.
  *
- * - The sender runs it in `download` mode, the recipient in `upload` mode.
- * - A deposit replaces the last one until the transfer ends, so the helper's thirty minutes bound an endpoint only.
- * - Reading is recorded each time; the audit never holds what was read.
+ * - The sender runs the helper in `download` mode, the recipient in `upload` mode.
+ * - A new deposit replaces the previous one until the transfer ends, so the helper's thirty minutes limit an
+ *   endpoint and not the transfer.
+ * - Each read is recorded. The audit log never contains what was read.
  *
  * Spec §5 "structured secret operation"; contract §9 "Direct mode".
  */
@@ -19,7 +21,7 @@ import type { AgentCaller } from '../identity/callers.ts'
 import { ownTransfer, requireMovable, requirePair } from './actions.ts'
 import { recordTransfer } from './records.ts'
 import { isFinal, requireState } from './rules.ts'
-import { depositSecret, destroyIfOver, findSecret, openSecret } from './secrets.ts'
+import { decryptSecret, depositSecret, destroyIfExpired, findSecret } from './secrets.ts'
 import { type Times, timesOf, toTransfer } from './views.ts'
 
 export function depositEndpoint(
@@ -34,7 +36,7 @@ export function depositEndpoint(
     requireRunner(transfer, agent, secret)
     await requireMovable(tx.db, agent, transfer)
     const isSender = transfer.sender_agent_id === agent.agent_id
-    requireNotOver(transfer)
+    requireNotFinal(transfer)
     requireState(transfer.state, isSender ? ['offered', 'accepted'] : ['accepted'], 'a deposit')
     requireEndpoint(secret.endpoint)
     const times = timesOf(context, tx.steadyNow)
@@ -51,21 +53,24 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
     const transfer = await ownTransfer(context, tx, agent, id)
     requireDirect(transfer)
     await requirePair(tx.db, transfer)
-    requireNotOver(transfer)
+    requireNotFinal(transfer)
     requireState(transfer.state, ['accepted'], 'reading the endpoint')
     const row = await findSecret(tx.db, transfer.id)
     if (row === undefined)
-      throw new ApiError('not_found', { message: 'No endpoint is deposited; wait for the other side.' })
+      throw new ApiError('not_found', {
+        message: 'No endpoint has been deposited yet. Wait for the other side.',
+      })
     if (row.deposited_by === agent.agent_id)
-      throw new ApiError('not_permitted', { message: 'Only the other side reads the endpoint.' })
+      throw new ApiError('not_permitted', { message: 'Only the other side can read the endpoint.' })
     const { steadyIso, wall } = timesOf(context, tx.steadyNow)
     if (row.expires_at <= steadyIso) throw expired()
     await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_read', actor: agentActor(agent) })
-    return { ...openSecret(context, row), expires_at: wall(row.expires_at) }
+    return { ...decryptSecret(context, row), expires_at: wall(row.expires_at) }
   }).catch(async (error: unknown) => {
-    // What is over is destroyed at once; the refusal undid its own transaction. A fresh one may have come meanwhile.
+    // The refusal undid its transaction, so the expired endpoint is destroyed in a new one, unless a new
+    // deposit has replaced it.
     if (error instanceof ApiError && error.code === 'offer_expired')
-      await context.write((tx) => destroyIfOver(tx, id, timesOf(context, tx.steadyNow).steadyIso))
+      await context.write((tx) => destroyIfExpired(tx, id, timesOf(context, tx.steadyNow).steadyIso))
     throw error
   })
 }
@@ -75,14 +80,17 @@ const otherSide = (transfer: TransferRow, agent: Admitted): string =>
 
 const expired = (): ApiError =>
   new ApiError('offer_expired', {
-    message: 'The endpoint is over; the other side can deposit a fresh one for the same file.',
+    message: 'The endpoint has expired. The other side can deposit a new one for the same file.',
   })
 
-/** "Destroyed at … any final state (then 410 `offer_expired`)." @throws offer_expired */
-function requireNotOver({ state }: TransferRow): void {
+/**
+ * Refuses endpoints of ended transfers. "Destroyed at … any final state (then 410 `offer_expired`)." @throws
+ * offer_expired
+ */
+function requireNotFinal({ state }: TransferRow): void {
   if (!isFinal(state)) return
   throw new ApiError('offer_expired', {
-    message: `The transfer is ${state}; it has no endpoint, and takes none.`,
+    message: `The transfer is ${state}, so it has no endpoint and accepts none.`,
     details: { state },
   })
 }
@@ -90,12 +98,15 @@ function requireNotOver({ state }: TransferRow): void {
 function requireDirect({ mode, state }: TransferRow): void {
   if (mode === 'direct') return
   throw new ApiError('state_conflict', {
-    message: 'This transfer is a package: its bytes go through the service, and it has no endpoint.',
+    message: 'This transfer is a package. Its bytes go through the service, so it has no endpoint.',
     details: { state },
   })
 }
 
-/** "The side that runs the helper (sender in download mode, or recipient in upload mode)." @throws not_permitted */
+/**
+ * Requires that the caller is the side that runs the helper. "The side that runs the helper (sender in
+ * download mode, or recipient in upload mode)." @throws not_permitted
+ */
 function requireRunner(transfer: TransferRow, agent: Admitted, { helper_mode }: TransferSecret): void {
   const runner = helper_mode === 'download' ? transfer.sender_agent_id : transfer.recipient_agent_id
   if (runner === agent.agent_id) return
@@ -110,7 +121,10 @@ function requireEndpoint(endpoint: string): void {
   if (problem !== undefined) throw invalid('endpoint', problem)
 }
 
-/** In steady time. "At most the helper's expires_at and 1800 s ahead, else 422." @throws invalid_request */
+/**
+ * Expiry of the deposit in steady time. "At most the helper's expires_at and 1800 s ahead, else 422." @throws
+ * invalid_request
+ */
 function endOf(expiresAt: string, now: Date, { steadyIso }: Times): string {
   const left = Date.parse(expiresAt) - now.getTime()
   if (left <= 0) throw invalid('expires_at', 'must be in the future')

@@ -1,10 +1,10 @@
 /**
- * The `transfer` messages by which the service tells a side of a transfer what happened to it.
+ * Sends the `transfer` messages with which the service reports a change to a side of a transfer.
  *
- * - Written in the transaction of the change, so both are there or neither.
- * - From `system`; the other agent is noted beside it, so that mail of a disabled pair is withheld as any other. What the
- *   owner did is told in any case.
- * - Only a new offer may meet a full inbox; nothing that ends one is refused for it.
+ * - The message is written in the transaction of the change.
+ * - Its sender is `system`. The message records the other agent, so that it is withheld like all messages of
+ *   a disabled pair. Notices of the owner's actions are always delivered.
+ * - Only the notice of a new offer is refused if the inbox is full. Other notices are always stored.
  *
  * Contract §9, §10.
  */
@@ -16,18 +16,18 @@ import { insertMessage } from '../messages/store.ts'
 
 export interface Notice {
   readonly to: 'sender' | 'recipient'
-  /** What happened, in a few words; the name of the file follows. */
+  /** The event in a few words. The file name is appended. */
   readonly what: string
   readonly more?: string | undefined
-  /** What to type next; by default how to look at the transfer. */
+  /** Command to show in the message. Default: `show`. */
   readonly next?: 'show' | 'receive'
-  /** The owner did it: no pair stands between. */
+  /** Caused by the owner, so it is not withheld if the pair is disabled. */
   readonly byOwner?: boolean
-  /** Refused when the inbox is full. */
+  /** Refused if the inbox is full. */
   readonly needsRoom?: boolean
 }
 
-/** @throws capacity_reached, where the notice needs room */
+/** @throws capacity_reached if the notice needs room and the inbox is full */
 export async function notify(
   context: Pick<Context, 'wakeups'>,
   tx: Tx,
@@ -47,7 +47,7 @@ export async function notify(
     recipient_kind: 'agent',
     recipient_agent_id: agentId,
     type: 'transfer',
-    body: wordsOf(transfer, notice),
+    body: textOf(transfer, notice),
     encoding: 'text',
     in_reply_to: null,
     expects_reply_by: null,
@@ -59,7 +59,7 @@ export async function notify(
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }
 
-const wordsOf = (transfer: TransferRow, { what, more, next = 'show' }: Notice): string =>
+const textOf = (transfer: TransferRow, { what, more, next = 'show' }: Notice): string =>
   [
     `${what}: ${transfer.filename} (${transfer.size} bytes)`,
     ...(more ? [more] : []),

@@ -1,4 +1,7 @@
-/** Transfers as the owner steers them: see and cancel; never endpoints, tokens or bytes. Contract §9, §10. */
+/**
+ * Actions of the owner on transfers: read and cancel. The owner never sees endpoints, tokens or bytes.
+ * Contract §9, §10.
+ */
 import type { Transfer, TransferList } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerTransferListQuery } from '../../sdk/contract/owner/transfers.ts'
@@ -98,9 +101,10 @@ const cancelBoth = (
 }
 
 /**
- * "A disabled pair loses … transfers at once; open transfers are cancelled." Contract §10.
+ * Cancels the open transfers of a pair. "A disabled pair loses … transfers at once; open transfers are
+ * cancelled." Contract §10.
  *
- * Answers the packages among them: {@link removePackage} after the commit.
+ * Returns the ids of the packages among them, for {@link removePackage} after the commit.
  */
 export async function cancelOpenOfPair(
   context: Context,

@@ -1,4 +1,4 @@
-/** Reading transfers, as an agent. Contract §9. */
+/** Reads transfers as an agent. Contract §9. */
 import type { Transfer, TransferList, TransferListQuery } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
@@ -12,8 +12,11 @@ import { findSecret } from './secrets.ts'
 import * as store from './store.ts'
 import { current, type Times, timesOf, toSummary, toTransfer } from './views.ts'
 
-/** Transfers whose end one listing writes down at most; maintenance does the rest, and no list shows them as open. */
-const reconciledAtOnce = 50
+/**
+ * Maximum number of expired transfers that one list records. Maintenance records the others, and no list
+ * shows them as open.
+ */
+const reconciledPerList = 50
 
 export async function listTransfers(
   context: Context,
@@ -21,8 +24,12 @@ export async function listTransfers(
   query: TransferListQuery,
 ): Promise<TransferList> {
   const expired = await writeAs(context, caller, async (tx) => {
-    const over = await store.listExpired(tx.db, timesOf(context, tx.steadyNow).steadyIso, reconciledAtOnce)
-    const own = over.filter(({ project_id }) => project_id === caller.project_id)
+    const expiredRows = await store.listExpired(
+      tx.db,
+      timesOf(context, tx.steadyNow).steadyIso,
+      reconciledPerList,
+    )
+    const own = expiredRows.filter(({ project_id }) => project_id === caller.project_id)
     for (const transfer of own) await reconcile(context, tx, transfer)
     return own.filter(({ mode }) => mode === 'package').map(({ id }) => id)
   })
@@ -43,7 +50,10 @@ interface ListShape {
   readonly times: Times
 }
 
-/** `rows` holds up to `limit + 1`. What ran out since it was reconciled is judged by the clock. */
+/**
+ * Builds a list from up to `limit + 1` rows. Transfers that expired after the reconciliation are computed
+ * from the clock.
+ */
 export function toTransferList(rows: readonly store.ListedRow[], shape: ListShape): TransferList {
   const { items, ...page } = toPage(rows, shape.limit, shape.after, (row) =>
     toSummary(current(row, shape.times), row.secret_expires_at, shape.times),

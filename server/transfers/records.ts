@@ -1,4 +1,7 @@
-/** The audit records of transfers: never bytes, endpoints, tokens, or words of the two sides. Contract §10. */
+/**
+ * Audit records of transfers. They contain no bytes, endpoints, tokens or text of the two sides. Contract
+ * §10.
+ */
 import { type Actor, recordAudit } from '../audit/store.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TransferRow } from '../database/work-tables.ts'
@@ -6,7 +9,7 @@ import type { TransferRow } from '../database/work-tables.ts'
 export interface Recorded {
   readonly kind: `transfer.${string}`
   readonly actor: Actor
-  /** The service's own; never what a side or the owner wrote. */
+  /** A reason given by the service, never by a side or the owner. */
   readonly reason?: string | undefined
 }
 

@@ -1,9 +1,15 @@
 /**
- * What may happen to a transfer: one total table, and who may do it.
+ * Rules of transfers: one complete transition table, and the party that may cause each event.
  *
- * - Every state and every event has a cell: the next state, `same` where it has happened already, or the refusal.
- * - `clock` is the expiry of the whole transfer; only a state that is not final can meet it.
- * - What only an accepted transfer may do, and nothing changes by, is asked for with {@link requireState}.
+ * - Every state has a cell for every event: the next state, `same` if the event has happened already, or the
+ *   refusal.
+ * - `clock` causes the expiry of the whole transfer, which only states that are not final can have.
+ * - Operations that need a state but do not change it call {@link requireState}.
+ *
+ * When a transfer is `offered`: the recipient may accept or decline it, and either side may cancel it.
+ * When a transfer is `accepted`: bytes move until a matching receipt makes it `verified`. Either side may cancel
+ * it or report a failure.
+ * The other states are final: each side may only report its cleanup.
  *
  * Contract §9.
  */
@@ -14,7 +20,7 @@ import type { TransferRow } from '../database/work-tables.ts'
 export const transferEvents = ['accept', 'decline', 'receipt', 'fail', 'cancel', 'cleanup', 'expire'] as const
 export type TransferEvent = (typeof transferEvents)[number]
 
-/** Who causes an event. */
+/** The party that causes an event. */
 export type Cause = 'recipient' | 'either' | 'clock'
 
 export const causes: Record<TransferEvent, Cause> = {
@@ -29,12 +35,12 @@ export const causes: Record<TransferEvent, Cause> = {
 
 export type Cell =
   | { readonly next: TransferState }
-  /** It has happened: the same answer, and no second effect. */
+  /** The event has happened already: same answer, no second effect. */
   | { readonly same: true }
-  /** The state stays; the side that reports is noted. */
+  /** The state stays the same; the reporting side is recorded. */
   | { readonly noted: true }
   | { readonly refused: 'state_conflict' | 'offer_expired' }
-  /** A final state has no deadline. */
+  /** Cannot happen: a final state has no expiry. */
   | { readonly never: true }
 
 const to = (next: TransferState): Cell => ({ next })
@@ -90,7 +96,9 @@ export const transitions: Record<TransferState, Record<TransferEvent, Cell>> = {
 
 export const isFinal = (state: TransferState): boolean => finalTransferStates.has(state)
 
-/** The next state; undefined where nothing changes. @throws state_conflict, offer_expired */
+/**
+ * Returns the next state, or undefined if the state does not change. @throws state_conflict, offer_expired
+ */
 export function decide(state: TransferState, event: TransferEvent): TransferState | undefined {
   const cell = transitions[state][event]
   if ('never' in cell) throw new Error(`a transfer that is ${state} cannot ${event}`)
@@ -98,14 +106,17 @@ export function decide(state: TransferState, event: TransferEvent): TransferStat
   return 'next' in cell ? cell.next : undefined
 }
 
-/** For what changes no state: is the transfer in one of these? @throws state_conflict, offer_expired */
+/**
+ * Requires one of these states, for operations that do not change the state. @throws state_conflict,
+ * offer_expired
+ */
 export function requireState(state: TransferState, allowed: readonly TransferState[], what: string): void {
   if (!allowed.includes(state)) throw refusalOf(state, what)
 }
 
 const refusalOf = (state: TransferState, what: string): ApiError =>
   new ApiError(state === 'expired' ? 'offer_expired' : 'state_conflict', {
-    message: `The transfer is ${state}; ${what} is not possible any more or not yet.`,
+    message: `The transfer is ${state}, so ${what} is not possible.`,
     details: { state },
   })
 
@@ -113,15 +124,15 @@ const refusalOf = (state: TransferState, what: string): ApiError =>
 export function requirePackage({ mode, state }: Pick<TransferRow, 'mode' | 'state'>): void {
   if (mode === 'package') return
   throw new ApiError('state_conflict', {
-    message: 'This transfer is direct: its bytes do not go through the service.',
+    message: 'This transfer is direct. Its bytes do not go through the service.',
     details: { state },
   })
 }
 
 /** @throws package_removed */
-export function requireThere({ state }: Pick<TransferRow, 'state'>): void {
+export function requireNotRemoved({ state }: Pick<TransferRow, 'state'>): void {
   if (state === 'verified')
     throw new ApiError('package_removed', {
-      message: 'The recipient has the file, so its bytes were removed.',
+      message: 'The recipient has received the file, so its bytes were removed.',
     })
 }

@@ -1,8 +1,9 @@
 /**
- * Endpoint and token of a direct transfer, at rest.
+ * Endpoint and token of a direct transfer, as stored.
  *
- * Sealed with AES-256-GCM under the envelope key, the transfer's id as associated data: the row of another transfer does
- * not open. Gone at its expiry, with its replacement, and when the transfer ends. `expires_at` of a row is steady time.
+ * They are encrypted with AES-256-GCM and the envelope key, with the transfer's id as associated data, so a
+ * row cannot be decrypted as that of another transfer. A secret is deleted when it expires, when it is
+ * replaced, and when the transfer ends. The column `expires_at` is in steady time.
  *
  * Contract §9 "Direct mode".
  */
@@ -17,51 +18,54 @@ import type { TransferRow, TransferSecretRow } from '../database/work-tables.ts'
 import { readEnvelopeKeys } from '../host/envelope/keys.ts'
 import { retryAfterMs } from '../retry-after.ts'
 
-/** The first seals, each opens. */
+/** The first key encrypts, each of them decrypts. */
 type Keys = readonly [Buffer, ...Buffer[]]
 
 const ivBytes = 12
 const tagBytes = 16
 const cipher = 'aes-256-gcm'
 
-export function seal(key: Buffer, transferId: string, plain: string, iv: Buffer): Buffer {
-  const sealing = createCipheriv(cipher, key, iv, { authTagLength: tagBytes })
-  sealing.setAAD(Buffer.from(transferId))
-  return Buffer.concat([iv, sealing.update(plain, 'utf8'), sealing.final(), sealing.getAuthTag()])
+export function encrypt(key: Buffer, transferId: string, plain: string, iv: Buffer): Buffer {
+  const encryption = createCipheriv(cipher, key, iv, { authTagLength: tagBytes })
+  encryption.setAAD(Buffer.from(transferId))
+  return Buffer.concat([iv, encryption.update(plain, 'utf8'), encryption.final(), encryption.getAuthTag()])
 }
 
-/** @throws when the bytes were sealed with another key, for another transfer, or changed */
-export function open(key: Buffer, transferId: string, sealed: Buffer): string {
+/** @throws if the bytes were encrypted with another key or for another transfer, or were changed */
+export function decrypt(key: Buffer, transferId: string, sealed: Buffer): string {
   const iv = sealed.subarray(0, ivBytes)
-  const opening = createDecipheriv(cipher, key, iv, { authTagLength: tagBytes })
-  opening.setAAD(Buffer.from(transferId))
-  opening.setAuthTag(sealed.subarray(-tagBytes))
-  const plain = [opening.update(sealed.subarray(ivBytes, -tagBytes)), opening.final()]
+  const decryption = createDecipheriv(cipher, key, iv, { authTagLength: tagBytes })
+  decryption.setAAD(Buffer.from(transferId))
+  decryption.setAuthTag(sealed.subarray(-tagBytes))
+  const plain = [decryption.update(sealed.subarray(ivBytes, -tagBytes)), decryption.final()]
   return Buffer.concat(plain).toString('utf8')
 }
 
-/** While keys are exchanged a secret may still be sealed with the one before. @throws as {@link open} */
-export function openWithAny(
+/**
+ * Decrypts with the first key that works: during a rotation a secret may still be encrypted with the previous
+ * one. @throws as {@link decrypt}
+ */
+export function decryptWithAny(
   [key, ...others]: Keys,
   row: Pick<TransferSecretRow, 'transfer_id' | 'sealed'>,
 ): string {
   try {
-    return open(key, row.transfer_id, row.sealed)
+    return decrypt(key, row.transfer_id, row.sealed)
   } catch (error) {
     const [next, ...rest] = others
     if (next === undefined) throw error
-    return openWithAny([next, ...rest], row)
+    return decryptWithAny([next, ...rest], row)
   }
 }
 
-/** @throws unavailable when there is no usable key; readiness says so too */
+/** @throws unavailable if there is no usable key; readiness reports that too */
 function envelopeKeys(context: Context): Keys {
   try {
     return readEnvelopeKeys(context.config.envelopeKeyFile)
   } catch (cause) {
     throw new ApiError('unavailable', {
-      message: 'The server has no usable envelope key; its operator must act.',
-      retryAfterMs: retryAfterMs.others,
+      message: 'The server has no usable envelope key. The operator of the node has to restore it.',
+      retryAfterMs: retryAfterMs.otherParty,
       cause,
     })
   }
@@ -80,7 +84,7 @@ export async function depositSecret(
   transfer: TransferRow,
   { deposited_by, ends_at, secret }: Deposit,
 ): Promise<void> {
-  const sealed = seal(
+  const sealed = encrypt(
     envelopeKeys(context)[0],
     transfer.id,
     JSON.stringify(secret),
@@ -101,16 +105,16 @@ const find = prepared<{ transfer_id: string }>()((db, p) =>
 export const findSecret = (db: Db, transferId: string): Promise<TransferSecretRow | undefined> =>
   find.first(db, { transfer_id: transferId })
 
-export const openSecret = (context: Context, row: TransferSecretRow): TransferSecret =>
-  JSON.parse(openWithAny(envelopeKeys(context), row)) as TransferSecret
+export const decryptSecret = (context: Context, row: TransferSecretRow): TransferSecret =>
+  JSON.parse(decryptWithAny(envelopeKeys(context), row)) as TransferSecret
 
 export async function destroySecret(tx: Tx, transferId: string): Promise<void> {
   await tx.db.deleteFrom('transfer_secrets').where('transfer_id', '=', transferId).execute()
 }
 
-/** The one of a transfer, when it or the transfer is over now. */
-export async function destroyIfOver(tx: Tx, transferId: string, steadyIso: string): Promise<void> {
-  const open = tx.db
+/** Deletes the secret of a transfer if it has expired or the transfer has ended. */
+export async function destroyIfExpired(tx: Tx, transferId: string, steadyIso: string): Promise<void> {
+  const openTransfers = tx.db
     .selectFrom('transfers')
     .select('id')
     .where('id', '=', transferId)
@@ -118,28 +122,33 @@ export async function destroyIfOver(tx: Tx, transferId: string, steadyIso: strin
   await tx.db
     .deleteFrom('transfer_secrets')
     .where('transfer_id', '=', transferId)
-    .where((where) => where.or([where('expires_at', '<=', steadyIso), where('transfer_id', 'not in', open)]))
+    .where((where) =>
+      where.or([where('expires_at', '<=', steadyIso), where('transfer_id', 'not in', openTransfers)]),
+    )
     .execute()
 }
 
-/** Those that are over, wherever their transfers stand. */
+/** Deletes all expired secrets, whatever the state of their transfers. */
 export async function destroyExpiredSecrets(tx: Tx, steadyIso: string): Promise<void> {
   await tx.db.deleteFrom('transfer_secrets').where('expires_at', '<=', steadyIso).execute()
 }
 
 const all = (tx: Tx) => tx.db.selectFrom('transfer_secrets').select(['transfer_id', 'sealed']).execute()
 
-const opened = (keys: Keys, row: Pick<TransferSecretRow, 'transfer_id' | 'sealed'>): string | undefined => {
+const tryDecrypt = (
+  keys: Keys,
+  row: Pick<TransferSecretRow, 'transfer_id' | 'sealed'>,
+): string | undefined => {
   try {
-    return openWithAny(keys, row)
+    return decryptWithAny(keys, row)
   } catch {
-    // Sealed with a key that is not known here; who asks counts it.
+    // Encrypted with an unknown key. The caller counts it.
     return undefined
   }
 }
 
-/** Everything that one of the keys opens is sealed with the first afterwards. */
-export async function resealSecrets(
+/** Encrypts every secret that one of the keys decrypts with the first key. */
+export async function reencryptSecrets(
   tx: Tx,
   keys: Keys,
   random: (bytes: number) => Buffer,
@@ -147,10 +156,10 @@ export async function resealSecrets(
   let resealed = 0
   let unopened = 0
   for (const row of await all(tx)) {
-    const plain = opened(keys, row)
+    const plain = tryDecrypt(keys, row)
     if (plain === undefined) unopened += 1
     else {
-      const sealed = seal(keys[0], row.transfer_id, plain, random(ivBytes))
+      const sealed = encrypt(keys[0], row.transfer_id, plain, random(ivBytes))
       await tx.db
         .updateTable('transfer_secrets')
         .set({ sealed })
@@ -162,12 +171,12 @@ export async function resealSecrets(
   return { resealed, unopened }
 }
 
-/** Whether one key opens everything, but for so many that none opens. */
-export const isAllSealedWith = async (tx: Tx, key: Buffer, unopened: number): Promise<boolean> =>
-  (await all(tx)).filter((row) => opened([key], row) === undefined).length <= unopened
+/** Whether the key decrypts all secrets but at most `unopened`, which no known key decrypts. */
+export const isAllEncryptedWith = async (tx: Tx, key: Buffer, unopened: number): Promise<boolean> =>
+  (await all(tx)).filter((row) => tryDecrypt([key], row) === undefined).length <= unopened
 
-/** What none of the keys opens is of use to nobody: its side deposits a fresh one. */
-export async function forgetUnopened(tx: Tx, keys: Keys): Promise<void> {
+/** Deletes secrets that no key decrypts. Their side can deposit a new one. */
+export async function destroyUndecryptable(tx: Tx, keys: Keys): Promise<void> {
   for (const row of await all(tx))
-    if (opened(keys, row) === undefined) await destroySecret(tx, row.transfer_id)
+    if (tryDecrypt(keys, row) === undefined) await destroySecret(tx, row.transfer_id)
 }

@@ -1,4 +1,7 @@
-/** The SQL of transfers. Project and participant are part of every query; hot queries are compiled once. */
+/**
+ * SQL of transfers. Every query is restricted to the project and the participant. Hot queries are compiled
+ * once.
+ */
 import { sql } from 'kysely'
 import type { TransferRole } from '../../sdk/contract/agent/transfers.ts'
 import { beforeAll } from '../database/page.ts'
@@ -42,7 +45,7 @@ export async function insertTransfer(tx: Tx, transfer: NewTransfer): Promise<Tra
   return row
 }
 
-/** What may change of a transfer after it was offered. */
+/** The columns that may change after the offer. */
 export type TransferChange = Partial<
   Pick<
     TransferRow,
@@ -59,7 +62,7 @@ export type TransferChange = Partial<
   >
 >
 
-/** Answers the row as it is now. */
+/** Updates the row and returns it. */
 export async function changeTransfer(
   tx: Tx,
   transfer: TransferRow,
@@ -77,7 +80,7 @@ const find = prepared<{ id: string; project_id: string }>()((db, p) =>
 export const findInProject = (db: Db, projectId: string, id: string): Promise<TransferRow | undefined> =>
   find.first(db, { id, project_id: projectId })
 
-/** The agent's own: as sender or as recipient. */
+/** Returns a transfer that the agent sends or receives. */
 export async function findForAgent(
   db: Db,
   projectId: string,
@@ -91,7 +94,7 @@ export async function findForAgent(
 export const isPairOpen = (db: Db, transfer: TransferRow): Promise<boolean> =>
   isPairEnabled(db, transfer.sender_agent_id, transfer.recipient_agent_id)
 
-/** Whose time is over, longest ago first. `now` in steady time. */
+/** Expired transfers that are still open, oldest first. `now` is in steady time. */
 export const listExpired = (db: Db, now: string, limit: number): Promise<TransferRow[]> =>
   db
     .selectFrom('transfers')
@@ -102,13 +105,13 @@ export const listExpired = (db: Db, now: string, limit: number): Promise<Transfe
     .limit(limit)
     .execute()
 
-/** When the next transfer ends, in steady time. */
+/** Returns the steady time at which the next transfer expires. */
 export async function nextEnd(db: Db): Promise<string | undefined> {
   const open = db.selectFrom('transfers').select('ends_at').where('ends_at', 'is not', null)
   return (await open.orderBy('ends_at').limit(1).executeTakeFirst())?.ends_at ?? undefined
 }
 
-/** What is open between the two agents of a conversation. */
+/** Open transfers between the two agents of a conversation. */
 export const listOpenIn = (db: Db, conversationId: string): Promise<TransferRow[]> =>
   db
     .selectFrom('transfers')
@@ -117,11 +120,12 @@ export const listOpenIn = (db: Db, conversationId: string): Promise<TransferRow[
     .where('ends_at', 'is not', null)
     .execute()
 
-// Spelt out, since a partial index is chosen for its own words and for no parameter.
+// Literals instead of parameters, because SQLite uses a partial index only if the query repeats its condition
+// literally.
 const isReserved = sql<boolean>`reserved_bytes > 0`
 const isPackage = sql<boolean>`mode = 'package'`
 
-/** Bytes that packages take or may come to take of the node's store. */
+/** Bytes of the node's quota that packages use or have reserved. */
 export async function reservedBytes(db: Db): Promise<number> {
   const { sum } = await db
     .selectFrom('transfers')
@@ -131,7 +135,7 @@ export async function reservedBytes(db: Db): Promise<number> {
   return sum ?? 0
 }
 
-/** The same of one sender. */
+/** Bytes of one sender's quota that its packages use or have reserved. */
 export async function reservedBytesOf(db: Db, senderId: string): Promise<number> {
   const { sum } = await db
     .selectFrom('transfers')
@@ -145,7 +149,7 @@ export async function reservedBytesOf(db: Db, senderId: string): Promise<number>
 const unremoved = (db: Db) =>
   db.selectFrom('transfers').where(isPackage).where('ends_at', 'is', null).where('removed_at', 'is', null)
 
-/** Packages of transfers that are over, whose bytes were not removed yet. */
+/** Packages of ended transfers whose bytes have not been removed yet. */
 export async function listUnremoved(db: Db, limit: number): Promise<string[]> {
   const rows = await unremoved(db).select('id').limit(limit).execute()
   return rows.map(({ id }) => id)
@@ -154,7 +158,7 @@ export async function listUnremoved(db: Db, limit: number): Promise<string[]> {
 export const findUnremoved = (db: Db, id: string): Promise<TransferRow | undefined> =>
   unremoved(db).selectAll().where('id', '=', id).executeTakeFirst()
 
-/** Packages of a project whose bytes may be there. */
+/** Packages of a project whose bytes may exist. */
 export async function listPackagesOf(db: Db, projectId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('transfers')
@@ -176,7 +180,7 @@ const open = prepared<{ id: string }>()((db, p) =>
     .where('projects.deleted_at', 'is', null),
 )
 
-/** Whether its bytes are still for somebody: not over, in a project that is there. */
+/** Whether the bytes may still be used: the transfer is open and its project is not deleted. */
 export const isOpen = async (db: Db, id: string): Promise<boolean> =>
   (await open.first(db, { id })) !== undefined
 
@@ -186,7 +190,7 @@ export interface TransferRange {
   readonly state: TransferRow['state'] | undefined
 }
 
-/** A row as lists read it: without its parts. */
+/** A row as lists read it, without its parts. */
 export type TransferSummaryRow = Omit<TransferRow, 'parts'>
 
 const summaryColumns = [
@@ -228,12 +232,12 @@ const inRange = (db: Db, { after, limit, state }: TransferRange) => {
   return state === undefined ? all : all.where('transfers.state', '=', state)
 }
 
-/** "A disabled pair loses … listing." */
+/** Requires the pairing to be enabled. "A disabled pair loses … listing." */
 const hasPair = sql<boolean>`exists (select 1 from pairings where enabled = 1
   and pairings.agent_a = min(transfers.sender_agent_id, transfers.recipient_agent_id)
   and pairings.agent_b = max(transfers.sender_agent_id, transfers.recipient_agent_id))`
 
-/** In one role each list follows an index; in either role the two are merged. */
+/** Lists the transfers of an agent. Each role follows an index; without a role the two lists are merged. */
 export async function listForAgent(
   db: Db,
   agentId: string,

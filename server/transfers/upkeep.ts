@@ -1,7 +1,9 @@
 /**
- * What time does to transfers: expiry, and the bytes and secrets that a crash or a full disk left behind.
+ * Regular upkeep of transfers: expires them, and removes bytes and secrets that a crash or a full disk left
+ * behind.
  *
- * `removed_at` and the reservation of a package are never ahead of the folder, which nobody reaches from then on.
+ * `removed_at` and the released quota of a package are never recorded before its folder has become
+ * inaccessible.
  *
  * Contract §9 "bytes removed"; §10 "packages at verification or expiry".
  */
@@ -13,41 +15,41 @@ import * as store from './store.ts'
 import { timesOf } from './views.ts'
 
 const everyMs = 15_000
-/** Time for what ends together. */
-const soonestMs = 5
-const atOnce = 50
+/** Delay that lets transfers which expire together be handled in one run. */
+const minDelayMs = 5
+const batchRows = 50
 
 /**
- * Expiry, and what is left to remove: now, every quarter of a minute, and when the next transfer ends; until the returned
- * function is called.
+ * Runs the upkeep now, every 15 seconds, and when the next transfer expires, until the returned function is
+ * called.
  */
 export function startTransferUpkeep(context: Context): () => void {
   let running = false
   let next: NodeJS.Timeout | undefined
-  const look = async () => {
+  const run = async () => {
     if (running || context.stopping.aborted) return
     running = true
     try {
       await endExpired(context)
-      for (const id of await context.read((db) => store.listUnremoved(db, atOnce)))
+      for (const id of await context.read((db) => store.listUnremoved(db, batchRows)))
         await removePackage(context, id)
       const leftMs = await untilNextEnd(context)
       clearTimeout(next)
-      if (leftMs < everyMs) next = setTimeout(() => void look(), leftMs + soonestMs).unref()
-      // Not waited for: a slow disk delays no expiry.
+      if (leftMs < everyMs) next = setTimeout(() => void run(), leftMs + minDelayMs).unref()
+      // Not awaited, so that a slow disk delays no expiry.
       void sweep(context)
     } catch (error) {
-      if (!context.stopping.aborted) context.log.error({ err: error }, 'the upkeep of transfers did not run')
+      if (!context.stopping.aborted) context.log.error({ err: error }, 'the upkeep of transfers failed')
     } finally {
       running = false
     }
   }
   void removeStrays(context)
     .catch((error: unknown) => {
-      if (!context.stopping.aborted) context.log.error({ err: error }, 'the sweep of packages did not run')
+      if (!context.stopping.aborted) context.log.error({ err: error }, 'the sweep of packages failed')
     })
-    .then(look)
-  const timer = setInterval(() => void look(), everyMs)
+    .then(run)
+  const timer = setInterval(() => void run(), everyMs)
   timer.unref()
   return () => {
     clearInterval(timer)
@@ -60,11 +62,14 @@ async function sweep(context: Context): Promise<void> {
     await context.packages.sweep()
   } catch (error) {
     if (!context.stopping.aborted)
-      context.log.error({ err: error }, 'bytes of packages that are removed were not freed')
+      context.log.error({ err: error }, 'failed to free the bytes of removed packages')
   }
 }
 
-/** None lasts less than a minute: each is seen here before it ends. */
+/**
+ * Milliseconds until the next transfer expires. Every transfer lasts at least a minute, so a run sees it
+ * before it expires.
+ */
 async function untilNextEnd(context: Context): Promise<number> {
   const end = await context.read(store.nextEnd)
   if (end === undefined) return Number.POSITIVE_INFINITY
@@ -76,15 +81,17 @@ async function endExpired(context: Context): Promise<void> {
     const count = await context.write(async (tx) => {
       const { steadyIso } = timesOf(context, tx.steadyNow)
       await destroyExpiredSecrets(tx, steadyIso)
-      const over = await store.listExpired(tx.db, steadyIso, atOnce)
-      for (const transfer of over) await reconcile(context, tx, transfer)
-      return over.length
+      const expired = await store.listExpired(tx.db, steadyIso, batchRows)
+      for (const transfer of expired) await reconcile(context, tx, transfer)
+      return expired.length
     })
-    if (count < atOnce) return
+    if (count < batchRows) return
   }
 }
 
-/** Folders of transfers that are over, or that no row knows: a crash came between the two. */
+/**
+ * Removes folders whose transfer has ended or has no row, because the process crashed between the two steps.
+ */
 async function removeStrays(context: Context): Promise<void> {
   for (const id of await context.packages.stored()) {
     const isOpen = await context.read((db) => store.isOpen(db, id))

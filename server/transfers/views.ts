@@ -1,7 +1,8 @@
 /**
- * A transfer as the wire shows it: its state at the server's clock, whatever was written down of its expiry.
+ * Converts transfers to the wire format, with the state at the server's clock, even if the expiry is not
+ * recorded yet.
  *
- * Ends are stored in steady time, which no setting of the clock moves, and shown in wall time.
+ * Expiries are stored in steady time, which changes of the wall clock do not affect, and shown in wall time.
  */
 import type { Transfer, TransferPart, TransferSummary } from '../../sdk/contract/agent/transfers.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
@@ -9,11 +10,11 @@ import type { TransferRow } from '../database/work-tables.ts'
 import { isFinal } from './rules.ts'
 import type { TransferSummaryRow } from './store.ts'
 
-/** What a moment means to transfers. */
+/** An instant in steady time, with the conversion to wall time. */
 export interface Times {
-  /** The moment, in steady time. */
+  /** The instant, in steady time. */
   readonly steadyIso: string
-  /** What to show for an instant of steady time. */
+  /** Converts an instant of steady time to wall time. */
   readonly wall: SteadyClock['wall']
 }
 
@@ -22,23 +23,23 @@ export const timesOf = ({ steady }: { readonly steady: SteadyClock }, steadyNow:
   wall: steady.wall,
 })
 
-export const isOver = (transfer: TransferSummaryRow, { steadyIso }: Times): boolean =>
+export const hasExpired = (transfer: TransferSummaryRow, { steadyIso }: Times): boolean =>
   transfer.ends_at !== null && transfer.ends_at <= steadyIso
 
-/** Moved along with the clock while it is open. */
+/** The expiry to show. While the transfer is open it follows changes of the wall clock. */
 export const shownEnd = (
   { ends_at, expires_at }: TransferSummaryRow,
   { wall }: Pick<Times, 'wall'>,
 ): string => (ends_at === null ? expires_at : wall(ends_at))
 
-/** The transfer as it stands now, though nobody wrote its expiry down yet. */
+/** Returns the current transfer, even if its expiry is not recorded yet. */
 export function current<T extends TransferSummaryRow>(transfer: T, times: Times): T {
-  if (!isOver(transfer, times)) return transfer
+  if (!hasExpired(transfer, times)) return transfer
   const at = shownEnd(transfer, times)
   return { ...transfer, state: 'expired', ends_at: null, expires_at: at, updated_at: at }
 }
 
-/** `secretEndsAt`: of the endpoint that is deposited, in steady time, or null. */
+/** Builds a list entry. `secretEndsAt` is the expiry of the deposited endpoint in steady time, or null. */
 export function toSummary(
   transfer: TransferSummaryRow,
   secretEndsAt: string | null,

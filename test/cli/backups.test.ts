@@ -58,9 +58,7 @@ test('what a backup refuses', async () => {
   expect(await server('backup', file, '--data', bridge.data)).toMatchObject({
     code: 7,
     stdout: '',
-    stderr: expect.stringMatching(
-      /^bridge: .* is there already; nothing was written over it\nhint: name another file/,
-    ),
+    stderr: expect.stringMatching(/^bridge: .* exists already and was not changed\nhint: name another file/),
   })
   expect(await server('backup', join(desk.folder, 'no', 'x.db'), '--data', bridge.data)).toMatchObject({
     code: 3,

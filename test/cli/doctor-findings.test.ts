@@ -165,7 +165,7 @@ describe('bridge server doctor', () => {
       7,
       'schema',
       'problem',
-      /is at migration \d+, this program knows \d+/,
+      /is at migration \d+, but this program only knows \d+/,
     ],
     [
       'a missing envelope key',
@@ -207,7 +207,7 @@ describe('bridge server doctor', () => {
     truncateSync(log, 300 * 1024 * 1024)
     const ended = await serverDoctor(data)
     const text = expect.stringContaining('has grown to 300 MiB')
-    const remedy = expect.stringContaining('end that program')
+    const remedy = expect.stringContaining('find that program')
     expect([ended.code, ...found(ended, 'journal')]).toMatchObject([0, { state: 'warning', text, remedy }])
     truncateSync(log, 200 * 1024 * 1024)
     expect(found(await serverDoctor(data), 'journal')).toMatchObject([{ state: 'ok' }])
@@ -232,16 +232,16 @@ describe('bridge server doctor', () => {
     await initServer(readConfig({ data }, {}))
     const little = await serverDoctor(data)
     expect([little.code, ...found(little, 'disk')]).toMatchObject([0, { state: 'warning' }])
-    expect(found(little, 'reserve')).toMatchObject([{ state: 'ok', text: 'a server that runs makes it' }])
+    expect(found(little, 'reserve')).toMatchObject([{ state: 'ok', text: 'the running server makes it' }])
     expect(found(little, 'server')).toMatchObject([{ text: 'does not run' }])
     writeFileSync(join(data, 'filling'), Buffer.alloc(150 * 1024 * 1024))
     const none = await serverDoctor(data)
     expect([none.code, ...found(none, 'disk')]).toMatchObject([
       1,
-      { state: 'problem', text: expect.stringMatching(/^\d+ MiB are free/), remedy: expect.any(String) },
+      { state: 'problem', text: expect.stringMatching(/^\d+ MiB free/), remedy: expect.any(String) },
     ])
     expect(found(none, 'reserve')).toMatchObject([
-      { state: 'warning', text: expect.stringContaining('no room for 64 MiB'), remedy: expect.any(String) },
+      { state: 'warning', text: expect.stringContaining('no space for 64 MiB'), remedy: expect.any(String) },
     ])
   })
 })

@@ -146,7 +146,7 @@ describe('bridge server doctor', () => {
     const data = ['--data', bridge.data]
     const well = await home.run(['server', 'doctor', '--json', ...data])
     expect([well.code, reportOf(well).findings.filter(({ state }) => state === 'problem')]).toEqual([0, []])
-    expect(found(well, 'database')).toMatchObject([{ text: 'whole, page by page' }])
+    expect(found(well, 'database')).toMatchObject([{ text: 'all pages are intact' }])
     expect(found(well, 'server')).toMatchObject([{ state: 'ok', text: expect.stringContaining('ready') }])
 
     chmodSync(join(bridge.data, 'envelope.key'), 0o644)
@@ -175,7 +175,7 @@ describe('bridge server doctor', () => {
     })
     expect(await home.run(['server', 'doctor', '--data', empty, '--host', '0.0.0.0'])).toMatchObject({
       code: 2,
-      stdout: expect.stringMatching(/^problem +settings .*beyond loopback/m),
+      stdout: expect.stringMatching(/^problem +settings .*not a loopback address/m),
     })
   })
 })

@@ -69,14 +69,14 @@ test.each<[readonly string[], string, string?]>([
   [['schedule', '--every', '1s', '--profile', 'cleo'], '--every must be at least 5 seconds'],
   [
     ['send', 'ada', 'x', '--in-reply-to', '01980000-0000-7000-8000-000000000001', '--profile', 'cleo'],
-    '--in-reply-to names no message of this conversation',
+    '--in-reply-to is not the id of a message in this conversation',
   ],
 ])('%j is refused: %s', async (argv, words, stdin = '') => {
   const { code, stdout, stderr } = await desk.run(argv, { stdin })
   expect(stderr).toMatch(/^bridge: /)
   expect(stderr.slice('bridge: '.length)).toContain(words)
   expect(stderr).not.toMatch(/\b(body|query|path)\/|[a-z]_[a-z]+ (?!<)must/)
-  expect({ code, stdout }).toEqual({ code: words.includes('names no') ? 3 : 2, stdout: '' })
+  expect({ code, stdout }).toEqual({ code: words.includes('is not the id') ? 3 : 2, stdout: '' })
 })
 
 test('a rule that is a sentence of its own stands behind its subject', () => {

@@ -67,7 +67,7 @@ describe('before there is anything', () => {
     [
       ['server', 'init', '--data', '/nowhere/at/all', '--host', '0.0.0.0'],
       2,
-      'give --tls-cert and --tls-key, or list the TLS proxies in front in --trusted-proxy',
+      'set --tls-cert and --tls-key, or list your TLS proxies in --trusted-proxy',
       'bridge server start --help lists the settings',
     ],
     [
@@ -91,7 +91,12 @@ describe('before there is anything', () => {
       '--tls-cert /no/cert.pem cannot be read (ENOENT)',
       'lists the settings',
     ],
-    [['server', 'restore', 'nofile.db', '--data', '/nowhere/at/all'], 3, 'there is no file nofile.db', ''],
+    [
+      ['server', 'restore', 'nofile.db', '--data', '/nowhere/at/all'],
+      3,
+      'the file nofile.db does not exist',
+      '',
+    ],
   ])('%j exits %i', async (argv, code, message, hint) => {
     expect(await told(argv)).toEqual([code, expect.stringContaining(message), expect.stringContaining(hint)])
   })

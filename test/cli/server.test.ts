@@ -99,7 +99,7 @@ test.runIf(process.platform === 'linux')('a folder that cannot be made is told',
   expect(await host(['init', '--data', '/proc/x/y'])).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(
-      /^bridge: cannot make the folder \/proc\/x \(ENOENT\); name another place\n/,
+      /^bridge: cannot create the folder \/proc\/x \(ENOENT\); choose another path\n/,
     ),
   })
   const environment = { BRIDGE_HOME: '/proc/x' }
@@ -208,7 +208,9 @@ test('settings come from flags, then the environment, then config.json', async (
 test('a setting that cannot be used is a usage error that names it', async () => {
   await init()
   const usage = (said: string) => ({ code: 2, stdout: '', stderr: expect.stringContaining(said) })
-  expect(await host(['start', '--host', '0.0.0.0'])).toMatchObject(usage('host 0.0.0.0 is beyond loopback'))
+  expect(await host(['start', '--host', '0.0.0.0'])).toMatchObject(
+    usage('host 0.0.0.0 is not a loopback address'),
+  )
   expect(await host(['start', '--port', 'high'])).toMatchObject(usage('port must be a whole number'))
   expect(await host(['start'], { BRIDGE_PORT: '99999' })).toMatchObject(usage('port must be a whole number'))
   expect(await host(['start', '--colour', 'red'])).toMatchObject(usage("unknown option '--colour'"))

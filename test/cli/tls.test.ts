@@ -75,7 +75,7 @@ test('an owner and an agent use it, a client without the authority refuses it, a
     renewals += 1
     write(await chain.server({ name, until: new Date(Date.now() + (days + 0.5) * dayMs) }))
     started.child.kill('SIGHUP')
-    await started.said(new RegExp(`(?:the certificate was read again[^]*){${renewals}}`))
+    await started.said(new RegExp(`(?:certificate reloaded[^]*){${renewals}}`))
     if (days > 0) expect(await served()).toBe(name)
   }
   // Both doctors tell how long it still holds.
@@ -90,7 +90,7 @@ test('an owner and an agent use it, a client without the authority refuses it, a
   await renew('short', 5)
   expect(await toldBy('doctor')).toBe('exit 0, warning: the certificate holds for 5 more days')
   const files = ['--tls-cert', cert, '--tls-key', key]
-  expect(await toldBy('server', 'doctor', ...files)).toBe(`exit 0, warning: ${cert} holds for 5 more days`)
+  expect(await toldBy('server', 'doctor', ...files)).toBe(`exit 0, warning: ${cert} is valid for 5 more days`)
   await renew('expired', -1)
   expect(await home.run(['doctor'], { environment })).toMatchObject({
     code: 9,

@@ -104,7 +104,7 @@ describe('a database of a newer program', () => {
   test('is what the doctor finds', async () => {
     const { code, stdout } = await server('doctor', '--data', data)
     expect({ code, told: /problem +schema/.test(stdout) }).toEqual({ code: 7, told: true })
-    expect(stdout).toContain('run the newer program')
+    expect(stdout).toContain('use the newer version of the program')
   })
 })
 

@@ -30,7 +30,7 @@ import { finishReplacement } from '../../server/host/backups/replacing.ts'
 import { databasePath, readServerId } from '../../server/host/data-folder.ts'
 import { readEnvelopeKeys } from '../../server/host/envelope/keys.ts'
 import { initServer } from '../../server/host/init.ts'
-import { openWithAny, seal } from '../../server/transfers/secrets.ts'
+import { decryptWithAny, encrypt } from '../../server/transfers/secrets.ts'
 import { populate } from '../support/population.ts'
 import { canTrace } from './lab/strace.ts'
 
@@ -86,7 +86,7 @@ function depositIn(of: string): void {
       transferId,
       projectId,
       'x',
-      seal(key, transferId, 'the secret', randomBytes(12)),
+      encrypt(key, transferId, 'the secret', randomBytes(12)),
       '2999-01-01T00:00:00.000Z',
     )
   database.close()
@@ -231,7 +231,7 @@ const opened = (): string => {
   try {
     const sealed = database.prepare<[], Buffer>('SELECT sealed FROM transfer_secrets').pluck().get()
     const keys = readEnvelopeKeys(join(data, 'envelope.key'))
-    return openWithAny(keys, { transfer_id: transferId, sealed: sealed ?? Buffer.alloc(0) })
+    return decryptWithAny(keys, { transfer_id: transferId, sealed: sealed ?? Buffer.alloc(0) })
   } finally {
     database.close()
   }

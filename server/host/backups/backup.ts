@@ -1,12 +1,15 @@
 /**
- * A backup: one file with everything that the node knows, made while it serves.
+ * Makes a backup: one file with the complete database, made while the server runs.
  *
- * - Consistent, checked page by page, synced, 0600, under its name only when all of that is done, never over another file.
- * - The database is the backup: messages, tasks, agents, credentials as public keys and hashes, the id of the server.
- * - Left out: the envelope key, which lies beside the database so that a stolen copy opens nothing that is sealed in it; what
- *   it seals lives for half an hour. The bytes of packages, which pass through the node and are gone within days. And
- *   `config.json`, which is the host's.
- * - Its name tells the moment and nothing else.
+ * - The copy is consistent, checked page by page and synced, has mode 0600, and gets its name only after all
+ *   of that. It never replaces another file.
+ * - The backup contains the whole database: messages, tasks, agents, credentials as public keys and hashes,
+ *   the server id.
+ * - It does not contain the envelope key: that is stored outside the database so that a stolen copy does not
+ *   reveal the secrets encrypted in it. These secrets are valid for half an hour at most.
+ * - It does not contain the bytes of packages, which stay on the node for some days only, nor `config.json`,
+ *   which belongs to the host.
+ * - Its default name holds the time of the backup and nothing else.
  *
  * Contract §12.
  */
@@ -25,7 +28,7 @@ import { makeNewFile, removeLeftovers } from './new-file.ts'
 export interface BackupOptions
   extends Pick<CopyOptions, 'signal' | 'onProgress' | 'maxLogBytes' | 'pagesPerStep'> {
   readonly data: string
-  /** A file that is not there yet, or a folder that is. */
+  /** A path that does not exist yet, or an existing folder. */
   readonly destination: string
   readonly clock: () => Date
   readonly random: (bytes: number) => Buffer
@@ -38,13 +41,15 @@ export interface BackupReport {
   readonly server_id: string
   readonly migration: number
   readonly taken_at: string
-  /** What backups into this folder that were killed had left there, and is gone. */
+  /** Leftover files of killed backups in this folder, which were deleted. */
   readonly removed: readonly string[]
 }
 
 /**
- * @throws NotInitialisedError, DestinationExistsError, PathMissingError, NoSpaceError, BackupInterruptedError, DamagedDatabaseError, the signal's reason; then
- *   nothing is left behind
+ * Makes a backup. If it fails, it leaves no file behind.
+ *
+ * @throws NotInitialisedError, DestinationExistsError, PathMissingError, NoSpaceError,
+ * BackupInterruptedError, DamagedDatabaseError, the reason of the signal
  */
 export async function backUp(options: BackupOptions): Promise<BackupReport> {
   const { data, clock, signal } = options
@@ -77,7 +82,7 @@ async function copy(path: string, to: string, options: BackupOptions): Promise<v
   }
 }
 
-/** `bridge-20261121T080501Z.db` in a folder. */
+/** Returns the destination, or `bridge-20261121T080501Z.db` in it if it is a folder. */
 function fileFor(destination: string, taken: Date): string {
   const path = resolve(destination)
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return path
@@ -90,7 +95,7 @@ export function requireSpace(folder: string, bytes: number): void {
   if (bavail * bsize >= bytes) return
   const mib = (each: number) => Math.ceil(each / 1024 / 1024)
   throw new NoSpaceError(
-    `${folder} has ${mib(bavail * bsize)} MiB free, and the copy takes ${mib(bytes)} MiB`,
+    `${folder} has ${mib(bavail * bsize)} MiB free, and the copy needs ${mib(bytes)} MiB`,
   )
 }
 

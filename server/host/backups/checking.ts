@@ -1,7 +1,8 @@
 /**
- * Whether a file is a whole database of this program: every page and index of it, and what it says that it is.
+ * Checks that a file is a complete database of this program: all pages and indexes, and its identification.
  *
- * Used on copies only, which nobody else has open: it takes them out of WAL mode, so that they are one file.
+ * Used on copies only, which no other process has open: the check takes the file out of WAL mode, so that it
+ * is a single file.
  */
 import Database from 'better-sqlite3'
 import { migrationStatus } from '../../database/migrate.ts'
@@ -12,26 +13,28 @@ import { DamagedDatabaseError } from './errors.ts'
 
 export interface Checked {
   readonly server_id: string
-  /** The last that was run in it. */
+  /** Number of the last migration that was applied to it. */
   readonly migration: number
 }
 
-/** Looks at all of it: some seconds a gigabyte. @throws DamagedDatabaseError */
+/** Checks the whole file; takes some seconds per gigabyte. @throws DamagedDatabaseError */
 export function checkCopy(path: string, named: string): Checked {
   return withCopy(path, named, (database) => {
     database.pragma('journal_mode = DELETE')
     const [first] = database.pragma('integrity_check(1)') as { integrity_check: string }[]
     if (first?.integrity_check !== 'ok') throw damaged(named, first?.integrity_check)
     if (database.pragma('application_id', { simple: true }) !== applicationId)
-      throw new DamagedDatabaseError(`${named} is no database of this program`)
+      throw new DamagedDatabaseError(`${named} is not a database of this program`)
     const server_id = migrationStatus(database).length > 0 ? readServerId(database) : undefined
-    if (server_id === undefined)
-      throw new DamagedDatabaseError(`${named} holds no installation that was made completely`)
+    if (server_id === undefined) throw new DamagedDatabaseError(`${named} contains no complete installation`)
     return { server_id, migration: migrationStatus(database).at(-1) ?? 0 }
   })
 }
 
-/** Where a project was deleted and its last bytes wait for the server's next start, the copy does without them. */
+/**
+ * If a project was deleted, rewrites the file, because the bytes of the deleted rows remain in it until the
+ * server's next start.
+ */
 export function leaveOutDeleted(path: string, named: string): void {
   withCopy(path, named, (database) => {
     const sql = 'SELECT count(*) FROM pragma_table_info(?) WHERE name = ?'
@@ -45,7 +48,7 @@ export function leaveOutDeleted(path: string, named: string): void {
 function withCopy<T>(path: string, named: string, act: (database: Database.Database) => T): T {
   const database = new Database(path, { fileMustExist: true })
   try {
-    // What a planted schema may not do, and a damaged page does not get away with.
+    // Defence against a manipulated schema and damaged pages.
     database.pragma('trusted_schema = OFF')
     database.pragma('cell_size_check = ON')
     return act(database)
@@ -58,5 +61,5 @@ function withCopy<T>(path: string, named: string, act: (database: Database.Datab
   }
 }
 
-const damaged = (named: string, why = 'it does not say why', cause?: unknown): DamagedDatabaseError =>
-  new DamagedDatabaseError(`${named} is damaged: ${why}`, cause === undefined ? {} : { cause })
+const damaged = (named: string, reason = 'no reason given', cause?: unknown): DamagedDatabaseError =>
+  new DamagedDatabaseError(`${named} is damaged: ${reason}`, cause === undefined ? {} : { cause })

@@ -1,44 +1,49 @@
 /**
- * A consistent copy of a database that others write to meanwhile.
+ * Makes a consistent copy of a database while other processes write to it.
  *
- * - One read transaction holds the snapshot, so writers go on and the copy never begins again. A copy without it begins
- *   again at every commit of another process, and never ends beside a busy server.
- * - It is made in steps: between two it can be interrupted, tells how far it is, and looks at the log. While the snapshot
- *   is held the log of the server cannot be started over and grows; past a bound the copy is given up, not the server.
+ * - One read transaction holds the snapshot, so writers continue and the copy never restarts. Without it,
+ *   SQLite restarts the copy at every commit of another process, so beside a busy server the copy never
+ *   finishes.
+ * - The copy runs in steps. After each step it can be interrupted, reports its progress and checks the size
+ *   of the WAL. While the snapshot is held, the server cannot reset its WAL, which grows. If the WAL exceeds
+ *   a bound, the copy is aborted.
  */
 import { statSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { BackupInterruptedError } from './errors.ts'
 
 export interface CopyOptions {
-  /** The database's own path: its log lies beside it. */
+  /** Path of the database. Its WAL is the file beside it with the suffix `-wal`. */
   readonly path: string
   readonly to: string
   readonly signal: AbortSignal
   readonly onProgress: (copied: number, total: number) => void
-  /** The log may grow to so many bytes. */
+  /** Maximum size of the WAL in bytes. */
   readonly maxLogBytes?: number
-  /** For tests: called between two steps. */
+  /** For tests: pages that are copied between two calls of `onProgress`. */
   readonly pagesPerStep?: number
 }
 
 const defaultMaxLogBytes = 256 * 1024 * 1024
-/** 4 MiB: some milliseconds of copying. */
+/** 4 MiB, which takes some milliseconds to copy. */
 const defaultPagesPerStep = 1024
 
-/** The source is a connection of its own, and free again afterwards. @throws BackupInterruptedError, the signal's reason */
+/**
+ * Copies the snapshot. `source` must be a separate connection; it has no open transaction afterwards. @throws
+ * BackupInterruptedError, the reason of the signal
+ */
 export async function copySnapshot(source: Database.Database, options: CopyOptions): Promise<void> {
   const { path, to, signal, onProgress, pagesPerStep = defaultPagesPerStep } = options
   const pageBytes = source.pragma('page_size', { simple: true }) as number
   source.exec('BEGIN')
   try {
-    // A transaction holds its snapshot from its first read on.
+    // In SQLite a transaction takes its snapshot at its first read.
     source.prepare('SELECT 1 FROM sqlite_schema').get()
-    const requireShortLog = logBound(path, options.maxLogBytes ?? defaultMaxLogBytes)
+    const requireShortWal = walBound(path, options.maxLogBytes ?? defaultMaxLogBytes)
     await source.backup(to, {
       progress({ totalPages, remainingPages }) {
         signal.throwIfAborted()
-        requireShortLog()
+        requireShortWal()
         onProgress((totalPages - remainingPages) * pageBytes, totalPages * pageBytes)
         return pagesPerStep
       },
@@ -48,18 +53,21 @@ export async function copySnapshot(source: Database.Database, options: CopyOptio
   }
 }
 
-/** A log that is longer already, since somebody else holds a snapshot, may not grow at all. */
-function logBound(path: string, most: number): () => void {
-  const bound = Math.max(most, logBytes(path))
+/**
+ * Returns a check of the WAL size. If another reader has already made the WAL longer than the bound, it must
+ * not grow at all.
+ */
+function walBound(path: string, maxBytes: number): () => void {
+  const bound = Math.max(maxBytes, walBytes(path))
   return () => {
-    const bytes = logBytes(path)
+    const bytes = walBytes(path)
     if (bytes <= bound) return
     throw new BackupInterruptedError(
-      `the copy was given up: the log of the database had grown to ${mib(bytes)} meanwhile; make it when less is written, or on a faster disk`,
+      `backup aborted: the WAL of the database grew to ${mib(bytes)} during the copy; retry when the server is less busy, or write to a faster disk`,
     )
   }
 }
 
-const logBytes = (path: string): number => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+const walBytes = (path: string): number => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
 
 const mib = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MiB`

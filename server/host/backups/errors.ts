@@ -1,31 +1,36 @@
-/** Why a backup is not made, or not restored: each says what is wrong and what to do, and leaves nothing behind. */
+/**
+ * Reasons why a backup cannot be made or restored. Each message says what is wrong and what to do. After each
+ * of these errors nothing has changed.
+ */
 
-/** Something has that name already; nothing is ever overwritten. */
+/** The destination exists already. No file is ever overwritten. */
 export class DestinationExistsError extends Error {
   override readonly name = 'DestinationExistsError'
 }
 
-/** There is no such folder, or no such file. */
+/** The named folder or file does not exist. */
 export class PathMissingError extends Error {
   override readonly name = 'PathMissingError'
 }
 
-/** Less is free than the copy takes. */
+/** The disk has less free space than the copy needs. */
 export class NoSpaceError extends Error {
   override readonly name = 'NoSpaceError'
 }
 
-/** The copy took so long, beside so many writes, that the log of the running server grew too large. */
+/**
+ * The WAL of the running server grew too large during the copy, because the copy was slow or the server busy.
+ */
 export class BackupInterruptedError extends Error {
   override readonly name = 'BackupInterruptedError'
 }
 
-/** SQLite's own check found something, or the file is none of ours. */
+/** SQLite's integrity check failed, or the file is not a database of this program. */
 export class DamagedDatabaseError extends Error {
   override readonly name = 'DamagedDatabaseError'
 }
 
-/** Another program works with the database that is to be replaced. */
+/** Another process has the database open that should be replaced. */
 export class DatabaseInUseError extends Error {
   override readonly name = 'DatabaseInUseError'
 }

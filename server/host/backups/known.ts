@@ -1,8 +1,8 @@
 /**
- * What the database that is replaced knew of taking away: its word is later than the backup's.
+ * Reads from the database that a restore replaces which access was revoked since the backup.
  *
- * Only what takes something away is carried over, so that a restore gives nothing back that was revoked. Where nothing is
- * replaced, or it cannot be read, nobody knows: see `restorations.ts`.
+ * Only restrictions are carried over, so a restore never gives back access that was revoked. If no database
+ * is replaced, or it cannot be read, these are unknown; see `restorations.ts`.
  */
 import type Database from 'better-sqlite3'
 import { migrationStatus } from '../../database/migrate.ts'
@@ -17,17 +17,17 @@ export interface Known {
   readonly deletedProjects: ReadonlySet<string>
   readonly disabledPairs: readonly PairingRow[]
   readonly people: ReadonlyMap<string, Pick<OwnerUserRow, 'state' | 'password'>>
-  /** `user project`. */
+  /** Entries of the form `user_id project_id`. */
   readonly assignments: ReadonlySet<string>
   readonly recipientKeys: ReadonlyMap<string, RecipientKeyRow>
   readonly telemetryToken: Buffer | undefined
-  /** The highest of its sessions. */
+  /** Highest session generation of any agent. */
   readonly generation: number
-  /** When it was last written to. */
+  /** Time of its last record. */
   readonly newest: string
 }
 
-/** Undefined when it is of another installation, or cannot be read. */
+/** Returns undefined if the database belongs to another installation or cannot be read. */
 export function readKnown(path: string, serverId: string): Known | undefined {
   let database: Database.Database | undefined
   try {
@@ -35,7 +35,7 @@ export function readKnown(path: string, serverId: string): Known | undefined {
     if (migrationStatus(database).length === 0 || readServerId(database) !== serverId) return undefined
     return read(database)
   } catch {
-    // Damaged, or of another time: then the owner has to say what may go on.
+    // Damaged, or not readable by this version. The owner then decides which agents may continue.
     return undefined
   } finally {
     database?.close()
@@ -68,7 +68,7 @@ function read(database: Database.Database): Known {
 export const highestGeneration = (database: Database.Database): number =>
   database.prepare<[], number>('SELECT coalesce(max(session_generation), 0) FROM agents').pluck().get() ?? 0
 
-/** When the last thing happened that the audit tells; the installation itself where it tells nothing. */
+/** Time of the last audit record, or of the installation if there is none. */
 export const newestRecord = (database: Database.Database): string =>
   database
     .prepare<[], string>(

@@ -1,10 +1,13 @@
 /**
- * A file that appears under its name whole and synced, or not at all, and never in the place of another.
+ * Creates a file that gets its name only when it is complete and synced, and that never replaces another
+ * file.
  *
- * - It is made beside its name and linked to it in the end: a link refuses to replace. Whatever ends the process before
- *   leaves a file whose name says `partial`, and nothing under the name.
- * - Who makes it holds a lock beside it, which dies with the process. So what a killed process left is known from what
- *   is being made, by anybody who shares the disk, and the next to make a file in that folder takes it away.
+ * - The file is written under a temporary name beside its destination and then hard-linked to it, because
+ *   linking never replaces a file. If the process dies before, a file with `partial` in its name remains, and
+ *   the destination does not exist.
+ * - The process holds a lock file beside the temporary file, which is released when the process ends. Other
+ *   processes can therefore tell a leftover from a file that is being written. The next process that makes a
+ *   file in this folder deletes leftovers.
  */
 import {
   closeSync,
@@ -23,15 +26,15 @@ import { type FileLock, lockFile } from '../../database/lock.ts'
 import { DestinationExistsError, PathMissingError } from './errors.ts'
 
 export interface NewFile {
-  /** Where it is made, readable by this user only. */
+  /** Temporary path, readable by this user only. */
   readonly partial: string
-  /** Synced with its folder, then under its name. @throws DestinationExistsError */
+  /** Syncs the file, gives it its name and syncs the folder. @throws DestinationExistsError */
   publish(): void
-  /** Takes away what is left of making it; after `publish` there is nothing but the lock. */
+  /** Deletes temporary and lock files. After `publish` only the lock file remains to be deleted. */
   discard(): void
 }
 
-/** What SQLite may leave beside a database. */
+/** Files that SQLite may leave beside a database. */
 const companions = ['-journal', '-wal', '-shm']
 const lockSuffix = '-lock'
 const lockName = /^\..+\.partial-[0-9a-f]{12}-lock$/
@@ -40,57 +43,60 @@ const lockName = /^\..+\.partial-[0-9a-f]{12}-lock$/
 export function makeNewFile(path: string, random: (bytes: number) => Buffer): NewFile {
   const folder = dirname(path)
   if (existsSync(path)) throw exists(path)
-  if (!existsSync(folder)) throw new PathMissingError(`there is no folder ${folder}`)
+  if (!existsSync(folder)) throw new PathMissingError(`the folder ${folder} does not exist`)
   const { partial, lock } = claimName(path, random)
   try {
     closeSync(openSync(partial, 'wx', 0o600))
   } catch (error) {
-    forget(partial, lock)
+    discardFiles(partial, lock)
     throw error
   }
   return {
     partial,
     publish() {
       sync(partial)
-      giveName(partial, path)
+      linkTo(partial, path)
       sync(folder)
     },
-    discard: () => forget(partial, lock),
+    discard: () => discardFiles(partial, lock),
   }
 }
 
-/** The lock first: a file that is being made is never without. */
+/** Creates the lock before the temporary file, so that the latter never exists without a lock. */
 function claimName(path: string, random: (bytes: number) => Buffer): { partial: string; lock: FileLock } {
   for (let tries = 0; tries < 3; tries += 1) {
     const partial = join(dirname(path), `.${basename(path)}.partial-${random(6).toString('hex')}`)
     closeSync(openSync(partial + lockSuffix, 'wx', 0o600))
     const lock = lockFile(partial + lockSuffix)
-    // Whoever takes away what is left may have looked between the two, and found it held by nobody.
+    // Another process that deletes leftovers may have seen the lock file before it was locked and deleted it.
     if (lock !== undefined && existsSync(partial + lockSuffix)) return { partial, lock }
     lock?.release()
   }
-  throw new Error(`the name of a new file in ${dirname(path)} was taken away three times`)
+  throw new Error(`the lock of a new file in ${dirname(path)} was deleted by another process three times`)
 }
 
-/** The lock last: what it stands for is gone before anybody else may have it. */
-function forget(partial: string, lock: FileLock): void {
+/** Deletes the lock file last, so that the other files are gone before another process can take the lock. */
+function discardFiles(partial: string, lock: FileLock): void {
   for (const suffix of ['', ...companions, lockSuffix]) rmSync(partial + suffix, { force: true })
   lock.release()
 }
 
-/** Takes away what processes that were killed left of making files in this folder. Answers the names. */
+/** Deletes leftovers of killed processes in this folder and returns their names. */
 export function removeLeftovers(folder: string): string[] {
   const locks = readdirSync(folder).filter((name) => lockName.test(name))
   return locks.flatMap((name) => {
     const lock = lockLeftover(join(folder, name))
     if (lock === undefined) return []
     const partial = name.slice(0, -lockSuffix.length)
-    forget(join(folder, partial), lock)
+    discardFiles(join(folder, partial), lock)
     return [partial]
   })
 }
 
-/** Undefined when a living process holds it or has just ended with it, and when it is none of ours. */
+/**
+ * Locks a leftover. Returns undefined if a process holds the lock or has just released it, or if the file is
+ * not ours.
+ */
 function lockLeftover(path: string): FileLock | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found?.isFile() !== true || found.size > 0 || found.uid !== process.getuid?.()) return undefined
@@ -104,7 +110,7 @@ function lockLeftover(path: string): FileLock | undefined {
   return undefined
 }
 
-/** What was written to a file, or which names a folder holds, survives a power cut from here on. */
+/** Syncs a file, or the names in a folder, so that it survives a power failure. */
 export function sync(path: string): void {
   const open = openSync(path, 'r')
   try {
@@ -114,13 +120,13 @@ export function sync(path: string): void {
   }
 }
 
-function giveName(partial: string, path: string): void {
+function linkTo(partial: string, path: string): void {
   try {
     linkSync(partial, path)
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') throw exists(path)
-    if (!linkless.has(code)) throw error
+    if (!noHardLinks.has(code)) throw error
     if (existsSync(path)) throw exists(path)
     renameSync(partial, path)
     return
@@ -128,8 +134,8 @@ function giveName(partial: string, path: string): void {
   rmSync(partial)
 }
 
-/** What a file system says that has no links, such as that of a memory stick. */
-const linkless = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
+/** Error codes of file systems without hard links, such as FAT on memory sticks. */
+const noHardLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
 const exists = (path: string): DestinationExistsError =>
-  new DestinationExistsError(`${path} is there already; nothing was written over it`)
+  new DestinationExistsError(`${path} exists already and was not changed`)

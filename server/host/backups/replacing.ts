@@ -1,10 +1,12 @@
 /**
- * A prepared database takes the place of the one in the data folder, which is kept.
+ * Replaces the database in the data folder by a prepared one and keeps the old one.
  *
- * - A note tells of it before anything is moved. Whoever finds the note brings it to its end first: the next start of
- *   the server, or the next restore. So a kill leaves the old database or the new one, never a mixture.
- * - While the note is there nobody else opens the store: its files are about to move.
- * - Nobody may have the old database open: SQLite removes a log by its name, and would take that of the new one.
+ * - A note is written before any file is moved. If the process is killed, the next start of the server or the
+ *   next restore finds the note and finishes the replacement first. A kill therefore leaves either the old or
+ *   the new database, never a mixture.
+ * - While the note exists, no other process opens the database, because its files are about to move.
+ * - No process may have the old database open: SQLite deletes a WAL by its name and would delete that of the
+ *   new database.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,15 +16,18 @@ import { DatabaseInUseError } from './errors.ts'
 import { sync } from './new-file.ts'
 
 interface Replacement {
-  /** Folders inside the data folder. */
+  /** Names of folders inside the data folder. */
   readonly staged: string
-  /** Where the old database goes; null where there is none. */
+  /** Folder for the old database; null if there is none. */
   readonly kept: string | null
 }
 
 const suffixes = ['-wal', '-shm', '-journal', '']
 
-/** For who holds the lock of the data folder. @throws DatabaseInUseError, then nothing has happened */
+/**
+ * Replaces the database. The caller must hold the lock of the data folder. @throws DatabaseInUseError; then
+ * nothing has changed
+ */
 export function replaceDatabase(data: string, replacement: Replacement): void {
   const note = restoreNotePath(data)
   writeFileSync(`${note}.partial`, JSON.stringify(replacement), { mode: 0o600 })
@@ -37,7 +42,7 @@ export function replaceDatabase(data: string, replacement: Replacement): void {
   }
 }
 
-/** What a restore that was cut off left to do, if there was one. True: it is done now. */
+/** Finishes a replacement that was interrupted. Returns whether there was one. */
 export function finishReplacement(data: string): boolean {
   const note = restoreNotePath(data)
   if (!existsSync(note)) return false
@@ -55,7 +60,7 @@ export function finishReplacement(data: string): boolean {
 }
 
 function keepOld(data: string, kept: string): void {
-  settle(databasePath(data))
+  mergeWal(databasePath(data))
   mkdirSync(kept, { recursive: true, mode: 0o700 })
   for (const suffix of suffixes) {
     const from = databasePath(data) + suffix
@@ -64,8 +69,11 @@ function keepOld(data: string, kept: string): void {
   sync(kept)
 }
 
-/** One file, nobody else at it. What is damaged is kept as it lies there. @throws DatabaseInUseError */
-function settle(path: string): void {
+/**
+ * Merges the WAL into the database file and checks that no other process has it open. A damaged database is
+ * kept unchanged. @throws DatabaseInUseError
+ */
+function mergeWal(path: string): void {
   if (!existsSync(path)) return
   const database = new Database(path, { timeout: 0 })
   try {

@@ -1,14 +1,17 @@
 /**
- * What a restore does to each table, so that nothing of the time before or after the backup works wrongly.
+ * Defines what a restore does to each table, so that state from before or after the backup does no harm.
  *
- * Every table of the store is named here, or this does not compile: it is changed, or it is said why it stays.
+ * Every table must be listed here, or the code does not compile. Each entry changes the table, or says why it
+ * stays as it is.
  *
- * - Sessions, takeover grants, challenges, enrolment codes, links, sign-ins, the telemetry token, sealed secrets: over.
- * - Credentials: what was revoked when the backup was made is in it. What was revoked since is known where the database that
- *   is replaced can be read, and revoked again. Where nobody knows, the agents that could come back are disabled until the
- *   owner has looked, unless the operator vouches for them.
- * - Generations go on above every one that was ever given out, so what a lost session left behind fits no later one.
- * - Claims run to their end, as after any fencing; their holders cannot renew them.
+ * - Sessions, takeover grants, challenges, enrolment codes, links, sign-ins, the telemetry token and
+ *   encrypted secrets end.
+ * - Credentials that were revoked before the backup are revoked in it. Those revoked later are known if the
+ *   replaced database can be read, and are revoked again. If it cannot, all agents with a valid credential
+ *   are disabled until the owner has reviewed them, unless the operator vouches for them.
+ * - Session generations continue above every generation that was ever used, so that state of a lost session
+ *   matches no later one.
+ * - Claims expire as after any fencing, because their holders cannot renew them.
  *
  * Contract §3, §5, §9.
  */
@@ -28,20 +31,20 @@ import { changeTransfer } from '../../transfers/store.ts'
 import type { Known } from './known.ts'
 import type { EndedTransfer, ReviewedGrant } from './review.ts'
 
-/** One restore: what is known, what was decided, and what it found. */
+/** State of one restore: its input, its decisions and its findings. */
 export interface Restoring {
   readonly context: Pick<Context, 'wakeups'>
   readonly known: Known | undefined
-  /** Credentials are good without the owner's word: the operator vouches that none was revoked since. */
+  /** The operator vouches that no credential was revoked since the backup, so all stay valid. */
   readonly accepted: boolean
-  /** Above every generation that was given out, in the time that is lost too. */
+  /** Higher than every generation that was used, before or after the backup. */
   readonly generation: number
-  /** Whether the bytes of a package lie in the data folder. */
+  /** Whether the bytes of a package are in the data folder. */
   readonly hasBytes: (transfer: TransferRow) => boolean
-  /** Their ends in steady time. */
+  /** Their expiry is in steady time. */
   readonly grants: ReviewedGrant[]
   readonly transfers: EndedTransfer[]
-  /** Agents that were disabled here because nobody knows. */
+  /** Agents that this restore disabled, because it is unknown whether they were revoked. */
   readonly held: Set<string>
   /** Credentials that were revoked after the backup. */
   readonly revoked: Set<string>
@@ -51,9 +54,12 @@ export interface Restoring {
 export type Restoration = (tx: Tx, restoring: Restoring) => Promise<void>
 
 const reason = 'restored from a backup'
-const why = { actor: systemActor } as const
+const cause = { actor: systemActor } as const
 
-/** Removals that were under way go on at the next start; what was deleted later does not come back. */
+/**
+ * The next start finishes removals that were running. A project that was deleted after the backup is deleted
+ * again.
+ */
 const projects: Restoration = async (tx, { known }) => {
   const there = await tx.db.selectFrom('projects').select('id').where('deleted_at', 'is', null).execute()
   for (const { id } of there) {
@@ -91,8 +97,8 @@ const ownerLinks: Restoration = async (tx, { grants }) => {
     .where('expires_at', '>', tx.steadyIso)
     .execute()
   for (const { kind, name, expires_at } of open) {
-    const told = kind === 'setup' ? 'setup_link' : 'sign_in_link'
-    grants.push({ kind: told, id: null, of: name ?? 'the owner', project: null, expires_at })
+    const grantKind = kind === 'setup' ? 'setup_link' : 'sign_in_link'
+    grants.push({ kind: grantKind, id: null, of: name ?? 'the owner', project: null, expires_at })
   }
   await tx.db.deleteFrom('owner_links').execute()
 }
@@ -134,7 +140,7 @@ const sessions: Restoration = async (tx, restoring) => {
     .where('state', '=', 'active')
     .execute()
   for (const { id, project_id } of active)
-    await fence(restoring.context, tx, { id }, { ...why, project_id, reason: 'restored' })
+    await fence(restoring.context, tx, { id }, { ...cause, project_id, reason: 'restored' })
   restoring.fenced = active.length
 }
 
@@ -149,11 +155,11 @@ const credentials: Restoration = async (tx, { known, revoked }) => {
     await markRevoked(tx, id)
     revoked.add(id)
     const subject = { type: 'credential', id }
-    await recordAudit(tx, { kind: 'credential.revoked', ...why, project_id, subject, details: { reason } })
+    await recordAudit(tx, { kind: 'credential.revoked', ...cause, project_id, subject, details: { reason } })
   }
 }
 
-/** After the credentials: who has none that is good is not held. */
+/** Runs after the credentials: an agent without a valid credential is not disabled for review. */
 const agents: Restoration = async (tx, { known, accepted, generation, held }) => {
   await tx.db.updateTable('agents').set({ session_generation: generation }).execute()
   const enabled = await tx.db
@@ -168,21 +174,24 @@ const agents: Restoration = async (tx, { known, accepted, generation, held }) =>
             .whereRef('credentials.agent_id', '=', 'agents.id')
             .where('revoked_at', 'is', null),
         )
-        .as('could_come'),
+        .as('has_credential'),
     )
     .where('state', '=', 'enabled')
     .execute()
-  for (const { id, project_id, could_come } of enabled) {
-    const isHeld = known === undefined && !accepted && Boolean(could_come)
+  for (const { id, project_id, has_credential } of enabled) {
+    const isHeld = known === undefined && !accepted && Boolean(has_credential)
     if (!isHeld && known?.disabledAgents.has(id) !== true) continue
     await updateAgentState(tx, id, 'disabled')
     if (isHeld) held.add(id)
     const subject = { type: 'agent', id }
-    await recordAudit(tx, { kind: 'agent.disabled', ...why, project_id, subject, details: { reason } })
+    await recordAudit(tx, { kind: 'agent.disabled', ...cause, project_id, subject, details: { reason } })
   }
 }
 
-/** Also one that the backup does not know: its agents would be paired when one of them starts. */
+/**
+ * Also inserts pairs that the backup does not contain, because its agents would otherwise be paired at their
+ * next start.
+ */
 const pairings: Restoration = async (tx, { known }) => {
   for (const { project_id, agent_a, agent_b } of known?.disabledPairs ?? []) {
     const both = await tx.db
@@ -201,7 +210,7 @@ const pairings: Restoration = async (tx, { known }) => {
   }
 }
 
-/** A key that was set since is the one that its agent has now. */
+/** A key that was set after the backup is the agent's current key. */
 const recipientKeys: Restoration = async (tx, { known }) => {
   for (const { agent_id, ...key } of known?.recipientKeys.values() ?? [])
     await tx.db.updateTable('recipient_keys').set(key).where('agent_id', '=', agent_id).execute()
@@ -219,7 +228,7 @@ const enrollments: Restoration = async (tx, { grants }) => {
   for (const { id, project_id, agent, project, expires_at } of pending) {
     await tx.db.updateTable('enrollments').set({ state: 'revoked' }).where('id', '=', id).execute()
     const subject = { type: 'enrollment', id }
-    await recordAudit(tx, { kind: 'enrollment.revoked', ...why, project_id, subject, details: { reason } })
+    await recordAudit(tx, { kind: 'enrollment.revoked', ...cause, project_id, subject, details: { reason } })
     if (expires_at > tx.steadyIso) grants.push({ kind: 'enrollment', id, of: agent, project, expires_at })
   }
 }
@@ -241,12 +250,15 @@ const challenges: Restoration = async (tx) => {
   await tx.db.deleteFrom('challenges').execute()
 }
 
-/** Their helpers and tunnels are of another time, and the envelope key may be another one. */
+/** Their helpers and tunnels have ended, and the envelope key may have changed. */
 const transferSecrets: Restoration = async (tx) => {
   await tx.db.deleteFrom('transfer_secrets').execute()
 }
 
-/** Bytes are no part of a backup: what was uploaded and is not here can never be received. */
+/**
+ * A backup does not contain the bytes of packages. A transfer whose uploaded bytes are missing can never be
+ * received.
+ */
 const transfers: Restoration = async (tx, { context, hasBytes, transfers: ended }) => {
   const open = await tx.db
     .selectFrom('transfers')
@@ -263,22 +275,25 @@ const transfers: Restoration = async (tx, { context, hasBytes, transfers: ended 
     const changed = await changeTransfer(tx, transfer, { state, ends_at: null })
     const notice = {
       what: state,
-      more: 'the node was restored from a backup, which does not hold the bytes of packages; offer the file again',
+      more: 'the node was restored from a backup, which does not contain the bytes of packages; offer the file again',
     } as const
     await notify(context, tx, changed, { ...notice, to: 'sender' })
     await notify(context, tx, changed, { ...notice, to: 'recipient' })
-    await recordTransfer(tx, changed, { kind: `transfer.${state}`, ...why, reason })
+    await recordTransfer(tx, changed, { kind: `transfer.${state}`, ...cause, reason })
     ended.push({ transfer_id: transfer.id, project, filename: transfer.filename, state })
   }
 }
 
-/** Raised already when the store was opened; see `restore.ts`. Held to here, since nothing else refuses old proofs. */
+/**
+ * Checks the floor, which was raised when the database was opened (see `restore.ts`), because it alone
+ * refuses proofs signed before the restore.
+ */
 const replayFloor: Restoration = async (tx) => {
   const { floor } = await tx.db.selectFrom('replay_floor').select('floor').executeTakeFirstOrThrow()
-  if (floor * 1000 < tx.now.getTime()) throw new Error('the floor of proofs was not raised')
+  if (floor * 1000 < tx.now.getTime()) throw new Error('the replay floor was not raised')
 }
 
-/** In the order of the list. */
+/** Runs in the order of the list. */
 export const restorations: Record<keyof Tables, Restoration | string> = {
   projects,
   owner_users: ownerUsers,
@@ -298,20 +313,20 @@ export const restorations: Record<keyof Tables, Restoration | string> = {
   transfers,
   replay_floor: replayFloor,
 
-  server: 'clients have learnt its id, and it is the same node',
-  environments: 'says where agents run; nothing is let in by it',
-  conversations: 'what was said and numbered later is lost, and its numbers are given again',
-  messages: 'a new session is offered everything that is unacknowledged in the backup',
-  inboxes: 'counts the messages as they are',
-  nonces: 'what was used stays used; what was used later lies below the floor',
-  idempotency: 'the same request gets the same answer, for effects that are in the backup too',
-  tasks: 'a claim runs to its end, and no session is left that could renew it',
-  task_releases: 'says why claims were given back; nothing is let in by it',
-  audit: 'goes on with the records of the restore',
-  steady_clock: 'goes on by the wall clock, as after any stop',
-  maintenance: 'a store that was off for long skips one run by itself',
-  telemetry_hosts: 'shown as stale by their age',
-  schema_migrations: 'brought up to date before',
+  server: 'it is the same node, and clients know its id',
+  environments: 'describes where agents run and grants no access',
+  conversations: 'messages after the backup are lost, and their sequence numbers are used again',
+  messages: 'a new session is offered all messages that are unacknowledged in the backup',
+  inboxes: 'counts of the messages, which do not change',
+  nonces: 'used nonces stay used; the replay floor refuses proofs signed between backup and restore',
+  idempotency: 'stored answers belong to effects that are in the backup too',
+  tasks: 'claims expire, because no session is left that could renew them',
+  task_releases: 'records why claims were released and grants no access',
+  audit: 'continues with the records of the restore',
+  steady_clock: 'continues from the wall clock, as after any stop',
+  maintenance: 'maintenance skips one run after a long stop anyway',
+  telemetry_hosts: 'samples are shown as stale because of their age',
+  schema_migrations: 'migrated before',
 }
 
 export async function restoreTables(tx: Tx, restoring: Restoring): Promise<void> {

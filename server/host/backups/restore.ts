@@ -1,10 +1,13 @@
 /**
- * A backup becomes the installation of a data folder: on a stopped server, checked, fenced, and then in one step.
+ * Restores a backup into the data folder of a stopped server: copies, checks, fences and then replaces in one
+ * step.
  *
- * - The backup itself is only read. A copy of it is checked page by page, brought up to date, and fenced beside the
- *   place that it will have; see `restorations.ts`. Until then nothing has changed, whatever ends the process.
- * - A folder with an installation needs the operator's word, and keeps what it had in a folder of its own.
- * - Proofs that were signed before are refused: what was used since the backup is unknown.
+ * - The backup is only read. Its copy is checked page by page, migrated and fenced in a temporary folder; see
+ *   `restorations.ts`. Until then nothing else has changed, even if the process is killed.
+ * - If the folder holds an installation, the operator must confirm, and the old database is kept in a
+ *   separate folder.
+ * - Proofs that were signed before the restore are refused, because the nonces used since the backup are
+ *   unknown.
  *
  * Contract §3, §12.
  */
@@ -44,14 +47,14 @@ import { type Review, reviewCredentials, reviewPeople } from './review.ts'
 
 export interface RestoreOptions {
   readonly config: Pick<Config, 'data' | 'envelopeKeyFile'>
-  /** The backup. */
+  /** Path of the backup. */
   readonly file: string
-  /** Where there is an installation: the backup takes its place, and it is kept. */
+  /** Replace an existing installation, which is kept in a separate folder. */
   readonly replace: boolean
   /** The operator vouches that no credential was revoked since the backup. */
   readonly acceptCredentials: boolean
   readonly clock: () => Date
-  /** For durations: never steps. */
+  /** Monotonic time, for durations. */
   readonly monotonicMs: () => number
   readonly random: (bytes: number) => Buffer
 }
@@ -59,20 +62,22 @@ export interface RestoreOptions {
 export interface RestoreReport extends Review {
   readonly data: string
   readonly server_id: string
-  /** What the backup had, and what it was brought to. */
+  /** Migration of the backup, and the one it was migrated to. */
   readonly migration: { readonly from: number; readonly to: number }
-  /** When the last thing happened that the backup knows of. */
+  /** Time of the last record in the backup. */
   readonly newest_record_at: string
-  /** Where the database lies that was replaced. */
+  /** Folder of the replaced database; null if there was none. */
   readonly kept: string | null
-  /** Whether the database that was replaced told what was revoked since. */
+  /** Whether the replaced database could be read, so that later revocations are known. */
   readonly known: boolean
   readonly envelope_key_made: boolean
 }
 
 /**
- * @throws DataFolderLockedError, AlreadyInitialisedError, PathMissingError, NoSpaceError, DamagedDatabaseError, NewerDatabaseError,
- *   MigrationHistoryError, DatabaseInUseError; then nothing has changed
+ * Restores a backup. If it throws one of these, nothing has changed.
+ *
+ * @throws DataFolderLockedError, AlreadyInitialisedError, PathMissingError, NoSpaceError,
+ * DamagedDatabaseError, NewerDatabaseError, MigrationHistoryError, DatabaseInUseError
  */
 export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   const { config, file, replace, clock, random } = options
@@ -93,10 +98,10 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
       const prepared = await prepare(folder, checked, known, options)
       const kept = isThere ? keptName(data, clock()) : null
       const envelope_key_made = makeEnvelopeKey(config.envelopeKeyFile, random)
-      belongAsFolder(data, [databasePath(folder), join(data, 'lock.db')])
-      if (envelope_key_made) belongAsFolder(data, [config.envelopeKeyFile])
+      chownLikeFolder(data, [databasePath(folder), join(data, 'lock.db')])
+      if (envelope_key_made) chownLikeFolder(data, [config.envelopeKeyFile])
       replaceDatabase(data, { staged, kept })
-      if (kept !== null) belongAsFolder(data, [join(data, kept)])
+      if (kept !== null) chownLikeFolder(data, [join(data, kept)])
       return { ...prepared, data, kept: kept === null ? null : join(data, kept), envelope_key_made }
     } finally {
       rmSync(folder, { recursive: true, force: true })
@@ -106,8 +111,10 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   }
 }
 
-/** Root may restore for a server that runs as somebody else. */
-function belongAsFolder(data: string, paths: readonly string[]): void {
+/**
+ * Gives files the owner of the data folder, because root may restore for a server that runs as another user.
+ */
+function chownLikeFolder(data: string, paths: readonly string[]): void {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(data)
   for (const path of paths) chownSync(path, uid, gid)
@@ -115,7 +122,7 @@ function belongAsFolder(data: string, paths: readonly string[]): void {
 
 const stagedPrefix = 'restoring-'
 
-/** What an earlier restore was killed over. */
+/** Deletes temporary folders of restores that were killed. */
 function removeStaged(data: string): void {
   for (const name of readdirSync(data))
     if (name.startsWith(stagedPrefix)) rmSync(join(data, name), { recursive: true, force: true })
@@ -123,11 +130,11 @@ function removeStaged(data: string): void {
 
 const magic = 'SQLite format 3\0'
 
-/** Before a folder is made for it. @throws PathMissingError, DamagedDatabaseError */
+/** Runs before any folder is created. @throws PathMissingError, DamagedDatabaseError */
 function requireBackup(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false })
-  if (found === undefined) throw new PathMissingError(`there is no file ${file}`)
-  if (!found.isFile()) throw new DamagedDatabaseError(`${file} is not a file; name one backup`)
+  if (found === undefined) throw new PathMissingError(`the file ${file} does not exist`)
+  if (!found.isFile()) throw new DamagedDatabaseError(`${file} is not a file; give the path of one backup`)
   const head = Buffer.alloc(magic.length)
   const open = openSync(file, 'r')
   try {
@@ -136,17 +143,17 @@ function requireBackup(file: string): void {
     closeSync(open)
   }
   if (head.toString('latin1') !== magic)
-    throw new DamagedDatabaseError(`${file} is no backup of this program`)
+    throw new DamagedDatabaseError(`${file} is not a backup of this program`)
   const log = statSync(`${file}-wal`, { throwIfNoEntry: false })
   if (log === undefined || log.size === 0) return
   throw new DamagedDatabaseError(
-    `${file} has a log beside it, ${file}-wal, and is not whole without: it is no backup but a database that was in use`,
+    `${file} is not a backup but a database that was in use: part of its data is in ${file}-wal`,
   )
 }
 
 function stage(file: string, folder: string): Checked {
   const path = databasePath(folder)
-  // The copy, and what bringing it up to date may write beside it.
+  // Twice the size, because migrations may write as much again.
   requireSpace(folder, 2 * statSync(file).size)
   closeSync(openSync(path, 'wx', 0o600))
   copyFileSync(file, path)
@@ -155,14 +162,14 @@ function stage(file: string, folder: string): Checked {
 
 type Prepared = Omit<RestoreReport, 'data' | 'kept' | 'envelope_key_made'>
 
-/** Brought up to date, fenced, synced; nobody else has seen it yet. */
+/** Migrates, fences and syncs the copy. No other process has access to it yet. */
 async function prepare(
   folder: string,
   checked: Checked,
   known: Known | undefined,
   options: RestoreOptions,
 ): Promise<Prepared> {
-  const before = bringUpToDate(folder, known, options.clock)
+  const before = migrateCopy(folder, known, options.clock)
   const failures: unknown[] = []
   const fail = (error: unknown) => failures.push(error)
   const { clock, random, monotonicMs, config } = options
@@ -216,12 +223,13 @@ async function prepare(
 }
 
 /** @throws NewerDatabaseError, MigrationHistoryError */
-function bringUpToDate(folder: string, known: Known | undefined, clock: () => Date) {
+function migrateCopy(folder: string, known: Known | undefined, clock: () => Date) {
   const database = openDatabase(databasePath(folder))
   try {
     migrate(database, migrations, clock)
     const newest = newestRecord(database)
-    // Also where this machine's clock is behind what was written: proofs of then are dated then.
+    // If this machine's clock is behind the database, the floor follows the time of the last record, because
+    // proofs have that date.
     const latest = [clock().toISOString(), newest, known?.newest ?? ''].sort().at(-1) ?? ''
     refuseEarlierProofs(database, new Date(latest))
     return { newest, generation: 1 + Math.max(highestGeneration(database), known?.generation ?? 0) }
@@ -230,14 +238,14 @@ function bringUpToDate(folder: string, known: Known | undefined, clock: () => Da
   }
 }
 
-/** What was uploaded; parts are hashed again when the upload goes on. */
+/** Whether the uploaded bytes exist. The parts are hashed again when the upload resumes. */
 function hasBytes(data: string, { id, stored_at, size }: TransferRow): boolean {
   const folder = join(data, 'packages', id)
   if (stored_at === null) return existsSync(folder) && readdirSync(folder).length > 0
   return statSync(join(folder, 'package'), { throwIfNoEntry: false })?.size === size
 }
 
-/** `replaced-20261121T080501Z`, and another name when that is taken. */
+/** Returns `replaced-20261121T080501Z`, with a number appended if that name exists. */
 function keptName(data: string, now: Date): string {
   const name = `replaced-${now.toISOString().replace(/[-:]|\.\d+/g, '')}`
   for (let count = 1; ; count += 1) {

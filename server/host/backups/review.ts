@@ -1,7 +1,7 @@
-/** What a restore did, and what the owner has to look at afterwards. No secrets. */
+/** Results of a restore for the owner to review. They contain no secrets. */
 import type { Db } from '../../database/tables.ts'
 
-/** A credential that is good again, or would be. */
+/** A credential that is valid after the restore, or would be. */
 export interface ReviewedCredential {
   readonly credential_id: string
   readonly project: string
@@ -14,7 +14,7 @@ export interface ReviewedCredential {
   readonly state: 'good' | 'held' | 'agent_disabled' | 'revoked_since'
 }
 
-/** Something that would have let somebody in; it does not any more. */
+/** A way to gain access that was open in the backup. The restore ended it. */
 export interface ReviewedGrant {
   readonly kind:
     | 'enrollment'
@@ -24,7 +24,7 @@ export interface ReviewedGrant {
     | 'owner_session'
     | 'telemetry_token'
   readonly id: string | null
-  /** Whom or what it was for. */
+  /** Name of the person, agent or host that it was for. */
   readonly of: string
   readonly project: string | null
   readonly expires_at: string | null
@@ -35,7 +35,7 @@ export interface ReviewedPerson {
   readonly name: string
   readonly role: string
   readonly state: string
-  /** Names; the owner may see all. */
+  /** Names of assigned projects. The owner may see all projects. */
   readonly projects: readonly string[]
 }
 
@@ -54,7 +54,7 @@ export interface Review {
   readonly sessions_fenced: number
 }
 
-/** Everything that is not revoked or expired, and what was revoked after the backup. */
+/** Lists all valid credentials, and those that were revoked after the backup. */
 export async function reviewCredentials(
   db: Db,
   changed: {
@@ -75,8 +75,8 @@ export async function reviewCredentials(
     .execute()
   const { held, revoked, nowIso } = changed
   return rows.flatMap((row) => {
-    const isOver = row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= nowIso)
-    if (isOver && !revoked.has(row.id)) return []
+    const isInvalid = row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= nowIso)
+    if (isInvalid && !revoked.has(row.id)) return []
     const { project, agent, binding, fingerprint, created_at, last_used_at } = row
     const state = revoked.has(row.id)
       ? 'revoked_since'

@@ -1,8 +1,8 @@
 /**
- * The envelope key: what is sealed in the database opens only with it, and it lies outside.
+ * The envelope key, which encrypts secrets in the database. It is stored outside of it.
  *
- * The file holds 32 bytes in base64 on a line. While keys are exchanged it holds more lines: the first seals, each opens.
- * It is read at every use, so an exchange needs no restart.
+ * The file contains 32 bytes in base64 on one line. During a rotation it has more lines: the first key
+ * encrypts, and each of them decrypts. The file is read at every use, so a rotation needs no restart.
  *
  * Spec §4.4; contract §9 "Direct mode".
  */
@@ -11,7 +11,10 @@ import { writeSecretFile } from '../data-folder.ts'
 
 export const envelopeKeyBytes = 32
 
-/** The first seals. @throws when the file is missing, cannot be read, or holds anything else than keys */
+/**
+ * Returns the keys. The first one encrypts. @throws if the file is missing or unreadable, or contains
+ * anything but keys
+ */
 export function readEnvelopeKeys(path: string): readonly [Buffer, ...Buffer[]] {
   const lines = readFileSync(path, 'utf8')
     .trim()
@@ -27,7 +30,7 @@ export function isEnvelopeKey(path: string): boolean {
   try {
     return readEnvelopeKeys(path).length > 0
   } catch {
-    // Missing or unreadable: the check's answer is no, and the server's log names the path at start.
+    // Missing or unreadable: the answer is false, and the server logs the path at its start.
     return false
   }
 }
@@ -35,7 +38,7 @@ export function isEnvelopeKey(path: string): boolean {
 export const keyText = (keys: readonly Buffer[]): string =>
   keys.map((key) => `${key.toString('base64')}\n`).join('')
 
-/** Where there is none yet. Answers whether one was made. */
+/** Makes a key file if there is none. Returns whether it made one. */
 export function makeEnvelopeKey(path: string, random: (bytes: number) => Buffer): boolean {
   if (existsSync(path)) return false
   writeSecretFile(path, keyText([random(envelopeKeyBytes)]))

@@ -1,11 +1,15 @@
 /**
- * Exchanging the envelope key, with the server running or not, killed anywhere.
+ * Rotates the envelope key, with or without a running server. The process may be killed at any point.
  *
- * 1. In one transaction: the file gets a new key before the old ones, then everything sealed is sealed again with the new one.
- * 2. In the next: where everything opens with the first key, the others leave the file.
+ * 1. In one transaction, a new key is written to the file before the old ones, and then every secret is
+ * encrypted again with it.
  *
- * The write lock of the database is what keeps two of these, and a deposit, apart: whoever seals reads the file inside its
- * own transaction. A kill leaves a file whose keys open everything; the next run begins with it and ends with one key.
+ * 2. In the next transaction, if every secret is encrypted with the first key, the other keys are deleted
+ * from the file.
+ *
+ * Two rotations, or a rotation and the deposit of a secret, exclude each other by the write lock of the
+ * database: code that encrypts reads the file inside its own transaction. A kill leaves a file whose keys
+ * decrypt everything. The next rotation starts from it and ends with one key.
  *
  * Contract §9 "sealed with the envelope key".
  */
@@ -24,36 +28,39 @@ import { dirname } from 'node:path'
 import { recordAudit, systemActor } from '../../audit/store.ts'
 import { ConfigError } from '../../config-error.ts'
 import type { Writer } from '../../database/writer.ts'
-import { forgetUnopened, isAllSealedWith, resealSecrets } from '../../transfers/secrets.ts'
+import { destroyUndecryptable, isAllEncryptedWith, reencryptSecrets } from '../../transfers/secrets.ts'
 import { sync } from '../backups/new-file.ts'
 import { envelopeKeyBytes, keyText, makeEnvelopeKey, readEnvelopeKeys } from './keys.ts'
 
 export interface RotationOptions {
   readonly write: Writer['write']
   readonly random: (bytes: number) => Buffer
-  /** The key file. */
+  /** Path of the key file. */
   readonly path: string
-  /** The old key is lost: begin with a new one, and forget what nobody can open. */
+  /** The old key is lost: make a new one and delete secrets that no key decrypts. */
   readonly lost: boolean
 }
 
 export interface RotationReport {
   readonly key_file: string
-  /** Endpoints of direct transfers that are sealed with the new key now. */
+  /** Number of direct-transfer endpoints that are now encrypted with the new key. */
   readonly resealed: number
-  /** Sealed with a key that is not in the file. With `lost` they are forgotten. */
+  /** Number of secrets that no key in the file decrypts. With `lost` they are deleted. */
   readonly unopened: number
 }
 
-/** @throws ConfigError when the key file cannot be used or written; then the old key is still good */
+/**
+ * Rotates the key. @throws ConfigError if the key file cannot be used or written; the old key is still valid
+ * then
+ */
 export async function rotateEnvelopeKey(options: RotationOptions): Promise<RotationReport> {
   const { write, random, lost } = options
   const path = keyFileOf(options)
   const counts = await write(async (tx) => {
     const keys = [random(envelopeKeyBytes), ...readEnvelopeKeys(path)] as const
     replaceKeyFile(path, keys)
-    const counted = await resealSecrets(tx, keys, random)
-    if (lost) await forgetUnopened(tx, keys)
+    const counted = await reencryptSecrets(tx, keys, random)
+    if (lost) await destroyUndecryptable(tx, keys)
     await recordAudit(tx, {
       kind: 'envelope_key.rotated',
       actor: systemActor,
@@ -65,13 +72,13 @@ export async function rotateEnvelopeKey(options: RotationOptions): Promise<Rotat
   })
   await write(async (tx) => {
     const [first] = readEnvelopeKeys(path)
-    // Another run may have come in between: then its key is the first, and everything is sealed with that.
-    if (await isAllSealedWith(tx, first, lost ? 0 : counts.unopened)) replaceKeyFile(path, [first])
+    // If another rotation ran in between, its key is the first one, and every secret is encrypted with that.
+    if (await isAllEncryptedWith(tx, first, lost ? 0 : counts.unopened)) replaceKeyFile(path, [first])
   })
   return { key_file: path, ...counts }
 }
 
-/** Where the file really lies: a link to it stays a link. @throws ConfigError */
+/** Resolves a symbolic link to the key file, so that the link remains. @throws ConfigError */
 function keyFileOf({ path, lost, random }: RotationOptions): string {
   if (lost) makeEnvelopeKey(path, random)
   try {
@@ -79,19 +86,22 @@ function keyFileOf({ path, lost, random }: RotationOptions): string {
     return realpathSync(path)
   } catch (cause) {
     throw new ConfigError(
-      `the envelope key ${path} is missing or is not 32 bytes of base64; put it back, or move it away and say --lost`,
+      `the envelope key ${path} is missing or is not 32 bytes of base64; restore it from a copy, or move it away and use --lost`,
       { cause },
     )
   }
 }
 
-/** One rename; a kill before it leaves the file as it was, beside a partial one that the next run writes over. */
+/**
+ * Replaces the file by one rename. A kill before it leaves the old file and a partial one, which the next run
+ * overwrites.
+ */
 function replaceKeyFile(path: string, keys: readonly Buffer[]): void {
   const partial = `${path}.partial`
   try {
     const file = openSync(partial, 'w', 0o600)
     try {
-      belongAs(file, statSync(path))
+      chownLike(file, statSync(path))
       writeSync(file, keyText(keys))
       fsyncSync(file)
     } finally {
@@ -107,7 +117,7 @@ function replaceKeyFile(path: string, keys: readonly Buffer[]): void {
   sync(dirname(path))
 }
 
-/** Root may exchange the key of a server that runs as somebody else. */
-function belongAs(file: number, { uid, gid }: Stats): void {
+/** Keeps the owner of the file, because root may rotate the key of a server that runs as another user. */
+function chownLike(file: number, { uid, gid }: Stats): void {
   if (process.getuid?.() === 0) fchownSync(file, uid, gid)
 }

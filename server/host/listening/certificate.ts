@@ -1,8 +1,9 @@
 /**
- * The certificate and key of a server that speaks TLS: read, judged, and read again when they were renewed.
+ * Certificate and key of a server with TLS: reads them, checks them, and reads them again after a renewal.
  *
- * - Both are judged before they are used, so that a half-written pair never takes the place of one that works.
- * - A renewal is seen within a minute, or at once by SIGHUP: tools that renew replace the files and tell nobody.
+ * - Both are checked before they are used, so that a half-written pair never replaces a working one.
+ * - The server checks the files every minute and on SIGHUP, because renewal tools replace files without
+ *   notifying anyone.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -14,12 +15,12 @@ import type { TlsFiles } from './exposure.ts'
 export interface Certificate {
   readonly cert: Buffer
   readonly key: Buffer
-  /** The first of the file: the server's own. */
+  /** The first certificate in the file, which is the server's own. */
   readonly leaf: X509Certificate
   readonly expires: Date
 }
 
-/** @throws ConfigError that names the file and what is wrong with it. */
+/** Reads and checks both files. @throws ConfigError that names the file and what is wrong with it */
 export function readCertificate(files: TlsFiles): Certificate {
   const cert = readFile('tls_cert', files.cert)
   const key = readFile('tls_key', files.key)
@@ -55,7 +56,7 @@ function readFile(setting: string, path: string): Buffer {
 }
 
 export interface Renewal {
-  /** Reads the files now; what cannot be used leaves the last pair in use, and is logged. */
+  /** Reads the files now. If they are unusable, the last pair stays in use and the error is logged. */
   reload(): void
   stop(): void
 }
@@ -69,23 +70,23 @@ interface Renewing {
 
 const everyMs = 60_000
 
-/** Connections that are open keep what they were opened with. */
+/** Watches the files and installs a renewed pair. Open connections keep the old certificate. */
 export function watchCertificate({ files, server, log, clock }: Renewing): Renewal {
-  let used = marksOf(files)
+  let used = fingerprintOf(files)
   const reload = () => {
-    const marks = marksOf(files)
+    const fingerprint = fingerprintOf(files)
     try {
       const { cert, key, expires } = readCertificate(files)
       server.setSecureContext({ cert, key })
-      used = marks
-      log.info({ expires }, 'the certificate was read again')
+      used = fingerprint
+      log.info({ expires }, 'certificate reloaded')
       warnOfExpiry(expires, clock(), log)
     } catch (error) {
-      log.error({ err: error }, 'the renewed certificate cannot be used; the last one stays in use')
+      log.error({ err: error }, 'the renewed certificate is unusable; the last one stays in use')
     }
   }
   const timer = setInterval(() => {
-    if (marksOf(files) !== used) reload()
+    if (fingerprintOf(files) !== used) reload()
   }, everyMs)
   timer.unref()
   return { reload, stop: () => clearInterval(timer) }
@@ -93,15 +94,15 @@ export function watchCertificate({ files, server, log, clock }: Renewing): Renew
 
 const dayMs = 86_400_000
 
-/** Clients refuse an expired certificate; the node itself goes on, so only the log can say so. */
+/** Logs the expiry. Clients refuse an expired certificate, while the node itself keeps running. */
 export function warnOfExpiry(expires: Date, now: Date, log: FastifyBaseLogger): void {
   const days = Math.floor((expires.getTime() - now.getTime()) / dayMs)
-  if (days < 0) log.error({ expires }, 'the certificate has expired: every client refuses it')
+  if (days < 0) log.error({ expires }, 'the certificate has expired; clients refuse it')
   else if (days < 7) log.warn({ expires }, 'the certificate expires within a week')
 }
 
-/** What differs once a file was replaced, also behind a symbolic link. */
-function marksOf({ cert, key }: TlsFiles): string {
+/** Fingerprint of the files that changes when one is replaced, also behind a symbolic link. */
+function fingerprintOf({ cert, key }: TlsFiles): string {
   return [cert, key]
     .map((path) => {
       const found = statSync(path, { throwIfNoEntry: false, bigint: true })

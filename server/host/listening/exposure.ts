@@ -1,9 +1,11 @@
 /**
- * Where the server may be reached from, and what that asks for.
+ * Rules for the address that the server listens on.
  *
- * - Plain HTTP stays on loopback. Beyond it the server speaks TLS itself, or hears listed proxies only.
- * - What owner requests must carry as Origin, and what prompts name to agents, is an address that clients can use: with
- *   TLS anywhere in front it is https, and where the address listened on tells nothing it has to be said.
+ * - Plain HTTP is limited to loopback. On other addresses the server speaks TLS itself or accepts trusted
+ *   proxies only.
+ * - The portal origin, which owner requests carry and prompts name, must be an address that clients can use.
+ *   With TLS in the server or a proxy it must be https. If the listening address does not determine it, it
+ *   must be configured.
  *
  * Contract §10 "plain HTTP only on loopback".
  */
@@ -17,19 +19,19 @@ export interface TlsFiles {
 
 export interface Exposure {
   readonly host: string
-  /** Empty: the address itself, once the port is known. */
+  /** Empty means the listening address, which is known once the port is. */
   readonly portalOrigin: string
   readonly tls: TlsFiles | undefined
   /** Addresses and subnets. */
   readonly trustedProxies: readonly string[]
 }
 
-/** @throws ConfigError for what would carry secrets in the clear, or cannot work. */
+/** @throws ConfigError for settings that would send secrets unencrypted, or that cannot work */
 export function requireSafe(exposure: Exposure): Exposure {
   const { host, portalOrigin, tls, trustedProxies } = exposure
   if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) {
     throw new ConfigError(
-      `host ${host} is beyond loopback, where plain HTTP would carry every message and sign-in in the clear; either give tls_cert and tls_key, or list the TLS proxies in front in trusted_proxy`,
+      `host ${host} is not a loopback address, and plain HTTP would send messages and sign-ins unencrypted; set tls_cert and tls_key, or list your TLS proxies in trusted_proxy`,
     )
   }
   if (tls !== undefined && portalOrigin.startsWith('http:')) {
@@ -38,34 +40,34 @@ export function requireSafe(exposure: Exposure): Exposure {
   if (isLoopback(host)) return exposure
   if (tls === undefined && !portalOrigin.startsWith('https:')) {
     throw new ConfigError(
-      'portal_origin must be the https origin at which the proxy in trusted_proxy serves, such as https://bridge.example',
+      'portal_origin must be the https origin of the proxy in trusted_proxy, such as https://bridge.example',
     )
   }
   if (portalOrigin === '' && isWildcard(host)) {
     throw new ConfigError(
-      `portal_origin must be given with host ${host}, which is no address of a client's: the https origin that the certificate names, such as https://bridge.example`,
+      `portal_origin is required with host ${host}, which clients cannot connect to; set it to the https origin that the certificate names, such as https://bridge.example`,
     )
   }
   return exposure
 }
 
-/** @throws ConfigError unless it is an address, or the one name whose meaning is fixed. */
+/** @throws ConfigError unless it is an IP address or `localhost` */
 export function hostOf(text: string): string {
   if (text === 'localhost' || isIP(text) !== 0) return text
   throw new ConfigError(
-    `host must be an IP address of this machine, 0.0.0.0, :: or localhost, not "${text}"; the name that clients use belongs into portal_origin`,
+    `host must be an IP address of this machine, 0.0.0.0, :: or localhost, not "${text}"; put the name that clients use into portal_origin`,
   )
 }
 
-/** @throws ConfigError unless both files are named, or none. */
+/** @throws ConfigError if only one of the two is set */
 export function tlsFilesOf(cert: string, key: string): TlsFiles | undefined {
   if (cert === '' && key === '') return undefined
   if (cert !== '' && key !== '') return { cert, key }
   const [given, missing] = cert === '' ? ['tls_key', 'tls_cert'] : ['tls_cert', 'tls_key']
-  throw new ConfigError(`${given} needs ${missing} beside it: both files, in PEM`)
+  throw new ConfigError(`${given} requires ${missing}: set both, as files in PEM`)
 }
 
-/** Addresses and subnets, between commas. @throws ConfigError */
+/** Parses comma-separated addresses and subnets. @throws ConfigError */
 export function trustedProxiesOf(text: string): readonly string[] {
   const entries = text.split(',').map((each) => each.trim())
   return entries.filter((each) => each !== '').map(proxyOf)
@@ -82,13 +84,16 @@ function proxyOf(entry: string): string {
   }
   if (bits !== undefined && Number(bits) === 0) {
     throw new ConfigError(
-      `trusted_proxy must not be everybody ("${entry}"): any client could then name its own address; list the proxies`,
+      `trusted_proxy must not include all addresses ("${entry}"), because any client could then forge its address; list your proxies`,
     )
   }
   return entry
 }
 
-/** Without TLS the sign-in cookie cannot be Secure, so plain HTTP is for this machine alone. @throws ConfigError */
+/**
+ * Plain HTTP is accepted on loopback only, because without TLS the sign-in cookie cannot be Secure. @throws
+ * ConfigError
+ */
 export function originOf(text: string): string {
   if (text === '') return ''
   const url = URL.canParse(text) ? new URL(text) : undefined
@@ -103,10 +108,10 @@ export const isLoopback = (host: string): boolean => /^(127\.\d+\.\d+\.\d+|::1|l
 
 export const isWildcard = (host: string): boolean => /^(0\.0\.0\.0|[0:]*::?[0:]*)$/.test(host)
 
-/** Where a program of this machine reaches it. */
+/** The address by which programs on this machine reach the server. */
 export const localHost = (host: string): string =>
   host === '0.0.0.0' ? '127.0.0.1' : isWildcard(host) ? '::1' : host
 
-/** As it stands in a URL; the usual port of a scheme is left out. */
+/** Origin in URL form. The default port of the scheme is omitted. */
 export const urlOf = (scheme: 'http' | 'https', host: string, port: number): string =>
   new URL(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`).origin

@@ -1,8 +1,8 @@
 /**
- * The reserve: a file that holds room on the disk and nothing else, to be given up when the disk is full.
+ * The reserve: a file that only occupies disk space and is deleted when the disk is full.
  *
- * Its bytes are written, so that the room is taken for certain, and cannot be compressed away. It has its name only when
- * it is whole.
+ * Random bytes are written to it, so that the space is really allocated and cannot be compressed away. It
+ * gets its name only when it is complete.
  */
 import { rmSync, statSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 
 export const reservePath = (data: string): string => join(data, 'reserve')
 
-/** 0 where there is none. */
+/** Size of the reserve, or 0 if there is none. */
 export const reservedBytes = (data: string): number =>
   statSync(reservePath(data), { throwIfNoEntry: false })?.size ?? 0
 
@@ -24,13 +24,16 @@ export interface ReserveOptions {
 
 const draftPath = (data: string): string => `${reservePath(data)}.new`
 
-/** At once, also where nothing else can be written; and what an interrupted making left. */
+/** Deletes the reserve and the leftover of an interrupted one. Works on a full disk too. */
 export function dropReserve(data: string): void {
   rmSync(reservePath(data), { force: true })
   rmSync(draftPath(data), { force: true })
 }
 
-/** False, and nothing is left of it: stopped. @throws what the disk says, such as ENOSPC; then too */
+/**
+ * Makes the reserve. Returns false if stopped before it was complete. If it is stopped or fails, no file
+ * remains. @throws the error of the file system, such as ENOSPC
+ */
 export async function makeReserve(
   { data, bytes, random }: ReserveOptions,
   stopping: AbortSignal,

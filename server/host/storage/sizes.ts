@@ -1,9 +1,9 @@
-/** How large what the node stores is, and how much room its disk has left. */
+/** Sizes of the stored data and free space of the disk. */
 import { stat, statfs } from 'node:fs/promises'
 import { databasePath } from '../data-folder.ts'
 
 export interface Room {
-  /** For this process: what is kept for the administrator of the machine is not counted. */
+  /** Free for this process. Space reserved for root is not counted. */
   readonly freeBytes: number
   readonly totalBytes: number
 }
@@ -13,7 +13,7 @@ export async function roomOf(folder: string): Promise<Room> {
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
 }
 
-/** 0 where there is no such file. */
+/** Size of a file, or 0 if it does not exist. */
 export const bytesOf = (path: string): Promise<number> =>
   stat(path).then(
     ({ size }) => size,

@@ -1,15 +1,20 @@
 /**
- * Room on the disk: a reserve for the day on which there is none.
+ * Watches the free space of the disk and manages the reserve file.
  *
- * States:
- * - `whole`: the reserve is in place. Leaves when a write finds the disk full: the reserve is given up.
- * - `full`: what a client brings anew is refused with `storage_full`; reads with their nonces, acknowledgements, sign-ins
- *   and retention go on in the room that the reserve left. Leaves when there is room again.
- * - `lean`: there is no reserve, and everything is written: it was not made yet, or retention made room inside the
- *   database while the disk has none. Leaves when the reserve can be made, or when the last of the room is left.
+ * When storage enters `whole`: the reserve exists. If a write finds the disk full, the node deletes the
+ * reserve and enters `full`.
  *
- * Without a reserve (`reserve_bytes` 0) it is `lean` for ever: a write that finds no space is refused, and the next one
- * tries again.
+ * When storage enters `full`: the node refuses new data from clients with `storage_full`. Reads with their
+ * nonces, acknowledgements, sign-ins and retention continue in the space that the reserve freed. If the
+ * reserve can be made again, it enters `whole`. If retention has freed space inside the database file only,
+ * it enters `lean`.
+ *
+ * When storage enters `lean`: there is no reserve, and all writes are accepted. The reserve was not made yet,
+ * or only the database file has free space. If the reserve can be made, it enters `whole`. If free space
+ * falls below a quarter of `reserve_bytes`, it enters `full`.
+ *
+ * With `reserve_bytes` 0 the state is always `lean`: a write that finds no space is refused, and the next one
+ * is tried again.
  */
 import { statfsSync } from 'node:fs'
 import type { FastifyBaseLogger } from 'fastify'
@@ -22,9 +27,12 @@ export interface Storage {
   readonly state: StorageState
   /** Called by the writer when the disk refused a write. */
   noteFull(): void
-  /** Called at every change into `full`, and every minute while it lasts: for whatever makes room. */
-  onFull(relieve: () => void): void
-  /** Looks every second until the returned function is called. `unusedBytes` is the room inside the database. */
+  /** Adds a listener that frees space. It is called on entering `full` and every minute in that state. */
+  onFull(freeSpace: () => void): void
+  /**
+   * Checks every second until the returned function is called. `unusedBytes` returns the free space inside
+   * the database file.
+   */
   watch(unusedBytes: () => number): () => void
 }
 
@@ -34,55 +42,62 @@ export interface StorageOptions extends ReserveOptions {
 }
 
 const everyMs = 1000
-const relieveEveryLooks = 60
-/** A disk with less cannot be started on. */
+const notifyEveryChecks = 60
+/** With less free space the database cannot be opened. */
 const startBytes = 1024 * 1024
 
-/** What the reserve needs beside itself before it is made: a disk that is full again at once helps nobody. */
-const enoughFor = (bytes: number) => bytes + bytes / 4
-/** Room for the log while the database fills its own. */
-const enoughToWrite = (bytes: number) => bytes / 2
-/** What is left for reads and retention where there is no reserve. */
-const leastWithout = (bytes: number) => bytes / 4
+/**
+ * Free space required to make the reserve: a quarter more than its size, so that the disk is not full again
+ * immediately.
+ */
+const neededForReserve = (bytes: number) => bytes + bytes / 4
+/** Free space required for the WAL while the database file has free pages. */
+const neededToWrite = (bytes: number) => bytes / 2
+/**
+ * Free space below which a node without a reserve stops accepting new data, to keep some for reads and
+ * retention.
+ */
+const minWithoutReserve = (bytes: number) => bytes / 4
 
 export function openStorage(options: StorageOptions): Storage {
   const { data, bytes, log, stopping } = options
   let state: StorageState = bytes > 0 && reservedBytes(data) === bytes ? 'whole' : 'lean'
   const listeners: (() => void)[] = []
 
-  const enter = (next: StorageState, why: string, freeBytes?: number) => {
+  const enter = (next: StorageState, message: string, freeBytes?: number) => {
     state = next
     const line = { state, ...(freeBytes !== undefined && { free_bytes: freeBytes }) }
-    if (next === 'full') log.error(line, why)
-    else log.warn(line, why)
+    if (next === 'full') log.error(line, message)
+    else log.warn(line, message)
   }
-  const fill = (why: string, freeBytes?: number) => {
+  const fill = (message: string, freeBytes?: number) => {
     dropReserve(data)
-    enter('full', why, freeBytes)
-    for (const relieve of listeners) relieve()
+    enter('full', message, freeBytes)
+    for (const freeSpace of listeners) freeSpace()
   }
 
-  // Before the database is opened, which writes.
+  // Before the database is opened, because opening it writes.
   const { bavail, bsize } = statfsSync(data)
-  if (bytes > 0 && bavail * bsize < startBytes) fill('the disk is full at the start', bavail * bsize)
-  // The setting was changed: another one is made when there is room.
+  if (bytes > 0 && bavail * bsize < startBytes) fill('the disk is full at start', bavail * bsize)
+  // The setting was changed. A reserve of the new size is made when there is space.
   else if (state === 'lean') dropReserve(data)
 
   async function remake(freeBytes: number): Promise<boolean> {
-    if (freeBytes < enoughFor(bytes) || !(await makeReserve(options, stopping))) return false
+    if (freeBytes < neededForReserve(bytes) || !(await makeReserve(options, stopping))) return false
     const wasFull = state === 'full'
     state = 'whole'
-    if (wasFull) log.warn({ state, free_bytes: freeBytes }, 'there is room again')
+    if (wasFull)
+      log.warn({ state, free_bytes: freeBytes }, 'the disk has free space again; the reserve was made')
     return true
   }
 
-  async function look(unusedBytes: () => number): Promise<void> {
+  async function check(unusedBytes: () => number): Promise<void> {
     if (state === 'whole') return
     const { freeBytes } = await roomOf(data)
     if (await remake(freeBytes)) return
-    if (state === 'lean' && freeBytes < leastWithout(bytes)) fill('the disk is nearly full', freeBytes)
-    else if (state === 'full' && freeBytes >= enoughToWrite(bytes) && unusedBytes() >= bytes)
-      enter('lean', 'there is room again inside the database', freeBytes)
+    if (state === 'lean' && freeBytes < minWithoutReserve(bytes)) fill('the disk is nearly full', freeBytes)
+    else if (state === 'full' && freeBytes >= neededToWrite(bytes) && unusedBytes() >= bytes)
+      enter('lean', 'the database file has free space again', freeBytes)
   }
 
   return {
@@ -90,26 +105,26 @@ export function openStorage(options: StorageOptions): Storage {
       return state
     },
     noteFull() {
-      if (bytes > 0 && state !== 'full') fill('the disk is full: only what needs little is written')
+      if (bytes > 0 && state !== 'full') fill('the disk is full; new data is refused')
     },
-    onFull: (relieve) => void listeners.push(relieve),
+    onFull: (freeSpace) => void listeners.push(freeSpace),
     watch(unusedBytes) {
       if (bytes === 0) return () => {}
       let busy = false
-      let looks = 0
-      let told = ''
-      const tell = (error: unknown) => {
-        if (String(error) !== told) log.warn({ err: error }, 'the reserve was not made')
-        told = String(error)
+      let checks = 0
+      let lastError = ''
+      const logOnce = (error: unknown) => {
+        if (String(error) !== lastError) log.warn({ err: error }, 'failed to make the reserve')
+        lastError = String(error)
       }
-      if (state === 'full') for (const relieve of listeners) relieve()
+      if (state === 'full') for (const freeSpace of listeners) freeSpace()
       const timer = setInterval(() => {
         if (busy) return
         busy = true
-        looks = state === 'full' ? looks + 1 : 0
-        if (looks % relieveEveryLooks === 0 && looks > 0) for (const relieve of listeners) relieve()
-        look(unusedBytes)
-          .catch(tell)
+        checks = state === 'full' ? checks + 1 : 0
+        if (checks % notifyEveryChecks === 0 && checks > 0) for (const freeSpace of listeners) freeSpace()
+        check(unusedBytes)
+          .catch(logOnce)
           .finally(() => {
             busy = false
           })

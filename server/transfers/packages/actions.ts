@@ -1,9 +1,9 @@
 /**
- * Uploads of packages, and how far they are: "sender uploads (offered or accepted)".
+ * Uploads of packages and their status: "sender uploads (offered or accepted)".
  *
- * - A transaction checks the right to upload before the first byte, and again before the effect is written: an upload
- *   whose right ended in between has no effect.
- * - An upload ends with the right to it, and keeps the session of its agent alive.
+ * - Permission to upload is checked in a transaction before the first byte is read, and again before the
+ *   effect is written. If it was lost in between, the upload has no effect.
+ * - A running upload stops when permission is lost. It keeps the session of its agent alive.
  *
  * Spec §4.5; contract §9.
  */
@@ -21,14 +21,14 @@ import { type Admitted, writeAs } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
 import { ownTransfer, requireMovable, requirePair } from '../actions.ts'
 import { recordChange } from '../changes.ts'
-import { requirePackage, requireState, requireThere } from '../rules.ts'
+import { requireNotRemoved, requirePackage, requireState } from '../rules.ts'
 import { findForAgent } from '../store.ts'
 import { partsOf, shownEnd } from '../views.ts'
-import { filling } from './errors.ts'
-import { beginMoving } from './moving.ts'
+import { removingIfEnded } from './errors.ts'
+import { watchPermission } from './permission.ts'
 import { digestOf, manifestOf } from './store.ts'
 
-/** The part as the manifest has it, for whoever may know; read before the proof is. */
+/** Returns the part from the manifest if the caller may know it. Runs before the proof is verified. */
 export async function findPart(
   context: Context,
   caller: { readonly agent_id: string; readonly project_id: string },
@@ -36,22 +36,33 @@ export async function findPart(
   index: string,
 ): Promise<TransferPart | undefined> {
   const row = await context.read((db) => findForAgent(db, caller.project_id, caller.agent_id, id))
-  // Asked before the path was judged: `01` is no part.
+  // Compared as text, because the path has not been validated yet: `01` is not a part.
   return row && partsOf(row).find((part) => String(part.index) === index)
 }
 
-/** @throws not_found, not_permitted, state_conflict, offer_expired, project_paused, pairing_disabled */
-async function uploadable(context: Context, tx: Tx, agent: Admitted, id: string): Promise<TransferRow> {
+/**
+ * Returns the transfer if the agent may upload now. @throws not_found, not_permitted, state_conflict,
+ * offer_expired, project_paused, pairing_disabled
+ */
+async function requireUploadable(
+  context: Context,
+  tx: Tx,
+  agent: Admitted,
+  id: string,
+): Promise<TransferRow> {
   const transfer = await ownTransfer(context, tx, agent, id)
   requirePackage(transfer)
   if (transfer.sender_agent_id !== agent.agent_id)
-    throw new ApiError('not_permitted', { message: 'Only the sender uploads the package.' })
+    throw new ApiError('not_permitted', { message: 'Only the sender can upload the package.' })
   await requireMovable(tx.db, agent, transfer)
   requireState(transfer.state, ['offered', 'accepted'], 'an upload')
   return transfer
 }
 
-/** An operation that the end of the transfer stopped is refused with the state of the transfer. */
+/**
+ * Runs an upload operation. If the end of the transfer stopped it, the refusal names the state of the
+ * transfer.
+ */
 async function uploading<T>(
   context: Context,
   caller: AgentCaller,
@@ -59,46 +70,49 @@ async function uploading<T>(
   act: () => Promise<T>,
 ): Promise<T> {
   try {
-    return await filling(context, id, act)
+    return await removingIfEnded(context, id, act)
   } catch (error) {
     if (error instanceof ApiError && error.code === 'state_conflict')
-      await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
+      await writeAs(context, caller, (tx, agent) => requireUploadable(context, tx, agent, id))
     throw error
   }
 }
 
-/** A body that nobody has read yet. */
+/** A request body that has not been read yet. */
 export interface UnreadPart {
   readonly stream: () => Readable
   readonly length: number | undefined
-  /** The hash that its sender signed, where it says so. */
+  /** The hash that the sender signed. Undefined if the sender states none. */
   readonly stated: string | undefined
-  /** Its connection ends soon after the answer, whatever is still to come. */
+  /** Closes the connection soon after the answer, even if the client is still sending. */
   readonly cut: () => void
 }
 
-/** The body is not read before it may be, nor for longer. @throws part_mismatch and what {@link uploadable} does */
+/**
+ * Stores one part. The body is read only while the caller may upload. @throws part_mismatch and the errors of
+ * {@link requireUploadable}
+ */
 export async function uploadPart(
   context: Context,
   caller: AgentCaller,
   { id, index }: { readonly id: string; readonly index: number },
   body: UnreadPart,
 ): Promise<PackagePart> {
-  const moving = beginMoving(context, caller, requireMovable)
+  const permission = watchPermission(context, caller, requireMovable)
   try {
     const transfer = await writeAs(context, caller, (tx, agent) => {
       tx.requireRoom()
-      return uploadable(context, tx, agent, id)
+      return requireUploadable(context, tx, agent, id)
     })
     requireOffered(transfer, index, body)
-    await moving.of(transfer)
+    await permission.watch(transfer)
     const { received, stored_parts } = await uploading(context, caller, id, async () => ({
-      received: await receive(context, transfer, index, { body, signal: moving.signal }),
+      received: await receive(context, transfer, index, { body, signal: permission.signal }),
       stored_parts: (await context.packages.committed(transfer)).length,
     }))
     if (received.duplicate) return received
     await writeAs(context, caller, async (tx, agent) => {
-      const now = await uploadable(context, tx, agent, id)
+      const now = await requireUploadable(context, tx, agent, id)
       await recordChange(context, tx, now, {
         kind: 'transfer.part_stored',
         actor: agentActor(agent),
@@ -108,24 +122,24 @@ export async function uploadPart(
     })
     return received
   } finally {
-    moving.end()
+    permission.end()
   }
 }
 
-/** Signed hash and length are those of the offered part. @throws not_found, part_mismatch */
+/** Requires the length and the signed hash of the offered part. @throws not_found, part_mismatch */
 function requireOffered(transfer: TransferRow, index: number, { stated, length }: UnreadPart): void {
   const part = partsOf(transfer)[index]
   if (part === undefined) throw new ApiError('not_found')
   // "For PUT of a package part line 6 is the manifest's hash of that part." Contract §3.
   if (stated !== undefined && stated !== part.sha256) {
     throw new ApiError('part_mismatch', {
-      message: `Part ${index} has another hash in the offer than X-Content-SHA256 says.`,
+      message: `The hash of part ${index} in the offer differs from X-Content-SHA256.`,
       details: { sha256: part.sha256 },
     })
   }
   if (length !== part.size) {
     throw new ApiError('part_mismatch', {
-      message: `Part ${index} has ${part.size} bytes; Content-Length must say so.`,
+      message: `Part ${index} has ${part.size} bytes; Content-Length must be equal to that.`,
       details: { size: part.size },
     })
   }
@@ -146,21 +160,21 @@ async function receive(
   }
 }
 
-/** Once verified, the recipient is told that the package is there. */
+/** Verifies the whole file and then notifies the recipient that the package is complete. */
 export async function finalizePackage(
   context: Context,
   caller: AgentCaller,
   id: string,
 ): Promise<PackageVerified> {
-  const moving = beginMoving(context, caller, requireMovable)
+  const permission = watchPermission(context, caller, requireMovable)
   try {
-    const transfer = await writeAs(context, caller, (tx, agent) => uploadable(context, tx, agent, id))
-    await moving.of(transfer)
+    const transfer = await writeAs(context, caller, (tx, agent) => requireUploadable(context, tx, agent, id))
+    await permission.watch(transfer)
     const verified = await uploading(context, caller, id, () =>
-      context.packages.finalize(transfer, moving.signal),
+      context.packages.finalize(transfer, permission.signal),
     )
     await writeAs(context, caller, async (tx, agent) => {
-      const now = await uploadable(context, tx, agent, id)
+      const now = await requireUploadable(context, tx, agent, id)
       if (now.stored_at !== null) return
       await recordChange(context, tx, now, {
         kind: 'transfer.uploaded',
@@ -171,7 +185,7 @@ export async function finalizePackage(
     })
     return verified
   } finally {
-    moving.end()
+    permission.end()
   }
 }
 
@@ -184,7 +198,7 @@ export async function packageStatus(
     const found = await ownTransfer(context, tx, agent, id)
     requirePackage(found)
     await requirePair(tx.db, found)
-    requireThere(found)
+    requireNotRemoved(found)
     requireState(found.state, ['offered', 'accepted'], 'moving the package')
     const isSender = found.sender_agent_id === agent.agent_id
     return { transfer: found, mode: isSender ? ('upload' as const) : ('download' as const) }
@@ -199,6 +213,6 @@ export async function packageStatus(
     sha256: transfer.sha256,
     expires_at: shownEnd(transfer, context.steady),
     verified: transfer.stored_at !== null,
-    committed_parts: [...(await filling(context, id, () => context.packages.committed(transfer)))],
+    committed_parts: [...(await removingIfEnded(context, id, () => context.packages.committed(transfer)))],
   }
 }

@@ -1,7 +1,8 @@
 /**
  * Downloads of packages: "recipient downloads (accepted, after finalize)".
  *
- * A download ends with the right to it, and keeps the session of its agent alive. Contract §3, §5, §9.
+ * A running download stops when permission is lost. It keeps the session of its agent alive. Contract §3, §5,
+ * §9.
  */
 import type { Writable } from 'node:stream'
 import type { Range } from '../../../sdk/parts/blocks.ts'
@@ -12,28 +13,29 @@ import type { TransferRow } from '../../database/work-tables.ts'
 import { type Admitted, writeAs } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
 import { ownTransfer, requirePair } from '../actions.ts'
-import { requirePackage, requireState, requireThere } from '../rules.ts'
+import { requireNotRemoved, requirePackage, requireState } from '../rules.ts'
 import { isOpen } from '../store.ts'
-import { refusing } from './errors.ts'
-import { beginMoving } from './moving.ts'
+import { withApiErrors } from './errors.ts'
+import { watchPermission } from './permission.ts'
 
 export interface Download {
   readonly transfer: TransferRow
-  /** @throws PartError as {@link PackageFile.send}; ApiError when the right to it ends meanwhile */
+  /** @throws PartError as {@link PackageFile.send}; ApiError if permission is lost meanwhile */
   send(range: Range, to: Writable): Promise<void>
   close(): Promise<void>
 }
 
-/** An uploaded package for the recipient that accepted it; close it. */
+/** Opens an uploaded package for the recipient that accepted it. The caller must close it. */
 export async function openDownload(context: Context, caller: AgentCaller, id: string): Promise<Download> {
-  const moving = beginMoving(context, caller, (db, _, transfer) => requirePair(db, transfer))
+  const permission = watchPermission(context, caller, (db, _, transfer) => requirePair(db, transfer))
   try {
-    const admit = () => writeAs(context, caller, (tx, agent) => downloadable(context, tx, agent, id))
+    const admit = () => writeAs(context, caller, (tx, agent) => requireDownloadable(context, tx, agent, id))
     const transfer = await admit()
-    const file = await refusing(() => context.packages.open(transfer))
+    const file = await withApiErrors(() => context.packages.open(transfer))
     try {
-      await moving.of(transfer)
-      // From here on an end stops the download; one that came just before is refused by what the transfer is now.
+      await permission.watch(transfer)
+      // From here on, the end of the transfer stops the download. If it ended just before, `admit` refuses
+      // with the current state.
       if (!(await context.read((db) => isOpen(db, id)))) await admit()
     } catch (error) {
       await file.close()
@@ -42,33 +44,41 @@ export async function openDownload(context: Context, caller: AgentCaller, id: st
     return {
       transfer,
       async send(range, to) {
-        await file.send(range, to, moving.signal)
+        await file.send(range, to, permission.signal)
         context.presence.seen(caller.agent_id, context.steady.now())
       },
       async close() {
-        moving.end()
+        permission.end()
         await file.close()
       },
     }
   } catch (error) {
-    moving.end()
+    permission.end()
     throw error
   }
 }
 
-/** @throws not_found, not_permitted, state_conflict, offer_expired, package_removed, pairing_disabled */
-async function downloadable(context: Context, tx: Tx, agent: Admitted, id: string): Promise<TransferRow> {
+/**
+ * Returns the transfer if the agent may download now. @throws not_found, not_permitted, state_conflict,
+ * offer_expired, package_removed, pairing_disabled
+ */
+async function requireDownloadable(
+  context: Context,
+  tx: Tx,
+  agent: Admitted,
+  id: string,
+): Promise<TransferRow> {
   const transfer = await ownTransfer(context, tx, agent, id)
   requirePackage(transfer)
   if (transfer.recipient_agent_id !== agent.agent_id)
-    throw new ApiError('not_permitted', { message: 'Only the recipient downloads the package.' })
-  // A pause stops what begins; the bytes are here, and fetching them finishes.
+    throw new ApiError('not_permitted', { message: 'Only the recipient can download the package.' })
+  // No check for a paused project: a pause stops only what starts, and a download finishes a stored package.
   await requirePair(tx.db, transfer)
-  requireThere(transfer)
+  requireNotRemoved(transfer)
   requireState(transfer.state, ['accepted'], 'a download')
   if (transfer.stored_at === null)
     throw new ApiError('state_conflict', {
-      message: 'The package is not uploaded yet; the sender is at it, or has to begin.',
+      message: 'The package has not been completely uploaded yet. Wait for the sender.',
       details: { state: transfer.state },
     })
   return transfer

@@ -1,4 +1,7 @@
-/** Taking the bytes of a transfer that is over: the files first, then it is written down. Contract §9 "bytes removed". */
+/**
+ * Removes the bytes of ended transfers: first the files, then the database records it. Contract §9 "bytes
+ * removed".
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
 import { systemActor } from '../../audit/store.ts'
@@ -9,33 +12,36 @@ import * as store from '../store.ts'
 import { timesOf, toTransfer } from '../views.ts'
 
 /**
- * Resolves when the bytes are out of reach and that is written down, so that the answer which ends a transfer is true.
- * Never refuses: what could not be removed stays as it is shown, and is tried again.
+ * Resolves when the bytes are inaccessible and the removal is recorded, so that the answer which ends a
+ * transfer is true. Never rejects: a failed removal leaves the record unchanged and is tried again.
  */
 export function removePackage(context: Context, transferId: string): Promise<void> {
   const removals = context.packageRemovals
-  const underWay = removals.get(transferId)
-  if (underWay !== undefined) return underWay
+  const running = removals.get(transferId)
+  if (running !== undefined) return running
   const removal = remove(context, transferId).finally(() => removals.delete(transferId))
   removals.set(transferId, removal)
   return removal
 }
 
-/** An answer waits at most this long for the disk to free bytes that are out of reach. */
+/** Maximum time that an answer waits for the disk to free the bytes. */
 const freeingMs = 250
 
-/** Out of reach; `freed` resolves when the bytes are freed, or that takes long. */
-async function takeAway(context: Context, transferId: string): Promise<{ readonly freed: Promise<void> }> {
+/**
+ * Renames the folder, so that it is inaccessible. `freed` resolves when the bytes are freed, or after
+ * `freeingMs`.
+ */
+async function detach(context: Context, transferId: string): Promise<{ readonly freed: Promise<void> }> {
   const { gone } = await context.packages.remove(transferId)
-  const told = gone.catch((error: unknown) => {
-    context.log.error({ err: error, transfer: transferId }, 'the bytes of a package were not freed')
+  const logged = gone.catch((error: unknown) => {
+    context.log.error({ err: error, transfer: transferId }, 'failed to free the bytes of a package')
   })
-  return { freed: Promise.race([told, pause(freeingMs, undefined, { ref: false })]) }
+  return { freed: Promise.race([logged, pause(freeingMs, undefined, { ref: false })]) }
 }
 
 async function remove(context: Context, transferId: string): Promise<void> {
   try {
-    const { freed } = await takeAway(context, transferId)
+    const { freed } = await detach(context, transferId)
     await context.write(async (tx) => {
       const row = await store.findUnremoved(tx.db, transferId)
       if (row === undefined) return
@@ -45,11 +51,11 @@ async function remove(context: Context, transferId: string): Promise<void> {
     await freed
   } catch (error) {
     if (!context.stopping.aborted)
-      context.log.error({ err: error, transfer: transferId }, 'a package was not removed')
+      context.log.error({ err: error, transfer: transferId }, 'failed to remove a package')
   }
 }
 
-/** The transfer after the removal of its package, if it has ended. */
+/** Returns the transfer after its package was removed, if it has ended. */
 export async function withoutPackage(context: Context, transfer: Transfer): Promise<Transfer> {
   if (!isFinal(transfer.state) || transfer.package?.removed_at !== null) return transfer
   await removePackage(context, transfer.id)
@@ -60,21 +66,25 @@ export async function withoutPackage(context: Context, transfer: Transfer): Prom
 }
 
 /**
- * While bytes of a transfer move it may end, and be swept before the last of them come: then those go too.
+ * Removes the folder of a transfer that ended while its bytes were moving, because the regular removal may
+ * have run before the last bytes were written.
  *
- * Never refuses: what is over is removed at the next start at the latest.
+ * Never rejects: the next start removes what remains.
  */
-export async function removeIfOver(context: Context, transferId: string): Promise<void> {
+export async function removeIfEnded(context: Context, transferId: string): Promise<void> {
   try {
     if (await context.read((db) => store.isOpen(db, transferId))) return
-    await (await takeAway(context, transferId)).freed
+    await (await detach(context, transferId)).freed
   } catch (error) {
     if (!context.stopping.aborted)
-      context.log.error({ err: error, transfer: transferId }, 'a package was not removed')
+      context.log.error({ err: error, transfer: transferId }, 'failed to remove a package')
   }
 }
 
-/** Every package of a project that is being deleted; nothing is written down, since the rows go too. */
+/**
+ * Removes all packages of a project that is being deleted. This is not recorded, because the rows are deleted
+ * too.
+ */
 export async function removePackagesOf(context: Context, projectId: string): Promise<void> {
   for (const id of await context.read((db) => store.listPackagesOf(db, projectId)))
     await context.packages.remove(id)

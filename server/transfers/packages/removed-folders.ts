@@ -1,8 +1,9 @@
 /**
- * Folders of packages on their way out: a rename takes one out of reach at once, and its blocks are freed afterwards.
+ * Folders of removed packages. A rename makes a folder inaccessible immediately; its blocks are freed
+ * afterwards.
  *
- * - Large files take the disk tens of milliseconds each, so one is freed at a time.
- * - {@link RemovedFolders.sweep} frees folders that a crash or a failure left.
+ * - Large files take the disk tens of milliseconds each, so one folder is freed at a time.
+ * - {@link RemovedFolders.sweep} frees folders that a crash or a failure left behind.
  *
  * Contract §9 "bytes removed".
  */
@@ -12,60 +13,63 @@ import { Limiter } from '../../../sdk/parts/limiter.ts'
 import { platformCode } from '../../../sdk/parts/part-error.ts'
 
 export interface RemovedFolder {
-  /** Settled when the disk has its blocks back. */
+  /** Settles when the disk blocks are freed. */
   readonly gone: Promise<void>
 }
 
 export interface RemovedFolders {
-  /** Afterwards the folder has another name. A missing one is no error. */
-  takeAway(name: string): Promise<RemovedFolder>
-  /** Frees folders that were taken away and are still there. */
+  /** Renames the folder of a package. A missing folder is no error. */
+  detach(name: string): Promise<RemovedFolder>
+  /** Frees renamed folders that still exist. */
   sweep(): Promise<void>
-  /** Resolves when every folder that was taken away is freed, or freeing it failed. */
+  /** Resolves when every renamed folder has been freed or freeing it has failed. */
   settled(): Promise<void>
 }
 
-const ending = '.removed'
-const taken: ReadonlySet<string> = new Set(['ENOTEMPTY', 'EEXIST'])
-const mostNames = 100
+const suffix = '.removed'
+const nameTaken: ReadonlySet<string> = new Set(['ENOTEMPTY', 'EEXIST'])
+const maxNames = 100
 
-/** Several at once would leave no thread for a commit's sync. */
-const turns = new Limiter(1)
-const free = (path: string): Promise<void> => turns.take(() => rm(path, { recursive: true, force: true }))
+/** Freeing several at a time could occupy all threads of the pool, and the sync of a commit needs one. */
+const limiter = new Limiter(1)
+const free = (path: string): Promise<void> => limiter.take(() => rm(path, { recursive: true, force: true }))
 
 export function createRemovedFolders(root: string): RemovedFolders {
-  const under = new Set<Promise<void>>()
+  const running = new Set<Promise<void>>()
 
-  /** The new path, or undefined if there is no such folder. Names that earlier removals left are skipped. */
-  async function moved(name: string): Promise<string | undefined> {
+  /**
+   * Renames the folder and returns the new path, or undefined if it does not exist. Skips names that earlier
+   * removals left.
+   */
+  async function renameFolder(name: string): Promise<string | undefined> {
     for (let count = 0; ; count += 1) {
-      const to = join(root, `${name}.${count}${ending}`)
+      const to = join(root, `${name}.${count}${suffix}`)
       try {
         await rename(join(root, name), to)
         return to
       } catch (error) {
         const code = platformCode(error)
         if (code === 'ENOENT') return undefined
-        if (!taken.has(code) || count === mostNames) throw error
+        if (!nameTaken.has(code) || count === maxNames) throw error
       }
     }
   }
 
   return {
-    async takeAway(name) {
-      const path = await moved(name)
+    async detach(name) {
+      const path = await renameFolder(name)
       if (path === undefined) return { gone: Promise.resolve() }
       const gone = free(path)
-      const settled = gone.catch(() => {}).then(() => void under.delete(settled))
-      under.add(settled)
+      const settled = gone.catch(() => {}).then(() => void running.delete(settled))
+      running.add(settled)
       return { gone }
     },
     async sweep() {
-      const names = (await readdir(root).catch(() => [])).filter((name) => name.endsWith(ending))
+      const names = (await readdir(root).catch(() => [])).filter((name) => name.endsWith(suffix))
       for (const name of names) await free(join(root, name))
     },
     async settled() {
-      await Promise.all(under)
+      await Promise.all(running)
     },
   }
 }

@@ -35,12 +35,18 @@ export function packageRoutes(app: FastifyInstance, context: Context): void {
   })
 }
 
-/** Ends that belong to a download: its reader, its transfer, the right to it. */
-const isTold = (error: unknown): boolean =>
+/**
+ * Errors that are expected during a download: the reader is too slow, the transfer ended, permission was
+ * lost.
+ */
+const isExpected = (error: unknown): boolean =>
   error instanceof ApiError ||
   (error instanceof PartError && (error.code === 'too_slow' || error.code === 'expired'))
 
-/** The exact bytes with their length and hash. What is cut short is told by its length, never by an ending. */
+/**
+ * Sends the exact bytes with their length and hash. If sending fails, the connection is closed without ending
+ * the response, so the client sees fewer bytes than Content-Length.
+ */
 async function send(
   reply: FastifyReply,
   download: Download,
@@ -56,13 +62,13 @@ async function send(
     'content-length': range.size,
     'x-content-sha256': sha256,
   })
-  // A connection that breaks ends the sending, which is told by `close`.
+  // `close` follows every connection error and stops the sending.
   response.on('error', () => {})
   try {
     await download.send(range, response)
     response.end()
   } catch (error) {
-    if (!isTold(error)) reply.log.error({ err: error }, 'a package could not be sent')
+    if (!isExpected(error)) reply.log.error({ err: error }, 'failed to send a package')
     response.destroy()
   } finally {
     await download.close()

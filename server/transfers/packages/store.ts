@@ -1,13 +1,15 @@
 /**
- * The bytes of packages: one folder a transfer below `packages` in the data folder, on the part store that the helper uses.
+ * The bytes of packages: one folder per transfer below `packages` in the data folder, with the same part
+ * store as the helper.
  *
- * - A store stays open between the parts of an upload, since opening it hashes what is there; few are kept open.
- * - One upload operation a transfer at a time. Downloads only read, and do not stand in each other's way.
- * - What is removed is moved no further, in either direction: its room is free when it is said to be.
- * - Removing takes the folder out of reach and then writes it down, so a crash in between is found by the sweep at the
- *   next start. Its blocks are freed meanwhile.
- * - The disk is never filled: what the uploads that began before still need is as good as used, and some space is left
- *   to whatever else lies there. So the first of two that do not fit together is finished.
+ * - A part store stays open between the parts of an upload, because opening it hashes the stored parts. At
+ *   most 32 are kept open.
+ * - Each transfer has at most one upload operation at a time. Downloads only read, so any number may run.
+ * - Removing a package stops its uploads and downloads, so its space is free when the removal is reported.
+ * - Removing first renames the folder and then records it, so that the sweep at the next start finds a
+ *   removal that a crash interrupted. The blocks are freed meanwhile.
+ * - The disk is never filled: the bytes that earlier uploads still need count as used, and some spare space
+ *   is left. So the first of two uploads that do not fit together is finished.
  *
  * Contract §9 "Package store".
  */
@@ -28,36 +30,39 @@ import { partsOf } from '../views.ts'
 import { createOpenDownloads } from './open-downloads.ts'
 import { createRemovedFolders, type RemovedFolder } from './removed-folders.ts'
 
-/** What the whole file is called in its folder; the sender's name for it is never a path here. */
+/** Name of the whole file in its folder. The sender's file name is never used as a path. */
 const filename = 'package'
 
-/** Uploads that are kept open between two parts. */
-const keptOpen = 32
+/** Maximum number of uploads that are kept open between two parts. */
+const maxOpen = 32
 
-/** For so long after its last part an upload counts as under way. */
-const underWayMs = 300_000
+/** An upload counts as running for this long after its last part. */
+const runningMs = 300_000
 
 export interface Packages {
   committed(transfer: TransferRow): Promise<readonly number[]>
-  /** @throws PartError as {@link PartStore.receive}, `transfer_busy`, `expired` at the end of the transfer */
+  /** @throws PartError as {@link PartStore.receive}, `transfer_busy`, `expired` if the transfer ends */
   receive(transfer: TransferRow, index: number, body: Readable, signal: AbortSignal): Promise<PartReceived>
-  /** @throws PartError as {@link PartStore.finalize}, `transfer_busy`, `expired` at the end of the transfer */
+  /** @throws PartError as {@link PartStore.finalize}, `transfer_busy`, `expired` if the transfer ends */
   finalize(transfer: TransferRow, signal: AbortSignal): Promise<FileVerified>
-  /** The file, ready to be read; close it. @throws PartError `not_found` when its bytes are gone */
+  /**
+   * Opens the file for reading. The caller must close it. @throws PartError `not_found` if its bytes were
+   * removed
+   */
   open(transfer: TransferRow): Promise<PackageFile>
-  /** Takes the bytes of a transfer out of reach, and begins to free them; none is no error. */
+  /** Makes the bytes of a transfer inaccessible and starts to free them. A missing package is no error. */
   remove(transferId: string): Promise<RemovedFolder>
-  /** The transfers that have a folder; what else lies there is none of ours. */
+  /** Returns the ids of the transfers that have a folder. Other files are ignored. */
   stored(): Promise<string[]>
-  /** Frees packages that were taken out of reach and are still there. */
+  /** Frees removed packages whose bytes still exist. */
   sweep(): Promise<void>
-  /** Resolves when every package that was taken out of reach is freed, or freeing it failed. */
+  /** Resolves when every removed package has been freed or freeing it has failed. */
   freed(): Promise<void>
   close(): Promise<void>
 }
 
 export interface PackageFile {
-  /** @throws PartError as {@link StoredFile.send}, `expired` at the end of the transfer */
+  /** @throws PartError as {@link StoredFile.send}, `expired` if the transfer ends */
   send(range: Range, to: Writable, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
@@ -79,46 +84,49 @@ function staged(transfer: TransferRow): StagedManifest {
   return { ...manifest, filename, digest: digestOf(manifestText({ version, mode, ...manifest })) }
 }
 
-interface Opened {
+interface OpenUpload {
   readonly folder: Folder
   readonly store: PartStore
   isBusy: boolean
-  /** Ends the operation that makes it busy. */
+  /** Stops the running operation. */
   stop: AbortController
-  /** Settled when that one has ended. */
+  /** Resolves when the running operation has ended. */
   idle: Promise<void>
   usedAt: number
-  /** Its place among the uploads that have begun. */
+  /** Position in the order in which uploads began. */
   begun: number | undefined
 }
 
 export interface PackagesOptions {
   /** The data folder of the node. */
   readonly data: string
-  /** What stays free on the disk. */
+  /** Free space to leave on the disk. */
   readonly spareBytes: number
-  /** Milliseconds that only grow. */
+  /** Monotonic milliseconds. */
   readonly elapsedMs: () => number
 }
 
 export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions): Packages {
   const root = join(data, 'packages')
-  const opened = new Map<string, Promise<Opened>>()
-  const ready = new Set<Opened>()
-  const readings = createOpenDownloads()
-  const leaving = createRemovedFolders(root)
+  const opened = new Map<string, Promise<OpenUpload>>()
+  const ready = new Set<OpenUpload>()
+  const downloads = createOpenDownloads()
+  const removedFolders = createRemovedFolders(root)
   let begun = 0
 
   const pathOf = (transferId: string) => join(root, transferId)
 
-  async function openStore(transfer: TransferRow): Promise<Opened> {
+  async function openStore(transfer: TransferRow): Promise<OpenUpload> {
     await mkdir(pathOf(transfer.id), { recursive: true, mode: 0o700 })
     const folder = await Folder.open(pathOf(transfer.id))
     try {
-      const spokenFor = () => neededBeside(one)
-      const store = await PartStore.open(folder, staged(transfer), { spokenFor, moreRoom: leaving.settled })
+      const spokenFor = () => bytesToLeave(one)
+      const store = await PartStore.open(folder, staged(transfer), {
+        spokenFor,
+        moreRoom: removedFolders.settled,
+      })
       const times = { usedAt: elapsedMs(), begun: store.hasBegun ? begun++ : undefined }
-      const one: Opened = { folder, store, ...times, ...idle() }
+      const one: OpenUpload = { folder, store, ...times, ...idle() }
       ready.add(one)
       return one
     } catch (error) {
@@ -127,19 +135,22 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
     }
   }
 
-  /** The disk that one upload must not take: the spare, and what those before it have still to write. */
-  async function neededBeside(one: Opened): Promise<number> {
-    const since = elapsedMs() - underWayMs
-    const place = one.begun ?? Number.POSITIVE_INFINITY
-    const others = [...ready].filter((other) => other.usedAt >= since && (other.begun ?? place) < place)
+  /**
+   * Disk space that one upload must leave free: the spare, and the bytes that earlier uploads still have to
+   * write.
+   */
+  async function bytesToLeave(one: OpenUpload): Promise<number> {
+    const since = elapsedMs() - runningMs
+    const position = one.begun ?? Number.POSITIVE_INFINITY
+    const others = [...ready].filter((other) => other.usedAt >= since && (other.begun ?? position) < position)
     const missing = await Promise.all(others.map(({ store }) => store.missingBytes()))
     return missing.reduce((sum, bytes) => sum + bytes, spareBytes)
   }
 
-  function use(transfer: TransferRow): Promise<Opened> {
+  function use(transfer: TransferRow): Promise<OpenUpload> {
     const known = opened.get(transfer.id)
     if (known !== undefined) {
-      // The last used stands last: the first is the one to let go.
+      // Moves the entry to the end of the map, so that the first entry is the least recently used.
       opened.delete(transfer.id)
       opened.set(transfer.id, known)
       return known
@@ -147,27 +158,27 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
     const opening = openStore(transfer)
     opened.set(transfer.id, opening)
     opening.catch(() => opened.delete(transfer.id))
-    void letGoOldest()
+    void closeLeastUsed()
     return opening
   }
 
-  async function letGoOldest(): Promise<void> {
+  async function closeLeastUsed(): Promise<void> {
     for (const [id, opening] of opened) {
-      if (opened.size <= keptOpen) return
+      if (opened.size <= maxOpen) return
       const one = await opening.catch(() => undefined)
       if (one === undefined || one.isBusy || opened.get(id) !== opening) continue
       opened.delete(id)
-      await shut(one)
+      await closeUpload(one)
     }
   }
 
-  async function shut(one: Opened): Promise<void> {
+  async function closeUpload(one: OpenUpload): Promise<void> {
     ready.delete(one)
     await one.store.close()
     await one.folder.close()
   }
 
-  async function alone<T>(
+  async function exclusively<T>(
     transfer: TransferRow,
     signal: AbortSignal,
     act: (store: PartStore, signal: AbortSignal) => Promise<T>,
@@ -175,16 +186,21 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
     const opening = use(transfer)
     const one = await opening
     if (one.isBusy) throw new PartError('transfer_busy')
-    const over = Promise.withResolvers<void>()
-    Object.assign(one, { isBusy: true, stop: new AbortController(), idle: over.promise, usedAt: elapsedMs() })
+    const ended = Promise.withResolvers<void>()
+    Object.assign(one, {
+      isBusy: true,
+      stop: new AbortController(),
+      idle: ended.promise,
+      usedAt: elapsedMs(),
+    })
     try {
       return await act(one.store, AbortSignal.any([one.stop.signal, signal]))
     } finally {
       one.isBusy = false
       one.usedAt = elapsedMs()
       if (one.store.hasBegun) one.begun ??= begun++
-      if (opened.get(transfer.id) !== opening) await shut(one)
-      over.resolve()
+      if (opened.get(transfer.id) !== opening) await closeUpload(one)
+      ended.resolve()
     }
   }
 
@@ -193,10 +209,11 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       return (await use(transfer)).store.committed
     },
     receive: (transfer, index, body, given) =>
-      alone(transfer, given, (store, signal) => store.receive(index, body, { signal })),
-    finalize: (transfer, given) => alone(transfer, given, (store, signal) => store.finalize({ signal })),
+      exclusively(transfer, given, (store, signal) => store.receive(index, body, { signal })),
+    finalize: (transfer, given) =>
+      exclusively(transfer, given, (store, signal) => store.finalize({ signal })),
     async open(transfer) {
-      const { signal: removed, done } = readings.begin(transfer.id)
+      const { signal: removed, done } = downloads.begin(transfer.id)
       try {
         const { file, folder } = await findFile(pathOf(transfer.id))
         return {
@@ -213,28 +230,29 @@ export function createPackages({ data, spareBytes, elapsedMs }: PackagesOptions)
       }
     },
     async remove(transferId) {
-      await readings.end(transferId)
+      await downloads.end(transferId)
       const opening = opened.get(transferId)
       opened.delete(transferId)
       const one = await opening?.catch(() => undefined)
       if (one?.isBusy === true) {
-        // Nobody needs the rest, however slowly it would come; and a folder that is written to is not removed.
+        // The upload is stopped instead of awaited, because it may be slow, and a folder that is being
+        // written cannot be removed.
         one.stop.abort(new PartError('expired'))
         await one.idle
-      } else if (one !== undefined) await shut(one)
-      return leaving.takeAway(transferId)
+      } else if (one !== undefined) await closeUpload(one)
+      return removedFolders.detach(transferId)
     },
     stored: async () => (await readdir(root).catch(() => [])).filter((name) => isUuid.test(name)),
-    sweep: leaving.sweep,
-    freed: leaving.settled,
+    sweep: removedFolders.sweep,
+    freed: removedFolders.settled,
     async close() {
       const all = [...opened.values()]
       opened.clear()
       for (const opening of all) {
         const one = await opening.catch(() => undefined)
-        if (one !== undefined && !one.isBusy) await shut(one)
+        if (one !== undefined && !one.isBusy) await closeUpload(one)
       }
-      await leaving.settled()
+      await removedFolders.settled()
     },
   }
 }

@@ -8,7 +8,7 @@ import { readConfig } from '../../../server/config.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
 import { keyText, readEnvelopeKeys } from '../../../server/host/envelope/keys.ts'
 import { rotateKey } from '../../../server/host/init.ts'
-import { seal } from '../../../server/transfers/secrets.ts'
+import { encrypt } from '../../../server/transfers/secrets.ts'
 import { withStoreCopy } from '../../faults/lab/store-copy.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, offer, told } from '../../support/files.ts'
@@ -69,7 +69,7 @@ test.each(['old', 'new'] as const)(
     const next = randomBytes(32)
     writeFileSync(path, keyText([next, old]))
     if (sealedWith === 'new') {
-      const sealed = seal(next, id, JSON.stringify(secret()), randomBytes(12))
+      const sealed = encrypt(next, id, JSON.stringify(secret()), randomBytes(12))
       const database = new Database(databasePath(bridge.data))
       database.prepare('UPDATE transfer_secrets SET sealed = ?').run(sealed)
       database.close()

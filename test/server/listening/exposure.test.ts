@@ -13,29 +13,29 @@ describe('refused', () => {
     [
       'plain HTTP beyond loopback, with both ways out',
       { host: '0.0.0.0' },
-      /in the clear; either give tls_cert and tls_key, or list the TLS proxies in front in trusted_proxy$/,
+      /unencrypted; set tls_cert and tls_key, or list your TLS proxies in trusted_proxy$/,
     ],
-    ['the same on one address', { host: '192.0.2.1', ...origin }, /beyond loopback/],
-    ['the same on IPv6', { host: '::', ...origin }, /beyond loopback/],
+    ['the same on one address', { host: '192.0.2.1', ...origin }, /not a loopback address/],
+    ['the same on IPv6', { host: '::', ...origin }, /not a loopback address/],
     ['a name', { host: 'bridge.example', ...tls }, /host must be an IP address.*portal_origin/],
-    ['a certificate without its key', { tls_cert: '/c.pem' }, /tls_cert needs tls_key beside it/],
-    ['a key without its certificate', { tls_key: '/k.pem' }, /tls_key needs tls_cert beside it/],
+    ['a certificate without its key', { tls_cert: '/c.pem' }, /tls_cert requires tls_key/],
+    ['a key without its certificate', { tls_key: '/k.pem' }, /tls_key requires tls_cert/],
     [
       'TLS whose owners come by plain HTTP',
       { ...tls, portal_origin: 'http://localhost:8484' },
       /must be https/,
     ],
-    ['TLS everywhere that clients cannot name', { host: '0.0.0.0', ...tls }, /portal_origin must be given/],
-    ['the same on IPv6', { host: '::0', ...tls }, /portal_origin must be given/],
+    ['TLS everywhere that clients cannot name', { host: '0.0.0.0', ...tls }, /portal_origin is required/],
+    ['the same on IPv6', { host: '::0', ...tls }, /portal_origin is required/],
     [
       'a proxy without the origin that it serves',
       { host: '0.0.0.0', trusted_proxy: '10.0.0.1' },
-      /portal_origin must be the https origin at which the proxy/,
+      /portal_origin must be the https origin of the proxy/,
     ],
     ['a proxy by name', { trusted_proxy: 'proxy.example' }, /addresses or subnets.*"proxy\.example"/],
     ['a subnet that is too narrow', { trusted_proxy: '10.0.0.0/33' }, /not "10\.0\.0\.0\/33"/],
     ['a subnet of nothing', { trusted_proxy: '10.0.0.0/' }, /not "10\.0\.0\.0\/"/],
-    ['everybody as proxy', { trusted_proxy: '127.0.0.1, ::/0' }, /must not be everybody/],
+    ['everybody as proxy', { trusted_proxy: '127.0.0.1, ::/0' }, /must not include all addresses/],
   ]
   test.each(cases)('%s', (_name, flags, message) => {
     expect(() => readConfig({ data, ...flags }, {})).toThrow(message)

@@ -160,7 +160,7 @@ test('the doctor of its host looks at the certificate that it was given by flags
   expect(await examined()).toMatchObject({
     code: 0,
     stderr: '',
-    tls: { state: 'warning', text: `${files.cert} holds for 3 more days` },
+    tls: { state: 'warning', text: `${files.cert} is valid for 3 more days` },
     origin: { state: 'ok' },
   })
   // Flags of its own are what a next start would be given.

@@ -251,7 +251,7 @@ test.each(transports)('every change of a task is told to the other side over the
     `claimed by ${to}, attempt 2 of 3: done`,
     `completed by ${to}: done`,
     `claimed by ${to}, attempt 1 of 3: failed`,
-    `failed, says ${to}: failed`,
+    `failed, reported by ${to}: failed`,
     `declined by ${to}: declined`,
     `claimed by ${to}, attempt 1 of 3: stopped`,
     `cancelled, ${to} has stopped: stopped`,

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../server/api-error.ts'
 import {
-  type ClaimStanding,
+  type ClaimState,
   decide,
   isFinal,
   requireClaim,
@@ -73,7 +73,7 @@ function final(): Record<TaskEvent, string> {
   }
 }
 
-const standing = (state: TaskState, attempts: number): ClaimStanding => ({
+const standing = (state: TaskState, attempts: number): ClaimState => ({
   state,
   attempts,
   max_attempts: 2,
@@ -82,12 +82,12 @@ const standing = (state: TaskState, attempts: number): ClaimStanding => ({
   claim_end: null,
 })
 
-const outcome = (task: ClaimStanding, event: TaskEvent): string => {
+const outcome = (task: ClaimState, event: TaskEvent): string => {
   try {
     return decide(task, event, () => ({}))
   } catch (error) {
     if (error instanceof ApiError) return error.code
-    expect((error as Error).message).toMatch(/which holds none/)
+    expect((error as Error).message).toMatch(/which has no claim/)
     return 'never'
   }
 }
@@ -128,14 +128,10 @@ test('the states that nothing leads out of are final', () => {
   expect(states.filter(leavesNowhere)).toEqual(states.filter(isFinal))
 })
 
-const named = { claim_generation: 3, session_generation: 5, spoken_in: 5 }
+const named = { claim_generation: 3, session_generation: 5, calling_generation: 5 }
 
 test('only the last claim, of the session that speaks, which was not lost, passes the fence', () => {
-  const fenced = (
-    task: Partial<ClaimStanding>,
-    claim: Partial<typeof named>,
-    event: TaskEvent = 'complete',
-  ) => {
+  const fenced = (task: Partial<ClaimState>, claim: Partial<typeof named>, event: TaskEvent = 'complete') => {
     try {
       requireClaim({ ...standing('claimed', 1), ...task }, event, { ...named, ...claim })
       return 'passes'
@@ -147,14 +143,14 @@ test('only the last claim, of the session that speaks, which was not lost, passe
   expect(fenced({}, { claim_generation: 2 })).toBe('claim_lost')
   expect(fenced({}, { claim_generation: 4 })).toBe('claim_lost')
   expect(fenced({}, { session_generation: 4 })).toBe('claim_lost')
-  expect(fenced({}, { spoken_in: 6 })).toBe('claim_lost')
-  expect(fenced({}, { session_generation: 6, spoken_in: 6 })).toBe('claim_lost')
+  expect(fenced({}, { calling_generation: 6 })).toBe('claim_lost')
+  expect(fenced({}, { session_generation: 6, calling_generation: 6 })).toBe('claim_lost')
   expect(fenced({ claim_end: 'expired', state: 'failed' }, {})).toBe('claim_lost')
   expect(fenced({ claim_end: 'released', state: 'open' }, {})).toBe('claim_lost')
   expect(fenced({ claim_end: 'finished', state: 'completed' }, {})).toBe('passes')
   // A late word that the work has stopped may come from a session that follows.
   const over = { claim_end: 'expired', state: 'cancelled' } as const
-  expect(fenced(over, { spoken_in: 6 }, 'stopped')).toBe('passes')
+  expect(fenced(over, { calling_generation: 6 }, 'stopped')).toBe('passes')
   expect(fenced(over, { claim_generation: 2 }, 'stopped')).toBe('claim_lost')
   expect(fenced(over, {}, 'complete')).toBe('claim_lost')
 })

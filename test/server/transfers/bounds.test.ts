@@ -173,7 +173,7 @@ describe('room', () => {
     const taken = [await offer(given()), await offer(given())]
     const refused = await propose({})
     expect([...told(refused), limitOf(refused)]).toEqual([503, 'capacity_reached', 'sender_packages_bytes'])
-    expect(refused.text).toContain('take 1800 of the 2000 bytes that one sender may have')
+    expect(refused.text).toContain('use 1800 of the 2000 bytes that one sender may use')
     const body = await offerBody({ from: ben, to: ada, bytes: fileOf(700) })
     const other = await ben.ok<Transfer>({ target: '/api/v1/transfers', body })
     const second = await ben.call({ target: '/api/v1/transfers', body })
