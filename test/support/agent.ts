@@ -1,6 +1,7 @@
 /**
- * An agent as the wire sees it: a key pair, a credential, signed requests; or a device beside the key, or a secret in
- * its place. It is not the SDK, so that the server is tested against the contract and not against our client.
+ * An agent on the wire: a key pair, a credential and signed requests. It can also present a device beside the
+ * key, or a secret instead of the key. It does not use the SDK, so the server is tested against the contract
+ * and not against our own client.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { enrollV1, requestV1, requestV2, sha256Hex } from '../../sdk/signing/canonical.ts'
@@ -11,13 +12,13 @@ import { exchange, type Reply } from './http.ts'
 export interface SignedCall {
   readonly method?: string
   readonly target: string
-  /** An object is sent as JSON; a string or bytes as they are. */
+  /** An object is sent as JSON; a string or bytes are sent unchanged. */
   readonly body?: unknown
-  /** Idempotency-Key. POSTs that need one get a fresh one unless `null`. */
+  /** Idempotency-Key. A POST that needs one gets a fresh key unless this is `null`. */
   readonly key?: string | null
   /** Replaces or removes (`null`) headers after signing. */
   readonly override?: Readonly<Record<string, string | null>>
-  /** Added after signing, also beside headers of the same name. */
+  /** Headers added after signing, also beside headers of the same name. */
   readonly extra?: readonly (readonly [string, string])[]
   /** Unix seconds of the proof. */
   readonly time?: number
@@ -32,11 +33,11 @@ export interface Enrolled {
   readonly project: { id: string }
 }
 
-/** How else an identity proves itself than by its key alone. */
+/** Ways to prove an identity other than by its key alone. */
 export interface Bound {
   /** The X-Bridge-Device header of a device-bound identity. */
   readonly device?: string
-  /** The secret of a legacy credential, which signs nothing. */
+  /** The secret of a legacy credential, whose requests are not signed. */
   readonly secret?: string
 }
 
@@ -133,7 +134,7 @@ export class TestAgent {
     })
   }
 
-  /** The parsed answer of a call that must succeed. */
+  /** Returns the parsed answer; throws if the call fails. */
   async ok<T>(call: SignedCall): Promise<T> {
     const reply = await this.call(call)
     if (reply.status !== 200)
@@ -141,7 +142,7 @@ export class TestAgent {
     return reply.json as T
   }
 
-  /** A device-bound identity gets its challenge first. */
+  /** Starts a session. A device-bound identity requests its challenge first. */
   async startSession(
     instanceId: string = this.instanceId,
     fields: object = {},
@@ -159,7 +160,7 @@ export class TestAgent {
     return session
   }
 
-  /** The answer as it is; the agent goes on with the session that it has. */
+  /** Returns the raw reply; the agent keeps the session that it has. */
   requestSession(instanceId: string = this.instanceId, fields: object = {}): Promise<Reply> {
     const body = { instance_id: instanceId, client: { name: 'test', version: '1' }, ...fields }
     return this.call({ target: '/api/v1/sessions', body, session: null, key: null })
@@ -201,7 +202,7 @@ export class TestAgent {
   }
 }
 
-/** Claim the code of an enrolment prompt with a fresh key pair, bound to a device when there is one. */
+/** Claims the code of an enrolment prompt with a fresh key pair, bound to a device if one is given. */
 export async function enroll(
   baseUrl: string,
   code: string,
@@ -234,7 +235,7 @@ export function claimBody(code: string, keys: KeyPair, device?: string) {
   }
 }
 
-/** The holder of a legacy credential: it has the secret and nothing to sign with. */
+/** The holder of a legacy credential: it sends the secret and signs nothing. */
 export const legacyAgent = (
   baseUrl: string,
   enrolled: Enrolled,

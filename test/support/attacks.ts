@@ -1,9 +1,12 @@
-/** Tables of attacks: some of the rows in every run, all of them with BRIDGE_ATTACKS=1. */
+/** Tables of attacks: every run tries some of the rows, and BRIDGE_ATTACKS=1 tries all of them. */
 import { test } from 'vitest'
 
 const all = process.env.BRIDGE_ATTACKS !== undefined
 
-/** A test of each row; without the variable of every `nth`, from the first. The other tests are reported as skipped. */
+/**
+ * Defines one test per row. Without the variable, only every `nth` row runs, starting with the first; the
+ * other tests are reported as skipped.
+ */
 export function eachAttack<R extends readonly unknown[]>(
   nth: number,
   rows: readonly R[],
@@ -15,8 +18,8 @@ export function eachAttack<R extends readonly unknown[]>(
 }
 
 /**
- * The rows of a table to try at one of many places: without the variable every `nth`. Each place begins at another row,
- * so that `nth` places together try the whole table.
+ * Returns the rows of a table to try at one of many places. Without the variable, these are every `nth` row.
+ * Each place starts at another row, so `nth` places together try the whole table.
  */
 export const rowsAt = <R>(place: number, nth: number, rows: readonly R[]): readonly R[] =>
   all ? rows : rows.filter((_, at) => (at + place) % nth === 0)

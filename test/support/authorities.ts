@@ -1,4 +1,7 @@
-/** The authorities that this process trusts. Files share a process, so whoever sets them here restores them. */
+/**
+ * The certificate authorities that this process trusts. Test files share a process, so these functions
+ * restore the previous ones.
+ */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll } from 'vitest'
 

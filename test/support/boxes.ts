@@ -2,7 +2,7 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Each call makes a fresh empty folder below the one of the test. */
+/** Returns a function that makes a fresh empty folder below the folder of the test. */
 export function boxesIn(folder: () => string): () => Promise<string> {
   let count = 0
   return async () => {
@@ -13,6 +13,6 @@ export function boxesIn(folder: () => string): () => Promise<string> {
   }
 }
 
-/** Names in a folder that somebody would take for a file. */
+/** The names in a folder that do not start with a dot, as a person would see them. */
 export const visible = async (path: string): Promise<string[]> =>
   (await readdir(path)).filter((name) => !name.startsWith('.'))

@@ -1,8 +1,8 @@
 /**
- * A real server for a test: a fresh data folder on disk, a real socket on loopback, people in it.
+ * A real server for a test: a fresh data folder on disk, a real socket on loopback, an owner and agents.
  *
- * `startBridge` runs it in this process, so that a test can hand in the clock; `test/support/process.ts` runs the
- * program itself.
+ * `startBridge` runs it in this process, so that a test can pass in the clock. `test/support/process.ts` runs
+ * the program itself.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,27 +23,27 @@ export interface TestBridge {
   readonly clock: TestClock
   readonly owner: TestOwner
   readonly project: { id: string; name: string }
-  /** Two agents that are enrolled, have a session and are paired. */
+  /** Two agents that are enrolled and paired, each with a session. */
   readonly ada: TestAgent
   readonly ben: TestAgent
-  /** One more enrolled agent with a session, by default in the same project. */
+  /** Enrolls one more agent with a session, by default in the same project. */
   agent(name: string, projectId?: string): Promise<TestAgent>
-  /** Stop and start over the same data folder. */
+  /** Stops the server and starts it on the same data folder. */
   restart(): Promise<TestBridge>
   close(): Promise<void>
 }
 
 export interface BridgeOptions {
   readonly settings?: Partial<Record<SettingName, string>>
-  /** A folder that is there, on a disk of the test's choice; temporary when left out. */
+  /** An existing folder, for a test that chooses the disk; a temporary one by default. */
   readonly data?: string
   readonly clock?: TestClock
   readonly random?: (bytes: number) => Buffer
-  /** The steady time of waits and streams; that of the process when left out. */
+  /** The monotonic clock of waits and streams; the one of the process by default. */
   readonly monotonicMs?: () => number
-  /** log2 of the work of a password, for a test that is about it; the program's is 17. */
+  /** log2 of the cost of hashing a password. The program uses 17. */
   readonly passwordCost?: number
-  /** Takes the lines of the log; say a `log_level` too. */
+  /** Receives the lines of the log; set a `log_level` too. */
   readonly logTo?: { write(line: string): void }
 }
 
@@ -87,7 +87,7 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
   }
 }
 
-/** Passwords cost next to nothing: most tests only want an owner. */
+/** Makes hashing passwords cheap, because most tests only need an owner to exist. */
 const chance = (
   { random, monotonicMs, logTo, passwordCost = 4 }: BridgeOptions,
   clock: TestClock,
@@ -100,7 +100,7 @@ const chance = (
   passwordCost,
 })
 
-/** Generous rates: a test that is about rates sets its own. */
+/** Sets high rate limits; a test of the limits sets its own. */
 function configFor(data: string, { settings = {} }: BridgeOptions) {
   const defaults = {
     port: '0',

@@ -1,11 +1,12 @@
 /**
- * Controls: a store that breaks its promises, so that a check which finds nothing there is known to be blind.
+ * Controls: a store that breaks its promises. A check that finds no fault in it is known to be blind.
  *
- * - `answers-before-commit`: COMMIT says that it is done, and is done later. What is killed in between was answered and
- *   is lost.
- * - `no-sync`: the store asks for syncs, gets none, and is told that they were made.
+ * - `answers-before-commit`: COMMIT reports success and commits later. If the process is killed in between,
+ *   an answered write is lost.
+ * - `no-sync`: every sync is skipped and reported as done.
  *
- * Used by `test/support/server-preload.mjs` only. It replaces methods of the driver before the server opens anything.
+ * Used by `test/support/server-preload.mjs` only. It replaces methods of the driver before the server opens
+ * the database.
  */
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -33,7 +34,10 @@ function withoutSync(): void {
   syncBuiltinESMExports()
 }
 
-/** No fault, but a store whose log is short: what happens once in thousands of writes happens often. */
+/**
+ * Sets a low checkpoint threshold. This is no fault: a checkpoint, otherwise one in thousands of writes,
+ * happens often.
+ */
 export function foldEvery(pages: string): void {
   const { pragma } = driver
   driver.pragma = function (this: Driver, source, options) {
@@ -44,7 +48,10 @@ export function foldEvery(pages: string): void {
 
 const laterMs = 200
 
-/** The writer's BEGIN joins the transaction that its last COMMIT only pretended to end. */
+/**
+ * Delays each COMMIT: the next BEGIN of the writer joins the transaction that the last COMMIT only pretended
+ * to end.
+ */
 function commitLater(): void {
   const { prepare, pragma } = driver
   let commit: (() => void) | undefined
@@ -66,7 +73,7 @@ function commitLater(): void {
     }
     return statement
   } as Driver['prepare']
-  // A clean stop folds the log into the file, which an open transaction would prevent.
+  // A clean stop checkpoints the WAL into the file, which an open transaction would prevent.
   driver.pragma = function (this: Driver, source, options) {
     if (source.startsWith('wal_checkpoint')) commit?.()
     return pragma.call(this, source, options)

@@ -1,9 +1,10 @@
 /**
- * Vitest's global set-up: the program that tests start, and a temporary folder for everything else.
+ * Vitest's global set-up: builds the program that tests start, and makes a temporary folder for all other
+ * files.
  *
- * The program is built for each run, as it is published, because it starts in half the time of its sources. Its folder
- * lies where its packages are found. Both folders belong to this run alone. At its end they are removed, and no process
- * of the program may be left.
+ * Each run builds the program as it is published, because the bundle starts in half the time of its sources.
+ * The bundle lies where Node finds its packages. Both folders belong to this run alone. At the end of the run
+ * they are removed, and the run fails if a process of the program is still alive.
  */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -15,22 +16,23 @@ import { lastOf, processesOf } from './remains.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export default function build(): () => Promise<void> {
-  // The first project of this run has built it.
+  // The first project of this run has already built the program.
   if (process.env.BRIDGE_TEST_PROGRAM !== undefined) return async () => {}
   const cache = join(root, 'node_modules/.cache')
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(join(cache, 'program-'))
   execFileSync(process.execPath, ['esbuild.config.ts', folder, '--no-types'], { cwd: root, stdio: 'inherit' })
-  // Read by `program.ts` in the processes of the tests.
+  // `program.ts` reads this variable in the processes of the tests.
   process.env.BRIDGE_TEST_PROGRAM = folder
-  // Two hundred processes of tests load the same packages: Node compiles them once.
+  // Two hundred processes of tests load the same packages, so Node compiles them once.
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled')
-  // Read by `leftovers.ts`. Some tests start programs as another user.
+  // `leftovers.ts` reads this variable. The folder is open to all because some tests start programs as
+  // another user.
   const temporary = mkdtempSync(join(tmpdir(), 'bridge-tests-'))
   chmodSync(temporary, 0o755)
   process.env.BRIDGE_TEST_TEMPORARY = temporary
   return async () => {
-    // The workers of Vitest name the folder in their environment.
+    // The workers of Vitest have the folder only in their environment, so only command lines are compared.
     const left = await lastOf(() => processesOf(folder).filter((each) => each.includes(folder)))
     for (const each of [folder, temporary]) rmSync(each, { recursive: true, force: true })
     if (left.length > 0) throw new Error(`the tests leave behind: ${left.join(', ')}`)

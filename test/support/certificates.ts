@@ -1,4 +1,7 @@
-/** Certificates for tests, by `@peculiar/x509`: an authority, one below it, and servers of any name and age. */
+/**
+ * Certificates for tests, made with `@peculiar/x509`: a root authority, an intermediate one, and servers with
+ * any name and validity.
+ */
 import 'reflect-metadata'
 import { KeyObject, randomUUID, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -12,7 +15,7 @@ import {
 } from '@peculiar/x509'
 
 export interface Issued {
-  /** This certificate alone, in PEM. */
+  /** This certificate alone, in PEM, without its chain. */
   readonly cert: string
   readonly key: string
   readonly name: string
@@ -21,7 +24,7 @@ export interface Issued {
 
 export interface Wanted {
   readonly name: string
-  /** Of a server: DNS names and IP addresses. An authority has none. */
+  /** The DNS names and IP addresses of a server. An authority has none. */
   readonly hosts?: readonly string[]
   readonly from?: Date
   readonly until?: Date
@@ -30,12 +33,12 @@ export interface Wanted {
 const dayMs = 86_400_000
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
-/** Signed by `issuer`, or by itself. */
+/** Issues a certificate signed by `issuer`, or a self-signed one. */
 export async function issue({ name, hosts, from, until }: Wanted, issuer?: Issued): Promise<Issued> {
   const { privateKey, publicKey } = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
   const now = Date.now()
   const certificate = await X509CertificateGenerator.create({
-    // 16 random bytes; the first digit makes it a positive number.
+    // 16 random bytes; the leading 1 makes the number positive.
     serialNumber: `1${randomUUID().replaceAll('-', '').slice(1)}`,
     subject: [{ CN: [name] }],
     issuer: [{ CN: [issuer?.name ?? name] }],
@@ -51,18 +54,20 @@ export async function issue({ name, hosts, from, until }: Wanted, issuer?: Issue
 }
 
 export interface Chain {
-  /** Part of the names of its authorities. */
+  /** A label that is part of the names of its authorities. */
   readonly name: string
   readonly root: Issued
   readonly intermediate: Issued
-  /** A server's certificate with its intermediate behind it, as a server is given it. */
+  /** A server's certificate followed by its intermediate, as a server loads it. */
   server(wanted?: Partial<Wanted>): Promise<{ readonly cert: string; readonly key: string }>
 }
 
-/** No other chain has authorities of these names: a client could take one for the other. */
+/**
+ * Makes a chain whose authorities have unique names: a client could otherwise mistake one chain for another.
+ */
 export const certificateChain = (label = 'test'): Promise<Chain> => chainNamed(`${label} ${randomUUID()}`)
 
-/** Authorities of the same names, with keys of their own. */
+/** Makes authorities with the same names and different keys. */
 export const impostorOf = ({ name }: Chain): Promise<Chain> => chainNamed(name)
 
 async function chainNamed(name: string): Promise<Chain> {

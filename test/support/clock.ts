@@ -1,12 +1,15 @@
-/** A clock that tests move. It starts now, so that it agrees with what other processes think unless it is moved. */
+/**
+ * A clock that tests move. It starts at the current time, so it agrees with other processes until a test
+ * moves it.
+ */
 export interface TestClock {
   (): Date
-  /** Time passes. */
+  /** Lets time pass. */
   advance(seconds: number): void
-  /** Somebody sets the clock; no time passes. */
+  /** Sets the clock forward or back, as an administrator would; no time passes. */
   step(seconds: number): void
   set(to: Date): void
-  /** How much time passed, whatever the clock was set to. */
+  /** The time that passed, regardless of how the clock was set. */
   elapsedMs(): number
 }
 

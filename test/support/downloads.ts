@@ -1,4 +1,7 @@
-/** Downloads of packages whose readers take nothing, and what the node, in this process, holds open for them. */
+/**
+ * Downloads of packages whose client reads nothing, and the files that the node, in this process, holds open
+ * for them.
+ */
 import { readdirSync, readlinkSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { expect, vi } from 'vitest'
@@ -6,12 +9,12 @@ import type { TestAgent } from './agent.ts'
 import { soon } from './waits.ts'
 
 export interface StalledDownload {
-  /** Reads on, and tells how many bytes came until the end. */
+  /** Resumes reading and returns the number of bytes received until the end. */
   rest(): Promise<number>
   destroy(): void
 }
 
-/** A download that has begun, and whose reader takes nothing until `rest`. */
+/** Starts a download whose client reads nothing until it calls `rest`. */
 export async function stalledDownload(by: TestAgent, id: string, what = 'file'): Promise<StalledDownload> {
   const target = `/api/v1/transfers/${id}/package/${what}`
   const headers = Object.fromEntries(by.sign({ target }, ''))
@@ -35,7 +38,7 @@ export async function stalledDownload(by: TestAgent, id: string, what = 'file'):
   }
 }
 
-/** How often this process has the file of a package open. */
+/** Counts the open file descriptors of this process for the file of a package. */
 export const openFiles = (id: string): number =>
   readdirSync('/proc/self/fd').filter((fd) => {
     try {

@@ -1,5 +1,5 @@
 /**
- * File names of a transfer: those that are refused in both of its homes, and those that are good in both.
+ * File names of a transfer: those that both the SDK and the server refuse, and those that both accept.
  *
  * Spec §2, Transfer manifest; contract §9.
  */

@@ -1,4 +1,4 @@
-/** A file as a transfer describes it, and the requests by which a test moves its parts without the SDK. */
+/** A file as a transfer describes it, and the requests that move its parts without the SDK. */
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
@@ -7,7 +7,7 @@ import { exchange, type Reply } from './http.ts'
 
 export const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
-/** Bytes that differ everywhere, always the same ones. */
+/** Returns non-repeating bytes, the same ones for the same arguments. */
 export const fileOf = (size: number, seed = 1): Buffer =>
   Buffer.from(Uint8Array.from({ length: size }, (_, at) => (at * 31 + (at >> 8) * 7 + seed) & 255))
 
@@ -45,7 +45,7 @@ export const offer = async (given: Offer): Promise<Transfer> =>
 
 const at = (id: string, what: string) => `/api/v1/transfers/${id}/${what}`
 
-/** What an agent does to a transfer, with the whole reply. */
+/** Performs an action of an agent on a transfer and returns the whole reply. */
 export const act = (by: TestAgent, id: string, what: string, body: object = {}): Promise<Reply> =>
   by.call({ target: at(id, what), body, key: null })
 
@@ -55,7 +55,10 @@ export const look = (by: TestAgent, id: string): Promise<Transfer> =>
 export const putPart = (by: TestAgent, id: string, index: number, bytes: Buffer): Promise<Reply> =>
   by.call({ method: 'PUT', target: at(id, `package/parts/${index}`), body: bytes, key: null })
 
-/** A part of which so many bytes were sent: the rest is sent, and its status told, by `finish`; or it is `cut`. */
+/**
+ * Sends a part up to the given number of bytes. `finish` sends the remainder and returns the status; `cut`
+ * closes the connection.
+ */
 export async function partlySent(by: TestAgent, id: string, body: Buffer, bytes: number, index = 0) {
   const target = at(id, `package/parts/${index}`)
   const signed = by.sign({ method: 'PUT', target, body, key: null }, body)
@@ -75,7 +78,7 @@ export async function partlySent(by: TestAgent, id: string, body: Buffer, bytes:
   }
 }
 
-/** Signed as the part of the offer; what follows the head is something else. */
+/** Signs the request as the part of the offer, but sends another body. */
 export function putOther(
   by: TestAgent,
   id: string,
@@ -91,7 +94,7 @@ export function putOther(
 export const finalize = (by: TestAgent, id: string): Promise<Reply> =>
   by.call({ method: 'POST', target: at(id, 'package/finalize'), key: null })
 
-/** Every part and the end of the upload. */
+/** Uploads every part and completes the upload. */
 export async function upload(by: TestAgent, { id, parts }: Transfer, bytes: Buffer): Promise<void> {
   for (const { index, offset, size } of parts) {
     const reply = await putPart(by, id, index, bytes.subarray(offset, offset + size))

@@ -1,12 +1,12 @@
-/** One HTTP exchange with exactly the bytes and headers given; nothing is added that a test did not ask for. */
+/** One HTTP exchange with exactly the given bytes and headers; nothing is added. */
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 
 export interface Exchange {
   readonly method: string
-  /** The request target as it stands on the request line. */
+  /** The request target exactly as it appears on the request line. */
   readonly target: string
-  /** Name and value pairs; a name may stand twice. */
+  /** Name and value pairs; a name may occur twice. */
   readonly headers?: readonly (readonly [string, string])[]
   readonly body?: string | Buffer | undefined
 }
@@ -16,15 +16,15 @@ export interface Reply {
   readonly headers: IncomingHttpHeaders
   readonly text: string
   readonly bytes: Buffer
-  /** The parsed body; reading it of a body that is not JSON throws. */
+  /** The parsed body; throws if the body is not JSON. */
   readonly json: unknown
 }
 
 const kept = new Map<string, Agent>()
 
 /**
- * Connections to this server stay open for the next exchange, until the returned function is called. Otherwise each
- * exchange has a connection of its own, which costs as much as a small request.
+ * Keeps connections to this server open for the next exchange, until the returned function is called.
+ * Otherwise each exchange opens its own connection, which costs as much as a small request.
  */
 export function keepConnections(baseUrl: string): () => void {
   const agent = new Agent({ keepAlive: true })
@@ -35,7 +35,7 @@ export function keepConnections(baseUrl: string): () => void {
   }
 }
 
-/** After its server has stopped: the next exchange must not meet a connection to that one. */
+/** Closes kept connections after their server has stopped, so that the next exchange opens a new one. */
 export function dropConnections(baseUrl: string): void {
   kept.get(baseUrl)?.destroy()
 }

@@ -1,6 +1,6 @@
 /**
- * A fresh installation for a test, from a database that was migrated once a run: migrating costs more than all else that
- * an installation needs. A test that is about making an installation calls `initServer` itself.
+ * A fresh installation for a test, copied from a database that is migrated once per run. Migrating costs more
+ * than everything else in an installation. A test of creating an installation calls `initServer` itself.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
@@ -14,13 +14,13 @@ import { databasePath, insertServer } from '../../server/host/data-folder.ts'
 import { makeEnvelopeKey } from '../../server/host/envelope/keys.ts'
 import { makePrivateFolder } from '../../server/host/private-folder.ts'
 
-/** Shared by the files of a run; see `build.ts`. */
+/** Shared by the test files of a run; see `build.ts`. */
 const migrated = join(
   process.env.BRIDGE_TEST_TEMPORARY ?? mkdtempSync(join(tmpdir(), 'bridge-')),
   'migrated.db',
 )
 
-/** As `initServer` leaves the folder, without a set-up link. */
+/** Makes the folder as `initServer` leaves it, without a set-up link. */
 export function makeInstallation(config: Pick<Config, 'data' | 'envelopeKeyFile'>): void {
   if (!existsSync(migrated)) makeMigrated()
   makePrivateFolder(config.data)
@@ -32,7 +32,7 @@ export function makeInstallation(config: Pick<Config, 'data' | 'envelopeKeyFile'
   database.close()
 }
 
-/** Several files may make it at once: each makes its own, and the last one stays. */
+/** Several test files may call this at the same time: each makes its own copy, and the last rename wins. */
 function makeMigrated(): void {
   const own = `${migrated}-${process.pid}`
   const database = openDatabase(own)

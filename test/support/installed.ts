@@ -1,4 +1,4 @@
-/** The SDK as installing the package file would put it into a folder, from what was built for this run. */
+/** Installs the SDK into a folder as its package file would, from the files built for this run. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { program } from './program.ts'

@@ -1,7 +1,7 @@
 /**
- * Vitest's set-up of each test file: a temporary folder of its own.
+ * Vitest's set-up of each test file: gives it a separate temporary folder.
  *
- * A file fails when it leaves something in that folder, or a process that names it.
+ * A file fails if it leaves anything in that folder, or a process that names it.
  */
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ process.env.TMPDIR = folder
 
 afterAll(async () => {
   try {
-    // A process that was killed, and a removal that goes on, need a moment.
+    // Killed processes and running removals need a moment to finish.
     const left = await lastOf(() => [...readdirSync(folder), ...processesOf(folder)])
     if (left.length > 0) throw new Error(`this file leaves behind: ${left.join(', ')}`)
   } finally {

@@ -1,14 +1,14 @@
 /**
- * The order of the test files: the same on every machine and in every run, or the one of a seed.
+ * The order of the test files: the same on every machine and in every run, or the order of a seed.
  *
- * Vitest orders files by the durations of the last run, so files that share a process would meet in another order on each
- * machine. `--sequence.shuffle.files --sequence.seed=7` gives the order of seed 7.
+ * By default Vitest orders files by the durations of the last run, so files that share a process would run in
+ * another order on each machine. `--sequence.shuffle.files --sequence.seed=7` gives the order of seed 7.
  */
 import { createHash } from 'node:crypto'
 import { relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** The longest files, so that none of them is the last to run. */
+/** The longest files, started first so that none of them runs last. */
 const first = [
   'test/faults/durability.test.ts',
   'test/server/delivery/event-stream.test.ts',
@@ -21,8 +21,8 @@ const first = [
 const shuffles = process.argv.some((word) => /^--sequence\.shuffle(?!\.tests)/.test(word))
 
 /**
- * Files with a process of their own go before those that share one: a shared process lives until another project's file
- * takes its place.
+ * Runs files with a separate process before those that share one: Vitest ends a shared process when a file of
+ * another project takes its place.
  */
 export class FileOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,4 +1,4 @@
-/** The owner as the wire sees it: a cookie and an Origin. */
+/** The owner on the wire: a cookie and an Origin. */
 import { randomUUID } from 'node:crypto'
 import { exchange, type Reply } from './http.ts'
 
@@ -43,7 +43,7 @@ export class TestOwner {
       headers: [...kept, ...replaced, ...(call.extra ?? [])],
       body: body as string | Buffer | undefined,
     })
-    // As a browser does. A cookie that was cleared is sent on, so that a test sees it refused.
+    // Stores cookies as a browser does, but also sends a cleared cookie, so that a test can see it refused.
     const given = cookieOf(reply)
     if (reply.status === 200 && !/^$|=$/.test(given)) this.cookie = given
     return reply
@@ -69,7 +69,7 @@ export class TestOwner {
     return created.agent
   }
 
-  /** A fresh single-use code for an agent, cut from its prompt as a person would copy it. */
+  /** Returns a fresh single-use code for an agent, cut from its prompt as a person would copy it. */
   async enrollmentCode(projectId: string, agentId: string, fields: object = {}): Promise<string> {
     const issued = await this.ok<{ prompt: string }>({
       target: `/api/admin/projects/${projectId}/agents/${agentId}/enrollment`,
@@ -78,7 +78,7 @@ export class TestOwner {
     return codeOf(issued.prompt)
   }
 
-  /** A legacy credential and its secret, which is shown this once. */
+  /** Issues a legacy credential. Its secret is shown only in this answer. */
   issueLegacy(
     projectId: string,
     agentId: string,

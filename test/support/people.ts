@@ -1,4 +1,4 @@
-/** An owner, a project and two paired agents on a server that was just made: for tests that start the server themselves. */
+/** An owner, a project and two paired agents on a new server, for tests that start the server themselves. */
 import { enroll, type TestAgent } from './agent.ts'
 import { setUpOwner, type TestOwner } from './owner.ts'
 

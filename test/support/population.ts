@@ -1,6 +1,6 @@
 /**
- * Many agents at once, written straight into the data file of a stopped server: enrolling ten thousand one by one would
- * take minutes, and the rows are the same.
+ * Many agents, written directly into the data file of a stopped server. Enrolling ten thousand agents one by
+ * one would take minutes, and the rows are the same.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ export interface Population {
   readonly conversations: readonly string[]
 }
 
-/** `count` agents with a session, each paired with one of the first `senders`. */
+/** Inserts `count` agents with a session, each paired with one of the first `senders`. */
 export function populate(data: string, count: number, senders: number): Population {
   const now = new Date().toISOString()
   const projectId = randomUUID()

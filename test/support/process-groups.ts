@@ -1,11 +1,14 @@
-/** Whether anything of a process group still works. What has ended and waits for its parent to look counts as gone. */
+/**
+ * Tells whether a process of a group is still running. A zombie (ended, but not yet reaped by its parent)
+ * counts as gone.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 
-/** State and group of a process, as Linux tells them; undefined when there is none. */
+/** Reads state and group of a process from Linux's /proc; undefined if there is no such process. */
 function statOf(pid: string): { state: string; group: number } | undefined {
   try {
-    // The name stands in parentheses and may hold anything.
+    // The name is in parentheses and may contain any character.
     const [state = '', , group] =
       readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
     return { state, group: Number(group) }
@@ -28,5 +31,5 @@ function isAtWork(leader: number): boolean {
   }
 }
 
-/** Resolves when nothing of the group is at work any more. */
+/** Resolves when no process of the group is running. */
 export const untilGone = (leader: number): Promise<void> => expect.poll(() => isAtWork(leader)).toBe(false)

@@ -1,4 +1,7 @@
-/** For the set-up of test files: the state of a process that a file could leave changed, and the handles that it could leave open. */
+/**
+ * Used by the set-up of test files: the process state that a file could leave changed, and the handles that
+ * it could leave open.
+ */
 import { getDefaultResultOrder } from 'node:dns'
 import { EventEmitter } from 'node:events'
 import { globalAgent } from 'node:http'
@@ -10,7 +13,7 @@ import { vi } from 'vitest'
 /** Values by name, compared by identity. */
 export type State = ReadonlyMap<string, unknown>
 
-/** A global that Node loads when it is first read. */
+/** Marks a global that Node loads lazily and that was not read yet. */
 const unread = Symbol('unread')
 
 export function stateOfProcess(): State {
@@ -49,7 +52,7 @@ export function stateOfProcess(): State {
 const named = (kind: string, values: readonly (readonly [string, unknown])[]): [string, unknown][] =>
   values.map(([name, value]) => [`${kind} ${name}`, value])
 
-/** Node returns each once, and in other lines, after they were set. */
+/** After certificates were set, Node returns each only once and with other line breaks. */
 const trusted = (): string =>
   [...new Set(getCACertificates('default').map((each) => each.replaceAll(/\s/g, '')))].sort().join()
 
@@ -61,7 +64,7 @@ export function changesSince(before: State): readonly string[] {
   })
 }
 
-/** What keeps a process alive, counted by type. */
+/** The handles that keep a process alive, counted by type. */
 export type Handles = ReadonlyMap<string, number>
 
 export function openHandles(): Handles {

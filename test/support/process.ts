@@ -1,10 +1,11 @@
 /**
- * The program itself as a process, `bridge server start`, for a test: killed by its id, started again on the same port over the same folder.
+ * The program itself as a process, `bridge server start`. A test kills it by its id and starts it again on
+ * the same port and folder.
  *
- * - Nothing is left behind: `close` ends the process and removes the folder; when this process ends first, its exit does
- *   both, and when it is killed, the server notices that its standard input has closed.
- * - The port lies below those that the system hands out: a client that calls a server which is down could otherwise be
- *   given that very port as its own, and talk to itself.
+ * - No process or file remains. `close` ends the process and removes the folder. If this process exits first, its exit
+ *   handler does both. If this process is killed, the server notices that its standard input closed.
+ * - The port is below the range for outgoing connections. A client that calls a stopped server could
+ *   otherwise get that same port as its own source port and connect to itself.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,13 +22,15 @@ import { compileCache, program } from './program.ts'
 
 export interface ProcessOptions {
   readonly settings?: Partial<Record<SettingName, string>>
-  /** Break the store on purpose. */
+  /** Breaks the store on purpose. */
   readonly control?: Control
-  /** Fold the log into the file once it has so many pages. */
+  /** Checkpoints the WAL into the file once it has this many pages. */
   readonly foldEvery?: number
-  /** A file that takes standard error, by default in the folder of this server; `errors` then stays empty. */
+  /**
+   * A file that receives standard error, by default in the folder of this server; `errors` then stays empty.
+   */
   readonly errorsTo?: string | undefined
-  /** What time the program believes that it starts at. */
+  /** The time at which the program believes it starts. */
   readonly clockFrom?: Date
 }
 
@@ -39,26 +42,29 @@ export interface Ending {
 export interface ServerProcess {
   readonly url: string
   readonly port: number
-  /** Temporary, and gone after `close`: for whatever else belongs to this server. */
+  /** A temporary folder for other files of this server; `close` removes it. */
   readonly folder: string
   readonly data: string
   readonly setupLink: string
-  /** Of the process that runs now. */
+  /** The id of the current process. */
   readonly pid: number
-  /** How the process that runs now ends. */
+  /** Resolves with the exit status of the current process. */
   readonly ended: Promise<Ending>
-  /** Everything that the processes wrote to standard error. */
+  /** All standard error of the server's processes. */
   readonly errors: string
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits until the process exits. */
   kill(signal?: NodeJS.Signals): Promise<Ending>
-  /** A new process on the same port and folder, once the last has ended; from now on with these options. */
+  /**
+   * Waits until the last process has exited, then starts a new one on the same port and folder; the given
+   * options replace the earlier ones.
+   */
   start(options?: ProcessOptions): Promise<void>
   close(): Promise<void>
 }
 
 const preload = new URL('./server-preload.mjs', import.meta.url).href
 
-/** What must not outlive this process. */
+/** Clean-ups to run before this process exits. */
 const leftovers = new Set<() => void>()
 process.once('exit', () => {
   for (const remove of leftovers) remove()
@@ -146,7 +152,7 @@ class Supervised implements ServerProcess {
     const { control, clockFrom, foldEvery } = this.#options
     return {
       ...process.env,
-      // Compiled once a run: servers start in half the time, and some are killed twenty times.
+      // Compiled once per run: servers start in half the time, and some are killed twenty times.
       NODE_COMPILE_CACHE: compileCache,
       BRIDGE_TEST_FOLDER: this.folder,
       ...(control && { BRIDGE_TEST_CONTROL: control }),
@@ -180,7 +186,7 @@ const generous = {
 const lowestPort = 15_000
 const highestPort = 31_999
 
-/** A free port outside the range for outgoing connections. */
+/** Finds a free port outside the range for outgoing connections. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = lowestPort + Math.floor(Math.random() * (highestPort - lowestPort))

@@ -1,16 +1,19 @@
-/** What tests start: the program that `build.ts` built for this run; its sources where nothing was built. */
+/**
+ * The program that tests start: the one that `build.ts` built for this run, or its sources if nothing was
+ * built.
+ */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Where the bundles of this run lie. */
+/** The folder of this run's bundles. */
 export const builtFolder = process.env.BRIDGE_TEST_PROGRAM
 
-/** `node` with this file is `bridge`. */
+/** Running `node` with this file is the command `bridge`. */
 export const program =
   builtFolder === undefined
     ? fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
     : join(builtFolder, 'bridge.cjs')
 
-/** What Node makes of the bundles, kept between starts. */
+/** Node's compile cache of the bundles, kept between starts. */
 export const compileCache = join(builtFolder ?? tmpdir(), 'compiled')

@@ -1,4 +1,4 @@
-/** Bytes to a server and back over a plain socket: nothing is added, nothing is parsed on the way out. */
+/** Bytes to a server and back over a plain socket. The request is sent unchanged. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { SignedCall, TestAgent } from './agent.ts'
@@ -10,7 +10,10 @@ export interface RawReply {
   readonly text: string
 }
 
-/** Sends the bytes, reads until the server closes; of a stream only its head. The request should say `Connection: close`. */
+/**
+ * Sends the bytes and reads until the server closes; reads only the head of a stream. The request should
+ * contain `Connection: close`.
+ */
 export async function sendRaw(port: number, bytes: Buffer): Promise<RawReply> {
   const socket = connect(port, '127.0.0.1')
   const chunks: Buffer[] = []
@@ -30,7 +33,7 @@ function parseReply(text: string): RawReply {
   return { status, error, text }
 }
 
-/** The bytes of a signed request, to be sent as often as one likes. */
+/** Returns the bytes of a signed request, which a test can send any number of times. */
 export function rawRequest(agent: TestAgent, call: SignedCall): Buffer {
   const body = call.body === undefined ? '' : JSON.stringify(call.body)
   const method = call.method ?? (call.body === undefined ? 'GET' : 'POST')

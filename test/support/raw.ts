@@ -1,4 +1,4 @@
-/** Bytes to a server and bytes from it, for what no client would send. */
+/** Raw bytes to and from a server, for requests that no client would send. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
@@ -8,7 +8,10 @@ export interface RawAnswer {
   readonly body: string
 }
 
-/** Sends exactly these bytes and reads until the server closes; fails by the test's own time limit when it does not. */
+/**
+ * Sends exactly these bytes and reads until the server closes. If the server never closes, the test's time
+ * limit fails the test.
+ */
 export async function exchangeBytes(baseUrl: string, bytes: string): Promise<RawAnswer> {
   const { hostname, port } = new URL(baseUrl)
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
@@ -19,7 +22,7 @@ export async function exchangeBytes(baseUrl: string, bytes: string): Promise<Raw
   socket.on('error', () => {})
   socket.write(bytes)
   await once(socket, 'end')
-  // This side stays open: the server must let go of the connection by itself.
+  // This side stays open: the server must close the connection without the client's help.
   await new Promise<void>((resolve) => {
     const probe = setInterval(() => socket.write('x'), 50)
     socket.once('close', () => {

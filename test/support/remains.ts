@@ -1,8 +1,8 @@
-/** For the set-up of test files: what is left when the work of a file is over. */
+/** Used by the set-up of test files: finds processes and files that remain after a test file has finished. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Resolves once `find` finds nothing, or after five seconds with what it still finds. */
+/** Polls until `find` returns nothing, for at most five seconds; resolves with its last result. */
 export async function lastOf(find: () => readonly string[]): Promise<readonly string[]> {
   for (let tries = 0; tries < 250; tries += 1) {
     if (find().length === 0) return []
@@ -12,8 +12,8 @@ export async function lastOf(find: () => readonly string[]): Promise<readonly st
 }
 
 /**
- * Running processes whose command line, environment or working folder names the folder, with their command lines.
- * Only Linux can be asked.
+ * Running processes whose command line, environment or working folder names the folder, with their command
+ * lines. Always empty outside Linux.
  */
 export function processesOf(folder: string): readonly string[] {
   if (!existsSync('/proc/self/environ')) return []
@@ -26,7 +26,7 @@ export function processesOf(folder: string): readonly string[] {
         ? [`process ${pid} (${command})`]
         : []
     } catch {
-      // It has ended, or belongs to another user.
+      // The process has ended, or belongs to another user.
       return []
     }
   })

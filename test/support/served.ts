@@ -1,19 +1,22 @@
-/** The node's side of connections, where it runs in this process: to see what it reads, or to fill them. */
+/**
+ * The node's side of connections, if the node runs in this process: a test observes reads there, or fills the
+ * buffers.
+ */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 
 export interface Served {
-  /** The other side of a client's socket, once it is connected. */
+  /** Returns the server's socket for a client's socket, once it is connected. */
   of(client: Socket): Promise<Socket>
   stop(): void
 }
 
 const channel = 'net.server.socket'
 
-/** Of the connections that are made from now on. */
+/** Watches the connections made from now on. */
 export function watchServed(): Served {
-  /** With the client's port, which a closed socket forgets. */
+  /** Stored with the client's port, because a closed socket forgets it. */
   const found: { readonly port: number | undefined; readonly socket: Socket }[] = []
   const note = (message: unknown) => {
     const { socket } = message as { readonly socket: Socket }

@@ -1,13 +1,15 @@
 /**
  * Loaded into the server program before it starts, by `process.ts`.
  *
- * - The program ends with its parent: standard input closes when the parent dies, whatever it died of. The temporary
- *   folder goes with it.
- * - BRIDGE_TEST_CLOCK_FROM is the time at which it believes to start.
- * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/support/broken-store.ts`); the product has no such switch.
- * - BRIDGE_TEST_FOLD_EVERY is how many pages the log has when it is folded into the file.
+ * - The program ends with its parent: standard input closes when the parent dies for any reason. The
+ *   program then removes the temporary folder.
+ * - BRIDGE_TEST_CLOCK_FROM is the time at which the program believes it starts.
+ * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/support/broken-store.ts`); the product has no
+ *   such switch.
+ * - BRIDGE_TEST_FOLD_EVERY is the number of WAL pages that triggers a checkpoint.
  *
- * Plain JavaScript: Node's reader of TypeScript would be measured with the program's memory, and started with each server.
+ * Plain JavaScript: Node's TypeScript loader would add to the measured memory of the program and to each
+ * start.
  */
 import { rmSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
@@ -21,14 +23,14 @@ parent.once('end', () => {
   process.exit(3)
 })
 parent.resume()
-// Watched, and not waited for: the program ends by itself when it is told to.
+// The pipe is observed but does not keep the process alive: the program exits normally on a signal.
 parent.unref()
 
 if (from !== undefined) moveClock(Number(from) - Date.now())
 if (pages !== undefined) (await import('./broken-store.ts')).foldEvery(pages)
 if (control !== undefined) (await import('./broken-store.ts')).breakStore(control)
 
-// What was compiled is written down once the server is ready; one that is killed writes nothing any more.
+// Node writes the compile cache once the server is ready, because a killed process never writes it.
 process.once('SIGUSR2', () => flushCompileCache())
 
 function moveClock(offsetMs) {

@@ -1,7 +1,8 @@
 /**
  * Vitest's set-up of each test file that shares its process with other files.
  *
- * A file fails when it leaves the state of its process changed, or a handle open: a server, a socket, a child, a timer.
+ * A file fails if it leaves the state of its process changed, or a handle open: a server, a socket, a child,
+ * a timer.
  */
 import 'conf'
 import { afterAll, beforeAll, vi } from 'vitest'
@@ -17,7 +18,8 @@ import {
 import './process.ts'
 import { lastOf } from './remains.ts'
 
-// This, `conf` and `process.ts` begin to listen to their process when they are first used: before the first file.
+// This call, `conf` and `process.ts` add listeners to the process when they are first used. They run before
+// the first file, so that the listeners count as present from the start.
 standardError()
 
 let state: State
@@ -29,12 +31,12 @@ beforeAll(() => {
 })
 
 afterAll(async () => {
-  // Vitest takes these back before each test, so those of the last test are still there.
+  // Vitest restores these before each test, so those of the last test are still in place.
   vi.restoreAllMocks()
   vi.unstubAllEnvs()
   vi.unstubAllGlobals()
   const changed = changesSince(state)
-  // A connection that was closed needs a moment on its other side.
+  // The other side of a closed connection needs a moment.
   const open = await lastOf(() => openedSince(handles))
   const problems = [
     ...(changed.length > 0 ? [`changes ${changed.join(', ')} of its process`] : []),

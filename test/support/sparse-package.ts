@@ -1,4 +1,7 @@
-/** A package of zeros in the store of a node, as if it had been uploaded: larger than what any connection holds unread. */
+/**
+ * A package of zeros, written into the store of a node as if it had been uploaded. It is larger than the
+ * buffers of any connection.
+ */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
@@ -9,7 +12,7 @@ import { offer, sha256 } from './files.ts'
 
 export const partBytes = 16 * 1024 * 1024
 export const packageBytes = 60 * partBytes
-/** Nobody hashes the whole. */
+/** Any hash will do: these tests never verify the whole package. */
 export const packageSha256 = sha256(Buffer.from('zeros'))
 
 const zeros = sha256(Buffer.alloc(partBytes))
@@ -28,7 +31,7 @@ export async function storeZeros(
     fields: { ...file, ...fields },
   })
   const { id } = transfer
-  // The folder is made by whoever asks first.
+  // The node creates the folder on the first status request.
   await from.ok({ target: `/api/v1/transfers/${id}/package/status` })
   const stored = await open(join(bridge.data, 'packages', id, 'package'), 'wx', 0o600)
   await stored.truncate(packageBytes)

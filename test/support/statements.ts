@@ -1,12 +1,13 @@
 /**
- * The SQL that a server of this process runs, and how SQLite goes about it.
+ * Records the SQL that a server of this process runs, and explains how SQLite executes it.
  *
- * What is recorded is each statement at each of its runs, so a test explains what was asked and not what it believes.
+ * Each statement is recorded at each of its runs, so a test explains the real statements and not assumed
+ * ones.
  */
 import Database from 'better-sqlite3'
 import { tamper } from '../server/maintenance/upkeep.ts'
 
-/** The texts of what ran meanwhile, each once. */
+/** Returns the distinct texts of the statements that ran during `act`. */
 export async function statementsDuring(act: () => Promise<unknown>): Promise<string[]> {
   const database = new Database(':memory:')
   const prototype = Object.getPrototypeOf(database.prepare('SELECT 1')) as Database.Statement<unknown[]>
@@ -30,8 +31,8 @@ export async function statementsDuring(act: () => Promise<unknown>): Promise<str
 }
 
 /**
- * What the request runs whenever it is made: of two runs what both had. What the server does by its clock meanwhile is in
- * one of them at most.
+ * Returns the statements common to two runs of the request. A statement of the server's timers runs in at
+ * most one of the two, so it is left out.
  */
 export async function statementsOf(request: () => Promise<unknown>): Promise<string[]> {
   const first = await statementsDuring(request)
@@ -44,7 +45,7 @@ export interface Explained {
   readonly steps: readonly string[]
 }
 
-/** By the store of the server, in its present shape. */
+/** Explains the statements on the server's database as it is now. */
 export function explain(data: string, texts: readonly string[]): Explained[] {
   return tamper(data, (database) =>
     texts.map((text) => {
@@ -55,11 +56,14 @@ export function explain(data: string, texts: readonly string[]): Explained[] {
   )
 }
 
-/** No tables; tables of one row; `found`, which was limited before it is counted; and the kinds of an actor's records. */
+/**
+ * Scans that stay small are those of no table; a table with one row; `found`, which is limited before it is counted; and
+ * `kinds`, the kinds of an actor's records.
+ */
 const bounded = ['CONSTANT ROW', 'found', 'kinds', 'replay_floor', 'steady_clock', 'maintenance']
 const whole = new RegExp(`^SCAN (?!(?:${bounded.join('|')})\\b)|TEMP B-TREE`)
 
-/** What costs more with every row that is stored: a table or an index read from its beginning, rows put in order. */
+/** The steps whose cost grows with every stored row: full scans of a table or an index, and sorts. */
 export const growing = (explained: readonly Explained[]): Explained[] =>
   explained.filter(({ steps }) => steps.some((step) => whole.test(step)))
 

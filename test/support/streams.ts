@@ -1,7 +1,7 @@
 /**
- * An agent's open wait, as raw as the wire has it: what arrived, in order, and how it ended.
+ * An agent's open wait on the wire: the events that arrived, in order, and how it ended.
  *
- * The three transports look alike here: event stream, socket, and long-polls one after the other.
+ * All three transports have one interface here: event stream, socket, and successive long-polls.
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
@@ -11,7 +11,7 @@ import type { TestAgent } from './agent.ts'
 export interface StreamEvent {
   readonly type: string
   readonly data: Record<string, unknown>
-  /** By this process's steady clock. */
+  /** Arrival time on the monotonic clock of this process. */
   readonly atMs: number
 }
 
@@ -23,20 +23,20 @@ export interface Delivered {
   readonly delivery: { readonly attempt: number; readonly first_offered_at: string }
 }
 
-/** What every transport lets a test do. */
+/** The operations that a test has on every transport. */
 export interface OpenStream {
   readonly events: readonly StreamEvent[]
-  /** The first event of a type that was not taken yet; waits for it. */
+  /** Waits for and returns the first event of a type that was not taken yet. */
   take(type: string): Promise<Record<string, unknown>>
-  /** Resolves once this many messages arrived in all, with all of them. */
+  /** Waits until this many messages have arrived in total and returns all of them. */
   messages(count: number): Promise<readonly Delivered[]>
-  /** Resolves when the stream ended: the HTTP status, or the close code. */
+  /** Resolves when the stream ended, with the HTTP status or the close code. */
   readonly ended: Promise<number>
-  /** Resolves when the server holds the wait. */
+  /** Resolves when the server holds the wait open. */
   readonly opened: Promise<void>
-  /** Why the server ended it: the code of the error, or undefined when it said none. Waits for the end. */
+  /** Waits for the end and returns the server's error code, or undefined if it gave none. */
   reason(): Promise<string | undefined>
-  /** Stop reading: what the server sends stays where it is. */
+  /** Stops reading, so that data from the server stays in the buffers. */
   pause(): void
   resume(): void
   close(): void
@@ -95,7 +95,7 @@ class Collector {
 
 export const messagesOf = ({ data }: Pick<StreamEvent, 'data'>): Delivered[] => data.messages as Delivered[]
 
-/** Where each transport says why it ends. */
+/** Reads the reason of the end from the event of each transport. */
 const reasons: Record<string, (data: Record<string, unknown>) => string> = {
   session: (data) => data.code as string,
   refused: (data) => data.error as string,
@@ -113,7 +113,7 @@ const parts = (collector: Collector) => ({
 
 const eventsCall = { method: 'GET', target: '/api/v1/events' } as const
 
-/** One GET with the agent's headers on a connection of its own. */
+/** Sends one GET with the agent's headers on a new connection. */
 function get(agent: TestAgent, target: string, answered: (response: IncomingMessage) => void) {
   const { hostname, port } = new URL(agent.baseUrl)
   const headers = Object.fromEntries(agent.sign({ method: 'GET', target }, ''))
@@ -138,7 +138,7 @@ export function openEvents(agent: TestAgent): OpenStream {
     })
     response.on('error', () => {})
     response.on('close', () => {
-      // A connection that broke in the middle of an answer has not said why.
+      // A connection that broke in the middle of an answer has given no reason.
       if (response.statusCode !== 200 && response.complete) collector.add('refused', JSON.parse(text))
       collector.ended.resolve(response.statusCode ?? 0)
     })
@@ -166,7 +166,7 @@ export interface OpenSocket extends OpenStream {
   readonly socket: WebSocket
 }
 
-/** `first` in place of the frame that authenticates; `null`: none is sent. */
+/** Opens a socket. `first` replaces the authentication frame; `null` sends none. */
 export function openSocket(agent: TestAgent, first?: unknown): OpenSocket {
   const collector = new Collector()
   const socket = new WebSocket(`${agent.baseUrl.replace('http', 'ws')}/api/v1/socket`)
@@ -190,13 +190,16 @@ export function openSocket(agent: TestAgent, first?: unknown): OpenSocket {
   }
 }
 
-/** The first frame of a socket. */
+/** Returns the first frame of a socket, which authenticates the agent. */
 export const authenticate = (agent: TestAgent) => ({
   type: 'authenticate',
   headers: Object.fromEntries(agent.sign(eventsCall, '').map(([name, value]) => [name.toLowerCase(), value])),
 })
 
-/** Long-polls one after the other, until one is refused. It ends with that status, or 0 when the connection broke. */
+/**
+ * Sends long-polls one after the other until one is refused. It ends with that status, or with 0 if the
+ * connection broke.
+ */
 export function openPolls(agent: TestAgent): OpenStream {
   const collector = new Collector()
   let call: ReturnType<typeof get> | undefined
@@ -216,7 +219,7 @@ export function openPolls(agent: TestAgent): OpenStream {
   }
   void poll()
   collector.opened.resolve(once(call ?? ({} as never), 'finish').then(() => undefined))
-  // A server that is away is told by the end; not everybody waits for the beginning.
+  // `ended` reports an unreachable server; a test that never awaits `opened` must not fail by its rejection.
   collector.opened.promise.catch(() => {})
   return {
     ...parts(collector),

@@ -1,6 +1,6 @@
 /**
- * A server that stands where a signing vector needs it: its id, its clock, the identity and the sessions put into the
- * store directly, as `test/vectors/README.md` says.
+ * A server in the state that a signing vector needs: its id, its clock, and the identity and sessions written
+ * directly into the store, as described in `test/vectors/README.md`.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ const owner = { agent: '00000000-0000-7000-8000-00000000000a', name: 'ada' }
 const stranger = { agent: '00000000-0000-7000-8000-00000000000b', name: 'ben' }
 const strangerCredential = '00000000-0000-7000-8000-0000000000bb'
 
-/** For vectors that share identity and floor; the sessions of all of them are stored. */
+/** Starts a server for vectors that share identity and floor, with the sessions of all of them stored. */
 export async function startVectorServer(vectors: readonly Vector[]): Promise<VectorServer> {
   const [first] = vectors
   if (first === undefined) throw new Error('no vector to stand for')
@@ -55,7 +55,7 @@ export async function startVectorServer(vectors: readonly Vector[]): Promise<Vec
   }
 }
 
-/** It stands still: the edge of a window is exact, however slow the machine is. */
+/** A clock that never advances: the edge of a window is exact, however slow the machine is. */
 function standingClock(start: Date): TestClock {
   let now = start
   return Object.assign(() => now, {
@@ -80,7 +80,7 @@ function fillStore(
   const database = new Database(databasePath(data))
   const at = new Date(now * 1000).toISOString()
   database.prepare('UPDATE server SET server_id = ?').run(server_id)
-  // A store that holds credentials and no floor counts as restored.
+  // The node treats a store with credentials and without a floor as restored from a backup.
   database.prepare('INSERT OR REPLACE INTO replay_floor (one, floor) VALUES (1, ?)').run(floor)
   database
     .prepare(`INSERT INTO projects (id, name, description, state, created_at, updated_at)
@@ -165,7 +165,7 @@ function insertSessions(
   }
 }
 
-/** So that a vector which waits for mail need not wait. */
+/** Inserts a message, so that a vector whose request is a long-poll is answered immediately. */
 function insertMail(database: Database.Database, at: string): void {
   const conversation = '00000000-0000-7000-8000-00000000000c'
   const message = '00000000-0000-7000-8000-00000000000d'

@@ -1,15 +1,15 @@
-/** A long-poll that is open: its answer, and the client's way to leave before it comes. */
+/** An open long-poll: its answer, and ways for the client to disconnect before it. */
 import { request } from 'node:http'
 import { expect } from 'vitest'
 import type { TestAgent } from './agent.ts'
 import type { TestOwner } from './owner.ts'
 
 export interface OpenWait {
-  /** The parsed answer, or undefined when the client left. */
+  /** The parsed answer, or undefined if the client disconnected. */
   readonly answer: Promise<{ status: number; body: WaitBody } | undefined>
   /** Closes the connection; resolves once it is closed on this side. */
   leave(): Promise<void>
-  /** Resets the connection, as the system does for a client that can take no answer. */
+  /** Resets the connection, as the system does for a client that can receive no answer. */
   reset(): Promise<void>
 }
 
@@ -19,7 +19,7 @@ export interface WaitBody {
   readonly waiting?: number
 }
 
-/** Sends the request; when it is open is told by {@link untilListening}, of a read of the inbox. */
+/** Sends the long-poll request. For a wait of the inbox, {@link untilListening} resolves when it is open. */
 export function openWait(agent: TestAgent, query = 'wait_seconds=20', path = '/api/v1/inbox'): OpenWait {
   const target = `${path}?${query}`
   const { hostname, port } = new URL(agent.baseUrl)
@@ -49,7 +49,7 @@ export function openWait(agent: TestAgent, query = 'wait_seconds=20', path = '/a
   }
 }
 
-/** Resolves once a wait of the agent is open, as the owner sees it. */
+/** Polls the owner's view until it shows an open wait of the agent. */
 export async function untilListening({ owner, project }: Where, agent: TestAgent): Promise<void> {
   const target = `/api/admin/projects/${project.id}/agents/${agent.id}`
   const isListening = async () => {
@@ -64,5 +64,5 @@ interface Where {
   readonly project: { readonly id: string }
 }
 
-/** For `vi.waitFor`, which gives up after a second: as long as `expect.poll` waits. */
+/** Options for `vi.waitFor`, which gives up after one second by default: the time limit of `expect.poll`. */
 export const soon = { timeout: 60_000 } as const
