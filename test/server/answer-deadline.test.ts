@@ -1,7 +1,6 @@
 /**
- * An answer that makes no progress is cut; a slow reader and a slow answer are not.
- *
- * Contract §6.
+ * The node closes a connection whose response makes no progress; a slow client or a slow handler keeps its
+ * connection. Contract §6.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -46,7 +45,7 @@ async function until(socket: Socket, done: (text: string) => boolean, pauseMs = 
   return text
 }
 
-test('an answer of which nothing is read is cut', async () => {
+test('the node closes a connection whose client reads nothing of the response', async () => {
   const socket = open('/large')
   socket.pause()
   await once(app.server, 'request')
@@ -54,14 +53,14 @@ test('an answer of which nothing is read is cut', async () => {
   socket.destroy()
 })
 
-test('an answer that is read slowly comes whole', async () => {
+test('a client that reads slowly receives the whole response', async () => {
   const began = performance.now()
   const text = await until(open('/large'), (all) => all.length > size, 4)
   expect(text.length).toBeGreaterThan(size)
   expect(performance.now() - began).toBeGreaterThan(stallMs)
 })
 
-test('an answer that comes late comes, also on a connection that has answered before', async () => {
+test('a response that starts late arrives, also on a connection that was already used', async () => {
   const text = await until(open('/small', '/late'), (all) => all.endsWith('late'))
   expect(text.match(/200 OK/g)).toHaveLength(2)
 })

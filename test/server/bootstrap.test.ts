@@ -1,6 +1,6 @@
 /**
- * A capability of the bootstrap says what the node does now: each that is true is used here, and each that is false is
- * refused. A full disk is in test/faults/full-disk.test.ts.
+ * The capabilities in the bootstrap match the node: each one shown as true is used here, and each one shown
+ * as false is refused. For a full disk see test/faults/full-disk.test.ts.
  *
  * Contract §5.
  */
@@ -35,7 +35,7 @@ async function deposited() {
   return told(await act(bridge.ada, id, 'secret', endpoint()))
 }
 
-test('a node as it is set up offers everything, and does it', async () => {
+test('a node with default settings offers every capability and supports it', async () => {
   bridge = await startBridge()
   const { ada } = bridge
   expect(await capabilities(ada)).toEqual({
@@ -58,7 +58,7 @@ test('a node as it is set up offers everything, and does it', async () => {
 })
 
 test.each(['package_bytes', 'packages_bytes', 'sender_packages_bytes'])(
-  'a node whose %s is 0 offers no packages, and refuses them',
+  'a node whose %s is 0 offers no packages and refuses them',
   async (setting) => {
     bridge = await startBridge({ settings: { [setting]: '0' } })
     expect(await capabilities(bridge.ada)).toMatchObject({ packages: false, direct: true })
@@ -68,7 +68,7 @@ test.each(['package_bytes', 'packages_bytes', 'sender_packages_bytes'])(
   },
 )
 
-test('a node without its envelope key offers no direct transfers, and refuses their endpoints', async () => {
+test('a node without its envelope key offers no direct transfers and refuses their endpoints', async () => {
   bridge = await startBridge()
   rmSync(join(bridge.data, 'envelope.key'))
   expect(await capabilities(bridge.ada)).toMatchObject({ packages: true, direct: false })

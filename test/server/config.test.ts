@@ -1,4 +1,7 @@
-/** Settings by flag, environment and file, in that order; each wrong one names itself and what it takes. */
+/**
+ * Settings from flags, environment and file, in that order. An invalid setting is refused with its name and
+ * its valid values.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -9,7 +12,7 @@ import { ConfigError } from '../../server/config-error.ts'
 const data = mkdtempSync(join(tmpdir(), 'bridge-config-'))
 afterAll(() => rmSync(data, { recursive: true, force: true }))
 
-test('a flag outranks the environment, which outranks the file, which outranks the default', () => {
+test('a flag overrides the environment, which overrides the file, which overrides the default', () => {
   expect(readConfig({ data }, {}).port).toBe(8484)
   writeFileSync(join(data, 'config.json'), '{ "port": 1001 }')
   expect(readConfig({ data }, {}).port).toBe(1001)
@@ -18,7 +21,7 @@ test('a flag outranks the environment, which outranks the file, which outranks t
   rmSync(join(data, 'config.json'))
 })
 
-describe('refused, by name', () => {
+describe('the node refuses, by name', () => {
   const cases: [string, Record<string, string>, RegExp][] = [
     ['a port that is no port', { port: '70000' }, /port must be a whole number from 0 to 65535/],
     ['a port with words', { port: '80a' }, /port must be a whole number/],
@@ -53,7 +56,7 @@ describe('refused, by name', () => {
   })
 })
 
-test('a file is named from where the command runs, and in the file of settings from its folder', () => {
+test('a file setting is relative to the working folder, and inside the settings file to the folder of that file', () => {
   expect(readConfig({ data, envelope_key_file: 'a.key' }, {}).envelopeKeyFile).toBe(resolve('a.key'))
   expect(readConfig({ data }, { BRIDGE_ENVELOPE_KEY_FILE: 'b.key' }).envelopeKeyFile).toBe(resolve('b.key'))
   writeFileSync(join(data, 'config.json'), '{ "envelope_key_file": "c.key" }')
@@ -61,7 +64,7 @@ test('a file is named from where the command runs, and in the file of settings f
   rmSync(join(data, 'config.json'))
 })
 
-test('one sender has a quarter of the packages unless it is said otherwise, and room for one of the largest', () => {
+test('by default one sender may use a quarter of the package space, and at least one package of the largest size', () => {
   const { packagesBytes, senderPackagesBytes } = readConfig({ data }, {})
   expect(senderPackagesBytes).toBe(packagesBytes / 4)
   const sizes = { package_bytes: '100', packages_bytes: '200' }
@@ -70,7 +73,7 @@ test('one sender has a quarter of the packages unless it is said otherwise, and 
   expect(() => readConfig({ data, sender_packages_bytes: 'half' }, {})).toThrow('sender_packages_bytes')
 })
 
-test('an origin is accepted with TLS anywhere and without it on this machine', () => {
+test('an origin is accepted with TLS on any host, and without TLS on this machine only', () => {
   for (const portal_origin of [
     'https://bridge.example',
     'http://127.0.0.1:8484',
@@ -81,7 +84,7 @@ test('an origin is accepted with TLS anywhere and without it on this machine', (
   }
 })
 
-test('every setting has a name, a variable and a meaning of its own', () => {
+test('every setting has a unique name, a unique variable and a description', () => {
   expect(new Set(settings.map(({ name }) => name)).size).toBe(settings.length)
   expect(new Set(settings.map(({ env }) => env)).size).toBe(settings.length)
   for (const { env, meaning } of settings)

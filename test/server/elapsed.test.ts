@@ -1,4 +1,4 @@
-/** The time that passes while the machine sleeps, or while somebody sets its clock. */
+/** The elapsed time while the machine sleeps or its clock is set. */
 import { expect, test } from 'vitest'
 import { createElapsed } from '../../server/elapsed.ts'
 
@@ -28,14 +28,14 @@ function machine() {
   }
 }
 
-test('time passes with the monotonic clock, and the uptime is not asked for', () => {
+test('time passes with the monotonic clock, and the uptime is not read', () => {
   const { at, passed, run } = machine()
   const { looks } = at
   run(hour)
   expect([passed(), at.looks]).toEqual([hour, looks])
 })
 
-test.each([hour, -hour, 1000, -1000])('a clock that is set by %i ms lets no time pass', (step) => {
+test.each([hour, -hour, 1000, -1000])('setting the clock by %i ms does not count as elapsed time', (step) => {
   const { at, passed, run } = machine()
   at.wall += step
   expect(passed()).toBe(0)
@@ -45,7 +45,7 @@ test.each([hour, -hour, 1000, -1000])('a clock that is set by %i ms lets no time
   expect(passed()).toBe(1500)
 })
 
-test('a sleep counts, also one after the other and one in which the clock was set', () => {
+test('a sleep counts, also a second sleep and one during which the clock was set', () => {
   const { at, passed, run, sleep } = machine()
   sleep(8 * hour)
   expect(passed()).toBe(8 * hour)

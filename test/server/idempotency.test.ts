@@ -1,4 +1,7 @@
-/** One key, one outcome: the same bytes again, a conflict for another body, nothing for a refusal. Contract §2. */
+/**
+ * One key, one outcome: the same bytes again, a conflict for another body, nothing for a refusal. Contract
+ * §2.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { enroll, type TestAgent } from '../support/agent.ts'

@@ -1,6 +1,6 @@
 /**
- * A client that keeps its side of a connection open and says nothing is let go all the same: its socket is closed, not
- * half of it.
+ * A client that keeps its side of a connection open and says nothing is let go all the same: its socket is
+ * closed, not half of it.
  *
  * Both sides live in this process: the sockets that are open beyond the clients' own are the server's.
  */

@@ -1,6 +1,6 @@
 /**
- * Every list of the contract, filled with the longest texts that it takes: each page stays within 1 MiB, and its cursor
- * and `has_more` lead through all of it.
+ * Every list of the contract, filled with the longest texts that it takes: each page stays within 1 MiB, and
+ * its cursor and `has_more` lead through all of it.
  *
  * Contract §1 "Lists".
  */

@@ -1,4 +1,7 @@
-/** How the log is written: a turn's lines at once, in order, to the last; and what a log that takes nothing does. */
+/**
+ * How the log is written: a turn's lines at once, in order, to the last; and what a log that takes nothing
+ * does.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { Writable } from 'node:stream'

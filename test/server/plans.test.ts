@@ -1,6 +1,6 @@
 /**
- * What is read most costs the same whatever is stored: every statement that these requests run follows an index, reads no
- * table from its beginning and puts no rows in order. `npm run bench -- rows` measures it.
+ * What is read most costs the same whatever is stored: every statement that these requests run follows an
+ * index, reads no table from its beginning and puts no rows in order. `npm run bench -- rows` measures it.
  */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'

@@ -1,7 +1,8 @@
 /**
  * Deleting a project: unknown at once, no row and no byte of it left, one audit line.
  *
- * The tables come from the database itself: one that a later noun adds has to get a row here, and is then searched too.
+ * The tables come from the database itself: one that a later noun adds has to get a row here, and is then
+ * searched too.
  *
  * Spec §4.3 "permanently deletes owned project data"; contract §10.
  */

@@ -1,4 +1,6 @@
-/** One id leads from an answer to its line in the log and to its record in the audit, whatever was answered. */
+/**
+ * One id leads from an answer to its line in the log and to its record in the audit, whatever was answered.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
 import { claimBody } from '../support/agent.ts'

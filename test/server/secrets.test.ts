@@ -1,6 +1,6 @@
 /**
- * Secrets that were used in every way are nowhere afterwards: not in the log at its most talkative, not in an error, a
- * list, the audit, the arguments or surroundings of the process, nor in any page of the store.
+ * Secrets that were used in every way are nowhere afterwards: not in the log at its most talkative, not in an
+ * error, a list, the audit, the arguments or surroundings of the process, nor in any page of the store.
  *
  * Reliability T44, T45; contract §10, §12.
  */

@@ -1,6 +1,6 @@
 /**
- * The signing vectors against a whole server, byte for byte over a socket, and what only a running server can show of
- * replay: across restarts, processes, refusals, parallel copies and moving clocks.
+ * The signing vectors against a whole server, byte for byte over a socket, and what only a running server can
+ * show of replay: across restarts, processes, refusals, parallel copies and moving clocks.
  *
  * `test/vectors/README.md` "Against a whole server"; contract §3; reliability §4.7.
  */

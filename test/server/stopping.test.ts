@@ -1,4 +1,6 @@
-/** Stopping: waits end, what is in flight finishes, nothing that was acknowledged is lost. Reliability §1 P22. */
+/**
+ * Stopping: waits end, what is in flight finishes, nothing that was acknowledged is lost. Reliability §1 P22.
+ */
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'

@@ -1,4 +1,7 @@
-/** The open store over a data folder: what the server's does with the log, a host command's does not, and how they meet. */
+/**
+ * The open store over a data folder: what the server's does with the log, a host command's does not, and how
+ * they meet.
+ */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -2,8 +2,9 @@
  * The program itself as a process, `bridge server start`. A test kills it by its id and starts it again on
  * the same port and folder.
  *
- * - No process or file remains. `close` ends the process and removes the folder. If this process exits first, its exit
- *   handler does both. If this process is killed, the server notices that its standard input closed.
+ * - No process or file remains. `close` ends the process and removes the folder. If this process exits
+ *   first, its exit handler does both. If this process is killed, the server notices that its standard input
+ *   closed.
  * - The port is below the range for outgoing connections. A client that calls a stopped server could
  *   otherwise get that same port as its own source port and connect to itself.
  */

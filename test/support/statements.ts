@@ -57,8 +57,8 @@ export function explain(data: string, texts: readonly string[]): Explained[] {
 }
 
 /**
- * Scans that stay small are those of no table; a table with one row; `found`, which is limited before it is counted; and
- * `kinds`, the kinds of an actor's records.
+ * Scans that stay small: no table, a table with one row, `found` (limited before it is counted), and `kinds`
+ * (the kinds of an actor's records).
  */
 const bounded = ['CONSTANT ROW', 'found', 'kinds', 'replay_floor', 'steady_clock', 'maintenance']
 const whole = new RegExp(`^SCAN (?!(?:${bounded.join('|')})\\b)|TEMP B-TREE`)

@@ -1,7 +1,6 @@
 /**
- * A live view that waits ends with the right to it, as soon as what took the right was committed.
- *
- * Contract §6 "reach open waits at once", §10 "Password change or disabling ends all".
+ * A waiting live view ends as soon as the change that removes its permission is committed. Contract §6 "reach
+ * open waits at once", §10 "Password change or disabling ends all".
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestOwner } from '../../support/owner.ts'
@@ -57,7 +56,7 @@ const endings: readonly (readonly [by: string, code: string, end: (view: View) =
   ],
 ]
 
-describe("an administrator's live view ends at once when", () => {
+describe('a waiting live view of an administrator ends immediately when', () => {
   test.each(endings)('%s', async (_by, code, end) => {
     const { id, by } = await world.administrator()
     const projectId = await world.project()
@@ -65,7 +64,7 @@ describe("an administrator's live view ends at once when", () => {
     const target = `/api/admin/projects/${projectId}/events`
     const { next_after } = await by.ok<{ next_after: string }>({ target })
     const waiting = by.call({ target: `${target}?after=${next_after}&kind=task.created&wait_seconds=20` })
-    // Two reads later it waits, and a recheck is two seconds away.
+    // After two more answers the request is waiting, and the periodic recheck is still two seconds away.
     await by.ok({ target })
     await by.ok({ target })
     await end({ projectId, id, by })

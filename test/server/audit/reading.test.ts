@@ -1,4 +1,4 @@
-/** Reading the audit: filters, pages, the order, and waiting for what comes next. Contract §10. */
+/** Reads of the audit log: filters, pages, order, and long-polls for new records. Contract §10. */
 
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -25,7 +25,7 @@ const wait = (query: string, id = pair.project.id) =>
 
 const kinds = (records: readonly AuditRecord[]) => records.map(({ kind }) => kind)
 
-test('pages in either order hold every record once', async () => {
+test('the pages contain every record exactly once, in both orders', async () => {
   const all = (await list('?limit=100')).audit
   expect(kinds(all).slice(0, 2)).toEqual(['project.created', 'agent.created'])
   for (const order of ['oldest_first', 'newest_first']) {
@@ -41,12 +41,12 @@ test('pages in either order hold every record once', async () => {
   }
 })
 
-test('an empty page echoes the cursor', async () => {
+test('an empty page returns the cursor of the request', async () => {
   const last = (await list('?limit=100')).audit.at(-1)?.id
   expect(await list(`?after=${last}`)).toEqual({ audit: [], has_more: false, next_after: last })
 })
 
-test('a filter leaves what fits it, and several what fits all', async () => {
+test('a filter returns only matching records, and several filters are combined with AND', async () => {
   const { ada } = pair
   const all = (await list('?limit=100')).audit
   const only = async (query: string, fits: (record: AuditRecord) => boolean) => {
@@ -65,7 +65,7 @@ test('a filter leaves what fits it, and several what fits all', async () => {
   expect((await list(`?kind=message.sent&subject_id=${audit[0]?.subject.id}`)).audit).toEqual(audit)
 })
 
-test('since and until bound the time', async () => {
+test('since and until restrict the time range', async () => {
   const id = await world.project()
   const [before] = (await list('', id)).audit
   world.bridge.clock.advance(60)
@@ -77,7 +77,7 @@ test('since and until bound the time', async () => {
   expect((await list(`?since=${then}&until=${then}`, id)).audit).toEqual([])
 })
 
-test('a filter that is none is refused by name', async () => {
+test('an invalid filter is refused by its name', async () => {
   for (const query of [
     'kind=everything',
     'order=random',
@@ -101,20 +101,20 @@ test('a record of another project is not found by its id', async () => {
   ).toEqual(record)
 })
 
-test('what belongs to no project stands in the audit of the node, and nothing else does', async () => {
+test('the audit log of the node contains exactly the records without a project', async () => {
   const { audit } = await world.owner.ok<AuditList>({ target: '/api/admin/audit?limit=100' })
   expect(kinds(audit)).toEqual(expect.arrayContaining(['owner.set_up', 'owner.signed_in']))
   expect(audit.filter(({ project_id }) => project_id !== null)).toEqual([])
 })
 
-test('without a cursor events are the latest, oldest first', async () => {
+test('without a cursor the events endpoint returns the latest records, oldest first', async () => {
   const all = (await list('?limit=100')).audit
   const { events, has_more, next_after } = await wait('?limit=2')
   expect(events).toEqual(all.slice(-2))
   expect({ has_more, next_after }).toEqual({ has_more: false, next_after: all.at(-1)?.id })
 })
 
-test('a wait ends with the record that it waited for, and only one of its own project and kind', async () => {
+test('a long-poll ends with the next record of its own project and kind, and ignores others', async () => {
   const id = await world.project()
   const { next_after } = await wait('', id)
   const started = performance.now()
@@ -127,7 +127,7 @@ test('a wait ends with the record that it waited for, and only one of its own pr
   expect(performance.now() - started).toBeLessThan(5000)
 })
 
-test('a wait ends at once when the sign-in does', async () => {
+test('a long-poll ends immediately when its sign-in ends', async () => {
   const { next_after } = await wait('')
   const other = await world.signedIn()
   const target = `/api/admin/projects/${pair.project.id}/events?after=${next_after}&wait_seconds=20`
@@ -149,10 +149,10 @@ function planOf(query: AuditQuery): string[] {
   return rows.map(({ detail }) => detail)
 }
 
-/** Where a page begins or ends: one look by id. */
+/** The query plan step that finds the start or end of a page: one lookup by id. */
 const bound = (than: '<' | '>') => `SEARCH audit USING COVERING INDEX sqlite_autoindex_audit_1 (id${than}?)`
 
-test('every way to read the audit runs along one index, whatever is stored', () => {
+test('every query of the audit log runs along one index', () => {
   const [kind, actor_id, subject_id] = ['session.started', pair.ada.id, pair.ada.id]
   const ways: readonly (readonly [string, AuditQuery])[] = [
     ['audit_by_project (project_id=? AND', {}],
@@ -171,10 +171,10 @@ test('every way to read the audit runs along one index, whatever is stored', () 
   }
 })
 
-test('by actor alone the audit is merged from the first of each of its kinds, which are looked up one by one', () => {
+test('a filter by actor alone merges the kinds of that actor, each found by an index lookup', () => {
   for (const order of ['oldest_first', 'newest_first'] as const) {
     const steps = planOf({ actor_id: pair.ada.id, order })
-    // Read whole and put in order is only what was picked: a page of each kind.
+    // Only the selected records are read in full and sorted: one page of each kind.
     expect(steps.filter((step) => /^SCAN (?!kinds\b)|TEMP B-TREE/.test(step))).toEqual([])
     expect(steps.join('\n')).toMatch(
       /audit_by_actor \(project_id=\? AND actor_id=\? AND kind=\? AND rowid>\? AND rowid<\?\)/,
@@ -182,7 +182,7 @@ test('by actor alone the audit is merged from the first of each of its kinds, wh
   }
 })
 
-test('by actor alone every page continues where the last ended, in either order', async () => {
+test('with a filter by actor alone, each page continues after the previous one in both orders', async () => {
   const all = async (query: string, limit = 2) => {
     const records: { id: string; actor: { id: string } }[] = []
     for (let after = ''; ; ) {

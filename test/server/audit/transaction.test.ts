@@ -1,7 +1,8 @@
 /**
- * A record and what it records are one transaction: what cannot be recorded does not happen.
+ * A change and its audit record are one transaction: if the record cannot be stored, the change is rolled
+ * back.
  *
- * The store refuses every audit record while each mutation of the contract is asked for. Contract §10.
+ * The store refuses every audit record while the test requests each mutation of the contract. Contract §10.
  */
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -15,11 +16,11 @@ import { StoredReader } from '../refusals/stored.ts'
 
 const isRecorded = ({ id, method }: EndpointSpec): boolean =>
   method !== 'GET' && typeof kinds[id as MutationId] === 'string'
-/** Opening a conversation that is there changes nothing, and so has no record to be refused. */
+/** Opening an existing conversation changes nothing and writes no audit record, so it cannot fail here. */
 const changing = answering.filter((entry) => isRecorded(entry) && entry.id !== 'conversations.open')
 
 let attempts: Attempts
-/** Of every server that the requests go to. */
+/** Readers of the stores of all servers that receive the requests. */
 let stores: readonly StoredReader[]
 
 beforeAll(async () => {
@@ -38,10 +39,13 @@ afterAll(() => {
   return attempts.close()
 })
 
-test.each(changing.map((entry) => ({ id: entry.id, entry })))('$id changes nothing', async ({ entry }) => {
-  const ready = attempts.ready(entry)
-  const before = stores.map((store) => store.read())
-  const { status, json } = await send(entry, ready)
-  expect([status, json]).toMatchObject([500, { error: 'internal' }])
-  expect(stores.map((store) => store.read())).toEqual(before)
-})
+test.each(changing.map((entry) => ({ id: entry.id, entry })))(
+  '$id changes nothing if its audit record is refused',
+  async ({ entry }) => {
+    const ready = attempts.ready(entry)
+    const before = stores.map((store) => store.read())
+    const { status, json } = await send(entry, ready)
+    expect([status, json]).toMatchObject([500, { error: 'internal' }])
+    expect(stores.map((store) => store.read())).toEqual(before)
+  },
+)

@@ -1,4 +1,6 @@
-/** Backups of a node that serves: whole, consistent, private, and never in the place of another file. Contract §12. */
+/**
+ * Backups of a running node: complete, consistent, private, and never overwriting another file. Contract §12.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -68,7 +70,7 @@ function look<T>(path: string, act: (database: Database.Database) => T): T {
   }
 }
 
-test('a backup is one private, sound file, named by the moment, with everything that was answered', async () => {
+test('a backup is one private, valid file, named by its time, and contains every answered write', async () => {
   const { ada, ben } = bridge
   const conversation = await ada.conversationWith(ben.id)
   const { id } = await ada.send(conversation, ben.id, 'before the backup')
@@ -88,7 +90,7 @@ test('a backup is one private, sound file, named by the moment, with everything 
   expect(look(made.file, (database) => database.prepare(sql).pluck().get(id))).toBe('before the backup')
 })
 
-test('writers go on while it is made, and it holds one moment: that of its beginning', async () => {
+test('writers continue during a backup, which contains the state of its beginning', async () => {
   const other = new Database(databasePath(bridge.data))
   const note = other.prepare('UPDATE agents SET description = ? WHERE name = ?')
   let commits = 0
@@ -103,7 +105,7 @@ test('writers go on while it is made, and it holds one moment: that of its begin
   } finally {
     other.close()
   }
-  // One more than the steps that the copy takes when nobody writes would mean that it had begun again.
+  // A higher count than the copy needs without writers would mean that the copy had restarted.
   const pages = statSync(databasePath(bridge.data)).size / 4096
   expect(commits).toBeGreaterThan(5)
   expect(commits).toBeLessThanOrEqual(Math.ceil(pages / 8) + 1)
@@ -115,7 +117,7 @@ test('writers go on while it is made, and it holds one moment: that of its begin
   expect(look(join(folder, name), checkStore)).toEqual([])
 })
 
-test('made while agents send, it restores to a sound store with all that was answered before', async () => {
+test('a backup made while agents send restores to a valid store with every message answered before it', async () => {
   const { id } = await bridge.owner.createProject('loud', { policy: { message_budget: 1_000_000 } })
   const [cy, dan] = [await bridge.agent('cy', id), await bridge.agent('dan', id)]
   const conversation = await cy.conversationWith(dan.id)
@@ -153,7 +155,7 @@ test('made while agents send, it restores to a sound store with all that was ans
   expect(bodies).toEqual(expect.arrayContaining(before))
 })
 
-test('a log that grows past its bound ends the copy, not the server: nothing is left, and the log is folded again', async () => {
+test('if the WAL exceeds its bound, the backup is aborted without leftover files, the server keeps running, and the WAL is checkpointed', async () => {
   const other = new Database(databasePath(bridge.data))
   try {
     const grow = other.prepare('UPDATE agents SET instructions = ? WHERE name = ?')
@@ -171,7 +173,7 @@ test('a log that grows past its bound ends the copy, not the server: nothing is 
   }
 })
 
-test('what is there stays as it is', async () => {
+test('a backup does not overwrite an existing file', async () => {
   const file = join(folder, 'kept.db')
   writeFileSync(file, 'something of mine')
   await expect(make({ destination: file })).rejects.toMatchObject({ name: 'DestinationExistsError' })
@@ -183,7 +185,7 @@ test('what is there stays as it is', async () => {
   expect(left().sort()).toEqual(['bridge-20261121T080501Z.db', 'kept.db'])
 })
 
-test('a name that was taken while the copy was made stays with who took it', async () => {
+test("a file created under the backup's name during the copy is not overwritten", async () => {
   const file = join(folder, 'raced.db')
   const making = make({ destination: file, onProgress: () => writeFileSync(file, 'theirs') })
   await expect(making).rejects.toMatchObject({ name: 'DestinationExistsError' })
@@ -191,14 +193,14 @@ test('a name that was taken while the copy was made stays with who took it', asy
   expect(left()).toEqual(['raced.db'])
 })
 
-test('it is refused where there is no folder, and where there is no installation', async () => {
+test('a backup is refused if its folder is missing or there is no installation', async () => {
   const nowhere = join(folder, 'none', 'backup.db')
   await expect(make({ destination: nowhere })).rejects.toMatchObject({ name: 'PathMissingError' })
   await expect(make({ data: folder })).rejects.toMatchObject({ name: 'NotInitialisedError' })
   expect(left()).toEqual([])
 })
 
-test('an interrupted backup leaves nothing', async () => {
+test('an interrupted backup leaves no file', async () => {
   const interruption = new AbortController()
   const making = make({
     pagesPerStep: 4,
@@ -209,7 +211,7 @@ test('an interrupted backup leaves nothing', async () => {
   expect(left()).toEqual([])
 })
 
-test('what a backup that was killed left is taken away by the next one into that folder, which says so', async () => {
+test('a backup removes and reports leftover files of a killed backup in the same folder', async () => {
   const child = fileURLToPath(new URL('../../faults/lab/upkeep-process.ts', import.meta.url))
   const killed = ['backup that is killed', bridge.data, join(folder, 'killed.db')]
   const { signalCode } = await ended(spawn(process.execPath, [child, ...killed], { stdio: 'inherit' }))
@@ -220,7 +222,7 @@ test('what a backup that was killed left is taken away by the next one into that
   expect(left()).toEqual(['bridge-20261121T080501Z.db'])
 })
 
-test('what is being made there stays, and so does what only looks like a leftover', async () => {
+test('a backup keeps the files of a running backup and files that only look like leftovers', async () => {
   const living = makeNewFile(join(folder, 'living.db'), randomBytes)
   const another = join(folder, `.other.db.partial-${'0'.repeat(12)}-lock`)
   writeFileSync(another, 'something of mine')
@@ -235,12 +237,12 @@ test('what is being made there stays, and so does what only looks like a leftove
   expect(left()).toContain('living.db')
 })
 
-test('a damaged database is told, and no backup is made of it', async () => {
+test('a backup of a damaged database is refused with the damage reported', async () => {
   const data = join(folder, 'data')
   const whole = await make()
   mkdirSync(data)
   const bytes = readFileSync(whole.file)
-  // A page in the middle; its checks find it, the header does not tell.
+  // The page is in the middle of the file: an integrity check finds the damage, the header does not show it.
   bytes.fill(0xa5, 4096 * 20, 4096 * 21)
   writeFileSync(databasePath(data), bytes)
   const destination = join(folder, 'damaged.db')
@@ -248,7 +250,7 @@ test('a damaged database is told, and no backup is made of it', async () => {
   expect(left().sort()).toEqual(['bridge-20261121T080501Z.db', 'data'])
 })
 
-test('the envelope key is not in it', async () => {
+test('a backup does not contain the envelope key', async () => {
   const key = readFileSync(join(bridge.data, 'envelope.key'), 'utf8').trim()
   const bytes = readFileSync((await make()).file)
   expect(bytes.includes(key)).toBe(false)

@@ -1,4 +1,7 @@
-/** What a restore refuses, and what is there when it was cut off: the old installation or the new one, never a mixture. */
+/**
+ * The refusals of a restore, and the state after an interrupted one: the old installation or the new one,
+ * never a mixture.
+ */
 import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
@@ -36,7 +39,7 @@ import { startServer } from '../../../server/server.ts'
 import { sha256 } from '../../support/files.ts'
 
 let folder: string
-/** An installation, and a backup of another one. */
+/** An installation, and a backup of another installation. */
 let data: string
 let file: string
 let ids: { readonly old: string; readonly backup: string }
@@ -83,7 +86,7 @@ const bring = (options: { file?: string; replace?: boolean; data?: string } = {}
     random: randomBytes,
   })
 
-/** Name and content of every file; the lock's own file says nothing. */
+/** Name and content of every file, without the lock file, whose content does not matter. */
 const contents = (of: string): Record<string, string> =>
   Object.fromEntries(
     readdirSync(of, { recursive: true, withFileTypes: true })
@@ -109,7 +112,7 @@ function change(path: string, act: (database: Database.Database) => unknown): st
   return changed
 }
 
-test('an installation is replaced only when that is said, and is kept', async () => {
+test('an installation is replaced only on explicit request, and the old one is kept', async () => {
   await expect(bring({ replace: false })).rejects.toMatchObject({ name: 'AlreadyInitialisedError' })
   expect(idIn(data)).toBe(ids.old)
   const { kept, server_id } = await bring()
@@ -117,7 +120,7 @@ test('an installation is replaced only when that is said, and is kept', async ()
   expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])
 })
 
-test('settings and key of the folder stay, and a key is made where there is none', async () => {
+test('a restore keeps settings and key of the folder, and makes a key if there is none', async () => {
   const key = readFileSync(join(data, 'envelope.key'), 'utf8')
   writeFileSync(join(data, 'config.json'), '{"stage":"kept"}')
   expect(await bring()).toMatchObject({ envelope_key_made: false })
@@ -181,14 +184,14 @@ test.each<[what: string, name: string, make: () => string]>([
       return file
     },
   ],
-])('%s is refused with %s, and nothing has changed', async (_what, name, make) => {
+])('a restore of %s is refused with %s and changes nothing', async (_what, name, make) => {
   const before = contents(data)
   await expect(bring({ file: make() })).rejects.toMatchObject({ name })
   expect(contents(data)).toEqual(before)
   expect(idIn(data)).toBe(ids.old)
 })
 
-test('a running server, or any other program at the database, is not disturbed', async () => {
+test('a restore is refused while a server or another program uses the database', async () => {
   const lock = lockDataFolder(data)
   try {
     await expect(bring()).rejects.toMatchObject({ name: 'DataFolderLockedError' })
@@ -207,7 +210,7 @@ test('a running server, or any other program at the database, is not disturbed',
   expect(await bring()).toMatchObject({ server_id: ids.backup })
 })
 
-test('an earlier schema is brought up to date: in a backup by its restore, in a folder by the next start', async () => {
+test('an earlier schema is migrated: by the restore of a backup, or by the next start on a data folder', async () => {
   const earlier = join(folder, 'earlier')
   mkdirSync(earlier, { mode: 0o700 })
   const database = openDatabase(databasePath(earlier))
@@ -234,7 +237,7 @@ test('an earlier schema is brought up to date: in a backup by its restore, in a 
   upgraded.close()
 })
 
-/** As a kill leaves it: the note is written, and some of what it says has happened. */
+/** Prepares the state of a killed restore: the note is written, and some of its steps have happened. */
 function cutOff(state: 'nothing moved' | 'old moved' | 'all moved'): void {
   const staged = join(data, 'restoring-abc')
   const kept = join(data, 'replaced-abc')
@@ -248,7 +251,7 @@ function cutOff(state: 'nothing moved' | 'old moved' | 'all moved'): void {
 }
 
 test.each(['nothing moved', 'old moved', 'all moved'] as const)(
-  'a restore that was killed with %s is kept from everybody, and brought to its end by the next start or restore',
+  'a restore killed with %s blocks every other command, and the next start or restore completes it',
   async (state) => {
     cutOff(state)
     const unfinished = { name: 'RestoreUnfinishedError' }
@@ -263,14 +266,14 @@ test.each(['nothing moved', 'old moved', 'all moved'] as const)(
   },
 )
 
-test.runIf(process.getuid?.() === 0)('what root restores belongs to whom the folder belongs', async () => {
+test.runIf(process.getuid?.() === 0)('files restored by root belong to the owner of the folder', async () => {
   chownSync(data, 4321, 4321)
   const { kept } = await bring()
   for (const path of [databasePath(data), join(data, 'lock.db'), kept ?? ''])
     expect([path, statSync(path).uid]).toEqual([path, 4321])
 })
 
-test('what a killed restore had prepared is removed by the next one', async () => {
+test('a restore removes the files that a killed restore had prepared', async () => {
   mkdirSync(join(data, 'restoring-old'))
   writeFileSync(databasePath(join(data, 'restoring-old')), 'half')
   await bring()

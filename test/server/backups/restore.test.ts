@@ -1,8 +1,8 @@
 /**
- * A restored node: nothing old lets anybody in, and what was lost is told.
+ * A restored node: no old credential, session or request gives access, and losses are reported.
  *
- * One node is backed up, lives on, and stops. Its backup is restored twice: into an empty folder, where nobody knows what
- * happened since, and over the node itself, which does.
+ * One node is backed up, continues to work, and stops. Its backup is restored twice: into an empty folder,
+ * where the changes since the backup are unknown, and over the node itself, where they are known.
  *
  * Contract §3, §5, §9, §12; reliability T48.
  */
@@ -35,14 +35,17 @@ const device = JSON.stringify({ os: 'Linux', machine: 'a'.repeat(64), install: '
 let bridge: TestBridge
 let people: Awaited<ReturnType<typeof settle>>
 let later: { newPassword: string; lostSession: string }
-/** Into an empty folder. */
+/** Restored into an empty folder. */
 let fresh: { server: RunningServer; report: RestoreReport; data: string }
-/** What the fresh node answered to what was signed before, and before the owner had looked. */
+/**
+ * Replies of the fresh node to requests that were signed before the restore, before the owner had reviewed
+ * the credentials.
+ */
 let refused: { early: Reply[]; afterwards: Reply; held: Reply[]; revoked: Reply }
-/** Over the node itself. */
+/** Restored over the node itself. */
 let replaced: { bridge: TestBridge; report: RestoreReport }
 
-/** Everything that lets somebody in, and what was under way. */
+/** Creates every kind of credential and permission, and work in progress. */
 async function settle() {
   const { owner, project, ada, ben, clock, data, url } = bridge
   const make = async (name: string, fields: object = {}, its?: string) => {
@@ -83,7 +86,7 @@ async function settle() {
     expires_at: new Date(clock().getTime() + 600_000).toISOString(),
     helper_mode: 'download',
   })
-  // From now on every stored end is shown ten minutes later.
+  // From here on, every stored end time is shown ten minutes later.
   clock.step(600)
   const doomed = await owner.createProject('doomed')
   const link = new URL(await issueOwnerLink(configOf(data))).hash.slice(1)
@@ -106,7 +109,7 @@ async function settle() {
   }
 }
 
-/** What the backup does not know of. */
+/** Makes the changes that the backup does not contain. */
 async function liveOn() {
   const { owner, project, ada, ben } = bridge
   const { doomed, legacy } = people
@@ -169,7 +172,7 @@ async function refusedAtFirst() {
   const now = Math.floor(clock().getTime() / 1000)
   const early: Reply[] = []
   for (const ago of [0, 59, 200]) early.push(await at(ben, url).call({ ...inbox, time: now - ago }))
-  // Everybody waits until the restore lies behind the window of proofs that are dated ahead.
+  // The wait moves past the window of proofs dated ahead of the restore.
   clock.advance(31)
   const afterwards = await at(ben, url).call(inbox)
   const held: Reply[] = []
@@ -179,7 +182,7 @@ async function refusedAtFirst() {
   return { early, afterwards, held, revoked: await at(revoked, url).requestSession() }
 }
 
-/** The same agent, talking to the other server. */
+/** The same agent as a client of the other server. */
 const at = (agent: TestAgent, url: string): TestAgent => {
   const bound = {
     ...(agent.device && { device: agent.device }),
@@ -190,7 +193,7 @@ const at = (agent: TestAgent, url: string): TestAgent => {
   return moved
 }
 
-/** With a session there: a new one, or the one that it has since. */
+/** Gives the agent a session on that server: a new one, or the one that it has there already. */
 async function come(agent: TestAgent, url: string): Promise<TestAgent> {
   const moved = at(agent, url)
   await moved.startSession(agent.instanceId)
@@ -220,30 +223,30 @@ async function signIn(url: string, data: string): Promise<TestOwner> {
 const inStore = <T>(data: string, sql: string): T[] =>
   withStoreCopy(data, (database: Database.Database) => database.prepare<[], T>(sql).all())
 
-test('every table of the store is restored, or it is said why it stays', () => {
+test('every table of the store is restored, or listed with the reason why it is kept', () => {
   const tables = inStore<{ name: string }>(bridge.data, "SELECT name FROM sqlite_schema WHERE type = 'table'")
   expect(Object.keys(restorations).sort()).toEqual(tables.map(({ name }) => name).sort())
 })
 
-describe('where nobody knows what happened since', () => {
+describe('after a restore into an empty folder', () => {
   const of = (agent: TestAgent) => at(agent, fresh.server.url)
 
-  test('a request that was signed before is refused, also with a nonce that was never used', () => {
+  test('a request signed before the restore is refused, even with an unused nonce', () => {
     expect(refused.early.map(told)).toEqual(Array(3).fill([503, 'unavailable']))
     expect(refused.afterwards.status).not.toBe(503)
   })
 
-  test('agents that could come back are disabled until the owner has looked at their credentials', () => {
+  test('agents that existed at the backup are disabled until the owner reviews their credentials', () => {
     expect(refused.held.map(told)).toEqual(Array(5).fill([403, 'agent_disabled']))
     expect(told(refused.revoked)).toEqual([401, 'credential_revoked'])
     const listed = fresh.report.credentials.map(({ agent, state }) => [agent, state])
     expect(listed.sort()).toEqual(['ada', 'ben', 'dan', 'legacy', 'taken'].map((name) => [name, 'held']))
   })
 
-  test('no old session, grant, challenge, code, link or token is accepted; a new session is', async () => {
+  test('the node refuses every old session, grant, challenge, code, link and token, and accepts a new session', async () => {
     const { ada, ben, clock } = bridge
     const { url } = fresh.server
-    // The one that the backup knows, and the one that it does not.
+    // The session in the backup, and the one started after it.
     expect(told(await of(ben).call(inbox))).toEqual([409, 'session_fenced'])
     expect(told(await of(ada).call({ ...inbox, session: later.lostSession }))).toEqual([
       409,
@@ -280,7 +283,7 @@ describe('where nobody knows what happened since', () => {
     ])
   })
 
-  test('generations go on above every one that was ever given out, and an old claim is lost', async () => {
+  test('generations continue above the highest one ever issued, and an old claim is lost', async () => {
     const { ben, ada, clock } = bridge
     const again = await come(ben, fresh.server.url)
     const generation = again.session?.generation
@@ -289,12 +292,12 @@ describe('where nobody knows what happened since', () => {
     const target = `/api/v1/tasks/${people.task.id}`
     const body = { ...people.claim, result: 'done', evidence: [{ kind: 'text', value: 'x' }] }
     expect(told(await again.call({ target: `${target}/complete`, body }))).toEqual([409, 'claim_lost'])
-    // It ran to its end, as after any fencing, and may be claimed again.
+    // The task ran to its end, as after any fencing, and may be claimed again.
     const claimed = await again.ok<{ claim: object }>({ target: `${target}/claim`, body: {} })
     expect(claimed.claim).toMatchObject({ generation: 2, session_generation: generation })
   })
 
-  test('transfers whose bytes are gone are ended and both sides told; others go on', async () => {
+  test('transfers whose bytes are missing are ended and reported to both sides; the others continue', async () => {
     const { ada, ben } = bridge
     const { uploaded, half, unbegun, direct } = people.transfers
     const as = await come(ben, fresh.server.url)
@@ -312,17 +315,17 @@ describe('where nobody knows what happened since', () => {
       const words = messages.map(({ body }) => body).filter((body) => body.includes('restored from a backup'))
       expect(words).toEqual([expect.stringMatching(/^failed: /), expect.stringMatching(/^cancelled: /)])
     }
-    // And end when they were said to, though nobody knows of the clock here.
+    // They end at the announced time, although the restored node does not know that the clock was changed.
     const end = Date.parse((await look(as, unbegun.id)).expires_at) - 600_000
     expect(Math.abs(end - Date.parse(unbegun.expires_at))).toBeLessThan(1000)
-    // The endpoint was of the other time; a fresh one may be deposited.
+    // The endpoint belonged to the old installation; a new one may be deposited.
     expect(told(await as.call({ target: `/api/v1/transfers/${direct.id}/secret` }))).toEqual([
       404,
       'not_found',
     ])
   })
 
-  test('the store is sound, and tells of the restore', () => {
+  test('the restored store is valid and records the restore', () => {
     expect(withStoreCopy(fresh.data, checkStore)).toEqual([])
     const told = inStore<{ kind: string }>(fresh.data, "SELECT kind FROM audit WHERE kind = 'node.restored'")
     expect(told).toHaveLength(1)
@@ -330,10 +333,10 @@ describe('where nobody knows what happened since', () => {
   })
 })
 
-describe('over the node itself, which knows', () => {
+describe('after a restore over the node itself', () => {
   const of = (agent: TestAgent) => at(agent, replaced.bridge.url)
 
-  test('what was revoked, disabled, deleted and changed since stays so; nobody else is held', async () => {
+  test('later revocations, disablings, deletions and other changes are kept, and no other agent is disabled', async () => {
     const { ada, ben, project } = bridge
     const { url, data } = replaced.bridge
     expect(told(await of(ada).requestSession())).toEqual([401, 'credential_revoked'])
@@ -361,7 +364,7 @@ describe('over the node itself, which knows', () => {
     })
   })
 
-  test('packages whose bytes still lie there go on', async () => {
+  test('transfers whose packages are still stored continue', async () => {
     const { uploaded, half } = people.transfers
     const as = await come(bridge.ben, replaced.bridge.url)
     expect([(await look(as, uploaded.id)).state, (await look(as, half.id)).state]).toEqual([
@@ -372,7 +375,7 @@ describe('over the node itself, which knows', () => {
     expect(reply.status).toBe(200)
   })
 
-  test('the database that was there is kept, whole, and can be restored in its turn', async () => {
+  test('the replaced database is kept complete and can be restored in turn', async () => {
     const { kept, known } = replaced.report
     expect(known).toBe(true)
     const back = join(folder, 'back')

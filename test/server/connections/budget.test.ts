@@ -1,5 +1,5 @@
 /**
- * Requests without a credential cost their address a budget, whichever public endpoint they are for.
+ * Requests without a credential use up a budget of their address, shared by all public endpoints.
  *
  * Contract §2 "public endpoints share a budget per address".
  */
@@ -10,7 +10,7 @@ import { Line } from './listeners.ts'
 
 const burst = 20
 let bridge: TestBridge
-/** Stands still unless a test moves it. */
+/** Does not advance unless a test moves it. */
 let nowMs = 1_000_000
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ const claim = requestText({
   body: '{}',
 })
 
-/** What these requests in a row are answered, from an address. */
+/** Sends these requests in a row from an address and returns the status of each. */
 async function ask(texts: readonly string[], localAddress = '127.0.0.1') {
   const line = new Line(bridge.url, localAddress).send(texts.join(''))
   const replies = await line.replies(texts.length)
@@ -39,7 +39,7 @@ async function ask(texts: readonly string[], localAddress = '127.0.0.1') {
 const many = (text: string, times: number) => Array.from({ length: times }, () => text)
 const statuses = async (...of: Parameters<typeof ask>) => (await ask(...of)).map(({ status }) => status)
 
-test('they share a burst, and then a rate', async () => {
+test('requests without a credential share a burst, then a rate', async () => {
   nowMs += 60_000
   expect(await statuses(many(health, burst))).toEqual(many('', burst).map(() => 200))
   const paths = ['/api/health', '/api/ready', '/api/openapi']
@@ -53,7 +53,7 @@ test('they share a burst, and then a rate', async () => {
   expect(await statuses(many(health, 2))).toEqual([200, 429])
 })
 
-test('another address and a request with a credential have none of it', async () => {
+test('requests from another address or with a credential do not use this budget', async () => {
   nowMs += 60_000
   await ask(many(health, burst))
   expect(await statuses([health])).toEqual([429])

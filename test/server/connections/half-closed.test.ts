@@ -1,6 +1,6 @@
 /**
- * A client that ends its side of the connection gets the answers to what it has sent. A wait ends at once, with what it
- * has: a client that was killed ends its side in the same way.
+ * A client that closes its sending side still gets the answers to its requests. An open wait is answered
+ * immediately with its current result, because a killed client closes its sending side in the same way.
  *
  * Contract §6; RFC 9112 §9.6.
  */
@@ -36,14 +36,14 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     return bridge.agent(`half ${names}`)
   }
 
-  test('requests in a row are all answered, and then the connection is closed', async () => {
+  test('the node answers all pipelined requests and then closes the connection', async () => {
     const line = new Line(bridge.url).send(open('/api/health') + open('/api/ready')).halfClose()
     const replies = await line.replies(2)
     expect(replies.map(({ status }) => status)).toEqual([200, 200])
     await line.closed
   })
 
-  test('a message is stored, and its sender told', async () => {
+  test('the node stores a message and answers its sender', async () => {
     const [ada, ben] = [await fresh(), await fresh()]
     const conversation_id = await ada.conversationWith(ben.id)
     const body = { conversation_id, recipient_agent_id: ben.id, type: 'note', body: 'and goodbye' }
@@ -53,7 +53,7 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     expect((await ben.inbox()).messages.map((message) => message.body)).toEqual(['and goodbye'])
   })
 
-  test('a body that is cut short is refused', async () => {
+  test('the node refuses a body that is cut short', async () => {
     const { ada } = bridge
     const text = signedText(ada, { target: '/api/v1/messages', body: { type: 'note' } })
     const line = new Line(bridge.url).send(text.slice(0, -1)).halfClose()
@@ -61,7 +61,7 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     expect(line.text).toMatch(/^HTTP\/1\.1 400 /)
   })
 
-  test('a download comes whole', async () => {
+  test('the node sends a download completely', async () => {
     const [ada, ben] = [await fresh(), await fresh()]
     await ada.conversationWith(ben.id)
     const { id } = await storeZeros(bridge, { from: ada, to: ben })
@@ -73,7 +73,10 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
   })
 
   const waits = '/api/v1/inbox?wait_seconds=20'
-  /** A third wait of the session would be refused; its places are free when the earlier ones have ended. */
+  /**
+   * Waits until the session has a free slot: a third wait of the session would be refused while the earlier
+   * ones are open.
+   */
   const untilFree = async (agent: TestAgent) => {
     const places = () =>
       Promise.all([1, 2].map(() => agent.call({ target: '/api/v1/tasks?wait_seconds=1&state=failed' })))
@@ -82,12 +85,12 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
       .toEqual([200, 200])
   }
 
-  // A session has one wait for the list of its inbox, and two of any other kind.
+  // A session may have one wait for the list of its inbox, and two of every other kind.
   test.each([
     [waits, 2],
     ['/api/v1/inbox/messages?wait_seconds=20', 1],
     ['/api/v1/tasks?wait_seconds=20', 2],
-  ])('a wait at %s ends at once, with what there is', async (target, count) => {
+  ])('a wait at %s is answered immediately with the current result', async (target, count) => {
     const agent = await fresh()
     const began = performance.now()
     const lines = Array.from({ length: count }, () =>
@@ -105,7 +108,7 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     await untilFree(agent)
   })
 
-  test('a long-poll that asks and ends its side at once gets its mail', async () => {
+  test('a long-poll whose client closes its sending side immediately still gets its mail', async () => {
     const [ada, ben] = [await fresh(), await fresh()]
     await ada.send(await ada.conversationWith(ben.id), ben.id, 'here')
     const line = new Line(bridge.url).send(signedText(ben, { target: waits })).halfClose()
@@ -114,7 +117,7 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     await line.closed
   })
 
-  test('an event stream ends at once, and what is sent then was not offered', async () => {
+  test('an event stream ends immediately, and a message sent afterwards does not count as offered', async () => {
     const [ada, ben] = [await fresh(), await fresh()]
     const conversation = await ada.conversationWith(ben.id)
     const line = new Line(bridge.url).send(signedText(ben, { target: '/api/v1/events' }))
@@ -126,7 +129,7 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     expect(lookUp(bridge, 'SELECT offers FROM messages WHERE id = ?', id)).toBe(0)
   })
 
-  test("the owner's live view ends at once, with what there is", async () => {
+  test("the owner's live view is answered immediately with the current records", async () => {
     const { owner, project } = bridge
     const target = `/api/admin/projects/${project.id}/events`
     const { next_after } = await owner.ok<{ next_after: string }>({ target })

@@ -1,4 +1,7 @@
-/** A node that speaks plain HTTP and one that speaks TLS, and connections to either that send exactly what a test says. */
+/**
+ * One node that speaks plain HTTP and one that speaks TLS, and connections to either that send exactly the
+ * given bytes.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -15,7 +18,7 @@ export interface Listeners extends Readonly<Record<Listener, TestBridge>> {
   close(): Promise<void>
 }
 
-/** One node of each kind. */
+/** Starts one node of each kind. */
 export async function startListeners(options: BridgeOptions = {}): Promise<Listeners> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-listeners-'))
   const [tls_cert, tls_key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
@@ -38,13 +41,16 @@ export async function startListeners(options: BridgeOptions = {}): Promise<Liste
   }
 }
 
-/** Those that are open. */
+/** The open connections. */
 const lines = new Set<Line>()
 
-/** A connection whose client's side stays open until the test ends it, at the latest with its listeners. */
+/**
+ * A connection whose client side stays open until the test closes it, at the latest together with its
+ * listeners.
+ */
 export class Line {
   readonly socket: Socket
-  /** Resolves when the server has ended its side, and with it the connection. */
+  /** Resolves when the server has closed its side and thus the connection. */
   readonly closed: Promise<void>
   #text = ''
   #isClosed = false
@@ -60,7 +66,7 @@ export class Line {
       this.#text += chunk
       this.#heard()
     })
-    // A server that has cut the connection may reset what is still on its way.
+    // If the server has closed the connection, it may answer data that is still in flight with a reset.
     this.socket.on('error', () => {})
     this.closed = new Promise((resolve) => {
       const end = () => {
@@ -76,7 +82,7 @@ export class Line {
     return this.#text
   }
 
-  /** The first answers, once there are so many. */
+  /** Waits for this many complete answers and returns them. */
   async replies(count: number): Promise<RawReply[]> {
     while (!isWhole(this.#text, count)) await this.#more()
     return repliesIn(this.#text)
@@ -87,13 +93,13 @@ export class Line {
     return this
   }
 
-  /** This side sends no more; it reads on. */
+  /** Closes the sending side; reading continues. */
   halfClose(): this {
     this.socket.end()
     return this
   }
 
-  /** Resolves when the text so far holds these words. */
+  /** Resolves when the received text contains these words. */
   async until(words: string): Promise<void> {
     while (!this.#text.includes(words)) await this.#more()
   }
@@ -111,7 +117,7 @@ export class Line {
   }
 }
 
-/** Whether the text holds so many answers, each with all of its body. */
+/** Returns whether the text contains this many answers with complete bodies. */
 function isWhole(text: string, count: number): boolean {
   let rest = text
   for (let found = 0; found < count; found += 1) {
@@ -123,7 +129,7 @@ function isWhole(text: string, count: number): boolean {
   return true
 }
 
-/** The text of a signed request; the connection is kept unless the call says otherwise. */
+/** Returns the text of a signed request; the connection stays open unless the call requests otherwise. */
 export function signedText(agent: TestAgent, call: SignedCall): string {
   const body = call.body === undefined ? '' : JSON.stringify(call.body)
   const headers = [...agent.sign(call, body), ['Connection', 'keep-alive'] as const]

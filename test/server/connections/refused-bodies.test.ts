@@ -1,6 +1,7 @@
 /**
- * The rest of a body that was refused: little of it is read, the answer arrives whatever its client still sends, and
- * then the connection is closed. A short rest is read, and its connection stays in use.
+ * The unread part of a refused request body. If it is long, the node reads little of it, the client receives
+ * the answer while it is still sending, and the node then closes the connection. If it is short, the node
+ * reads it and the connection stays in use.
  *
  * RFC 9112 §9.6; contract §2.
  */
@@ -56,7 +57,7 @@ const refused: readonly (readonly [what: string, head: string, told: string])[] 
   ['for no path', requestText({ ...nowhere, headers: declared }), '404 not_found'],
 ]
 
-/** Sends a body without pause, until all of it was taken or the connection is closed. */
+/** Sends a body without pause until all of it is sent or the connection is closed. */
 function pour({ socket }: Line, bytes: string | Buffer): void {
   let sent = 0
   const more = () => {
@@ -80,16 +81,16 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     line.leave()
   })
 
-  test('a long one is told that its connection closes', async () => {
+  test('the answer to a long body announces that the connection closes', async () => {
     const line = new Line(listeners[listener].url).send(tooLong)
     const [reply] = await line.replies(1)
     expect(reply?.headers.connection).toBe('close')
-    // Its client sends nothing more, and keeps its side open.
+    // The client sends nothing more and keeps its side open.
     await line.closed
     line.leave()
   })
 
-  test('a short one is read to its end, and the next request is answered', async () => {
+  test('a short body is read completely, and the next request is answered', async () => {
     const body = 'a'.repeat(300_000)
     for (const headers of [[kept, ['Content-Length', String(body.length)]] as const, chunked]) {
       const head = requestText({ ...claim, headers })

@@ -1,8 +1,8 @@
 /**
- * Sockets that never say whose they are take a place for five seconds at most, and one address takes only its own: 32 of
- * the node's 512.
+ * An unauthenticated socket holds a slot for five seconds at most, and one address holds at most 32 of the
+ * node's 512 slots.
  *
- * Addresses are those of loopback, or the ones that a listed proxy names. Contract §6.
+ * Addresses are loopback addresses, or those that a listed proxy reports. Contract §6.
  */
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -33,7 +33,7 @@ interface From {
   readonly forwarded?: string
 }
 
-/** 101, or what the refusal says; a socket that opens stays silent. */
+/** Opens a socket that stays silent; returns 101, or the reason of the refusal. */
 function knock({ localAddress, forwarded }: From): Promise<string> {
   const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
   const url = `${bridge.url.replace('http', 'ws')}/api/v1/socket`
@@ -68,7 +68,7 @@ const addressFull =
   '503 capacity_reached sockets: This address has too many sockets that have not authenticated.'
 const nodeFull = '503 capacity_reached sockets: The node holds too many sockets that have not authenticated.'
 
-test('one address has its 32, whatever it claims, and shuts nobody else out', async () => {
+test('one address has 32 slots, whatever it claims, and does not block other addresses', async () => {
   const silent = { localAddress: '127.0.0.3' }
   const all = Array.from({ length: each }, () => '101')
   expect(await knockOften(silent, each)).toEqual(all)
@@ -83,7 +83,7 @@ test('one address has its 32, whatever it claims, and shuts nobody else out', as
   await leave()
 })
 
-test('behind a listed proxy each client has its own, and a network of IPv6 is one', async () => {
+test('behind a listed proxy each client has its own slots, and an IPv6 network counts as one client', async () => {
   const behind = (forwarded: string) => ({ localAddress: proxy, forwarded })
   await knockOften(behind('203.0.113.1'), each)
   expect(await knock(behind('203.0.113.1'))).toBe(addressFull)
@@ -94,7 +94,7 @@ test('behind a listed proxy each client has its own, and a network of IPv6 is on
   await leave()
 })
 
-test('a socket that has authenticated takes no place of a stranger', async () => {
+test('an authenticated socket does not use a slot of unauthenticated ones', async () => {
   const listeners = await Promise.all(
     Array.from({ length: each }, async (_, index) => {
       const listener = openSocket(await bridge.agent(`listener ${index}`))
@@ -107,20 +107,20 @@ test('a socket that has authenticated takes no place of a stranger', async () =>
   await leave()
 })
 
-test('a node has its 512, and five seconds later it has room again', async () => {
+test('a node has 512 slots, all free again five seconds later', async () => {
   const addresses = limits.strangerSockets / each
   for (let index = 0; index < addresses; index += 1) {
     await knockOften({ localAddress: `127.0.1.${index}` }, each)
   }
   expect(await knock({ localAddress: '127.0.2.1' })).toBe(nodeFull)
-  // Other transports have places of their own.
+  // Other transports have separate limits.
   expect((await bridge.ben.call({ target: '/api/v1/inbox' })).status).toBe(200)
   await expect.poll(() => opened.size).toBe(0)
   expect(await knock({ localAddress: '127.0.2.1' })).toBe('101')
   await leave()
 })
 
-test('a refused upgrade keeps no connection', async () => {
+test('a refused upgrade does not keep its connection', async () => {
   const silent = { localAddress: '127.0.0.3' }
   await knockOften(silent, each)
   const headers = {

@@ -1,6 +1,7 @@
 /**
- * With an https origin every answer says that this host is reached by https only, whoever wrote the answer: a route, a
- * refusal before any route, the parser, or the upgrade. Without one no answer says so.
+ * With an https origin every answer carries Strict-Transport-Security, no matter which part of the node wrote
+ * it: a route, a refusal before routing, the HTTP parser, or the upgrade handler. Without an https origin no
+ * answer carries it.
  *
  * Contract §10.
  */
@@ -82,7 +83,7 @@ async function headOf(url: string, bytes: string): Promise<string> {
 describe.each(answers)('the answer of %s', (_what, bytes, status) => {
   const header = '\r\nstrict-transport-security: max-age=31536000'
 
-  test('says it over TLS, and behind a proxy that speaks TLS', async () => {
+  test('carries the header over TLS, and behind a proxy that speaks TLS', async () => {
     for (const { url } of [listeners.https, { url: `http://127.0.0.1:${proxied.port}` }]) {
       const head = await headOf(url, bytes)
       expect(head).toContain(`http/1.1 ${status} `)
@@ -91,7 +92,7 @@ describe.each(answers)('the answer of %s', (_what, bytes, status) => {
     }
   })
 
-  test('does not say it without TLS', async () => {
+  test('does not carry the header without TLS', async () => {
     const head = await headOf(listeners.http.url, bytes)
     expect(head).toContain(`http/1.1 ${status} `)
     expect(head).not.toContain('strict-transport')

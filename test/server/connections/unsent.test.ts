@@ -1,4 +1,7 @@
-/** How much of one connection may wait, unanswered or unread; and the description that is built once. */
+/**
+ * Limits on the unanswered requests and unread answers of one connection; and the API description, which is
+ * built once.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
@@ -37,7 +40,7 @@ async function cut(socket: Socket): Promise<void> {
   await expect.poll(() => side.destroyed, { timeout: 5000 }).toBe(true)
 }
 
-/** Everything that arrived until the node closed the connection. */
+/** Returns all data that arrived until the node closed the connection. */
 async function untilClosed(socket: Socket): Promise<string> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk)).resume()
@@ -48,18 +51,18 @@ async function untilClosed(socket: Socket): Promise<string> {
 const answersIn = (text: string): number => text.split('HTTP/1.1 200').length - 1
 
 describe('a connection whose client reads nothing', () => {
-  test('is closed once answers of more than a MiB wait, whatever was pipelined', async () => {
+  test('is closed when more than 1 MiB of answers is unsent, for any pipelined requests', async () => {
     const socket = await open()
     socket.pause()
     const most = 90
     socket.write(get('/api/openapi').repeat(most))
-    // Somebody else does not have to wait for this client.
+    // Other clients are not delayed by this one.
     expect((await fetch(`${bridge.url}/api/health`)).status).toBe(200)
     await cut(socket)
     expect(answersIn(await untilClosed(socket))).toBeLessThan(most)
   })
 
-  test('is closed with credentials too', async () => {
+  test('is closed in the same way with credentials', async () => {
     const { ada } = bridge
     const socket = await open()
     socket.pause()
@@ -69,7 +72,7 @@ describe('a connection whose client reads nothing', () => {
     expect(answersIn(await untilClosed(socket))).toBeLessThanOrEqual(limits.pipelinedRequests)
   })
 
-  test('costs the node the answers that fit, and not all that it asked for', async () => {
+  test('makes the node compute only the answers that fit, not all that were requested', async () => {
     const { ada, ben, data } = bridge
     const conversation = await ada.conversationWith(ben.id)
     for (let n = 0; n < 18; n += 1) await ada.send(conversation, ben.id, 'm'.repeat(55_000))
@@ -84,28 +87,28 @@ describe('a connection whose client reads nothing', () => {
     const request = () => rawRequest(ben, { target }).toString().replace('Connection: close\r\n', '')
     socket.write(Array.from({ length: asked }, request).join(''))
     await cut(socket)
-    // Behind whatever the node still does for that connection.
+    // This request runs after the work that the node still does for that connection.
     await ben.inbox('?limit=1')
-    // The system takes some megabytes of answers that nobody reads.
+    // The system buffers some megabytes of unread answers.
     expect(spent() - before).toBeLessThan(asked / 2)
   })
 })
 
-describe('a connection that pipelines', () => {
-  test('gets every answer while it reads and few wait', async () => {
+describe('a connection whose client pipelines requests', () => {
+  test('gets every answer while the client reads and few requests wait', async () => {
     const socket = await open()
     const closing = get('/api/health', 'Connection: close\r\n')
     socket.write(get('/api/health').repeat(limits.pipelinedRequests - 1) + closing)
     expect(answersIn(await untilClosed(socket))).toBe(limits.pipelinedRequests)
   })
 
-  test('is closed when one request more waits for its answer', async () => {
+  test('is closed when one request too many waits for its answer', async () => {
     const socket = await open()
     socket.write(get('/api/health').repeat(limits.pipelinedRequests + 1))
     expect(answersIn(await untilClosed(socket))).toBeLessThanOrEqual(limits.pipelinedRequests)
   })
 
-  test('is closed when it asks for a stream behind other requests', async () => {
+  test('is closed when the client requests a stream behind other requests', async () => {
     const { ada } = bridge
     const socket = await open()
     const events = rawRequest(ada, { target: '/api/v1/events' }).toString()
@@ -125,7 +128,7 @@ describe('the API description', () => {
     return { head: text.slice(0, end).toLowerCase(), body: Buffer.from(text.slice(end + 4), 'latin1') }
   }
 
-  test('is the same bytes each time, and no-store', async () => {
+  test('has the same bytes each time, with no-store', async () => {
     const [first, second] = [await read(), await read()]
     expect(first.body.equals(second.body)).toBe(true)
     expect(JSON.parse(first.body.toString())).toMatchObject({ openapi: '3.1.0' })
@@ -133,7 +136,7 @@ describe('the API description', () => {
     expect(first.head).not.toMatch(/content-encoding/)
   })
 
-  test('comes compressed to a caller that accepts it, and not to one that refuses', async () => {
+  test('is compressed for a client that accepts it, and not for one that refuses', async () => {
     const plain = await read()
     const gzip = await read({ 'accept-encoding': 'gzip' })
     expect(gzip.head).toMatch(/content-encoding: gzip/)
@@ -144,7 +147,7 @@ describe('the API description', () => {
     expect((await read({ 'accept-encoding': 'gzip;q=0, br;q=0' })).body.equals(plain.body)).toBe(true)
   })
 
-  test('is not sent again to a caller that names its ETag', async () => {
+  test('is not sent again to a client that sends its ETag', async () => {
     const url = `${bridge.url}/api/openapi`
     const first = await fetch(url)
     await first.text()

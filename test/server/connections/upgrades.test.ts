@@ -1,6 +1,6 @@
 /**
- * A request that offers another protocol is answered in the one that it speaks; a WebSocket opens at its own path and
- * nowhere else.
+ * A request that offers an upgrade to another protocol is answered in HTTP/1.1; a WebSocket opens at the
+ * socket's path only.
  *
  * Contract §2 "Connection: Upgrade anywhere but at the socket is ignored"; RFC 9110 §7.8.
  */
@@ -30,7 +30,7 @@ const plain = ['Connection: keep-alive']
 const get = (target: string, lines: readonly string[]) =>
   [`GET ${target} HTTP/1.1`, 'Host: bridge.test', ...lines, '', ''].join('\r\n')
 
-/** The statuses and codes that these requests are answered, one after the other on one connection. */
+/** Sends the requests one after the other on one connection; returns the status and code of each answer. */
 async function answersTo(listener: Listener, ...requests: readonly string[]): Promise<string[]> {
   const line = new Line(listeners[listener].url)
   for (const [index, request] of requests.entries()) await line.send(request).replies(index + 1)
@@ -43,12 +43,12 @@ async function answersTo(listener: Listener, ...requests: readonly string[]): Pr
 }
 
 describe.each(['http', 'https'] as const)('over %s', (listener) => {
-  test('a GET that offers HTTP/2 is answered, and so is the next request of its connection', async () => {
+  test('a GET that offers HTTP/2 is answered, and so is the next request on its connection', async () => {
     const answers = await answersTo(listener, get('/api/health', h2c), get('/api/ready', plain))
     expect(answers).toEqual(['200 done', '200 done'])
   })
 
-  test('a POST with a body that offers HTTP/2 has its effect once', async () => {
+  test('a POST with a body that offers HTTP/2 takes effect once', async () => {
     const { ada, ben } = listeners[listener]
     const conversation = await ada.conversationWith(ben.id)
     const body = { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: listener }
@@ -58,25 +58,25 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     expect((await ben.inbox()).messages.map((message) => message.body)).toEqual([listener])
   })
 
-  test('a WebSocket elsewhere is a plain request of that path', async () => {
+  test('a WebSocket upgrade at another path is handled as a plain request', async () => {
     expect(await answersTo(listener, get('/api/health', webSocket))).toEqual(['200 done'])
     expect(await answersTo(listener, get('/api/v1/events', webSocket))).toEqual(['401 unauthenticated'])
     expect(await answersTo(listener, get('/api/v1/other', webSocket))).toEqual(['404 not_found'])
   })
 
-  test("another protocol at the socket's path is a plain request of it", async () => {
+  test("an upgrade to another protocol at the socket's path is handled as a plain request", async () => {
     expect(await answersTo(listener, get('/api/v1/socket', h2c))).toEqual(['422 invalid_request'])
   })
 })
 
-describe('at its own path a WebSocket', () => {
+describe('a WebSocket at its path', () => {
   const badHandshakes: readonly (readonly [string, string, string])[] = [
     ['without a key', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'X: y'],
     ['with a key of another form', 'dGhlIHNhbXBsZSBub25jZQ==', 'short'],
     ['of another version', 'Version: 13', 'Version: 12'],
     ['with a subprotocol that is none', 'X: y', 'Sec-WebSocket-Protocol: ,'],
   ]
-  test.each(badHandshakes)('%s is refused as any request is', async (_what, good, bad) => {
+  test.each(badHandshakes)('%s is refused like any other request', async (_what, good, bad) => {
     const line = new Line(listeners.http.url)
     line.send(get('/api/v1/socket', [...webSocket, 'X: y']).replace(good, bad))
     const [reply] = await line.replies(1)
@@ -93,7 +93,7 @@ describe('at its own path a WebSocket', () => {
     line.leave()
   })
 
-  test('opens with every header that an answer has', async () => {
+  test('opens with the headers of every answer', async () => {
     const line = new Line(listeners.http.url)
     line.send(get('/api/v1/socket', webSocket))
     await line.until('\r\n\r\n')

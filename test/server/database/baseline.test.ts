@@ -1,6 +1,7 @@
 /**
- * The baseline replaced 47 migrations: a fresh database has the schema that they made, and a database that records all of
- * them opens with its rows. Kills while the record is replaced are in test/faults/migration-kills.test.ts.
+ * The baseline replaced 47 migrations. A fresh database has the schema that they made, and a database that
+ * records all of them opens with its rows. For kills while the record is replaced see
+ * test/faults/migration-kills.test.ts.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -40,7 +41,7 @@ function oldDatabase(folder = temporaryFolder()): Database.Database {
 const recordedIn = (database: Database.Database) =>
   database.prepare('SELECT number, name, applied_at FROM schema_migrations ORDER BY number').all()
 
-/** Without the white space in which columns that were added later differ. */
+/** Returns the schema without white space, which differs for columns that were added later. */
 function schemaOf(database: Database.Database) {
   const rows = database
     .prepare<[], { name: string; sql: string | null }>('SELECT name, sql FROM sqlite_schema ORDER BY name')
@@ -52,7 +53,7 @@ function schemaOf(database: Database.Database) {
   ])
 }
 
-/** Table → its indexes, in the order in which SQLite considers them. */
+/** Returns a map from table to its indexes, in the order in which SQLite considers them. */
 const indexesOf = (database: Database.Database) =>
   database
     .prepare(
@@ -60,7 +61,7 @@ const indexesOf = (database: Database.Database) =>
     )
     .all()
 
-test('a fresh database has the tables and indexes of a database that the replaced migrations made', () => {
+test('a fresh database has the tables and indexes of a database made by the replaced migrations', () => {
   const old = oldDatabase()
   const fresh = openDatabase(join(temporaryFolder(), 'bridge.db'))
   onTestFinished(() => void fresh.close())
@@ -69,7 +70,7 @@ test('a fresh database has the tables and indexes of a database that the replace
   expect(indexesOf(fresh)).toEqual(indexesOf(old))
 })
 
-test('a database that records every replaced migration records the baseline from then on, and keeps its rows', () => {
+test('a database that records every replaced migration then records the baseline and keeps its rows', () => {
   const folder = temporaryFolder()
   const database = oldDatabase(folder)
   const { schema_migrations: _, ...before } = stored(folder)
@@ -87,13 +88,13 @@ test('a database that records every replaced migration records the baseline from
   expect(database.pragma('foreign_key_check')).toEqual([])
 })
 
-test('a server over such a database is ready, and serves what its agents wrote', async () => {
+test('a server with such a database is ready and serves the rows that its agents wrote', async () => {
   const folder = temporaryFolder()
   const config = readConfig({ data: folder, port: '0', log_level: 'silent', reserve_bytes: '0' }, {})
   makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
   const keys = generateKeyPair()
   const database = databaseBeforeBaseline(databasePath(folder))
-  // The private key of that time is not kept, so ben gets another one.
+  // The private keys of the old agents are not stored here, so ben gets a new key.
   database
     .prepare(
       "UPDATE credentials SET public_key = ? WHERE agent_id = (SELECT id FROM agents WHERE name = 'ben')",
@@ -162,21 +163,24 @@ test.each<[string, (database: Database.Database) => void, new (...args: never[])
     NewerDatabaseError,
     '048_next',
   ],
-])('a database of the replaced list is refused and left as it is: one %s', (_, change, kind, says) => {
-  const database = oldDatabase()
-  change(database)
-  const before = [recordedIn(database), schemaOf(database)]
-  expect(() => migrate(database, migrations, clock)).toThrow(kind)
-  expect(() => migrate(database, migrations, clock)).toThrow(says)
-  expect([recordedIn(database), schemaOf(database)]).toEqual(before)
-})
+])(
+  'a database with a deviating list of replaced migrations is refused unchanged: one %s',
+  (_, change, kind, says) => {
+    const database = oldDatabase()
+    change(database)
+    const before = [recordedIn(database), schemaOf(database)]
+    expect(() => migrate(database, migrations, clock)).toThrow(kind)
+    expect(() => migrate(database, migrations, clock)).toThrow(says)
+    expect([recordedIn(database), schemaOf(database)]).toEqual(before)
+  },
+)
 
-test('the replaced list and the baseline differ in their first step, so neither can be taken for the other', () => {
+test('the replaced list and the baseline differ in their first step, so neither is mistaken for the other', () => {
   expect(replacedNames).toHaveLength(47)
   expect(replacedNames[0]).not.toBe(migrations[0]?.name)
 })
 
-test('the audit of an older store is listed in its order, whatever project came between', () => {
+test('the audit log of an older store is listed in its original order across projects', () => {
   const database = oldDatabase()
   const id = (number: number) => `019f7d3a-0000-7000-8000-${String(number).padStart(12, '0')}`
   const add = database.prepare(

@@ -1,4 +1,4 @@
-/** What happens while a sync of the log is under way: to the next groups, to reads, to folding and to closing. */
+/** Events during a sync of the WAL: later groups, reads, checkpoints and closing. */
 import { statSync } from 'node:fs'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { add, outcomes, start } from './store.ts'
 
 const large = 'x'.repeat(500_000)
 
-test('a full disk refuses the next group at once and takes nothing from the one that is synced', async () => {
+test('a full disk refuses the next group immediately and does not affect the group being synced', async () => {
   const { database, writer, syncs, told, write, first, names } = await committed()
   const pages = database.pragma('page_count', { simple: true })
   database.pragma(`max_page_count = ${pages}`)
@@ -20,7 +20,7 @@ test('a full disk refuses the next group at once and takes nothing from the one 
   syncs[0]?.resolve()
   await first
   expect(told.slice(-3)).toEqual(['ada', 'ben', 'cleo'])
-  // What is told now was committed before the disk was full.
+  // The writes answered now were committed before the disk was full.
   expect(writer.state()).toBe('full')
   const last = write('emil')
   await until(() => syncs.length === 2)
@@ -30,7 +30,7 @@ test('a full disk refuses the next group at once and takes nothing from the one 
   expect(names()).toEqual(['ada', 'ben', 'cleo', 'emil'])
 })
 
-test('a COMMIT that fails is the end, but what was committed before it is told once it is on disk', async () => {
+test('after a failed COMMIT no group is accepted, but earlier commits are answered once they are durable', async () => {
   const { writer, syncs, told, write, first, fatal, database } = await committed({
     before: (database) =>
       database.exec(
@@ -55,7 +55,7 @@ test('a COMMIT that fails is the end, but what was committed before it is told o
   expect(fatal).toHaveLength(1)
 })
 
-test('closing while a sync is under way ends when it fails, and keeps its handle until then', async () => {
+test('closing during a sync fails if the sync fails, and keeps the file handle until then', async () => {
   const { writer, syncs, handle, told, first } = await committed()
   const closing = writer.close()
   await immediate()
@@ -67,7 +67,7 @@ test('closing while a sync is under way ends when it fails, and keeps its handle
   expect(writer.state()).toBe('broken')
 })
 
-test('the log is folded while the sync of a later group is under way, which is told after it', async () => {
+test('a checkpoint can run during the sync of a later group, which is answered after that sync', async () => {
   const { writer, syncs, told, write, first, path } = await committed()
   const folded = writer.fold()
   await until(() => writer.queueLength() === 0)
@@ -86,7 +86,7 @@ test('the log is folded while the sync of a later group is under way, which is t
   await second
 })
 
-test('what failed in the turn before is not folded into the file', async () => {
+test('a group that failed earlier is not checkpointed into the file', async () => {
   const { writer, syncs, handle, write, first, path, fatal } = await committed()
   const folded = writer.fold()
   await until(() => writer.queueLength() === 0)
@@ -105,7 +105,7 @@ test('what failed in the turn before is not folded into the file', async () => {
   expect(statSync(`${path}-wal`).size).toBe(size)
 })
 
-test('a stored answer is told again only when it, and the nonce of who asks again, are on disk', async () => {
+test('a stored answer is repeated only when it and the nonce of the repeated request are durable', async () => {
   const { writer, syncs, first } = await committed()
   syncs[0]?.resolve()
   await first
@@ -134,7 +134,7 @@ test('a stored answer is told again only when it, and the nonce of who asks agai
   expect(told).toEqual([false, true])
 })
 
-test('a refusal that rests on what is not on disk yet waits for it', async () => {
+test('a refusal that depends on data that is not durable yet waits for its sync', async () => {
   const { writer, syncs, first, told } = await committed()
   const refused = writer
     .write(async (tx) => {
@@ -154,7 +154,7 @@ test('a refusal that rests on what is not on disk yet waits for it', async () =>
   expect(told.at(-1)).toBe('not_found')
 })
 
-test('no read tells what is not on disk, at whatever moment beside the commit it begins', async () => {
+test('no read returns data that is not durable, at any point beside a commit', async () => {
   const { reader, syncs, first, write } = await committed()
   syncs[0]?.resolve()
   await first
@@ -168,7 +168,8 @@ test('no read tells what is not on disk, at whatever moment beside the commit it
     }
     let isSynced = false
     const reads: Promise<void>[] = []
-    // A read in every microtask of the turns in which the group is run, from another one each time.
+    // Starts a read in every microtask of the turns in which the group runs, starting from another turn each
+    // time.
     const spin = (left: number): void => {
       if (left === 0) return
       if (left % 7 === steps % 7) reads.push(read())
@@ -187,7 +188,7 @@ test('no read tells what is not on disk, at whatever moment beside the commit it
   }
 })
 
-test('the floor of the nonces never falls, though a later purge is committed before an earlier one is told', async () => {
+test('the floor of the nonces never falls, even if a later purge is committed before an earlier one is durable', async () => {
   const { writer, nonces, syncs, first, time } = await committed()
   syncs[0]?.resolve()
   await first
@@ -216,7 +217,7 @@ test('the floor of the nonces never falls, though a later purge is committed bef
   expect(nonces.floor()).toBe(now + 20)
 })
 
-test('who hears of commits and fails says nothing about the disk', async () => {
+test('a commit listener that throws does not count as a disk failure', async () => {
   let fails = true
   const { syncs, told, first, fatal, effectErrors, writer } = await committed({
     onCommit() {

@@ -1,4 +1,4 @@
-/** A process of ours: says lines, hears lines, and is killed by its id. */
+/** A child process that exchanges lines with the test and is killed by its id. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -7,18 +7,18 @@ import type { Readable, Writable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 
 export interface Child {
-  /** Everything it said so far. */
+  /** The lines written so far. */
   readonly said: string[]
-  /** The next line it says; fails when it ends first. */
+  /** Waits for the next line; fails if the process exits first. */
   next(): Promise<string>
-  /** What it says from here to its end. */
+  /** Waits for the exit and returns the remaining lines. */
   rest(): Promise<string[]>
   say(line: string): void
   kill(): Promise<void>
   ended(): Promise<number | null>
 }
 
-/** `wrap` puts another program in front, such as strace. */
+/** `wrap` starts the process through another program, such as strace. */
 export function startChild(script: string, args: readonly string[], wrap: readonly string[] = []): Child {
   const [program = '', ...rest] = [
     ...wrap,

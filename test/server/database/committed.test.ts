@@ -1,10 +1,13 @@
-/** Between the commit and the disk: who is told when, and what a sync that fails means. The test makes the syncs. */
+/**
+ * Writes that are committed but not durable yet: when they are answered, and the effect of a failed sync. The
+ * test controls the syncs.
+ */
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { committed, held, names, until } from './held-syncs.ts'
 import { add, openStore, outcomes } from './store.ts'
 
-test('nobody is told, and nothing takes effect, before the sync; then all in order', async () => {
+test('no write is answered or takes effect before the sync; afterwards all are, in order', async () => {
   const { syncs, told, names: onDisk, first } = await committed()
   expect(onDisk()).toEqual(names)
   expect(told).toEqual([])
@@ -13,7 +16,7 @@ test('nobody is told, and nothing takes effect, before the sync; then all in ord
   expect(told).toEqual([...names.map((name) => `effect ${name}`), ...names])
 })
 
-test('the next groups are committed while a sync is under way, and share the one after it', async () => {
+test('the next groups are committed during a sync and share the following sync', async () => {
   const { syncs, told, write, names: onDisk, first, writer } = await committed()
   const second = write('dora')
   await until(() => onDisk().length === 4)
@@ -31,7 +34,7 @@ test('the next groups are committed while a sync is under way, and share the one
   expect(writer.stats()).toMatchObject({ groups: 3, requests: 5 })
 })
 
-test('a read that sees what is not on disk yet is answered, or refused, once it is', async () => {
+test('a read that sees data that is not durable yet is answered or refused after its sync', async () => {
   const { syncs, reader, first } = await committed()
   const seen: unknown[] = []
   const count = reader.read(async (db) => {
@@ -52,11 +55,11 @@ test('a read that sees what is not on disk yet is answered, or refused, once it 
   syncs[0]?.resolve()
   await first
   expect(await answers).toMatchObject([{ status: 'fulfilled', value: 3 }, { status: 'rejected' }])
-  // Nothing is under way any more: nobody waits.
+  // No sync is running, so the read does not wait.
   expect(await reader.read(async () => 'at once')).toBe('at once')
 })
 
-test('a sync that fails is the end for its groups, for those behind it, and for whoever read them', async () => {
+test('a failed sync fails its own groups, the later groups, and every read of their data', async () => {
   const { syncs, told, write, names: onDisk, first, writer, reader, fatal } = await committed()
   const second = write('dora')
   await until(() => onDisk().length === 4)
@@ -90,7 +93,7 @@ test('closing waits for the sync', async () => {
   expect(told).toContain('cleo')
 })
 
-test('a request that is alone is synced by the thread itself, unless the disk is slow', async () => {
+test('a single request is synced on the main thread, unless the disk is slow', async () => {
   let nowMs = 0
   const { walSync, syncs } = held()
   let slowMs = 0
@@ -111,7 +114,7 @@ test('a request that is alone is synced by the thread itself, unless the disk is
   await until(() => syncs.length === 1)
   syncs[0]?.resolve()
   await third
-  // That one took no time: the disk is quick again.
+  // The last sync took no time, so the disk counts as fast again.
   slowMs = 0
   await store.writer.write((tx) => add(tx, 'dora'))
   expect(syncs).toHaveLength(1)

@@ -1,4 +1,4 @@
-/** What reaches the disk before anybody is told, seen from outside by strace. */
+/** The writes that reach the disk before an answer, observed from outside by strace. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -13,7 +13,7 @@ if (!existsSync(strace))
 
 const writes = 20
 
-/** How many answers left with a WAL write before them that was not synced, and how many had one at all. */
+/** Counts the answers sent after an unsynced WAL write, and those sent after any WAL write. */
 async function audit(
   ...args: readonly string[]
 ): Promise<{ answers: number; unsynced: number; empty: number }> {
@@ -27,7 +27,7 @@ async function audit(
   let wal: 'untouched' | 'written' | 'synced' = 'untouched'
   for (const line of readFileSync(log, 'utf8').split('\n')) {
     if (/pwrite64\(\d+<[^>]*-wal>/.test(line)) wal = 'written'
-    // On another thread: begun on one line, and done on a later one.
+    // The sync runs on another thread: it starts on one line of the trace and ends on a later one.
     if (/f(?:data)?sync(?:\(\d+<[^>]*-wal>| resumed>)\)\s+= 0/.test(line) && wal === 'written') wal = 'synced'
     const [answer] = /write\(1<[^>]*>, "stored \d+/.exec(line) ?? []
     if (answer === undefined) continue
@@ -51,13 +51,16 @@ traced('the audit is not blind: without the sync of the log answers leave before
   expect(unsynced).toBeGreaterThan(writes / 2)
 })
 
-/** Everything that a writer of twenty rows says while strace fails calls on its WAL. One row is there before. */
+/**
+ * Returns the output of a writer of twenty rows while strace makes calls on its WAL fail. One row is already
+ * stored.
+ */
 async function sabotaged(inject: string, ...args: readonly string[]) {
   const folder = temporaryFolder()
   const path = join(folder, 'bridge.db')
   expect(await startChild('write.ts', [path, '1']).ended()).toBe(0)
   const fail = ['-P', `${path}-wal`, '-e', `inject=${inject}`]
-  // strace counts the calls of each thread: one thread beside the main one.
+  // strace counts the calls of each thread separately, so the pool has only one thread.
   const oneThread = ['/usr/bin/env', 'UV_THREADPOOL_SIZE=1']
   const wrap = [strace, '-f', '-qq', '-o', join(folder, 'trace'), ...fail, ...oneThread]
   const child = startChild('write.ts', [path, String(writes), ...args], wrap)
@@ -76,7 +79,7 @@ traced('a sync that fails is answered 503, is fatal, and ends writing', async ()
   expect(failedAt).toBeGreaterThan(0)
   expect(said.slice(0, failedAt)).toEqual(Array.from({ length: failedAt }, (_, index) => `stored ${index}`))
   expect(new Set(said.slice(failedAt + 1))).toEqual(new Set(['refused unavailable']))
-  // The outcome of the commit whose sync failed is unknown: its row may be there.
+  // The outcome of a commit whose sync failed is unknown: its row may be stored.
   expect([failedAt, failedAt + 1]).toContain(rows)
   expect(integrity).toBe('ok')
 })
@@ -100,7 +103,7 @@ traced('a disk that is full at COMMIT refuses, stores nothing, and later writes 
   expect(integrity).toBe('ok')
 })
 
-test('what was answered is there after a kill', async () => {
+test('every answered row is stored after a kill', async () => {
   for (let round = 0; round < 5; round += 1) {
     const path = join(temporaryFolder(), 'bridge.db')
     const child = startChild('write.ts', [path, '100000'])

@@ -1,4 +1,4 @@
-/** What fails a whole group: a full disk, a transaction that ended by itself, a COMMIT that fails. */
+/** Failures of a whole group: a full disk, a transaction that SQLite ended, a failing COMMIT. */
 import { statSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { sql } from 'kysely'
@@ -13,14 +13,14 @@ const nonce: Nonce = {
 }
 const large = 'x'.repeat(500_000)
 
-/** A real SQLITE_FULL: the file may not grow any more. */
+/** Causes a real SQLITE_FULL by limiting the size of the file. */
 function fill(database: Database.Database): () => void {
   const pages = database.pragma('page_count', { simple: true })
   database.pragma(`max_page_count = ${pages}`)
   return () => database.pragma('max_page_count = 1000000')
 }
 
-test('a full disk ends SQLite’s transaction by itself: the trap is there', () => {
+test('SQLite ends the transaction by itself on a full disk', () => {
   const { database } = openStore()
   fill(database)
   database.exec('BEGIN IMMEDIATE; SAVEPOINT unit')
@@ -33,7 +33,7 @@ test('a full disk ends SQLite’s transaction by itself: the trap is there', () 
   expect(() => database.exec('ROLLBACK TO unit')).toThrow('no such savepoint')
 })
 
-test('a full disk fails the whole group, stores nothing and wakes nobody; with space again all goes on', async () => {
+test('a full disk fails the whole group without storing or notifying; with free space, writing works again', async () => {
   const { writer, database, names, fatal } = openStore()
   const free = fill(database)
   let woken = false
@@ -63,7 +63,7 @@ test('a full disk fails the whole group, stores nothing and wakes nobody; with s
   expect(writer.state()).toBe('open')
 })
 
-test('a unit that swallows the full disk cannot go on alone, nor can its neighbours', async () => {
+test('a unit that swallows the error of a full disk cannot continue, and neither can the other units', async () => {
   const { writer, database, names } = openStore()
   fill(database)
   const told = await outcomes([
@@ -77,7 +77,7 @@ test('a unit that swallows the full disk cannot go on alone, nor can its neighbo
   expect(names()).toEqual([])
 })
 
-test('a full disk met by a nonce fails the group too', async () => {
+test('a full disk met while a nonce is spent fails the group too', async () => {
   const { writer, database, bystander } = openStore({ maxGroup: 1000 })
   fill(database)
   const crowd = Array.from({ length: 1000 }, (_, index) =>
@@ -87,7 +87,7 @@ test('a full disk met by a nonce fails the group too', async () => {
   expect(bystander.prepare('SELECT count(*) FROM nonces').pluck().get()).toBe(0)
 })
 
-test('a unit that makes SQLite end the transaction fails its group, and the next one is served', async () => {
+test('a unit that makes SQLite end the transaction fails its group, and the next group is served', async () => {
   const { writer, names, fatal } = openStore()
   const told = await outcomes([
     writer.write((tx) => add(tx, 'ada')),
@@ -108,7 +108,7 @@ const deferred = (database: Database.Database) =>
     `CREATE TABLE later (user_id TEXT REFERENCES owner_users (id) DEFERRABLE INITIALLY DEFERRED) STRICT`,
   )
 
-test('a COMMIT that fails answers 503 to all, wakes nobody, and is the end of writing', async () => {
+test('a failing COMMIT answers 503 to all, notifies no one, and stops all writing', async () => {
   const { writer, names, fatal } = openStore({ before: deferred })
   let woken = false
   const waiting = Promise.withResolvers<string[]>()
@@ -133,7 +133,7 @@ test('a COMMIT that fails answers 503 to all, wakes nobody, and is the end of wr
   expect(names()).toEqual([])
 })
 
-test('a store that another process writes to for too long refuses without being broken', async () => {
+test('a store that another process writes to for too long refuses writes and recovers', async () => {
   const { writer, database, path, names, fatal } = openStore()
   database.pragma('busy_timeout = 0')
   const { default: Sqlite } = await import('better-sqlite3')
@@ -147,7 +147,7 @@ test('a store that another process writes to for too long refuses without being 
   expect(fatal).toEqual([])
 })
 
-test('the first group that finds no space says so before anybody is told; room is asked for by what is new', async () => {
+test('the first group that meets a full disk reports it before it is answered; only new data requests space', async () => {
   const order: string[] = []
   const { writer, database, names, bystander } = openStore({
     onFull: () => order.push('full'),
@@ -169,7 +169,7 @@ test('the first group that finds no space says so before anybody is told; room i
   expect(bystander.prepare('SELECT count(*) FROM nonces').pluck().get()).toBe(1)
 })
 
-test('folding gives the room of the log back, unless somebody reads it; what was removed is room inside', async () => {
+test('a checkpoint frees the space of the WAL unless a reader holds it; deleted rows free space inside the file', async () => {
   const { writer, path, bystander } = openStore()
   await writer.write((tx) => add(tx, 'ada', large))
   expect(await writer.fold()).toBe(true)

@@ -1,9 +1,11 @@
-/** Syncs of the log that the test makes, and a store whose first group is committed and waits for one. */
+/**
+ * Syncs of the WAL that the test controls, and a store whose first group is committed and waits for its sync.
+ */
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { WalSync } from '../../../server/database/wal-sync.ts'
 import { add, openStore, type StoreOptions } from './store.ts'
 
-/** Syncs that end when the test says so, or fail at once from when it says so. */
+/** Syncs that finish when the test ends them, or fail immediately from the moment the test requests it. */
 export function held() {
   const syncs: PromiseWithResolvers<void>[] = []
   const handle: { closed: number; failure?: Error } = { closed: 0 }
@@ -27,10 +29,10 @@ export const until = async (condition: () => boolean) => {
   while (!condition()) await immediate()
 }
 
-/** A store whose first group is committed and waits for its sync, and what was told since. */
+/** Opens a store whose first group is committed and waits for its sync, and records the later answers. */
 export async function committed(options: StoreOptions = {}) {
   const { walSync, syncs, handle } = held()
-  // On a disk that is slow even who is alone is not synced by the thread itself.
+  // On a disk that counts as slow, even a single request is not synced on the main thread.
   let nowMs = 0
   const store = openStore({ monotonicMs: () => (nowMs += 10), ...options, walSync })
   const told: string[] = []

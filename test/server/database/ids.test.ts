@@ -6,26 +6,26 @@ import { add, openStore, start } from './store.ts'
 const rises = (ids: readonly string[]) => ids.every((id, index) => index === 0 || id > (ids[index - 1] ?? ''))
 const shape = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-test('an id is a lower-case UUIDv7 that tells its millisecond', () => {
+test('an id is a lower-case UUIDv7 that contains its millisecond', () => {
   const id = createIds(undefined, randomBytes).next(start)
   expect(id).toMatch(shape)
   expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBe(start.getTime())
 })
 
-test('twenty thousand ids of one millisecond rise strictly', () => {
+test('twenty thousand ids of one millisecond are strictly increasing', () => {
   const ids = createIds(undefined, randomBytes)
   const made = Array.from({ length: 20_000 }, () => ids.next(start))
   expect(rises(made)).toBe(true)
   expect(made.every((id) => shape.test(id))).toBe(true)
 })
 
-test('ids rise while the clock goes back and forth', () => {
+test('ids increase while the clock moves back and forth', () => {
   const ids = createIds(undefined, randomBytes)
   const steps = [0, 5, -3_600_000, 1, 4, 3_600_000, -1, 0]
   expect(rises(steps.map((step) => ids.next(new Date(start.getTime() + step))))).toBe(true)
 })
 
-test('after a restart with an earlier clock ids continue above the greatest of any table', async () => {
+test('after a restart with an earlier clock, ids continue above the highest id of any table', async () => {
   const store = openStore()
   await store.writer.write((tx) => add(tx, 'ada'))
   const last = await store.writer.write(async (tx) => {

@@ -1,4 +1,4 @@
-/** The traps of Kysely over better-sqlite3: each test fails when its trap is back. */
+/** Known problems of Kysely with better-sqlite3: each test fails if its problem returns. */
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { unitDb } from '../../../server/database/dialect.ts'
 import { UnitOverrunError } from '../../../server/database/overrun.ts'
 import { add, openStore, outcomes } from './store.ts'
 
-test('fifty awaited queries let neither setImmediate nor nextTick come between', async () => {
+test('fifty awaited queries run without a setImmediate or nextTick callback in between', async () => {
   const { writer } = openStore()
   const between: string[] = []
   await writer.write(async (tx) => {
@@ -18,7 +18,7 @@ test('fifty awaited queries let neither setImmediate nor nextTick come between',
   })
 })
 
-test('a write inside a unit cannot deadlock: it fails by name and the writer goes on', async () => {
+test('a write inside a unit is refused by name instead of deadlocking, and the writer continues', async () => {
   const { writer, names } = openStore()
   const nested = writer.write(() => writer.write((tx) => add(tx, 'ada')))
   const neighbour = writer.write((tx) => add(tx, 'ben'))
@@ -48,7 +48,7 @@ test('a unit cannot begin, end or leave transactions', async () => {
   expect(names()).toEqual(['ada'])
 })
 
-test('nobody reads what is not committed', async () => {
+test('no reader sees uncommitted data', async () => {
   const { writer, reader, names } = openStore()
   const count = () => reader.read((db) => db.selectFrom('owner_users').select('name').execute())
   await writer.write(async (tx) => {
@@ -97,14 +97,14 @@ test('the same SQL is prepared once', async () => {
   expect(asked).toEqual(['select 1', 'select 2'])
 })
 
-test('kept statements are bounded, the oldest goes first', async () => {
+test('the cache of prepared statements is bounded and evicts the oldest first', async () => {
   const { asked, statements, run } = countedStatements(3)
   for (const text of ['select 1', 'select 2', 'select 3', 'select 4', 'select 4', 'select 1']) await run(text)
   expect(statements.size).toBe(3)
   expect(asked).toEqual(['select 1', 'select 2', 'select 3', 'select 4', 'select 1'])
 })
 
-test('affected rows are counted, as a bigint', async () => {
+test('the number of affected rows is a bigint', async () => {
   const { writer } = openStore()
   await writer.write(async (tx) => {
     for (const name of ['ada', 'ben', 'cleo']) await add(tx, name)
@@ -127,7 +127,7 @@ test('affected rows are counted, as a bigint', async () => {
   })
 })
 
-test('streaming is refused, and what follows is not blocked', async () => {
+test('streaming is refused, and later queries are not blocked', async () => {
   const { writer, names } = openStore()
   await writer.write(async (tx) => {
     const rows = tx.db.selectFrom('owner_users').selectAll().stream()

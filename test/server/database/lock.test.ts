@@ -7,7 +7,7 @@ import { DataFolderLockedError, lockDataFolder } from '../../../server/database/
 import { startChild } from './child.ts'
 import { temporaryFolder } from './store.ts'
 
-test('a second server on a data folder is refused by name; a kill frees it', async () => {
+test('a second server on a data folder is refused by name; killing the first frees the folder', async () => {
   const folder = temporaryFolder()
   const first = startChild('lock.ts', [folder])
   expect(await first.next()).toBe('locked')
@@ -17,7 +17,7 @@ test('a second server on a data folder is refused by name; a kill frees it', asy
   lockDataFolder(folder).release()
 })
 
-test('a lock that is released can be taken by another process', async () => {
+test('another process can take a released lock', async () => {
   const folder = temporaryFolder()
   const first = startChild('lock.ts', [folder])
   expect(await first.next()).toBe('locked')
@@ -26,7 +26,7 @@ test('a lock that is released can be taken by another process', async () => {
   lockDataFolder(folder).release()
 })
 
-test('a refused attempt in the same process does not free the lock for another', async () => {
+test('a refused attempt in the same process does not free the lock for another process', async () => {
   const folder = temporaryFolder()
   const lock = lockDataFolder(folder)
   expect(() => lockDataFolder(folder)).toThrow(DataFolderLockedError)
@@ -36,7 +36,7 @@ test('a refused attempt in the same process does not free the lock for another',
   lock.release()
 })
 
-test('a lock outlives the garbage collector, also when nobody refers to it', async () => {
+test('the garbage collector does not free a lock, even if it is unreferenced', async () => {
   const folder = temporaryFolder()
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
@@ -49,7 +49,7 @@ test('a lock outlives the garbage collector, also when nobody refers to it', asy
   expect(await other.next()).toBe('refused')
 })
 
-test('the folder and the lock are their owner’s alone', () => {
+test('only the owner can access the folder and the lock', () => {
   const folder = join(temporaryFolder(), 'data')
   const lock = lockDataFolder(folder)
   expect(statSync(folder).mode & 0o777).toBe(0o700)

@@ -41,11 +41,11 @@ test('every migration of the service is recorded, in order, once', () => {
   expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
 })
 
-test('an empty database records nothing', () => {
+test('a run without migrations records nothing', () => {
   expect(migrationStatus(emptyDatabase())).toEqual([])
 })
 
-test('new migrations are added to those that are recorded', () => {
+test('new migrations are added to the recorded ones', () => {
   const database = emptyDatabase()
   migrate(database, threeMigrations.slice(0, 1), clock)
   expect(migrationStatus(database)).toEqual([1])
@@ -54,7 +54,7 @@ test('new migrations are added to those that are recorded', () => {
   expect(database.prepare('SELECT * FROM people').all()).toEqual([{ name: '1', age: 2 }])
 })
 
-test('an older program refuses a newer database and leaves it as it is', () => {
+test('an older program refuses a newer database and leaves it unchanged', () => {
   const database = emptyDatabase()
   migrate(database, threeMigrations, clock)
   const before = contents(database)
@@ -78,7 +78,7 @@ test.each<[string, (recorded: Database.Database) => void]>([
   expect(contents(database)).toEqual(before)
 })
 
-test('a migration that fails leaves the steps before it and nothing of itself', () => {
+test('a failing migration keeps the steps before it and leaves no trace of its own', () => {
   const database = emptyDatabase()
   const failing: Migration = {
     number: 2,
@@ -92,7 +92,7 @@ test('a migration that fails leaves the steps before it and nothing of itself', 
   expect(contents(database).schema).not.toContainEqual(expect.objectContaining({ name: 'half' }))
 })
 
-test('a migration that ends its transaction is refused, and a list out of order too', () => {
+test('a migration that ends its transaction is refused, and so is a list out of order', () => {
   const database = emptyDatabase()
   const leaving: Migration = { number: 1, name: 'leaving', sql: 'COMMIT' }
   expect(() => migrate(database, [leaving], clock)).toThrow(MigrationFailedError)
@@ -100,7 +100,7 @@ test('a migration that ends its transaction is refused, and a list out of order 
   expect(migrationStatus(database)).toEqual([])
 })
 
-test('a run that is killed anywhere leaves whole steps, and the next run finishes', {
+test('a run killed at any statement leaves complete steps, and the next run finishes', {
   timeout: 60_000,
 }, async () => {
   const whole = emptyDatabase()
@@ -121,7 +121,7 @@ test('a run that is killed anywhere leaves whole steps, and the next run finishe
   }
 })
 
-test('two processes that migrate at once apply each step once', async () => {
+test('two processes that migrate at the same time apply each step once', async () => {
   const path = join(temporaryFolder(), 'bridge.db')
   const both = [startChild('migrate.ts', [path]), startChild('migrate.ts', [path])]
   expect(await Promise.all(both.map((each) => each.ended()))).toEqual([0, 0])

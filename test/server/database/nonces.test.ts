@@ -34,7 +34,7 @@ async function purge(store: Store): Promise<number> {
   return total
 }
 
-/** What makes a store's nonces mean something. */
+/** Inserts a credential, because nonces belong to one. */
 function issueCredential(database: Database.Database): void {
   database.exec(`
     INSERT INTO projects (id, name, description, state, created_at, updated_at) VALUES ('p', 'p', '', 'active', '', '');
@@ -55,7 +55,7 @@ test('a nonce is accepted once per credential', async () => {
   expect(await outcomes([spend(store, { ...nonce, credentialId: 'ben' })])).toEqual(['done'])
 })
 
-test('a thousand copies at once: one is accepted, and the units of the others never run', async () => {
+test('of a thousand simultaneous copies one is accepted, and the units of the others never run', async () => {
   const store = openStore()
   const nonce = proof()
   let ran = 0
@@ -68,7 +68,7 @@ test('a thousand copies at once: one is accepted, and the units of the others ne
   expect(ran).toBe(1)
 })
 
-test('a nonce stays spent when its unit is refused or overruns', async () => {
+test('a nonce stays spent if its unit is refused or overruns', async () => {
   const store = openStore()
   const [refused, overrun] = [proof(), proof()]
   const told = await outcomes([
@@ -98,7 +98,7 @@ test('only 16 bytes of a hash of the nonce are stored', async () => {
   expect(row?.nonce.toString('latin1')).not.toContain(nonce.nonce)
 })
 
-test('a nonce is remembered through a kill', async () => {
+test('a spent nonce is refused after a kill', async () => {
   const path = join(temporaryFolder(), 'bridge.db')
   const line = [Math.floor(Date.now() / 1000), ...Array.from({ length: 50 }, fresh)].join(' ')
   const first = startChild('spend.ts', [path])
@@ -113,7 +113,7 @@ test('a nonce is remembered through a kill', async () => {
   expect(new Set((await second.next()).split(' '))).toEqual(new Set(['request_replayed']))
 })
 
-test('of two processes on the same store exactly one accepts each nonce', async () => {
+test('if two processes use the same store, exactly one accepts each nonce', async () => {
   const path = join(temporaryFolder(), 'bridge.db')
   const both = [startChild('spend.ts', [path]), startChild('spend.ts', [path])]
   await Promise.all(both.map((each) => each.next()))
@@ -129,7 +129,7 @@ test('of two processes on the same store exactly one accepts each nonce', async 
   }
 })
 
-test('what is behind the window is removed, and refused for ever by the floor', async () => {
+test('nonces older than the window are removed, and the floor refuses them permanently', async () => {
   const store = openStore()
   const [old, young] = [proof(), proof(fresh(), now + 20)]
   await spend(store, old)
@@ -141,7 +141,8 @@ test('what is behind the window is removed, and refused for ever by the floor', 
   expect(await purge(store)).toBe(1)
   expect(stored(store)).toBe(1)
   expect(store.nonces.floor()).toBe(now)
-  // The clock goes back an hour: the proof is dated right again, its nonce is gone, and it is refused all the same.
+  // The clock goes back one hour. The proof is inside the window again and its nonce was removed, but the
+  // floor refuses it.
   pass(store, -3600)
   expect(await outcomes([spend(store, old), spend(store, young)])).toEqual([
     'request_replayed',
@@ -149,7 +150,7 @@ test('what is behind the window is removed, and refused for ever by the floor', 
   ])
 })
 
-test('the floor outlives a restart', async () => {
+test('the floor is the same after a restart', async () => {
   const path = join(temporaryFolder(), 'bridge.db')
   const store = openStore({ path })
   await spend(store, proof())
@@ -159,7 +160,7 @@ test('the floor outlives a restart', async () => {
   expect(openStore({ path }).nonces.floor()).toBe(now)
 })
 
-test('a nonce that was removed because a restart found the clock a day ahead is refused once it is set back', async () => {
+test('a nonce that was removed because the clock was a day ahead at a restart is refused after the clock is set back', async () => {
   const path = join(temporaryFolder(), 'bridge.db')
   const store = openStore({ path })
   const used = proof()
@@ -174,7 +175,7 @@ test('a nonce that was removed because a restart found the clock a day ahead is 
   expect(await outcomes([spend(after, used), spend(after, later)])).toEqual(['request_replayed', 'done'])
 })
 
-test('a purge goes in batches', async () => {
+test('a purge runs in batches', async () => {
   const store = openStore()
   await Promise.all(Array.from({ length: 1200 }, () => spend(store, proof())))
   pass(store, 400)
@@ -195,7 +196,7 @@ test('a purge that is rolled back changes neither the floor nor the count', asyn
   expect(await outcomes([spend(store, proof(fresh(), now + 400))])).toEqual(['rate_limited'])
 })
 
-test('a clock that jumps ahead neither empties the store nor locks honest clients out', async () => {
+test('a clock that jumps ahead neither empties the store nor refuses honest clients', async () => {
   const store = openStore()
   const honest = proof()
   await spend(store, honest)
@@ -206,7 +207,7 @@ test('a clock that jumps ahead neither empties the store nor locks honest client
   expect(await outcomes([spend(store, honest), spend(store, proof())])).toEqual(['request_replayed', 'done'])
 })
 
-test('after a sleep that monotonic time does not count the purge catches up', async () => {
+test('after a sleep that the monotonic clock does not count, the purge catches up', async () => {
   const store = openStore()
   await spend(store, proof())
   store.time.now = new Date(start.getTime() + 600_000)
@@ -215,7 +216,7 @@ test('after a sleep that monotonic time does not count the purge catches up', as
   expect(await purge(store)).toBe(1)
 })
 
-test('a new store serves at once', async () => {
+test('a new store accepts proofs immediately', async () => {
   const store = openStore()
   expect(store.nonces.floor()).toBe(0)
   expect(await outcomes([spend(store, proof())])).toEqual(['done'])
@@ -250,7 +251,7 @@ test.each(Object.entries(losses))(
   },
 )
 
-test('a credential has so many live nonces and no more, also after a restart; others are not held up', async () => {
+test('a credential has a limited number of live nonces, also after a restart, and other credentials are not affected', async () => {
   const path = join(temporaryFolder(), 'bridge.db')
   const first = openStore({ path, noncesPerCredential: 3 })
   const told = await outcomes([1, 2, 3, 4, 5].map(() => spend(first, proof())))
@@ -267,7 +268,7 @@ test('a credential has so many live nonces and no more, also after a restart; ot
   expect(await outcomes([spend(store, proof(fresh(), now + 400))])).toEqual(['done'])
 })
 
-test('nonces of a group that failed do not count', async () => {
+test('nonces of a failed group do not count', async () => {
   const store = openStore({ noncesPerCredential: 1 })
   const pages = store.database.pragma('page_count', { simple: true })
   store.database.pragma(`max_page_count = ${pages}`)
@@ -277,7 +278,7 @@ test('nonces of a group that failed do not count', async () => {
   expect(await outcomes([spend(store, proof())])).toEqual(['done'])
 })
 
-test('what another process purged is recounted before a credential is refused', async () => {
+test('the node recounts nonces that another process purged before it refuses a credential', async () => {
   const store = openStore({ noncesPerCredential: 2 })
   await spend(store, proof())
   await spend(store, proof())

@@ -7,7 +7,7 @@ import { temporaryFolder } from './store.ts'
 
 const pragma = (database: Database.Database, name: string) => database.pragma(name, { simple: true })
 
-test('synchronous reads FULL after the first write and after opening again', () => {
+test('synchronous is FULL after the first write and after reopening', () => {
   const path = join(temporaryFolder(), 'bridge.db')
   for (const attempt of ['first', 'again']) {
     const database = openDatabase(path)
@@ -17,7 +17,7 @@ test('synchronous reads FULL after the first write and after opening again', () 
   }
 })
 
-test('the build itself would lose commits: its default in WAL mode is refused', () => {
+test('the default of the SQLite build in WAL mode, which would lose commits, is refused', () => {
   const database = new Database(join(temporaryFolder(), 'plain.db'))
   database.pragma('journal_mode = WAL')
   database.exec('CREATE TABLE t (x INTEGER)')
@@ -25,7 +25,7 @@ test('the build itself would lose commits: its default in WAL mode is refused', 
   database.close()
 })
 
-test('each setting is in force on the writing connection', () => {
+test('each setting is active on the writing connection', () => {
   const database = openDatabase(join(temporaryFolder(), 'bridge.db'))
   expect({
     journal_mode: pragma(database, 'journal_mode'),
@@ -49,12 +49,12 @@ test('each setting is in force on the writing connection', () => {
   database.close()
 })
 
-test('a store in memory is refused', () => {
+test('an in-memory store is refused', () => {
   expect(() => openDatabase(':memory:')).toThrow(UnsafeStoreError)
   expect(existsSync(':memory:')).toBe(false)
 })
 
-test('the file is its owner’s alone, and so are its WAL and a folder made for it', () => {
+test('only the owner can access the database file, its WAL and a folder made for it', () => {
   const folder = join(temporaryFolder(), 'data')
   const path = join(folder, 'bridge.db')
   const database = openDatabase(path)
@@ -65,7 +65,7 @@ test('the file is its owner’s alone, and so are its WAL and a folder made for 
   database.close()
 })
 
-test('a reader’s connection cannot write, and needs a store that exists', () => {
+test("the reader's connection cannot write and requires an existing store", () => {
   const path = join(temporaryFolder(), 'bridge.db')
   expect(() => openDatabase(path, { readonly: true })).toThrow()
   const writer = openDatabase(path)

@@ -13,23 +13,26 @@ const outside = {
   'what never comes': () => new Promise(() => {}),
 }
 
-test.each(Object.entries(outside))('a unit that awaits %s is undone and refused by name', async (_, wait) => {
-  const { writer, names } = openStore()
-  const neighbours = [
-    writer.write((tx) => add(tx, 'ada')),
-    writer.write(async (tx) => {
-      await add(tx, 'ben')
-      await wait()
-    }),
-    writer.write((tx) => add(tx, 'cleo')),
-  ]
-  const told = await Promise.allSettled(neighbours)
-  expect(told.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-  await expect(neighbours[1]).rejects.toBeInstanceOf(UnitOverrunError)
-  expect(names()).toEqual(['ada', 'cleo'])
-})
+test.each(Object.entries(outside))(
+  'a unit that awaits %s is rolled back and refused by name',
+  async (_, wait) => {
+    const { writer, names } = openStore()
+    const neighbours = [
+      writer.write((tx) => add(tx, 'ada')),
+      writer.write(async (tx) => {
+        await add(tx, 'ben')
+        await wait()
+      }),
+      writer.write((tx) => add(tx, 'cleo')),
+    ]
+    const told = await Promise.allSettled(neighbours)
+    expect(told.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    await expect(neighbours[1]).rejects.toBeInstanceOf(UnitOverrunError)
+    expect(names()).toEqual(['ada', 'cleo'])
+  },
+)
 
-test('what an overrun unit still does never reaches the store', async () => {
+test('later writes of an overrun unit never reach the store', async () => {
   const { writer, names } = openStore()
   const zombie = Promise.withResolvers<unknown>()
   const overrun = writer.write(async (tx) => {
@@ -44,7 +47,7 @@ test('what an overrun unit still does never reaches the store', async () => {
   expect(names()).toEqual(['ada'])
 })
 
-test('a zombie cannot write into a later unit either', async () => {
+test('an overrun unit cannot write into a later unit either', async () => {
   const { writer, names } = openStore()
   const kept: Tx[] = []
   const overrun = writer.write(async (tx) => {
@@ -60,7 +63,7 @@ test('a zombie cannot write into a later unit either', async () => {
   expect(names()).toEqual(['ada'])
 })
 
-test('a transaction is of no use after its unit', async () => {
+test('a transaction is unusable after its unit', async () => {
   const { writer, names } = openStore()
   const tx = await writer.write(async (tx) => tx)
   await expect(add(tx, 'late')).rejects.toBeInstanceOf(UnitEndedError)

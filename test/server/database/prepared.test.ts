@@ -46,7 +46,7 @@ test('a prepared query is built once and runs with other parameters each time', 
   expect(built).toBe(1)
 })
 
-test('run tells the rows changed as a plain number', async () => {
+test('run returns the number of changed rows as a number', async () => {
   const { writer, names } = openStore()
   await writer.write(async (tx) => {
     await add(tx, 'ada')
@@ -56,13 +56,13 @@ test('run tells the rows changed as a plain number', async () => {
   expect(names()).toEqual(['ben'])
 })
 
-test('a parameter that is not given is refused, not bound as null', async () => {
+test('a missing parameter is refused, not bound as null', async () => {
   const { writer } = openStore()
   const incomplete = { from: 'ada' } as { from: string; to: string }
   await expect(writer.write((tx) => rename.run(tx.db, incomplete))).rejects.toThrow('parameter to is missing')
 })
 
-test('a join is planned once, not again at every run', async () => {
+test('a join is planned once, not at every run', async () => {
   const { writer } = openStore()
   const join = (tx: Tx) =>
     tx.db

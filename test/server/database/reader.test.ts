@@ -12,7 +12,7 @@ const namesOf = (reader: Reader) =>
     (await db.selectFrom('owner_users').select('name').orderBy('name').execute()).map((row) => row.name),
   )
 
-test('a read that follows a write sees it, also when other reads are under way', async () => {
+test('a read after a write sees it, also while other reads are running', async () => {
   const { writer, reader } = openStore()
   const seen: string[][] = []
   const busy = async () => {
@@ -38,7 +38,7 @@ test('one read is one snapshot', async () => {
   expect(await namesOf(reader)).toEqual(['changed'])
 })
 
-test('a reader cannot write', async () => {
+test('the reader cannot write', async () => {
   const { reader, names } = openStore()
   const write = reader.read((db) => db.deleteFrom('owner_users').execute())
   await expect(write).rejects.toMatchObject({ code: 'SQLITE_READONLY' })
@@ -46,7 +46,7 @@ test('a reader cannot write', async () => {
   expect(names()).toEqual([])
 })
 
-test('a read that fails hurts no other', async () => {
+test('a failing read does not affect other reads', async () => {
   const { reader } = openStore()
   const told = await Promise.allSettled([
     namesOf(reader),
@@ -59,7 +59,7 @@ test('a read that fails hurts no other', async () => {
   expect(told.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled'])
 })
 
-test('a read that awaits something else is refused by name, and its connection is taken back', async () => {
+test('a read that awaits something else is refused by name, and its connection is released', async () => {
   const { reader } = openStore()
   const zombie = Promise.withResolvers<unknown>()
   const overrun = reader.read(async (db) => {
@@ -72,7 +72,7 @@ test('a read that awaits something else is refused by name, and its connection i
   expect(await neighbour).toEqual([])
 })
 
-test('reads without end do not starve the event loop', async () => {
+test('an endless series of reads does not starve the event loop', async () => {
   const { path } = openStore()
   const reader = createReader({ path, maxPerTurn: 10 })
   let turned = false
@@ -88,7 +88,7 @@ test('reads without end do not starve the event loop', async () => {
   await reader.close()
 })
 
-test('closing finishes what was asked and refuses the rest', async () => {
+test('closing finishes accepted reads and refuses later ones', async () => {
   const { path } = openStore()
   const reader = createReader({ path })
   const asked = namesOf(reader)

@@ -1,4 +1,7 @@
-/** Writing the file anew: what was removed is on the disk no more. Contract §10 "rows and stored bytes go". */
+/**
+ * Rewriting the file (VACUUM): deleted data is no longer on the disk. Contract §10 "rows and stored bytes
+ * go".
+ */
 import { readFileSync, statSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { add, openStore, outcomes } from './store.ts'
@@ -9,7 +12,7 @@ const holds = (path: string) =>
     .filter((file) => readFileSync(file).includes(secret))
     .map((file) => file.slice(path.length))
 
-test('a removed row is in neither file afterwards', async () => {
+test('after the rewrite a deleted row is in neither the file nor the WAL', async () => {
   const { writer, path } = openStore()
   await writer.write((tx) => add(tx, 'ada', secret))
   expect(holds(path)).toEqual(['-wal'])
@@ -22,7 +25,7 @@ test('a removed row is in neither file afterwards', async () => {
   expect(holds(path)).toEqual([])
 })
 
-test('it comes between the groups and reads of others, which all finish', async () => {
+test('the rewrite runs between groups and reads, which all finish', async () => {
   const { writer, reader, names } = openStore({ maxGroup: 5 })
   const writes = Array.from({ length: 50 }, (_, n) => writer.write((tx) => add(tx, `person ${n}`)))
   const folds = Array.from({ length: 5 }, () => writer.scrub(Number.POSITIVE_INFINITY))
@@ -34,7 +37,7 @@ test('it comes between the groups and reads of others, which all finish', async 
   expect(names()).toHaveLength(50)
 })
 
-test('another process that reads keeps the WAL, and the answer says so at once', async () => {
+test('a reader in another process keeps the WAL, and the answer reports that immediately', async () => {
   const { writer, path, bystander } = openStore()
   await writer.write((tx) => add(tx, 'ada', secret))
   bystander.exec('BEGIN')
@@ -50,7 +53,7 @@ test('another process that reads keeps the WAL, and the answer says so at once',
   expect(holds(path)).toEqual([])
 })
 
-test('a writer that is closed folds no more', async () => {
+test('a closed writer does not checkpoint', async () => {
   const { writer } = openStore()
   await writer.close()
   expect(await outcomes([writer.scrub(Number.POSITIVE_INFINITY)])).toEqual(['unavailable'])

@@ -1,4 +1,7 @@
-/** The clock of lifetimes: what moves it, what does not, and what the store holds of it. Contract §5 "Lifetimes". */
+/**
+ * The clock of lifetimes: the events that move it, those that do not, and its readings in the store. Contract
+ * §5 "Lifetimes".
+ */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -17,7 +20,7 @@ interface Row {
   readonly at: string
 }
 
-/** One process after the other over the same store, with both clocks in hand. */
+/** Simulates successive processes on the same store; the test controls both clocks. */
 function processes() {
   const path = join(temporaryFolder(), 'bridge.db')
   const time = { wall: start.getTime(), elapsed: 0 }
@@ -45,7 +48,7 @@ function processes() {
       })
       const stored = () =>
         database.prepare<[], object>('SELECT wall_ms, steady_ms FROM steady_clock').get() ?? {}
-      /** A row of a unit that begins now. */
+      /** The row of a unit that starts now. */
       const row = (): Row => {
         steady.begin()
         return { id: next(new Date(time.wall)), at: new Date(time.wall).toISOString() }
@@ -64,7 +67,7 @@ function processes() {
 }
 
 test.each([hour, -hour, 24 * hour, -24 * hour])(
-  'setting the clock by %i ms moves what is shown, and not the time',
+  'setting the clock by %i ms changes the shown time only, not the steady time',
   (step) => {
     const { time, pass, open } = processes()
     const { steady, now } = open()
@@ -79,7 +82,7 @@ test.each([hour, -hour, 24 * hour, -24 * hour])(
   },
 )
 
-test.each([hour, -hour])('rows before and after a clock that is set by %i ms keep their times', (step) => {
+test.each([hour, -hour])('rows before and after the clock is set by %i ms keep their times', (step) => {
   const { time, pass, open } = processes()
   const { steady, row, storedAt } = open()
   const rows = [row()]
@@ -94,7 +97,7 @@ test.each([hour, -hour])('rows before and after a clock that is set by %i ms kee
   time.wall -= step
   take()
   expect(rows.map(storedAt)).toEqual([0, 1000, 2000, 3000, 4000])
-  // As a query for the rows since then narrows them down.
+  // Narrows the rows down as a query for recent rows does.
   const laterThan = (ms: number) => {
     const from = steady.idBefore(iso(ms))
     return rows.filter((each) => each.id > from && storedAt(each) > ms).map(storedAt)
@@ -102,7 +105,7 @@ test.each([hour, -hour])('rows before and after a clock that is set by %i ms kee
   expect([0, 1500, 2000, 2999, 4000].map((ms) => laterThan(ms).length)).toEqual([4, 3, 2, 2, 0])
 })
 
-test('a row of an earlier process counts by the last reading, and never as stored after the start', () => {
+test('a row of an earlier process is dated by the last stored reading, and never later than the start', () => {
   const { time, pass, open } = processes()
   const first = open()
   time.wall += 24 * hour
@@ -117,11 +120,11 @@ test('a row of an earlier process counts by the last reading, and never as store
   const second = open()
   pass(1000)
   const young = second.row()
-  // The store does not tell that the clock was a day ahead, so the start bounds that row.
+  // The store has no record that the clock was a day ahead, so the start time limits that row.
   expect([wrong, right, young].map(second.storedAt)).toEqual([1000, 1000, 2000])
 })
 
-test('a clock that is set often is followed for as long as rows are young', () => {
+test('the node tracks a clock that is set often while its rows are young', () => {
   const { time, pass, open } = processes()
   const { row, storedAt } = open()
   const rows = []
@@ -132,11 +135,11 @@ test('a clock that is set often is followed for as long as rows are young', () =
   }
   const times = rows.map(storedAt)
   expect(times.slice(-30)).toEqual(Array.from({ length: 30 }, (_, n) => 71_000 + n * 1000))
-  // Older ones stay older.
+  // Older rows stay older.
   expect(Math.max(...times.slice(0, 70))).toBeLessThanOrEqual(71_000)
 })
 
-test('below a second it follows the wall clock, and never back', () => {
+test('a change below one second follows the wall clock, and never backwards', () => {
   const { time, pass, open } = processes()
   const { steady, now } = open()
   pass(10_000)
@@ -146,14 +149,14 @@ test('below a second it follows the wall clock, and never back', () => {
   expect([now(), steady.isSet()]).toEqual([10_900, true])
   steady.note()
   expect(steady.isSet()).toBe(false)
-  // Together the steps are more than a second.
+  // The steps add up to more than a second.
   time.wall -= 900
   expect([now(), steady.isSet()]).toEqual([10_900, true])
   pass(1000)
   expect(now()).toBe(11_000)
 })
 
-test('across a restart the wall clock tells what passed, and one that was set back tells nothing', () => {
+test('across a restart the wall clock gives the time that passed; one that was set back counts as no time', () => {
   const { time, pass, open } = processes()
   const first = open()
   pass(1000)
@@ -174,7 +177,7 @@ test('across a restart the wall clock tells what passed, and one that was set ba
   expect(open().now()).toBe(7000 + 24 * hour)
 })
 
-test('a reading is written with what is written: after a second, at once when the clock was set, alone after a minute', () => {
+test('a reading is stored with a write: after a second, immediately if the clock was set, and alone after a minute', () => {
   const { time, pass, open } = processes()
   const { database, steady, stored } = open()
   const write = () => database.exec("REPLACE INTO maintenance VALUES (1, '')")
@@ -202,7 +205,7 @@ test('a reading is written with what is written: after a second, at once when th
   expect(stored()).toEqual(at(61_000, hour))
 })
 
-test('a command beside the server goes by the reading of the server, and writes none', () => {
+test("a command beside the server uses the server's reading and stores none", () => {
   const { time, pass, open } = processes()
   const server = open()
   time.wall += hour
@@ -217,7 +220,7 @@ test('a command beside the server goes by the reading of the server, and writes 
   expect(command.stored()).toMatchObject({ steady_ms: start.getTime() })
 })
 
-test('a commit takes the reading along, and a stop writes the last', async () => {
+test('a commit stores the reading too, and a stop stores the last one', async () => {
   const store = openStore()
   const stored = () => store.bystander.prepare('SELECT steady_ms FROM steady_clock').pluck().get()
   const at = (ms: number) => start.getTime() + ms
@@ -228,7 +231,7 @@ test('a commit takes the reading along, and a stop writes the last', async () =>
   await store.writer.write((tx) => add(tx, 'ada'))
   expect(stored()).toBe(at(0))
   pass(1500)
-  // Nothing was written.
+  // This unit wrote nothing.
   await store.writer.write(async () => {})
   expect(stored()).toBe(at(0))
   await expect(

@@ -1,4 +1,4 @@
-/** A real store in a temporary folder, with the writer and a reader over it, and people to write down. */
+/** A real store in a temporary folder with its writer and reader, and helpers that store people. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import type { Tx } from '../../../server/database/tx.ts'
 import { openWalSync, type WalSync } from '../../../server/database/wal-sync.ts'
 import { createWriter } from '../../../server/database/write-queue.ts'
 
-/** A Friday; tests move it by hand. */
+/** A fixed start time; tests move the clock. */
 export const start = new Date('2026-01-02T03:04:05.678Z')
 
 export function temporaryFolder(): string {
@@ -28,7 +28,7 @@ export function temporaryFolder(): string {
 export interface StoreOptions {
   readonly path?: string
   readonly maxGroup?: number
-  /** The writer's, by which it gathers a group. */
+  /** The writer's clock for gathering a group. */
   readonly monotonicMs?: () => number
   readonly noncesPerCredential?: number
   /** The first reading of the clocks. */
@@ -37,7 +37,7 @@ export interface StoreOptions {
   readonly isShort?: () => boolean
   readonly onCommit?: () => void
   readonly walSync?: WalSync
-  /** Runs on the migrated database before the writer has it. */
+  /** Runs on the migrated database before the writer opens it. */
   readonly before?: (database: Database.Database) => void
 }
 
@@ -81,12 +81,12 @@ export function openStore(options: StoreOptions = {}) {
     if (writer.state() === 'broken') database.close()
   }
   onTestFinished(close)
-  /** Names on disk, as any other process sees them. */
+  /** The names in the file, as any other process sees them. */
   const names = () => bystander.prepare('SELECT name FROM owner_users ORDER BY name').pluck().all()
   return { path, database, writer, reader, nonces, time, fatal, effectErrors, bystander, names, close }
 }
 
-/** Writes a person down. The name is unique. */
+/** Inserts a person. The name is unique. */
 export async function add(tx: Tx, name: string, password = 'hash'): Promise<void> {
   await tx.db
     .insertInto('owner_users')
@@ -102,7 +102,7 @@ export async function add(tx: Tx, name: string, password = 'hash'): Promise<void
     .execute()
 }
 
-/** The reason of each promise, or 'done'. */
+/** The rejection reason of each promise, or 'done'. */
 export async function outcomes(promises: readonly Promise<unknown>[]): Promise<string[]> {
   const settled = await Promise.allSettled(promises)
   return settled.map((each) => (each.status === 'fulfilled' ? 'done' : nameOf(each.reason)))

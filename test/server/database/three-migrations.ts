@@ -1,4 +1,7 @@
-/** Three small migrations whose every statement is followed by a place to be killed at: `here(1)` to `here(6)`. */
+/**
+ * Three small migrations. Each statement is followed by a point at which the process can be killed: `here(1)`
+ * to `here(6)`.
+ */
 import type { Migration } from '../../../server/database/migrations/index.ts'
 
 export const places = 6

@@ -4,7 +4,10 @@ import { expect, test } from 'vitest'
 import { ApiError } from '../../../server/api-error.ts'
 import { add, openStore, outcomes } from './store.ts'
 
-/** Commits in the WAL: frames that tell the size of the database after them. Frames of an earlier round have another salt. */
+/**
+ * Counts the commits in the WAL: a commit frame holds the size of the database after it. Frames of an earlier
+ * WAL generation have another salt.
+ */
 function commitsIn(wal: Buffer): number {
   const pageSize = wal.readUInt32BE(8)
   const salt = wal.subarray(16, 24)
@@ -16,7 +19,7 @@ function commitsIn(wal: Buffer): number {
   return commits
 }
 
-test('requests that wait together share one commit', async () => {
+test('requests that wait at the same time share one commit', async () => {
   const { writer, path, names } = openStore()
   const before = commitsIn(readFileSync(`${path}-wal`))
   const people = Array.from({ length: 40 }, (_, index) => `person ${index + 10}`)
@@ -26,7 +29,7 @@ test('requests that wait together share one commit', async () => {
   expect(writer.stats()).toEqual({ groups: 1, requests: 40, largestGroup: 40, failedGroups: 0 })
 })
 
-test('a group takes in what the next turns bring, for no longer than the last group took', async () => {
+test('a group accepts requests of the next turns, for at most the duration of the last group', async () => {
   let nowMs = 0
   const { writer } = openStore({ monotonicMs: () => nowMs })
   const groupsOf = async (turns: number) => {
@@ -39,7 +42,7 @@ test('a group takes in what the next turns bring, for no longer than the last gr
     await Promise.all(writes)
     return writer.stats().groups - before
   }
-  // The last group took no time, so nobody waits for another.
+  // The last group took no time, so this one waits for no further request.
   expect(await groupsOf(3)).toBeGreaterThan(1)
   await writer.write(async () => {
     nowMs += 4
@@ -47,7 +50,7 @@ test('a group takes in what the next turns bring, for no longer than the last gr
   expect(await groupsOf(3)).toBe(1)
 })
 
-test('a group is capped, and other work comes between two groups', async () => {
+test('the size of a group is limited, and other work runs between two groups', async () => {
   const { writer } = openStore({ maxGroup: 10 })
   const finished: number[] = []
   let between: number | undefined
@@ -65,7 +68,7 @@ test('a group is capped, and other work comes between two groups', async () => {
   expect(between).toBeLessThan(25)
 })
 
-test('a unit that throws is undone and its neighbours keep their rows', async () => {
+test('a unit that throws is rolled back, and the other units of the group keep their rows', async () => {
   const { writer, names } = openStore()
   const told = await outcomes([
     writer.write((tx) => add(tx, 'ada')),
@@ -84,7 +87,7 @@ test('a unit that throws is undone and its neighbours keep their rows', async ()
   expect(writer.stats()).toMatchObject({ groups: 1, requests: 5, failedGroups: 0 })
 })
 
-test('nobody is answered, nor refused, before the commit that holds the group', async () => {
+test('no unit is answered or refused before the commit of its group', async () => {
   const { writer, names } = openStore()
   const seen: unknown[] = []
   const refused = writer.write(async () => {
@@ -104,7 +107,7 @@ test('nobody is answered, nor refused, before the commit that holds the group', 
   ])
 })
 
-test('a later unit of the group sees what an earlier one wrote, and none sees what was undone', async () => {
+test('a later unit of the group sees the writes of earlier units, except those rolled back', async () => {
   const { writer } = openStore()
   const seen = await Promise.allSettled([
     writer.write((tx) => add(tx, 'ada')),
@@ -129,7 +132,7 @@ test('effects run after the commit, in order, before the answer', async () => {
   expect(told).toEqual(['unit', ['first', ['ada']], 'second'])
 })
 
-test('effects of a unit that was undone never run', async () => {
+test('effects of a unit that was rolled back never run', async () => {
   const { writer } = openStore()
   let woken = false
   const told = await outcomes([
@@ -145,7 +148,7 @@ test('effects of a unit that was undone never run', async () => {
   expect(woken).toBe(false)
 })
 
-test('an effect that throws is reported and hurts no other, and no answer', async () => {
+test('an effect that throws is reported and affects no other effect and no answer', async () => {
   const { writer, effectErrors } = openStore()
   const woken: string[] = []
   const failure = new Error('nobody home')
@@ -163,7 +166,7 @@ test('an effect that throws is reported and hurts no other, and no answer', asyn
   expect(effectErrors).toEqual([failure])
 })
 
-test('one unit has one now, and its ids rise with the order of the commits', async () => {
+test('a unit has a single time, and ids increase in commit order', async () => {
   const { writer, time } = openStore()
   const [first, second] = await Promise.all([
     writer.write(async (tx) => {
@@ -180,7 +183,7 @@ test('one unit has one now, and its ids rise with the order of the commits', asy
   expect(second.id > first.id).toBe(true)
 })
 
-test('closing finishes what was accepted and refuses the rest', async () => {
+test('closing finishes accepted units and refuses later ones', async () => {
   const { writer, names } = openStore()
   const accepted = writer.write((tx) => add(tx, 'ada'))
   const closed = writer.close()

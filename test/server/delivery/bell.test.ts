@@ -1,4 +1,4 @@
-/** When the wait of a request is over. */
+/** The end of a request's wait. */
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
@@ -15,7 +15,7 @@ const context = {
 const bellOf = (socket: Socket) =>
   openNoticeWait(context, 'ada', { raw: { socket } } as unknown as FastifyRequest)
 
-test('a wait is over when its client goes, also when it has gone before the wait began', async () => {
+test('a wait ends when its client disconnects, also if it disconnected before the wait began', async () => {
   const socket = new Socket()
   const bell = bellOf(socket)
   expect(bell.hasEnded()).toBe(false)

@@ -1,8 +1,9 @@
 /**
- * Many listeners in one process, as light as a client can be: a socket each, requests as bytes, and a look for the one
- * thing that they wait for. What is measured is the server, so that its client must not be what is slow.
+ * Many listeners in one process, each as cheap as possible: one socket, prebuilt request bytes, and a search
+ * for one expected text. The server is measured, so the client must not be the bottleneck.
  *
- * Run by `crowd.ts` with an IPC channel: it is sent the listeners, and tells when all are open and when each was told.
+ * Started by `crowd.ts` with an IPC channel: it receives the listeners, then reports when all are open and
+ * when each got its message.
  */
 import { connect, type Socket } from 'node:net'
 import { importPrivateKey } from '../../../sdk/signing/keys.ts'
@@ -10,9 +11,9 @@ import { TestAgent } from '../../support/agent.ts'
 import type { Transport } from '../../support/streams.ts'
 import type { CrowdMember, CrowdOrder, CrowdReport } from './crowd.ts'
 
-/** How long an ended event stream says that its client should wait. */
+/** The reconnection delay that an ended event stream requests. */
 const retryMs = 250
-/** So many connections are being opened at once: fewer than one address may have unauthenticated. */
+/** The number of connections opened in parallel: below the limit of unauthenticated sockets per address. */
 const width = 30
 
 const report = (what: CrowdReport) => process.send?.(what)
@@ -32,7 +33,7 @@ class Listener {
     this.#arrived = arrived
   }
 
-  /** Resolves when the server has answered, or when a wait was asked for that says nothing yet. */
+  /** Resolves when the server has answered, or after sending if an open wait shows no answer yet. */
   open(): Promise<void> {
     const socket = connect(this.#port, '127.0.0.1')
     socket.setNoDelay(true)
@@ -64,15 +65,15 @@ class Listener {
   }
 }
 
-/** What one transport says, and what it listens for. */
+/** The requests of one transport, and the texts that it expects. */
 interface Dialect {
   first(agent: TestAgent): Buffer
-  /** What shows that the server holds the wait; undefined where nothing does. */
+  /** The text that shows that the server holds the wait; undefined if the transport has none. */
   readonly opens?: string
   readonly message: string
-  /** What shows that the wait is over while its connection is kept. */
+  /** The text that shows that the wait ended while its connection stays open. */
   readonly ended?: string
-  /** What is said to anything else that was heard. */
+  /** Returns the reply to any other received data. */
   next(agent: TestAgent, heard: Buffer): Buffer | undefined
 }
 
@@ -81,7 +82,7 @@ const get = (agent: TestAgent, target: string): Buffer => {
   return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bridge.example\r\n${lines.join('')}\r\n`)
 }
 
-/** A frame of a client is masked; a mask of zeros leaves its bytes as they are. */
+/** A client must mask its frames; a mask of zeros leaves the bytes unchanged. */
 function clientFrame(opcode: number, text: string): Buffer {
   const payload = Buffer.from(text)
   const length =
@@ -150,7 +151,7 @@ async function listenAll({ server, projectId, transport, members }: CrowdOrder):
   report({ opened: listeners.length })
 }
 
-/** Of the machine, so that two processes mean the same. */
+/** The machine's clock, so that the times of two processes are comparable. */
 const now = () => performance.timeOrigin + performance.now()
 
 function asAgent(

@@ -1,4 +1,4 @@
-/** A crowd of listeners in a process of its own, so that many clients cost the measuring process nothing. */
+/** A crowd of listeners in a separate process, so that its clients do not slow the measuring process. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -25,14 +25,14 @@ export interface CrowdOrder {
 export type CrowdReport = { readonly opened: number } | { readonly arrived: number; readonly atMs: number }
 
 export interface Crowd {
-  /** When each member was told, in milliseconds of the machine's clock. */
+  /** The time at which each member got its message, in milliseconds of the machine's clock. */
   readonly arrivals: ReadonlyMap<number, number>
   close(): Promise<void>
 }
 
 const program = fileURLToPath(new URL('./crowd-process.ts', import.meta.url))
 
-/** Resolves when every member listens. */
+/** Resolves when every member is listening. */
 export async function openCrowd(
   where: Omit<CrowdOrder, 'members'>,
   agents: readonly Seeded[],

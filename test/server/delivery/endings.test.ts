@@ -1,6 +1,6 @@
 /**
- * Losing the right to listen: on every transport an open wait ends within two seconds, says why, and nothing that was
- * stored before or after leaks once the owner was answered.
+ * An agent that loses the right to listen: on every transport its open wait ends within two seconds with a
+ * reason. Once the owner has been answered, the agent receives no message, stored before or after.
  *
  * Threats T5, T8; contract §6.
  */
@@ -26,7 +26,7 @@ interface Scene {
   readonly conversation: string
 }
 
-/** A project of its own with a sender and the agent that will lose its right. */
+/** A separate project with a sender and the agent that will lose its right. */
 async function scene(): Promise<Scene> {
   names += 1
   const project = await bridge.owner.createProject(`project ${names}`, { policy: { message_budget: 10_000 } })
@@ -35,7 +35,7 @@ async function scene(): Promise<Scene> {
   return { project, sender, lost, conversation: await sender.conversationWith(lost.id) }
 }
 
-/** Messages without pause, until it is told to stop or the service refuses. */
+/** Sends messages without pause until stopped or refused. */
 function talk({ sender, lost, conversation }: Scene) {
   let talking = true
   const body = { conversation_id: conversation, recipient_agent_id: lost.id, type: 'note', body: 'psst' }
@@ -55,7 +55,7 @@ function talk({ sender, lost, conversation }: Scene) {
   }
 }
 
-/** Messages that came after a moment. */
+/** The messages that arrived after a given time. */
 const after = (stream: OpenStream, atMs: number) =>
   stream.events.filter((event) => event.type === 'messages' && event.atMs > atMs).flatMap(messagesOf)
 
@@ -71,7 +71,7 @@ describe.each(transports)('a wait over the %s', (name, open) => {
     const tookMs = performance.now() - answeredMs
     await talking.stop()
     expect(tookMs).toBeLessThan(2000)
-    // What left the server before the owner was answered may still be on its way through this process's own queue.
+    // Data sent before the owner was answered may still be queued in this process.
     expect(after(stream, answeredMs + 50)).toEqual([])
     if (name === 'socket') expect([4401, 4409]).toContain(await stream.ended)
   })
@@ -121,14 +121,14 @@ const quiet: readonly QuietEnding[] = [
   },
 ]
 
-describe.each(transports)('without a notice the recheck ends a wait over the %s', (_name, open) => {
+describe.each(transports)('without a notification the recheck ends a wait over the %s', (_name, open) => {
   test.concurrent.each(quiet)('when $by', async ({ reason, sql, value }) => {
     const its = await scene()
     const stream = await listen(bridge, its.lost, open)
     behindItsBack(bridge, sql, value(its))
     const changedMs = performance.now()
     expect(await stream.reason()).toBe(reason)
-    // The recheck comes every two seconds; the rest is the machine's.
+    // The recheck runs every two seconds; the margin is for a slow machine.
     expect(performance.now() - changedMs).toBeLessThan(2500)
     expect(stream.events.filter((event) => event.type === 'messages')).toEqual([])
   })

@@ -1,7 +1,7 @@
 /**
- * The event stream on the wire, and clients that are not ours: curl, the EventSource library, Python.
+ * The event stream on the wire, read by third-party clients: curl, the EventSource library, Python.
  *
- * The stream lasts twenty real seconds; the tests that need them run side by side.
+ * A stream lasts twenty real seconds, so the tests that need that run in parallel.
  *
  * Spec §6; contract §6.
  */
@@ -25,7 +25,7 @@ afterAll(() => bridge.close())
 
 const eventsCall = { method: 'GET', target: '/api/v1/events' } as const
 
-/** Arguments of curl for a signed GET. */
+/** Returns curl's arguments for a signed GET. */
 const curlArguments = (agent: TestAgent, target: string): string[] => [
   ...agent.sign({ method: 'GET', target }, '').flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
   `${agent.baseUrl}${target}`,
@@ -36,7 +36,7 @@ interface Ended {
   readonly code: number | null
 }
 
-/** Runs a program to its end, or until its output holds a text. */
+/** Runs a program until it exits or its output contains a text. */
 async function run(program: string, args: readonly string[], until?: string, input = ''): Promise<Ended> {
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   child.stdin.end(input)
@@ -49,8 +49,8 @@ async function run(program: string, args: readonly string[], until?: string, inp
   return { output, code }
 }
 
-describe.concurrent('for twenty seconds', () => {
-  test('a stream says when to come back, beats every ten seconds, and ends by itself', async () => {
+describe.concurrent('over twenty seconds', () => {
+  test('a stream announces its retry delay, sends a heartbeat every ten seconds, and ends', async () => {
     const agent = await bridge.agent('patient')
     const began = performance.now()
     const stream = openEvents(agent)
@@ -65,7 +65,7 @@ describe.concurrent('for twenty seconds', () => {
     expect(stream.events.map(({ type }) => type)).not.toContain('session')
   })
 
-  test('a socket beats every ten seconds and goes on', async () => {
+  test('a socket sends a heartbeat every ten seconds and stays open', async () => {
     const agent = await bridge.agent('steady')
     const began = performance.now()
     const socket = openSocket(agent)
@@ -90,14 +90,14 @@ describe.concurrent('for twenty seconds', () => {
       () => connectionOf(bridge, agent),
       (words) => !words.listening_now,
     )
-    // Twenty-five, a second of the streams' common timer, and what a busy machine adds.
+    // Twenty-five seconds, plus one second of the streams' shared timer and a margin for a busy machine.
     expect(performance.now() - began).toBeLessThan(28_000)
     stream.close()
   })
 
-  // BRIDGE_STUCK=1 runs it: Node notices the end of progress after one to two times twenty seconds.
+  // BRIDGE_STUCK=1 runs this test: Node notices the missing progress after 20 to 40 seconds.
   test.skipIf(process.env.BRIDGE_STUCK === undefined)(
-    'what a poll was answered that nobody takes comes to another wait',
+    'messages in a poll answer that is never read are offered to another wait',
     async () => {
       const agent = await bridge.agent('stuck')
       const count = 120
@@ -109,7 +109,7 @@ describe.concurrent('for twenty seconds', () => {
       const target = '/api/v1/inbox?limit=100'
       const stuck = connect(bridge.server.port, '127.0.0.1')
       stuck.pause()
-      // More pages than the buffers of a connection take.
+      // More pages than the buffers of a connection hold.
       for (let page = 0; page < 7; page += 1) {
         const headers = agent
           .sign({ method: 'GET', target }, '')
@@ -138,7 +138,7 @@ describe.concurrent('for twenty seconds', () => {
     90_000,
   )
 
-  test('curl reads it as it is', async () => {
+  test('curl reads the stream as it is', async () => {
     const agent = await bridge.agent('curl')
     await bridge.owner.message(bridge.project.id, agent.id, 'first')
     const reading = run('curl', [
@@ -174,7 +174,7 @@ describe.concurrent('for twenty seconds', () => {
     expect(body).toContain('event: heartbeat\ndata: {"server_time":')
   })
 
-  test('the EventSource library comes back with a fresh proof each time, and misses nothing', async () => {
+  test('the EventSource library reconnects with a fresh proof each time and misses no message', async () => {
     const agent = await bridge.agent('library')
     const heard: string[] = []
     let connections = 0
@@ -219,7 +219,7 @@ test('curl long-polls', async () => {
   expect(JSON.parse(body)).toMatchObject({ messages: [{ body: 'wake up' }], waiting: 1 })
 })
 
-test('curl that offers compression is answered without, and with a used proof is refused', async () => {
+test('curl gets an uncompressed stream although it offers compression, and is refused with a used proof', async () => {
   const agent = await bridge.agent('compressor')
   const args = curlArguments(agent, eventsCall.target)
   const first = await run(
@@ -232,7 +232,7 @@ test('curl that offers compression is answered without, and with a used proof is
   expect(again.output).toContain('request_replayed')
 })
 
-/** Debian's own Python; `apt-get install python3-websockets`. */
+/** Debian's own Python, because `apt-get install python3-websockets` installs for that one. */
 const python = '/usr/bin/python3'
 
 function hasPythonSockets(): boolean {
@@ -268,21 +268,24 @@ except websockets.exceptions.ConnectionClosed as closed:
     print(json.dumps(["closed", closed.rcvd.code if closed.rcvd else None, []]), flush=True)
 `
 
-test.skipIf(!hasPythonSockets())('a socket from Python hears, pings, and learns why it ends', async () => {
-  const agent = await bridge.agent('python')
-  const child = spawn(python, ['-c', pythonClient, `${bridge.url.replace('http', 'ws')}/api/v1/socket`], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-  const next = async () => JSON.parse((await lines.next()).value as string) as [string, unknown, string[]]
-  child.stdin.write(`${JSON.stringify(authenticate(agent))}\n`)
-  expect(await next()).toEqual(['ready', [], []])
-  expect((await next())[0]).toBe('pong')
-  await bridge.owner.message(bridge.project.id, agent.id, 'hello, snake')
-  expect(await next()).toEqual(['messages', ['hello, snake'], []])
-  await bridge.owner.revoke(bridge.project.id, agent.enrolled.credential_id)
-  expect((await next())[0]).toBe('error')
-  expect(await next()).toEqual(['closed', 4401, []])
-  child.stdin.end()
-  await once(child, 'close')
-})
+test.skipIf(!hasPythonSockets())(
+  'a socket from Python receives messages, pings, and gets the reason of the end',
+  async () => {
+    const agent = await bridge.agent('python')
+    const child = spawn(python, ['-c', pythonClient, `${bridge.url.replace('http', 'ws')}/api/v1/socket`], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+    const next = async () => JSON.parse((await lines.next()).value as string) as [string, unknown, string[]]
+    child.stdin.write(`${JSON.stringify(authenticate(agent))}\n`)
+    expect(await next()).toEqual(['ready', [], []])
+    expect((await next())[0]).toBe('pong')
+    await bridge.owner.message(bridge.project.id, agent.id, 'hello, snake')
+    expect(await next()).toEqual(['messages', ['hello, snake'], []])
+    await bridge.owner.revoke(bridge.project.id, agent.enrolled.credential_id)
+    expect((await next())[0]).toBe('error')
+    expect(await next()).toEqual(['closed', 4401, []])
+    child.stdin.end()
+    await once(child, 'close')
+  },
+)

@@ -1,5 +1,5 @@
 /**
- * What stops too much: the loop guard of a conversation, rates, a full inbox.
+ * Limits: the loop guard of a conversation, rates, a full inbox.
  *
  * Contract §2 "Rate", §6, §7 "Loop guard".
  */
@@ -36,7 +36,7 @@ function say(from: TestAgent, conversation: string, to: string, fields: object =
 const tripped = (guard: string) => ({ error: 'conversation_budget', details: { guard } })
 
 describe('the budget of a conversation', () => {
-  test('is sixty messages a sender in ten minutes, and moves on with the window', async () => {
+  test('is sixty messages per sender in a sliding window of ten minutes', async () => {
     const own = await startBridge()
     const { ada, ben } = own
     const conversation = await ada.conversationWith(ben.id)
@@ -45,7 +45,7 @@ describe('the budget of a conversation', () => {
     expect(refused.status).toBe(429)
     expect(refused.json).toMatchObject(tripped('messages'))
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    // The other sender, other conversations and the owner's are not concerned.
+    // The other sender, other conversations and the owner's messages are not affected.
     expect((await say(ben, conversation, ada.id)).status).toBe(200)
     const carl = await own.agent('carl')
     expect((await say(ada, await ada.conversationWith(carl.id), carl.id)).status).toBe(200)
@@ -57,7 +57,7 @@ describe('the budget of a conversation', () => {
     await own.close()
   })
 
-  test('says when the window ends, and then lets the next message through', async () => {
+  test('tells when the window ends, and then lets the next message through', async () => {
     const own = await startBridge()
     const { ada, ben, conversation } = await pair({ message_budget: 2 }, own)
     await ada.send(conversation, ben.id, 'one')
@@ -74,14 +74,14 @@ describe('the budget of a conversation', () => {
     expect((await say(ada, conversation, ben.id)).status).toBe(429)
     own.clock.advance(30)
     expect((await say(ada, conversation, ben.id)).status).toBe(200)
-    // The second of them is the one that now keeps the sender waiting.
+    // The second message is now the one whose age delays the sender.
     const later = (await say(ada, conversation, ben.id)).json as { retry_after_ms: number }
     expect(later.retry_after_ms).toBeLessThanOrEqual(100_000)
     expect(later.retry_after_ms).toBeGreaterThan(70_000)
     await own.close()
   })
 
-  test('that was made smaller ends when enough of the messages are out of the window', async () => {
+  test('once reduced, is available again when enough messages have left the window', async () => {
     const own = await startBridge()
     const { project, ada, ben, conversation } = await pair({ message_budget: 3 }, own)
     for (const text of ['one', 'two', 'three']) {
@@ -99,7 +99,7 @@ describe('the budget of a conversation', () => {
     await own.close()
   })
 
-  test('is recorded once a sender and window, however often the loop is refused', async () => {
+  test('writes one audit record per sender and window, however often the loop is refused', async () => {
     const own = await startBridge()
     const { ada, ben, conversation } = await pair({ message_budget: 1 }, own)
     const trippedBy = (agent: TestAgent) =>
@@ -115,7 +115,7 @@ describe('the budget of a conversation', () => {
     await ben.send(conversation, ada.id, 'one')
     for (let n = 0; n < 3; n += 1) expect((await say(ben, conversation, ada.id)).status).toBe(429)
     expect([trippedBy(ada), trippedBy(ben)]).toEqual([1, 1])
-    // Another window, another record.
+    // Another window gets another record.
     own.clock.advance(601)
     await ada.send(conversation, ben.id, 'two')
     for (let n = 0; n < 2; n += 1) expect((await say(ada, conversation, ben.id)).status).toBe(429)
@@ -123,7 +123,7 @@ describe('the budget of a conversation', () => {
     await own.close()
   })
 
-  test("is the project's own where it has one, and a repeated key is not counted", async () => {
+  test("is the project's own if it has one, and a repeated key does not count", async () => {
     const { ada, ben, conversation } = await pair({ message_budget: 2 })
     const key = crypto.randomUUID()
     const first = await ada.send(conversation, ben.id, 'one', key)
@@ -133,14 +133,14 @@ describe('the budget of a conversation', () => {
     expect((await ada.send(conversation, ben.id, 'one', key)).id).toBe(first.id)
   })
 
-  test('of fifty sends at once lets no more through than it allows', async () => {
+  test('of fifty simultaneous sends admits no more than its limit', async () => {
     const { ada, ben, conversation } = await pair({ message_budget: 5 })
     const replies = await Promise.all(Array.from({ length: 50 }, () => say(ada, conversation, ben.id)))
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(5)
     expect(replies.filter(({ status }) => status === 429)).toHaveLength(45)
   })
 
-  test('is whole again once the owner wrote there, and only there', async () => {
+  test('is reset when the owner writes in that conversation, and only there', async () => {
     const { project, ada, ben, conversation } = await pair({ message_budget: 1 })
     await ada.send(conversation, ben.id, 'one')
     await bridge.owner.message(project.id, ada.id, 'in its own conversation')
@@ -159,7 +159,7 @@ test.each([
   ['on', 1],
   ['back', -1],
 ])(
-  "the owner's word opens a budget once, and settles the tripped guard, if the clock is set %s",
+  'a message of the owner resets the budget once and clears the tripped guard if the clock is set %s',
   async (_, sign) => {
     const { project, ada, ben, conversation } = await pair({ message_budget: 1 })
     const write = () =>
@@ -183,13 +183,13 @@ test.each([
     expect(await attention()).toEqual([])
     bridge.clock.step(sign * 3600)
     expect(await statuses()).toEqual([200, 429])
-    // One record a window, which the owner's word began anew.
+    // There is one record per window, and the owner's message started a new window.
     expect(await attention()).toMatchObject([{ kind: 'guard_tripped', count: 1 }])
     bridge.clock.step(sign * -7200)
   },
 )
 
-test('a thread ends after fifty hops, and the owner opens it again by answering in it', async () => {
+test('a thread is blocked after fifty hops, and the owner unblocks it by answering in it', async () => {
   const { project, ada, ben, conversation } = await pair()
   const root = await ada.send(conversation, ben.id, 'root')
   let last = root
@@ -205,7 +205,7 @@ test('a thread ends after fifty hops, and the owner opens it again by answering 
   expect(last).toMatchObject({ hops: 50, root_id: root.id })
   const refused = await reply(last.id, 51)
   expect([refused.status, refused.json]).toMatchObject([429, tripped('hops')])
-  // No time ends it: it names a whole window, in which the owner may have written.
+  // Time does not lift this block, so the delay is a whole window, in which the owner may write.
   expect([refused.headers['retry-after'], refused.json]).toMatchObject(['600', { retry_after_ms: 600_000 }])
   const word = await bridge.owner.ok<{ id: string; root_id: string }>({
     target: `/api/admin/projects/${project.id}/messages`,
@@ -222,7 +222,7 @@ test('a thread ends after fifty hops, and the owner opens it again by answering 
 })
 
 describe('rates', () => {
-  test('a burst of a hundred: then 429, which says when, and other agents go on', async () => {
+  test('a burst of a hundred requests is accepted, then 429 gives the delay; other agents are not affected', async () => {
     expect([limits.ratePerSecond, limits.rateBurst]).toEqual([50, 100])
     const own = await startBridge({ settings: { rate_per_second: '1', rate_burst: '100' } })
     const replies = await Promise.all(
@@ -239,7 +239,7 @@ describe('rates', () => {
     await own.close()
   })
 
-  test('a socket that is refused for its rate has used up its proof', async () => {
+  test('a socket refused by its rate has spent its nonce', async () => {
     const own = await startBridge({ settings: { rate_per_second: '1', rate_burst: '6' } })
     const calls = Array.from({ length: 20 }, () =>
       own.ada.call({ target: '/api/v1/bootstrap', session: null }),
@@ -255,7 +255,7 @@ describe('rates', () => {
     await own.close()
   })
 
-  test('ten failed authentications a minute from one address: then 429, and who proves itself goes on', async () => {
+  test('after ten failed authentications per minute one address gets 429; a valid proof is still accepted', async () => {
     const own = await startBridge({ settings: { failed_auth_per_minute: '10' } })
     const fail = () =>
       own.ada.call({ target: '/api/v1/bootstrap', session: null, override: { 'X-Bridge-Proof': null } })
@@ -268,7 +268,7 @@ describe('rates', () => {
   })
 })
 
-test('an inbox of ten thousand takes no more until something is acknowledged', async () => {
+test('an inbox of ten thousand messages refuses more until one is acknowledged', async () => {
   const own = await startBridge()
   const { ada, ben } = own
   const conversation = await ada.conversationWith(ben.id)
@@ -288,7 +288,7 @@ test('an inbox of ten thousand takes no more until something is acknowledged', a
   await again.close()
 })
 
-describe("the owner's voice", () => {
+describe('a message in the name of the owner', () => {
   const forgeries: readonly [string, object][] = [
     ['a sender', { sender: { kind: 'owner', name: 'olu' } }],
     ['a kind of sender', { sender_kind: 'owner' }],
@@ -307,7 +307,7 @@ describe("the owner's voice", () => {
     ['a time', { created_at: '2020-01-01T00:00:00.000Z' }],
     ['a list for a type', { type: ['note'] }],
   ]
-  test.each(forgeries)('is not had by a body with %s', async (_what, fields) => {
+  test.each(forgeries)('cannot be sent with %s in the body', async (_what, fields) => {
     const { ada, ben, conversation } = await pair()
     const reply = await say(ada, conversation, ben.id, fields)
     expect([reply.status, reply.json]).toMatchObject([422, { error: 'invalid_request' }])
@@ -328,7 +328,7 @@ describe("the owner's voice", () => {
     ['a comment', (text) => text.replace('{', '{/* owner */')],
     ['a trailing comma', (text) => text.replace('}', ',}')],
   ]
-  test.each(encodings)('is not had by %s', async (_what, encode) => {
+  test.each(encodings)('cannot be sent with %s', async (_what, encode) => {
     const { ada, ben, conversation } = await pair()
     const body = encode(json(conversation, ben.id))
     const reply = await ada.call({ target: '/api/v1/messages', body })
@@ -336,7 +336,7 @@ describe("the owner's voice", () => {
   })
 
   const headers = ['X-Bridge-Sender', 'X-Forwarded-User', 'X-Bridge-Kind', 'X-HTTP-Method-Override', 'Origin']
-  test.each(headers)('is not had by the header %s, nor by the cookie of the owner', async (name) => {
+  test.each(headers)("cannot be sent with the header %s or the owner's cookie", async (name) => {
     const { ada, ben, conversation } = await pair()
     const reply = await ada.call({
       target: '/api/v1/messages',
@@ -353,7 +353,7 @@ describe("the owner's voice", () => {
     expect(heard).toMatchObject({ sender: { kind: 'agent', agent_id: ada.id } })
   })
 
-  test("is not had at the owner's own endpoints by an agent's proof", async () => {
+  test("cannot be sent at the owner's endpoints with an agent's proof", async () => {
     const { project, ada } = await pair()
     const reply = await ada.call({
       target: `/api/admin/projects/${project.id}/messages`,
@@ -363,7 +363,7 @@ describe("the owner's voice", () => {
     expect([reply.status, reply.json]).toMatchObject([401, { error: 'owner_session_expired' }])
   })
 
-  test('is not had by an agent that bears its name', async () => {
+  test("cannot be sent by an agent with the owner's name", async () => {
     const project = await bridge.owner.createProject('names')
     const olu = await bridge.agent('olu', project.id)
     const other = await bridge.agent('other', project.id)

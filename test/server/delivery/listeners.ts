@@ -1,4 +1,6 @@
-/** What tests of delivery share: an agent that listens for certain, and the data file behind the server's back. */
+/**
+ * Helpers for tests of delivery: an agent whose wait is certainly open, and direct access to the data file.
+ */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { TestAgent } from '../../support/agent.ts'
@@ -12,13 +14,13 @@ export interface ConnectionWords {
   readonly next_contact: { kind: string; expected_at: string | null; overdue: boolean }
 }
 
-/** The connection words of an agent, as its owner reads them. */
+/** Returns the connection state of an agent, as its owner reads it. */
 export async function connectionOf({ owner }: TestBridge, agent: TestAgent): Promise<ConnectionWords> {
   const target = `/api/admin/projects/${agent.enrolled.project.id}/agents/${agent.id}`
   return (await owner.ok<{ connection: ConnectionWords }>({ target })).connection
 }
 
-/** Asks until the answer is the one; fails by the test's own time limit. */
+/** Repeats a request until the answer matches; fails by the test's time limit. */
 export async function until<T>(ask: () => Promise<T> | T, is: (answer: T) => boolean): Promise<T> {
   for (;;) {
     const answer = await ask()
@@ -27,7 +29,7 @@ export async function until<T>(ask: () => Promise<T> | T, is: (answer: T) => boo
   }
 }
 
-/** Opens a wait and answers once the server holds it. */
+/** Opens a wait and returns once the server holds it. */
 export async function listen(
   bridge: TestBridge,
   agent: TestAgent,
@@ -41,7 +43,7 @@ export async function listen(
   return stream
 }
 
-/** Changes the data file as another process would: the server is told nothing. */
+/** Changes the data file as another process would: the server is not notified. */
 export function behindItsBack(bridge: TestBridge, sql: string, ...values: readonly unknown[]): void {
   const database = new Database(join(bridge.data, 'bridge.db'), { fileMustExist: true, timeout: 5000 })
   try {
@@ -52,7 +54,7 @@ export function behindItsBack(bridge: TestBridge, sql: string, ...values: readon
   }
 }
 
-/** One more message like the conversation's last, newer and not offered yet. */
+/** Inserts a copy of the conversation's last message, newer and not offered yet. */
 export function storeBehindItsBack(bridge: TestBridge, conversationId: string): void {
   const database = new Database(join(bridge.data, 'bridge.db'), { fileMustExist: true, timeout: 5000 })
   try {
@@ -81,7 +83,7 @@ export function storeBehindItsBack(bridge: TestBridge, conversationId: string): 
   }
 }
 
-/** The first column of the first row, as the data file has it. */
+/** Returns the first column of the first row in the data file. */
 export function lookUp(bridge: TestBridge, sql: string, ...values: readonly unknown[]): unknown {
   const database = new Database(join(bridge.data, 'bridge.db'), { fileMustExist: true, readonly: true })
   try {

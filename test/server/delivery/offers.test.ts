@@ -1,5 +1,6 @@
 /**
- * What is offered, in which order, how often, and what counts as an offer. The same on every transport.
+ * Offers of messages: their order, their repetition, and the rules for counting one as made. They are the
+ * same on every transport.
  *
  * Contract §6.
  */
@@ -36,7 +37,7 @@ async function sendAll(from: TestAgent, conversation: string, to: TestAgent, tex
 }
 
 describe.each(transports)('over the %s', (name, open) => {
-  test('first offers come in order, what lay there and what is stored meanwhile', async () => {
+  test('first offers arrive in order, those stored before and during the wait', async () => {
     const { sender, reader, conversation } = await pair()
     await sendAll(sender, conversation, reader, numbered(130))
     const stream = open(reader)
@@ -47,7 +48,7 @@ describe.each(transports)('over the %s', (name, open) => {
     stream.close()
   })
 
-  test('two waits of one session share its mail: each message comes once', async () => {
+  test('two waits of one session share its mail: each message arrives once', async () => {
     const { sender, reader, conversation } = await pair()
     const one = await listen(bridge, reader, open)
     const two = open(reader)
@@ -63,7 +64,7 @@ describe.each(transports)('over the %s', (name, open) => {
     two.close()
   })
 
-  test('a message that is not acknowledged comes again after sixty seconds, an acknowledged one never', async () => {
+  test('an unacknowledged message is offered again after sixty seconds, an acknowledged one never', async () => {
     const own = await startBridge()
     const { sender, reader, conversation } = await pair(own)
     const stream = await listen(own, reader, open)
@@ -74,7 +75,8 @@ describe.each(transports)('over the %s', (name, open) => {
     await sender.send(conversation, reader.id, 'meanwhile')
     expect(bodies(await stream.messages(3))).toEqual(['kept', 'done', 'meanwhile'])
     own.clock.advance(3)
-    // A long-poll that waits measures its time by the steady clock, which no test moves: it learns at its next turn.
+    // A waiting long-poll measures time by the monotonic clock, which no test moves, and checks it at its
+    // next turn.
     if (name === 'long-poll') await sender.send(conversation, reader.id, 'turn')
     const came = await stream.messages(name === 'long-poll' ? 5 : 4)
     const again = came.filter(({ id }) => id === kept?.id)
@@ -86,7 +88,7 @@ describe.each(transports)('over the %s', (name, open) => {
   })
 
   test.skipIf(name === 'long-poll')(
-    'what an earlier wait was offered falls due, though new mail came meanwhile',
+    'a message offered to an earlier wait is offered again when due, although new mail arrived meanwhile',
     async () => {
       const own = await startBridge()
       const { sender, reader, conversation } = await pair(own)
@@ -106,7 +108,7 @@ describe.each(transports)('over the %s', (name, open) => {
     },
   )
 
-  test('a new session is offered everything that is not acknowledged', async () => {
+  test('a new session is offered every unacknowledged message', async () => {
     const { project, sender, reader, conversation } = await pair()
     const first = await listen(bridge, reader, open)
     await sendAll(sender, conversation, reader, ['one', 'two'])
@@ -121,7 +123,7 @@ describe.each(transports)('over the %s', (name, open) => {
     second.close()
   })
 
-  test('a pair that the owner disabled is withheld without ending the wait, and comes when it is enabled', async () => {
+  test('a message of a disabled pair is withheld without ending the wait, and delivered once the pair is enabled', async () => {
     const { project, sender, reader, conversation } = await pair()
     const other = await bridge.agent('other', project.id)
     await sender.send(conversation, reader.id, 'withheld')
@@ -136,7 +138,7 @@ describe.each(transports)('over the %s', (name, open) => {
     stream.close()
   })
 
-  test('a paused project keeps its waits, and the owner can still write', async () => {
+  test('a paused project keeps its waits open, and the owner can still write', async () => {
     const { project, reader } = await pair()
     const stream = await listen(bridge, reader, open)
     await bridge.owner.setProject(project.id, 'paused')
@@ -146,7 +148,7 @@ describe.each(transports)('over the %s', (name, open) => {
   })
 })
 
-test('an offer that was withheld meanwhile is not made again until the pair is enabled', async () => {
+test('an offer withheld in between is not repeated until the pair is enabled', async () => {
   const own = await startBridge()
   const { project, sender, reader, conversation } = await pair(own)
   await sender.send(conversation, reader.id, 'once')
@@ -159,7 +161,7 @@ test('an offer that was withheld meanwhile is not made again until the pair is e
   await own.close()
 })
 
-test("another project's traffic neither wakes nor delays a wait", async () => {
+test('the traffic of another project neither wakes nor delays a wait', async () => {
   const { reader } = await pair()
   const busy = await pair()
   const began = performance.now()
@@ -171,7 +173,7 @@ test("another project's traffic neither wakes nor delays a wait", async () => {
     () => connectionOf(bridge, reader),
     (words) => words.listening_now,
   )
-  // The traffic goes on until the wait ends: if a message put its end off, it would never come.
+  // The traffic continues until the wait ends. If a message delayed the end, the wait would never end.
   let sent = 0
   for (; answered.atMs === undefined; sent += 1) {
     await busy.sender.send(busy.conversation, busy.reader.id, `text ${sent}`)
@@ -182,7 +184,7 @@ test("another project's traffic neither wakes nor delays a wait", async () => {
   expect(sent).toBeGreaterThan(3)
 })
 
-test('receipts reach the sender on its stream, and only the sender', async () => {
+test('receipts reach the sender on its stream, and no other agent', async () => {
   const { sender, reader, conversation } = await pair()
   const hears = openSocket(sender)
   const others = openSocket(reader)
@@ -203,7 +205,7 @@ test('receipts reach the sender on its stream, and only the sender', async () =>
   others.close()
 })
 
-test('after a restart of the server everything that is not acknowledged comes again, in order', async () => {
+test('after a restart of the server every unacknowledged message is offered again, in order', async () => {
   const own = await startBridge()
   const { sender, reader, conversation } = await pair(own)
   const stream = await listen(own, reader, openSocket)
@@ -218,7 +220,7 @@ test('after a restart of the server everything that is not acknowledged comes ag
   own.clock.advance(61)
   const second = openSocket(reader)
   expect(bodies(await second.messages(4))).toEqual(['1', '3', '4', '5'])
-  // What lay there when the wait was opened falls due as well, though nothing is stored that would wake it.
+  // Messages offered before the restart fall due as well, although no new message wakes the wait.
   await until(
     () => connectionOf(again, reader),
     (words) => words.listening_now,

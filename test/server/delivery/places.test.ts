@@ -1,8 +1,11 @@
-/** The one place in ten that is kept for redeliveries is counted per session, and not remembered for ever. Contract §6. */
+/**
+ * One slot in ten is reserved for redeliveries. The node counts it per session and forgets old sessions.
+ * Contract §6.
+ */
 import { expect, test } from 'vitest'
 import { createOffers } from '../../../server/inbox/in-flight.ts'
 
-test('small pages keep their place in ten', () => {
+test('small pages keep one slot in ten for redeliveries', () => {
   const offers = createOffers()
   const kept = Array.from({ length: 20 }, () => {
     const next = offers.reservedSlots('one', 1)
@@ -13,7 +16,7 @@ test('small pages keep their place in ten', () => {
   expect(kept[9]).toBe(1)
 })
 
-test('a session is forgotten when many others came since, and not before', () => {
+test('a session is forgotten once many others came after it, and not before', () => {
   const offers = createOffers()
   offers.countUsed('one', 9)
   for (let n = 0; n < 19_999; n += 1) offers.countUsed(`other ${n}`, 1)

@@ -1,5 +1,5 @@
 /**
- * Connection words: what the service observed of an agent, and what it declared.
+ * The connection state of an agent: what the node observed, and what the agent declared.
  *
  * Promise F14; spec §1; contract §6 "Presence".
  */
@@ -20,7 +20,7 @@ const schedule = (agent: TestAgent, body: object) =>
   agent.call({ target: '/api/v1/connection-mode', body, key: null })
 const unknown = { kind: 'unknown', expected_at: null, overdue: false }
 
-test('an agent that never started is not connected, and nothing is known of its next contact', async () => {
+test('an agent that never started is not connected, and its next contact is unknown', async () => {
   const { id } = await bridge.owner.createAgent(bridge.project.id, 'never')
   const target = `/api/admin/projects/${bridge.project.id}/agents/${id}`
   const { connection } = await bridge.owner.ok<{ connection: object }>({ target })
@@ -32,7 +32,7 @@ test('an agent that never started is not connected, and nothing is known of its 
   })
 })
 
-test('connected means contact within sixty seconds', async () => {
+test('an agent counts as connected for sixty seconds after its last contact', async () => {
   const own = await startBridge()
   await own.ada.inbox()
   const then = await connectionOf(own, own.ada)
@@ -48,7 +48,7 @@ test('connected means contact within sixty seconds', async () => {
 })
 
 describe.each(transports)('over the %s', (_name, open) => {
-  test('listening now holds while the wait is open and for five seconds more', async () => {
+  test('listening_now is true while the wait is open and for five more seconds', async () => {
     const own = await startBridge()
     const stream = await listen(own, own.ada, open)
     own.clock.advance(100)
@@ -59,14 +59,14 @@ describe.each(transports)('over the %s', (_name, open) => {
     })
     stream.close()
     await stream.ended
-    // A peer reads the same words.
+    // A peer reads the same state.
     const { peers } = await own.ben.ok<{ peers: { name: string; connection: { listening_now: boolean } }[] }>(
       {
         target: '/api/v1/peers',
       },
     )
     expect(peers.find(({ name }) => name === 'ada')?.connection.listening_now).toBe(true)
-    // The server learns of the close at its own pace; five seconds later nothing is left of it.
+    // The server notices the close with some delay; five seconds later the agent is no longer listening.
     await until(
       async () => {
         own.clock.advance(5)
@@ -92,8 +92,8 @@ describe.each(transports)('over the %s', (_name, open) => {
   })
 })
 
-describe('a schedule', () => {
-  test('says when the next contact is expected, and is overdue after the larger of 30 s and a tenth', async () => {
+describe('a declared schedule', () => {
+  test('gives the time of the next contact, and is overdue after 30 s or a tenth of the interval, whichever is longer', async () => {
     const own = await startBridge()
     for (const [seconds, grace] of [
       [60, 30],
@@ -138,7 +138,7 @@ describe('a schedule', () => {
     expect((await connectionOf(bridge, agent)).next_contact).toEqual(unknown)
   })
 
-  test('survives a restart of the server, and so does the last contact', async () => {
+  test('is kept across a restart of the server, with the last contact', async () => {
     const own = await startBridge()
     await schedule(own.ada, { mode: 'short_poll', interval_seconds: 300 })
     const before = await connectionOf(own, own.ada)
@@ -152,7 +152,7 @@ describe('a schedule', () => {
     expect(reply.status).toBe(422)
   })
 
-  test('stretches how long another instance must wait: twice the interval and thirty seconds', async () => {
+  test('makes another instance wait longer: twice the interval plus thirty seconds', async () => {
     const own = await startBridge()
     await schedule(own.ada, { mode: 'short_poll', interval_seconds: 100 })
     own.clock.advance(228)
@@ -164,7 +164,7 @@ describe('a schedule', () => {
     await own.close()
   })
 
-  test('of work steps keeps it waiting for an hour', async () => {
+  test('of work steps makes another instance wait for an hour', async () => {
     const own = await startBridge()
     await schedule(own.ada, { mode: 'checkpoint' })
     own.clock.advance(3598)
@@ -177,10 +177,10 @@ describe('a schedule', () => {
   })
 })
 
-test('nobody listens after a restart until a wait is opened again, and the session is still alive', async () => {
+test('after a restart no agent is listening until it opens a wait again, but its session is still alive', async () => {
   const own = await startBridge()
   const stream = await listen(own, own.ada, openSocket)
-  // Half an hour on one socket, which signs nothing: what it proves is written down all the same.
+  // The socket is open for half an hour without a signed request; its contact is stored nevertheless.
   own.clock.advance(1800)
   const since = own.clock().toISOString()
   await until(
@@ -195,7 +195,7 @@ test('nobody listens after a restart until a wait is opened again, and the sessi
   await again.close()
 })
 
-describe('presence ends with the right to it', () => {
+describe('presence ends with the permission', () => {
   const gone = { connected: false, listening_now: false, next_contact: unknown }
 
   const ends: readonly (readonly [string, (own: TestBridge) => Promise<unknown>])[] = [
@@ -207,40 +207,45 @@ describe('presence ends with the right to it', () => {
     ['the agent is disabled', ({ owner, project, ada }) => owner.setAgent(project.id, ada.id, 'disabled')],
   ]
 
-  test.each(ends)('at once when %s, for everybody who looks, and after a restart', async (_what, end) => {
-    const own = await startBridge()
-    const { ada, ben, owner, project } = own
-    await ada.call({ target: '/api/v1/connection-mode', body: { mode: 'checkpoint' }, key: null })
-    const conversation = await ben.conversationWith(ada.id)
-    const socket = await listen(own, ada, openSocket)
-    const { last_contact_at } = await connectionOf(own, ada)
-    await end(own)
-    const words = await connectionOf(own, ada)
-    expect(words).toMatchObject(gone)
-    expect(Date.parse(words.last_contact_at ?? '')).toBeGreaterThanOrEqual(Date.parse(last_contact_at ?? ''))
-    const listed = async (target: string) => {
-      const { agents } = await owner.ok<{ agents: { id: string; connection: object }[] }>({ target })
-      return agents.find(({ id }) => id === ada.id)?.connection
-    }
-    expect(await listed(`/api/admin/projects/${project.id}/agents`)).toMatchObject(gone)
-    expect(await listed(`/api/admin/projects/${project.id}`)).toMatchObject(gone)
-    const sent = await ben.call({
-      target: '/api/v1/messages',
-      body: { conversation_id: conversation, recipient_agent_id: ada.id, type: 'note', body: 'there?' },
-    })
-    if (sent.status === 200) {
-      expect((sent.json as { recipient: object }).recipient).toMatchObject({ connection: gone })
-      const { peers } = await ben.ok<{ peers: { id: string; connection: object }[] }>({
-        target: '/api/v1/peers',
+  test.each(ends)(
+    'immediately when %s, for every reader, and stays ended after a restart',
+    async (_what, end) => {
+      const own = await startBridge()
+      const { ada, ben, owner, project } = own
+      await ada.call({ target: '/api/v1/connection-mode', body: { mode: 'checkpoint' }, key: null })
+      const conversation = await ben.conversationWith(ada.id)
+      const socket = await listen(own, ada, openSocket)
+      const { last_contact_at } = await connectionOf(own, ada)
+      await end(own)
+      const words = await connectionOf(own, ada)
+      expect(words).toMatchObject(gone)
+      expect(Date.parse(words.last_contact_at ?? '')).toBeGreaterThanOrEqual(
+        Date.parse(last_contact_at ?? ''),
+      )
+      const listed = async (target: string) => {
+        const { agents } = await owner.ok<{ agents: { id: string; connection: object }[] }>({ target })
+        return agents.find(({ id }) => id === ada.id)?.connection
+      }
+      expect(await listed(`/api/admin/projects/${project.id}/agents`)).toMatchObject(gone)
+      expect(await listed(`/api/admin/projects/${project.id}`)).toMatchObject(gone)
+      const sent = await ben.call({
+        target: '/api/v1/messages',
+        body: { conversation_id: conversation, recipient_agent_id: ada.id, type: 'note', body: 'there?' },
       })
-      expect(peers.find(({ id }) => id === ada.id)?.connection).toMatchObject(gone)
-    }
-    await socket.ended
-    expect(await connectionOf(own, ada)).toMatchObject(gone)
-    const again = await own.restart()
-    expect(await connectionOf(again, ada)).toMatchObject(gone)
-    await again.close()
-  })
+      if (sent.status === 200) {
+        expect((sent.json as { recipient: object }).recipient).toMatchObject({ connection: gone })
+        const { peers } = await ben.ok<{ peers: { id: string; connection: object }[] }>({
+          target: '/api/v1/peers',
+        })
+        expect(peers.find(({ id }) => id === ada.id)?.connection).toMatchObject(gone)
+      }
+      await socket.ended
+      expect(await connectionOf(own, ada)).toMatchObject(gone)
+      const again = await own.restart()
+      expect(await connectionOf(again, ada)).toMatchObject(gone)
+      await again.close()
+    },
+  )
 
   test('at the moment when its credential expires', async () => {
     const own = await startBridge()
@@ -256,7 +261,7 @@ describe('presence ends with the right to it', () => {
     await own.close()
   })
 
-  test('and begins again with a new one; the end of another credential changes nothing', async () => {
+  test('and starts again with a new credential; the end of another credential has no effect', async () => {
     const own = await startBridge()
     const { owner, project, ada, clock } = own
     await owner.revoke(project.id, ada.enrolled.credential_id)

@@ -1,8 +1,9 @@
 /**
- * Scale of waiting: so many listeners of each transport on one process, all at once, and a message to each of one
- * transport within a second.
+ * Many simultaneous waits: this many listeners per transport on one process, and a message to each of one
+ * transport, delivered within seconds.
  *
- * `BRIDGE_LISTENERS=5000` is the full figure; the default keeps the run of all tests short. What it cost is printed.
+ * `BRIDGE_LISTENERS=5000` is the full figure; the default keeps the run of all tests short. The measured cost
+ * is printed.
  *
  * Promise F21; contract §6.
  */
@@ -21,7 +22,7 @@ const senders = 50
 const sentWithinMs = 1000
 const withinMs = 3000
 
-test(`${listeners} listeners of each transport are each told within three seconds`, async () => {
+test(`${listeners} listeners of each transport each get their message within three seconds`, async () => {
   const server = await startServerProcess({ settings: { max_waits: '100000', rate_burst: '1000000' } })
   await server.kill('SIGTERM')
   const population = populate(server.data, senders + 3 * listeners, senders)
@@ -53,12 +54,12 @@ test(`${listeners} listeners of each transport are each told within three second
 interface Open {
   readonly transport: Transport
   readonly crowd: Crowd
-  /** The place of its first listener among all agents. */
+  /** The index of its first listener among all agents. */
   readonly first: number
   residentKb: number
 }
 
-/** A message to each of them; answers when the last was told, counted from the first message. */
+/** Sends a message to each of them; returns the time from the first message until the last was delivered. */
 async function wake(
   server: ServerProcess,
   population: Population,
@@ -93,7 +94,7 @@ async function wake(
   return last
 }
 
-/** A message as the bytes of its request. */
+/** Returns a message as the bytes of its request. */
 function letter(from: TestAgent, conversation: string, to: string): Buffer {
   const target = '/api/v1/messages'
   const body = { conversation_id: conversation, recipient_agent_id: to, type: 'note', body: 'wake up' }
@@ -112,7 +113,7 @@ interface PeerPage {
   readonly next_after: string | null
 }
 
-/** A long-poll does not say that it is held; whoever may write to its agent can see it. */
+/** A long-poll does not report that it is held, but any agent that may write to its agent can see it. */
 async function allListen(people: readonly TestAgent[], first: number): Promise<void> {
   const awaited = new Set(people.slice(first, first + listeners).map(({ id }) => id))
   for (const sender of people.slice(0, senders)) {

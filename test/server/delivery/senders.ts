@@ -1,9 +1,12 @@
-/** Requests sent as bytes at a pace, whatever the answers do: what a sender costs is not what is measured. */
+/**
+ * Sends prebuilt requests at a fixed pace, independently of the answers: the sender's own cost must not be
+ * measured.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 export interface Sent {
-  /** By the machine's clock, in milliseconds; the rest of the times that end in `At` too. */
+  /** In milliseconds of the machine's clock, as all times whose name ends in `At`. */
   readonly beganAt: number
   readonly sentAt: readonly number[]
   readonly lastSentMs: number
@@ -13,7 +16,10 @@ export interface Sent {
 const connections = 50
 const everyMs = 10
 
-/** Spreads them evenly over the time. Resolves when each was answered with 200; anything else fails. */
+/**
+ * Spreads the requests evenly over the time. Resolves when each was answered with 200; any other answer
+ * fails.
+ */
 export async function sendAll(port: number, requests: readonly Buffer[], overMs: number): Promise<Sent> {
   const sockets = Array.from({ length: Math.min(connections, requests.length) }, () =>
     connect(port, '127.0.0.1'),
@@ -24,7 +30,7 @@ export async function sendAll(port: number, requests: readonly Buffer[], overMs:
   const beganAt = now()
   try {
     while (sentAt.length < requests.length) {
-      // The last tick ends before the time does.
+      // The last tick fires before the time ends.
       const due = Math.ceil((requests.length * (now() - beganAt + everyMs)) / (overMs - 2 * everyMs))
       for (let index = sentAt.length; index < Math.min(due, requests.length); index += 1) {
         sockets[index % sockets.length]?.write(requests[index] as Buffer)
@@ -44,7 +50,7 @@ const now = () => performance.timeOrigin + performance.now()
 const statusLine = /HTTP\/1\.1 (\d{3})/g
 const longestLine = 'HTTP/1.1 200'.length
 
-/** Resolves when there were so many answers. */
+/** Resolves after this many answers. */
 function answersOf(sockets: readonly Socket[], count: number): Promise<void> {
   let left = count
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 /**
- * A reader that stops reading is cut, costs bounded memory, and loses nothing.
+ * A client that stops reading is disconnected, uses bounded memory, and loses no message.
  *
  * Limits of reliability §2.6; contract §6 "slow reader".
  */
@@ -34,7 +34,10 @@ const pushed = [
 /** Each takes six bytes in JSON, so that 40 kB travel as 240 kB: as much as one request can carry. */
 const costly = '\u0001'.repeat(40_000)
 
-/** Sends until the server cuts the reader, however much the buffers of two sockets take. Answers how many it sent. */
+/**
+ * Sends until the server closes the reader's connection, whatever the buffers of two sockets hold. Returns
+ * the number of messages sent.
+ */
 async function sendUntilCut({
   sender,
   reader,
@@ -43,12 +46,15 @@ async function sendUntilCut({
   for (let sent = 0; ; sent += 4) {
     if (!(await connectionOf(bridge, reader)).listening_now) return sent
     await Promise.all(Array.from({ length: 4 }, () => sender.send(conversation, reader.id, costly)))
-    // The server may wait ten seconds for the reader: without a pause, the test sends a hundred times what is needed.
+    // The server may wait ten seconds for the reader: without a pause, the test sends a hundred times what is
+    // needed.
     await setTimeout(250)
   }
 }
 
-/** How many messages of a conversation the server counts as offered, over all pages of its history. */
+/**
+ * Counts the messages of a conversation that the server records as offered, over all pages of its history.
+ */
 async function countOffered(projectId: string, conversationId: string): Promise<number> {
   let offered = 0
   let after = 0
@@ -68,7 +74,7 @@ async function countOffered(projectId: string, conversationId: string): Promise<
 }
 
 describe.each(pushed)('over the %s', (_name, open) => {
-  test.concurrent('a reader that stops reading is cut, and what it did not get is offered to its next wait', async () => {
+  test.concurrent('a client that stops reading is disconnected, and its missed messages are offered to its next wait', async () => {
     const its = await pair()
     const { sender, reader, conversation } = its
     const slow = await listen(bridge, reader, open)
@@ -84,13 +90,13 @@ describe.each(pushed)('over the %s', (_name, open) => {
       return new Set(all.flatMap(messagesOf).map(({ id }) => id))
     }
     await until(got, (ids) => ids.size === count + 1)
-    // It was cut with what fits into the buffers of two sockets, and one page.
+    // It received at most one page and the contents of two socket buffers.
     const stuck = slow.events.filter(({ type }) => type === 'messages').flatMap(messagesOf).length
     expect(stuck).toBeLessThan(count)
     next.close()
   })
 
-  test.concurrent('a page of the costliest characters does not cut a reader that keeps up', async () => {
+  test.concurrent('a page of the most expensive characters does not disconnect a client that keeps reading', async () => {
     const { sender, reader, conversation } = await pair()
     for (let n = 0; n < 8; n += 1) await sender.send(conversation, reader.id, costly)
     const stream = open(reader)
@@ -101,7 +107,7 @@ describe.each(pushed)('over the %s', (_name, open) => {
     stream.close()
   })
 
-  test.concurrent('a reader that stopped gets nothing more once it lost its right', async () => {
+  test.concurrent('a client that stopped reading receives no further message once it lost its permission', async () => {
     const its = await pair()
     const { project, sender, reader, conversation } = its
     const slow = await listen(bridge, reader, open)
@@ -117,14 +123,14 @@ describe.each(pushed)('over the %s', (_name, open) => {
     slow.resume()
     // No bound of time: how soon its bytes are read is a matter of this process.
     await slow.ended
-    // What lay in the kernel cannot be taken back; what lay in the server was dropped.
+    // Data in the kernel's buffers cannot be withdrawn; data in the server was dropped.
     const offered = await countOffered(project.id, conversation)
     const got = slow.events.filter(({ type }) => type === 'messages').flatMap(messagesOf).length
     expect(got).toBe(offered)
   })
 })
 
-test('a client that only sends pings and reads no answer is cut', async () => {
+test('a client that only sends pings and reads no answer is disconnected', async () => {
   const { reader } = await pair()
   const socket = openSocket(reader)
   await socket.opened

@@ -1,5 +1,5 @@
 /**
- * The socket's own manners: how it is opened, who may, what may be said, and how it ends.
+ * The socket's protocol: the upgrade, authentication, allowed frames, and how it ends.
  *
  * Promise P17, threat T30; contract §6.
  */
@@ -61,7 +61,7 @@ describe('the upgrade', () => {
     ],
   ]
   test.concurrent.each(refused)(
-    '%s is refused with an answer, and let go of',
+    '%s is refused with an answer and a closed connection',
     async (_what, bytes, status, code) => {
       const answer = await exchangeBytes(bridge.url, bytes)
       expect(answer.status).toBe(status)
@@ -84,14 +84,14 @@ describe('the upgrade', () => {
     expect(answer.head.toLowerCase()).toContain('allow: get')
   })
 
-  test('that is no upgrade is told so', async () => {
+  test('without the upgrade headers is refused with that reason', async () => {
     const bytes = 'GET /api/v1/socket HTTP/1.1\r\nhost: bridge\r\nconnection: close\r\n\r\n'
     const answer = await exchangeBytes(bridge.url, bytes)
     expect(answer.status).toBe(422)
     expect(JSON.parse(answer.body)).toMatchObject({ error: 'invalid_request' })
   })
 
-  test("by the portal's own page is accepted, and compression is not", async () => {
+  test("from the portal's own page is accepted, and compression is not", async () => {
     const socket = new WebSocket(`${bridge.url.replace('http', 'ws')}/api/v1/socket`, {
       origin: bridge.url,
       perMessageDeflate: true,
@@ -105,7 +105,7 @@ describe('the upgrade', () => {
 })
 
 describe('the first frame', () => {
-  test('that does not come within five seconds ends it with 4401', async () => {
+  test('that does not arrive within five seconds ends the socket with 4401', async () => {
     const began = performance.now()
     const silent = openSocket(bridge.ben, null)
     expect(await silent.ended).toBe(4401)
@@ -142,14 +142,14 @@ describe('the first frame', () => {
       'unauthenticated',
     ],
   ]
-  test.concurrent.each(bad)('%s ends it with 4401', async (_what, frame, code) => {
+  test.concurrent.each(bad)('%s ends the socket with 4401', async (_what, frame, code) => {
     const agent = await fresh()
     const socket = openSocket(agent, frame(agent))
     expect(await socket.ended).toBe(4401)
     expect(await socket.reason()).toBe(code)
   })
 
-  test('without a session ends it with 1008', async () => {
+  test('without a session ends the socket with 1008', async () => {
     const agent = await fresh()
     const headers = agent
       .sign({ target: '/api/v1/events', session: null }, '')
@@ -159,7 +159,7 @@ describe('the first frame', () => {
     expect(await socket.reason()).toBe('invalid_request')
   })
 
-  test('of a session that is not there ends it with 4409', async () => {
+  test('of an unknown session ends the socket with 4409', async () => {
     const agent = await fresh()
     agent.session = { id: crypto.randomUUID(), generation: 1 }
     const socket = openSocket(agent)
@@ -178,7 +178,7 @@ describe('the first frame', () => {
     first.close()
   })
 
-  test('and a ping right behind it are both answered', async () => {
+  test('and a ping directly after it are both answered', async () => {
     const agent = await fresh()
     const socket = openSocket(agent, null)
     await once(socket.socket, 'open')
@@ -189,7 +189,7 @@ describe('the first frame', () => {
     socket.close()
   })
 
-  test('and a forbidden frame right behind it end it with 1008', async () => {
+  test('and a forbidden frame directly after it end the socket with 1008', async () => {
     const agent = await fresh()
     const socket = openSocket(agent, null)
     await once(socket.socket, 'open')
@@ -209,14 +209,14 @@ describe('a later frame', () => {
     ['that is no JSON', 'ping'],
     ['that is empty', ''],
   ]
-  test.concurrent.each(bad)('%s ends it with 1008', async (_what, frame) => {
+  test.concurrent.each(bad)('%s ends the socket with 1008', async (_what, frame) => {
     const socket = openSocket(await fresh())
     await socket.opened
     socket.send(frame)
     expect(await socket.ended).toBe(1008)
   })
 
-  test('over 64 KiB ends it', async () => {
+  test('over 64 KiB ends the socket', async () => {
     const socket = openSocket(await fresh())
     await socket.opened
     socket.send('x'.repeat(64 * 1024 + 1))
@@ -224,7 +224,7 @@ describe('a later frame', () => {
   })
 })
 
-test('a third wait of a session is refused, whatever transports the others are on', async () => {
+test('a third wait of a session is refused, whatever the transports of the first two', async () => {
   const agent = await fresh()
   const one = openSocket(agent)
   const two = openEvents(agent)
@@ -247,7 +247,7 @@ test('a third wait of a session is refused, whatever transports the others are o
   two.close()
 })
 
-test('a node that holds as many waits as it may refuses the next one on every transport', async () => {
+test('a node at its limit of waits refuses the next one on every transport', async () => {
   const small = await startBridge({ settings: { max_waits: '1' } })
   const one = openSocket(small.ada)
   await one.opened
@@ -263,7 +263,7 @@ test('a node that holds as many waits as it may refuses the next one on every tr
   await small.close()
 })
 
-test('a bug of the server ends it with 1012, since nothing is wrong with the credential', async () => {
+test('an internal error of the server ends the socket with 1012, because the credential is not at fault', async () => {
   const steady = testClock()
   let isBroken = false
   const clock = Object.assign(() => {
@@ -285,7 +285,7 @@ test('a bug of the server ends it with 1012, since nothing is wrong with the cre
   }
 })
 
-test('a server that stops does not wait for sockets that never said who they are or no longer answer', async () => {
+test('a stopping server does not wait for sockets that never authenticated or no longer answer', async () => {
   const own = await startBridge()
   const silent = openSocket(own.ben, null)
   await once(silent.socket, 'open')

@@ -1,4 +1,4 @@
-/** What lets agents in and keeps them out: enrolments, credentials, takeovers, recipient keys. */
+/** Cases of access: enrolments, credentials, takeovers, recipient keys. */
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import { otherRecipient, recipient } from './agent-cases.ts'
 import { type Make, type SomeCases, unknownId } from './case.ts'
@@ -6,7 +6,7 @@ import { listed, listedNowhere, placed } from './owner-cases.ts'
 import type { Ready } from './send.ts'
 import type { World } from './world.ts'
 
-/** An enrolment that nobody has claimed yet. */
+/** Issues an enrolment that no agent has claimed yet. */
 async function enrolling(world: World) {
   const { id, agent_id } = await placed(world)
   const { enrollment_id } = await world.owner.ok<{ enrollment_id: string }>({
@@ -24,7 +24,7 @@ const unknownEnrollment =
     ...(body !== undefined && { body }),
   })
 
-/** An agent that is gone, disabled, or in an archived project. */
+/** Refusals for an agent that is deleted, disabled, or in an archived project. */
 const agentIsThere = (body: object) => ({
   not_found: async (world: World): Promise<Ready> => ({
     by: world.owner,

@@ -1,4 +1,4 @@
-/** What the owner does to administrators. */
+/** Cases of the owner's actions on administrators. */
 import { type SomeCases, unknownId } from './case.ts'
 import type { World } from './world.ts'
 

@@ -1,4 +1,7 @@
-/** The agents' endpoints: bootstrap, guides, sessions, peers, keys, conversations, messages, inbox, acknowledgements. */
+/**
+ * The agents' endpoints: bootstrap, guides, sessions, peers, keys, conversations, messages, inbox,
+ * acknowledgements.
+ */
 import { contract, type EndpointId } from '../../../sdk/contract/index.ts'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { type SomeCases, unknownId } from './case.ts'
@@ -357,7 +360,7 @@ export const agentCases: SomeCases<
   },
 }
 
-/** Of this many reads at once, the first that is answered: the others wait. */
+/** Sends this many reads in parallel and returns the first answer; the other reads stay open. */
 function firstOf(by: TestAgent, reads: number) {
   const waits = Array.from({ length: reads }, () =>
     send(contract.inbox.read, { by, query: '?wait_seconds=20' }),
@@ -365,6 +368,6 @@ function firstOf(by: TestAgent, reads: number) {
   return Promise.race(waits)
 }
 
-/** The same, of a list of the inbox by each of these agents. */
+/** Sends a list of the inbox for each of these agents and returns the first answer. */
 const firstList = (agents: readonly TestAgent[]) =>
   Promise.race(agents.map((by) => send(contract.inbox.list, { by, query: '?wait_seconds=20' })))

@@ -1,5 +1,5 @@
 /**
- * What an answer must be, whatever was asked: its headers, and a body that holds what the contract declares and no more.
+ * Checks of every answer: its headers, and a body with exactly the fields that the contract declares.
  *
  * Contract §1.
  */
@@ -8,13 +8,13 @@ import { expect } from 'vitest'
 import { callerErrors, type EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { ErrorBody } from '../../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
-// Whatever is imported first: the schemas get their names when the contract is loaded.
+// Loading the contract names the schemas, so the order of imports does not matter.
 import '../../../sdk/contract/index.ts'
 import { namedSchemas } from '../../../sdk/contract/primitives.ts'
 import { sha256 } from '../../support/files.ts'
 import type { Reply } from '../../support/http.ts'
 
-/** The schema with every object closed: a field that it does not declare is a fault. */
+/** Returns the schema with every object closed: an undeclared field is an error. */
 export function closed(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(closed)
   if (typeof node !== 'object' || node === null) return node
@@ -37,7 +37,7 @@ function validatorOf(schema: object): ValidateFunction {
   return validate
 }
 
-/** What is wrong with a body, one line a fault; empty when it is exactly as declared. */
+/** Lists the errors of a body, one per line; empty if it is exactly as declared. */
 export function undeclared(schema: object, body: unknown): string[] {
   const validate = validatorOf(schema)
   if (validate(body)) return []
@@ -46,7 +46,9 @@ export function undeclared(schema: object, body: unknown): string[] {
   )
 }
 
-/** "200, `application/octet-stream`, no-store": the exact bytes with their length and hash. Contract §1, §9. */
+/**
+ * "200, `application/octet-stream`, no-store": the exact bytes with their length and hash. Contract §1, §9.
+ */
 function expectBytes(reply: Reply): void {
   expectHeaders(reply, 'application/octet-stream')
   const { 'content-length': length, 'x-content-sha256': hash } = reply.headers
@@ -73,7 +75,7 @@ export function expectSuccess(entry: EndpointSpec, reply: Reply): void {
   expect(undeclared(entry.response, reply.json)).toEqual([])
 }
 
-/** The codes that the contract lets an endpoint answer. */
+/** The codes that the contract allows an endpoint to answer. */
 export const codesOf = (entry: EndpointSpec): ReadonlySet<ErrorCode> =>
   new Set([
     ...callerErrors[entry.caller],
@@ -81,7 +83,7 @@ export const codesOf = (entry: EndpointSpec): ReadonlySet<ErrorCode> =>
     ...(entry.body ? (['body_too_large'] as const) : []),
   ])
 
-/** The refusal, with the status of its code and a body that is exactly an Error. */
+/** Expects a refusal with the status of its code and a body that is exactly an Error; returns the body. */
 export function expectRefusal(reply: Reply, code: ErrorCode, what = ''): ErrorBody {
   const said = reply.status === 200 ? { error: 'nothing: it was accepted' } : (reply.json as ErrorBody)
   expect(`${reply.status} ${said.error}`, `${what} ${reply.text}`).toBe(`${errors[code].status} ${code}`)

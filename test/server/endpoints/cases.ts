@@ -1,4 +1,4 @@
-/** Every endpoint's cases. An endpoint without an entry, or a code without a case, does not compile. */
+/** The cases of every endpoint. An endpoint without an entry, or a code without a case, does not compile. */
 import { accessCases } from './access-cases.ts'
 import { administratorCases } from './administrator-cases.ts'
 import { agentCases } from './agent-cases.ts'

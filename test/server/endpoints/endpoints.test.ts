@@ -1,8 +1,8 @@
 /**
- * Each endpoint is asked for real: a success, and one request for every code in its `errors`.
+ * Sends real requests to each endpoint: a success, and one request for every code in its `errors`.
  *
- * A 200 holds exactly what the contract declares, and no field more; a refusal is exactly an Error. Each change is in the
- * audit once, and nothing else is.
+ * A 200 has exactly the fields that the contract declares; a refusal is exactly an Error. Each change is in
+ * the audit log once, and the log has no other record.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorCode } from '../../../sdk/contract/errors.ts'
@@ -16,7 +16,7 @@ import { startWorld, type World } from './world.ts'
 
 let world: World
 
-/** What was asked and answered: endpoint → outcomes. */
+/** A map from endpoint to the outcomes that were recorded. */
 const recorded = new Map<string, string[]>()
 
 beforeAll(async () => {
@@ -37,13 +37,13 @@ for (const entry of endpoints) {
 
   describe(entry.id, () => {
     if (success !== undefined) {
-      test('answers what it declares', async () => {
+      test('answers as declared', async () => {
         expectSuccess(entry, await ask(success, 'success'))
       })
     }
 
     for (const [special, make] of Object.entries(also)) {
-      test(`answers what it declares ${special}`, async () => {
+      test(`answers as declared ${special}`, async () => {
         expectSuccess(entry, await ask(make, 'success', special))
       })
     }
@@ -57,7 +57,7 @@ for (const entry of endpoints) {
   })
 }
 
-test('nothing that the contract declares went unasked', () => {
+test('every declared outcome of the contract was requested', () => {
   for (const { id, errors, stream } of endpoints) {
     const success = stream ? [] : ['success']
     expect([id, ...new Set(recorded.get(id))].sort()).toEqual([id, ...success, ...new Set(errors)].sort())

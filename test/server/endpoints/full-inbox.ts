@@ -1,7 +1,7 @@
 /**
- * An inbox as full as it may be: ten thousand messages, written straight into the data file of a stopped server.
+ * A full inbox: ten thousand messages, written directly into the data file of a stopped server.
  *
- * Ten thousand sends would take most of a minute; the rows are the same, copies of one that was sent.
+ * Sending ten thousand would take most of a minute; the rows are the same, copies of a sent one.
  */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -15,7 +15,7 @@ export function fillInbox(data: string, agentId: string): void {
       id: "substr(id, 1, 24) || printf('%012x', n)",
       root_id: "substr(id, 1, 24) || printf('%012x', n)",
       sequence: 'sequence + n',
-      // A day ago, so that the loop guard has forgotten them.
+      // One day old, so that the loop guard no longer counts them.
       created_at: "strftime('%Y-%m-%dT%H:%M:%fZ', created_at, '-1 day')",
     }
     const count = limits.inboxUnacknowledged - 1

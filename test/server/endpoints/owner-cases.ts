@@ -1,4 +1,4 @@
-/** What an owner does: projects, environments, agents, pairings, messages. */
+/** Cases of the owner's actions: projects, environments, agents, pairings, messages. */
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import { type Make, type SomeCases, unknownId } from './case.ts'
 import { fillInbox } from './full-inbox.ts'
@@ -28,13 +28,13 @@ export const { success: listed, refusals: listedNowhere } = {
   refusals: { not_found: nowhere() },
 }
 
-/** Agent and project of an agent nobody has enrolled. */
+/** The ids of an agent that is not enrolled and of its project. */
 export async function placed(world: World) {
   const id = await world.project()
   return { id, agent_id: await world.unenrolled(id) }
 }
 
-/** An agent that the project does not have. */
+/** An agent id that the project does not have. */
 export const unknownAgent =
   (body?: object): Make =>
   async (world) => ({
@@ -43,7 +43,7 @@ export const unknownAgent =
     ...(body !== undefined && { body }),
   })
 
-/** What an agent wrote to its owner. */
+/** Creates a message from an agent to its owner. */
 async function written(world: World) {
   const { ada, project } = await world.pair()
   const conversation = await ada.conversationWith(ada.id)

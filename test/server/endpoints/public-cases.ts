@@ -1,4 +1,4 @@
-/** What anybody may ask: health, readiness, the API description, and the claim of an enrolment. */
+/** Cases of the public endpoints: health, readiness, the API description, and the claim of an enrolment. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { contract } from '../../../sdk/contract/index.ts'
 import { enrollV1, sha256Hex } from '../../../sdk/signing/canonical.ts'
@@ -11,7 +11,7 @@ import type { World } from './world.ts'
 
 const device = '{"os":"linux","machine":"m-1","install":"i-1"}'
 
-/** A code for a fresh agent, and where to take it. */
+/** Issues a code for a fresh agent; returns it with the address of the claim. */
 async function coded(world: World, fields: object = {}) {
   const projectId = await world.project()
   const agentId = await world.unenrolled(projectId)
@@ -23,7 +23,7 @@ const claim = (world: World, code: string): Ready => ({
   body: claimBody(code, generateKeyPair()),
 })
 
-/** The device stands in the body and in the header, byte for byte. */
+/** The device is in the body and in the header, byte for byte equal. */
 function deviceClaim(world: World, code: string): Ready {
   const keys = generateKeyPair()
   const text = enrollV1({ codeSha256: sha256Hex(code), publicKey: keys.publicKey, device })
@@ -36,7 +36,7 @@ function deviceClaim(world: World, code: string): Ready {
 
 const anybody = async (world: World): Promise<Ready> => ({ by: world.bridge })
 
-/** The request that follows the one that used up the budget: the next is earned a second later. */
+/** The first request over the budget: the next one is allowed a second later. */
 async function overBudget(world: World): Promise<Ready> {
   const { bridge } = await world.elsewhere({ settings: { public_per_second: '1', public_burst: '20' } })
   const ready = { by: bridge }

@@ -1,6 +1,6 @@
 /**
- * What every answer must leave in the audit, by the request id that it carries: one record for a change, none for what
- * changed nothing.
+ * The audit records that every answer must leave, found by its request id: one record for a change, none if
+ * nothing changed.
  *
  * Contract §10 "Audit record".
  */
@@ -27,7 +27,9 @@ export interface Recorded {
 
 export type MutationId = Extract<ContractEntry, { readonly method: 'POST' | 'PUT' }>['id']
 
-/** The kind of the one record; or why there is none. Does not compile while a mutation is missing. */
+/**
+ * The kind of the one record, or the reason why there is none. Does not compile while a mutation is missing.
+ */
 export const kinds: Record<MutationId, string | { readonly none: string }> = {
   'enrollments.claim': 'enrollment.claimed',
   'sessions.challenge': { none: 'it changes nothing until a session starts with it, which is recorded' },
@@ -92,7 +94,7 @@ export const kinds: Record<MutationId, string | { readonly none: string }> = {
   'owner.transfers.cancel': 'transfer.cancelled',
 }
 
-/** What follows from a change has a record of its own. */
+/** The additional records of further effects of a change. */
 const consequences: Partial<Record<MutationId, readonly string[]>> = {
   'owner.signIn.setup': ['owner.signed_in'],
   'owner.agents.setState': ['session.fenced'],
@@ -103,7 +105,7 @@ const consequences: Partial<Record<MutationId, readonly string[]>> = {
   'owner.tasks.create': ['conversation.opened'],
 }
 
-/** Cases that are accepted and change nothing: the same again, and what was there already. */
+/** Accepted cases that change nothing: repetitions, and states that were already reached. */
 const unchanging: Partial<Record<MutationId, readonly string[]>> = {
   'enrollments.claim': ['again, with the same key'],
   'recipientKeys.register': ['again'],
@@ -114,7 +116,7 @@ const unchanging: Partial<Record<MutationId, readonly string[]>> = {
 /** "Each read is audited." Contract §9. */
 const auditedReads: Readonly<Record<string, string>> = { 'transfers.secret': 'transfer.endpoint_read' }
 
-/** Refusals that an owner hears of. */
+/** Refusals that are reported to an owner. */
 const told: Partial<Record<ErrorCode, string>> = {
   enrollment_used: 'enrollment.reused',
   conversation_budget: 'conversation.guard_tripped',
@@ -123,7 +125,7 @@ const told: Partial<Record<ErrorCode, string>> = {
   sign_in_failed: 'owner.sign_in_failed',
 }
 
-/** Fields that hold what was said, or a secret. */
+/** Fields that contain message texts or secrets. */
 const kept =
   /^(body|instructions|result|evidence|password|new_password|token|link_token|code|proof|takeover_grant|challenge|prompt_template|note)$/
 
@@ -132,7 +134,7 @@ const secretsIn = (body: unknown): string[] =>
     kept.test(name) && typeof value === 'string' && value.length > 3 ? [value] : [],
   )
 
-/** `special` names the case. */
+/** `special` is the name of the case. */
 export function expectRecorded(
   world: World,
   entry: EndpointSpec,
@@ -173,7 +175,7 @@ function recordsOf(world: World, reply: Reply): Recorded[] {
 
 type AuditReader = Database.Statement<[string], Recorded>
 
-/** One for each file: a case may remove a store, or put another in its place. */
+/** One reader per file: a case may remove a store or replace it. */
 const readers = new WeakMap<World, Map<string, AuditReader>>()
 
 function auditOf(world: World, path: string): AuditReader | undefined {

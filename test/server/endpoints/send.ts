@@ -1,7 +1,7 @@
 /**
- * A request that is ready to be sent to an endpoint, and the sending of it.
+ * A prepared request to an endpoint, and the function that sends it.
  *
- * Method and path come from the contract; a test changes what it is about and nothing else.
+ * Method and path come from the contract; a test overrides only the part that it tests.
  */
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import type { TestAgent } from '../../support/agent.ts'
@@ -10,22 +10,22 @@ import type { Reply } from '../../support/http.ts'
 import { TestOwner } from '../../support/owner.ts'
 
 export interface Ready {
-  /** Who sends it. For an endpoint that asks for no identity: where to. */
+  /** The sender; for an endpoint without identity, only the address. */
   readonly by: TestAgent | TestOwner | { readonly url: string }
   readonly params?: Readonly<Record<string, string>>
-  /** With its question mark. */
+  /** Including its question mark. */
   readonly query?: string
-  /** An object is sent as JSON; a string or bytes as they are. */
+  /** An object is sent as JSON; a string or bytes are sent unchanged. */
   readonly body?: unknown
-  /** Idempotency-Key; where the endpoint takes one it is fresh by default, `null` leaves it out. */
+  /** Idempotency-Key. If the endpoint takes one, it is fresh by default; `null` omits it. */
   readonly key?: string | null
-  /** In place of the contract's. */
+  /** Replaces the method of the contract. */
   readonly method?: string
   readonly target?: string
-  /** Replaces or removes (`null`) headers, after signing. */
+  /** Replaces or removes (`null`) headers after signing. */
   readonly override?: Readonly<Record<string, string | null>>
   readonly extra?: readonly (readonly [string, string])[]
-  /** Of an agent's proof. */
+  /** The time of an agent's proof. */
   readonly time?: number
   readonly nonce?: string
   readonly session?: string | null
@@ -34,7 +34,7 @@ export interface Ready {
 export const targetOf = (entry: EndpointSpec, { target, params = {}, query = '' }: Ready): string =>
   target ?? entry.path.replace(/\{([a-z_]+)\}/g, (_, name: string) => params[name] ?? '') + query
 
-/** A client of bytes says what it signed. */
+/** A client that sends bytes states the hash that it signed. */
 const statedHash = (entry: EndpointSpec, body: unknown): (readonly [string, string])[] =>
   entry.bytes === 'request' ? [['X-Content-SHA256', sha256(bytesOf(body))]] : []
 

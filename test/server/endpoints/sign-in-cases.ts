@@ -1,4 +1,4 @@
-/** How an owner is set up, signs in, stays signed in and leaves. */
+/** Cases of the set-up of an owner, sign-in, sessions and sign-out. */
 import { contract } from '../../../sdk/contract/index.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
 import { type SomeCases, unknownId } from './case.ts'
@@ -6,7 +6,7 @@ import { send } from './send.ts'
 
 const wrong = 'wrong horse battery staple'
 const unknownToken = 'AAAAAAAAAAAAAAAAAAAAAAAA'
-/** From the fifth wrong password in a row a name has to wait. */
+/** From the fifth wrong password in a row, the node delays attempts for that name. */
 const freeAttempts = 4
 
 export const signInCases: SomeCases<

@@ -1,4 +1,4 @@
-/** The event stream and the socket: how they refuse. What they send is in `test/server/delivery`. */
+/** Refusals of the event stream and the socket. For their data see `test/server/delivery`. */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { limits } from '../../../sdk/contract/limits.ts'
@@ -6,7 +6,7 @@ import { exchange } from '../../support/http.ts'
 import { openEvents } from '../../support/streams.ts'
 import type { SomeCases } from './case.ts'
 
-/** As many as one address may have connected without having said who they are. */
+/** The number of unauthenticated sockets that one address may have open. */
 const strangers = limits.strangerSocketsPerAddress
 
 const upgrade = (url: string, origin: string) =>

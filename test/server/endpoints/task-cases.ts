@@ -1,4 +1,4 @@
-/** Tasks, as agents and as the owner see them. */
+/** Cases of tasks, by agents and by the owner. */
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { type Make, type SomeCases, unknownId } from './case.ts'
@@ -35,14 +35,14 @@ const holderOf = ({ claim }: MadeTask) => ({
   session_generation: claim?.session_generation ?? 1,
 })
 
-/** A task of ada's that ben has claimed. */
+/** Creates a task of ada that ben has claimed. */
 async function claimed(world: World) {
   const pair = await world.pair()
   const task = await act(pair.ben, (await made(pair)).id, 'claim')
   return { pair, task, holder: holderOf(task), params: { id: task.id } }
 }
 
-/** What the holder does, and its refusals. */
+/** Cases of the actions of a task's holder. */
 const byHolder = (more: object): { success: (world: World) => Promise<Ready>; refusals: HolderRefusals } => ({
   success: async (world) => {
     const { pair, holder, params } = await claimed(world)
@@ -98,7 +98,7 @@ const verbOf = (body: object): string => verbs.get(body) ?? ''
 
 const stopped = byHolder(bodies.stopped)
 
-/** What needs no claim: decline and cancel. */
+/** Cases of the actions that need no claim: decline and cancel. */
 const reasoned = (
   verb: 'decline' | 'cancel',
 ): { success: (world: World) => Promise<Ready>; refusals: Omit<HolderRefusals, 'claim_lost'> } => {
@@ -132,7 +132,7 @@ const reasoned = (
   }
 }
 
-/** One of the owner's, for ada. */
+/** Creates a task of the owner for ada. */
 async function owners(world: World) {
   const { project, ada } = await world.pair()
   const target = `/api/admin/projects/${project.id}/tasks`
@@ -372,7 +372,7 @@ export const taskCases: SomeCases<
   },
 }
 
-/** Of this many waits at once, the first that is answered: the others wait. */
+/** Sends this many waits in parallel and returns the first answer; the other waits stay open. */
 const firstOf = (by: TestAgent, waits: number) =>
   Promise.race(
     Array.from({ length: waits }, () => by.call({ target: '/api/v1/tasks?state=open&wait_seconds=20' })),

@@ -1,4 +1,4 @@
-/** Transfers and packages, as agents and as the owner see them. */
+/** Cases of transfers and packages, by agents and by the owner. */
 import { vi } from 'vitest'
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import { fileOf, finalize, look, offer, offerBody, putOther, putPart, upload } from '../../support/files.ts'
@@ -49,14 +49,17 @@ async function verified(world: World): Promise<Stage> {
   return settled(stage)
 }
 
-/** Without a package. */
+/** Brings a direct transfer, which has no package, to the state received. */
 async function received(world: World): Promise<Stage> {
   const stage = await accepted(world, direct)
   await act(stage.pair.ben, stage.params.id, 'receipt', receiptOf(stage))
   return stage
 }
 
-/** The bytes of an ended package go after the answer: whoever compares what is stored begins when they have gone. */
+/**
+ * Waits until the package is deleted, which happens after the answer, so that later comparisons of stored
+ * files are stable.
+ */
 async function settled(stage: Stage): Promise<Stage> {
   const { pair, params, transfer } = stage
   if (transfer.mode === 'direct') return stage
@@ -72,11 +75,11 @@ async function ended(world: World, fields: object = {}): Promise<Stage> {
   return settled(stage)
 }
 
-/** On a server of its own, whose clock moves. */
+/** Uses a separate server, whose clock moves. */
 async function expired(world: World, fields: object = {}): Promise<Stage> {
   const stage = await accepted(await world.elsewhere(), { ttl_seconds: ttl, ...fields })
   stage.world.bridge.clock.advance(ttl + 1)
-  // Written down by a list.
+  // A list request stores the expiry.
   await stage.pair.ada.ok({ target: '/api/v1/transfers' })
   return settled(stage)
 }
@@ -103,7 +106,7 @@ const unknown =
   (more: Partial<Ready> = {}): Make =>
   async (world) => ({ by: await world.agent(), params: { id: unknownId, index: '0' }, ...more })
 
-/** An action of the recipient on an offer. */
+/** Makes an action of the recipient on an offer. */
 const byBen =
   (body: object): Send =>
   ({ pair, params }) => ({ by: pair.ben, params, body })
@@ -141,7 +144,7 @@ async function withParts(world: World): Promise<Stage> {
   return stage
 }
 
-/** Sends a part whose last byte is held back until another upload of the package was refused. */
+/** Sends a part whose last byte is held back until another upload of the package has been refused. */
 async function busy(world: World): Promise<Reply> {
   const { pair, transfer } = await offered(world)
   const replies = await Promise.all(

@@ -1,4 +1,4 @@
-/** What an owner reads of what happened: the audit, live events. */
+/** Cases of the owner's views of past events: the audit log and live events. */
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import { tamper } from '../maintenance/upkeep.ts'
 import { type SomeCases, unknownId } from './case.ts'
@@ -10,14 +10,14 @@ const hostSample = {
   ...{ memory_used_bytes: 1024, memory_total_bytes: 2048 },
 }
 
-/** By a host that holds this token. */
+/** A request of a host that holds this token. */
 const reporting = (world: World, token: string): Ready => ({
   by: world.bridge,
   body: hostSample,
   extra: [['Authorization', `Bearer ${token}`]],
 })
 
-/** The latest record of a fresh project. */
+/** Returns the latest record of a fresh project. */
 async function recorded(world: World) {
   const id = await world.project()
   const { audit } = await world.owner.ok<{ audit: { id: string; at: string }[] }>({
@@ -100,7 +100,7 @@ export const upkeepCases: SomeCases<
   },
 }
 
-/** The waits open one after another; whether all are open only an answer tells. */
+/** Repeats a request whose waits open one after another, until an answer shows that all are open. */
 async function untilRefused<R extends { status: number }>(ask: () => Promise<R>): Promise<R> {
   let reply = await ask()
   while (reply.status === 200) reply = await ask()

@@ -1,8 +1,8 @@
 /**
- * The people and places that the cases need, each made when it is asked for.
+ * The people and projects that the cases need, each made on first use.
  *
- * One server is shared by most cases; a case that moves the clock, stops the server or has settings of its own gets
- * its own.
+ * Most cases share one server. A case that moves the clock, stops the server or needs other settings gets a
+ * separate server.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,13 +21,13 @@ export interface Pair {
   readonly project: { readonly id: string }
   readonly ada: TestAgent
   readonly ben: TestAgent
-  /** Between the two. */
+  /** The conversation between the two agents. */
   readonly conversation: string
 }
 
 export class World {
   readonly bridge: TestBridge
-  /** Every data folder that was made on the way. */
+  /** Every data folder made so far. */
   readonly folders: string[]
   readonly #closers: (() => Promise<void>)[] = []
   #names = 0
@@ -67,26 +67,26 @@ export class World {
     await this.owner.ok({ target: `/api/admin/projects/${project.id}/pairings`, body })
   }
 
-  /** An agent that nobody has enrolled. */
+  /** Creates an agent that is not enrolled. */
   async unenrolled(projectId: string = this.bridge.project.id): Promise<string> {
     return (await this.owner.createAgent(projectId, this.name('agent'))).id
   }
 
-  /** An enrolled agent that has no session yet. */
+  /** Returns an enrolled agent without a session. */
   async enrolled(projectId: string = this.bridge.project.id, fields: object = {}): Promise<TestAgent> {
     const id = await this.unenrolled(projectId)
     const code = await this.owner.enrollmentCode(projectId, id, fields)
     return enroll(this.bridge.url, code, this.bridge.clock)
   }
 
-  /** An enrolled agent with a session. */
+  /** Returns an enrolled agent with a session. */
   async agent(projectId?: string, fields?: object): Promise<TestAgent> {
     const agent = await this.enrolled(projectId, fields)
     await agent.startSession()
     return agent
   }
 
-  /** Two paired agents in a project of their own. */
+  /** Returns two paired agents in a separate project. */
   async pair(): Promise<Pair> {
     const project = { id: await this.project() }
     const ada = await this.agent(project.id)
@@ -94,12 +94,12 @@ export class World {
     return { project, ada, ben, conversation: await ada.conversationWith(ben.id) }
   }
 
-  /** One more session of the owner, by a link from the host. */
+  /** Opens another session of the owner with a link from the host. */
   async signedIn(): Promise<TestOwner> {
     return this.#signedInBy(await this.linkToken())
   }
 
-  /** What following a one-time sign-in link answers. */
+  /** Follows a one-time sign-in link and returns the reply. */
   follow(token: string): Promise<Reply> {
     const { url } = this.bridge
     return exchange(url, {
@@ -119,7 +119,7 @@ export class World {
     return new TestOwner(this.bridge.url, cookieOf(reply))
   }
 
-  /** An administrator of no project, who just signed in. */
+  /** Creates an administrator without projects who has just signed in. */
   async administrator(): Promise<{ readonly id: string; readonly by: TestOwner }> {
     const { administrator, link } = await this.owner.ok<{ administrator: { id: string }; link: string }>({
       target: '/api/admin/administrators',
@@ -138,18 +138,18 @@ export class World {
     return new URL(link).hash.slice(1)
   }
 
-  /** The one of this server, made when it is first asked for. */
+  /** The token of this server, made on first use. */
   telemetryToken(): Promise<string> {
     this.#telemetryToken ??= issueTelemetryToken(readConfig({ data: this.bridge.data }, {}))
     return this.#telemetryToken
   }
 
-  /** Is called before the server is stopped, the last one first. */
+  /** Registers a function to call before the server is stopped; the last one registered is called first. */
   onClose(close: () => Promise<void>): void {
     this.#closers.push(close)
   }
 
-  /** A server of one's own, with the same manners. */
+  /** Starts a separate server of the same kind. */
   async elsewhere(options: BridgeOptions = {}): Promise<World> {
     const world = new World(await startBridge(options))
     this.#closers.push(() => world.close())
@@ -157,7 +157,7 @@ export class World {
     return world
   }
 
-  /** The same installation after a stop, in which `change` may touch the data folder. */
+  /** Restarts the same installation; `change` may modify the data folder while it is stopped. */
   async restarted(change: (data: string) => void): Promise<World> {
     this.#letGo()
     await this.bridge.server.stop()
@@ -170,7 +170,7 @@ export class World {
     return world
   }
 
-  /** A server that has no owner yet, and the token of its set-up link. */
+  /** Starts a server that has no owner yet; returns the token of its set-up link. */
   async ownerless(settings: Partial<Record<SettingName, string>> = {}) {
     const data = await mkdtemp(join(tmpdir(), 'bridge-'))
     const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', ...settings }, {})

@@ -1,4 +1,7 @@
-/** A new envelope key: what was sealed opens before, between and after, and the old key is gone in the end. Contract §9. */
+/**
+ * A new envelope key: what was sealed opens before, between and after, and the old key is gone in the end.
+ * Contract §9.
+ */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

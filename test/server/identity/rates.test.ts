@@ -1,5 +1,6 @@
 /**
- * A rate is charged to the agent that signed, once for each proof, and a failure to the address that it came from.
+ * A rate is charged to the agent that signed, once for each proof, and a failure to the address that it came
+ * from.
  *
  * Contract §2 "Rate".
  */

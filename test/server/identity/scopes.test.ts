@@ -1,6 +1,6 @@
 /**
- * Scopes: every endpoint of agents asked with every single scope. What is expected is written here from the text, by
- * path; the endpoints come from the contract, so that a new one is asked as well.
+ * Scopes: every endpoint of agents asked with every single scope. What is expected is written here from the
+ * text, by path; the endpoints come from the contract, so that a new one is asked as well.
  *
  * Contract §3 "Scopes".
  */

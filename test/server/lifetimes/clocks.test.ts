@@ -1,6 +1,7 @@
 /**
- * Somebody sets the clock of the node while a lifetime runs: nothing ends early, and nothing that has ended comes back.
- * Across a restart the wall clock tells what passed; one that was set back meanwhile revives nothing.
+ * Somebody sets the clock of the node while a lifetime runs: nothing ends early, and nothing that has ended
+ * comes back. Across a restart the wall clock tells what passed; one that was set back meanwhile revives
+ * nothing.
  *
  * Contract §5 "Lifetimes".
  */

@@ -42,7 +42,9 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
     return new TestOwner(bridge().url, cookieOf(reply))
   }
   let last: TestOwner | undefined
-  /** One that is good whatever time passed. It takes the place of the last, since a person has ten at once. */
+  /**
+   * One that is good whatever time passed. It takes the place of the last, since a person has ten at once.
+   */
   const signIn = async () => {
     await last?.call({ target: '/api/admin/session/close', body: {} })
     last = await newSignIn()

@@ -1,5 +1,6 @@
 /**
- * The links that the host makes, while somebody sets the clock of the node and of the host: they are one machine.
+ * The links that the host makes, while somebody sets the clock of the node and of the host: they are one
+ * machine.
  *
  * Contract §5 "Lifetimes", §10 "Sign-in".
  */

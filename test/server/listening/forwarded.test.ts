@@ -1,6 +1,6 @@
 /**
- * Failed authentications are counted by the address of the client: behind a listed proxy by the one that it names, else
- * by that of the connection, whatever the request says.
+ * Failed authentications are counted by the address of the client: behind a listed proxy by the one that it
+ * names, else by that of the connection, whatever the request says.
  *
  * The listed proxy is 127.0.0.2, and who connects from 127.0.0.1 is a stranger.
  */

@@ -1,6 +1,6 @@
 /**
- * A node that speaks TLS with a chain of root, intermediate and its own certificate: the whole of what agents and owners
- * do, what clients refuse, and a renewal.
+ * A node that speaks TLS with a chain of root, intermediate and its own certificate: the whole of what agents
+ * and owners do, what clients refuse, and a renewal.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

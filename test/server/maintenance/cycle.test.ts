@@ -1,4 +1,6 @@
-/** How maintenance runs: believing the clock, in small batches, one job not hindering another. Contract §10. */
+/**
+ * How maintenance runs: believing the clock, in small batches, one job not hindering another. Contract §10.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

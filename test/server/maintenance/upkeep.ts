@@ -1,4 +1,7 @@
-/** Maintenance for a test: over the data folder of a server that runs, with a clock and jobs of the test's own. */
+/**
+ * Maintenance for a test: over the data folder of a server that runs, with a clock and jobs of the test's
+ * own.
+ */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'

@@ -1,4 +1,7 @@
-/** What a message costs does not grow with what is stored: every statement of its way searches an index. Contract §7. */
+/**
+ * What a message costs does not grow with what is stored: every statement of its way searches an index.
+ * Contract §7.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'

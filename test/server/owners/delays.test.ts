@@ -1,4 +1,7 @@
-/** Delays of wrong passwords, on a clock that is moved: how they grow, end and are forgotten. Contract §10 "Sign-in". */
+/**
+ * Delays of wrong passwords, on a clock that is moved: how they grow, end and are forgotten. Contract §10
+ * "Sign-in".
+ */
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../server/api-error.ts'
 import { createSignInDelays } from '../../../server/owners/delays.ts'

@@ -1,6 +1,6 @@
 /**
- * A project administrator: what was not given to it does not exist, what is the owner's alone is refused, and a project
- * that is taken away is gone at the next request. Every route of the contract.
+ * A project administrator: what was not given to it does not exist, what is the owner's alone is refused, and
+ * a project that is taken away is gone at the next request. Every route of the contract.
  *
  * "Project administrators see only assigned projects." Interface §5; contract §10; reliability T23 to T25.
  */

@@ -1,8 +1,8 @@
 /**
  * Requests that must be refused, made from one that is accepted.
  *
- * Each endpoint's good request is made ready once and never sent while its bad relatives are; it is sent at the end, so
- * that a refusal is known to come from what was wrong.
+ * Each endpoint's good request is made ready once and never sent while its bad relatives are; it is sent at
+ * the end, so that a refusal is known to come from what was wrong.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'

@@ -1,8 +1,8 @@
 /**
  * What a caller hears when the fault is the server's: a bug, or an end that has begun.
  *
- * "500 internal: a bug; logged whole, tells only the request id"; "otherwise 503 with ready false". Contract §2;
- * interface §4.4.
+ * "500 internal: a bug; logged whole, tells only the request id"; "otherwise 503 with ready false". Contract
+ * §2; interface §4.4.
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

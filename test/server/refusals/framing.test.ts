@@ -1,8 +1,9 @@
 /**
  * One request on the wire is one request in the application, or none.
  *
- * Bytes on a raw socket, since no HTTP client would send them. What the parser refuses is answered 400 (431 for a header
- * block that is too long) and the connection is closed; what reaches the application is answered by its own codes.
+ * Bytes on a raw socket, since no HTTP client would send them. What the parser refuses is answered 400 (431
+ * for a header block that is too long) and the connection is closed; what reaches the application is answered
+ * by its own codes.
  *
  * Design: reliability §2.5, T37, T39; contract §2 "framing".
  */

@@ -1,8 +1,8 @@
 /**
  * The greatest and the least value of each field, as the contract has them, are values that the server takes.
  *
- * `fields.test.ts` shows that one more is refused. Together they say that a figure of the contract, which is also that of
- * docs/api.md, is the figure that the server enforces.
+ * `fields.test.ts` shows that one more is refused. Together they say that a figure of the contract, which is
+ * also that of docs/api.md, is the figure that the server enforces.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../sdk/contract/error-body.ts'
@@ -54,7 +54,8 @@ function edgeOf(schema: Schema, good: unknown, extreme: Extreme): unknown {
 
 function listOf(schema: Schema, good: readonly unknown[], extreme: Extreme): unknown {
   const count = extreme === 'greatest' ? schema.maxItems : schema.minItems
-  // Of ids that must differ the refusal tests ask for too many; whether a hundred are taken is the inbox's to show.
+  // Of ids that must differ the refusal tests ask for too many; whether a hundred are taken is the inbox's to
+  // show.
   if (count === undefined || schema.uniqueItems) return undefined
   const [first] = good
   return Array.from({ length: count }, () => extremes(schema.items ?? {}, first, extreme, []))

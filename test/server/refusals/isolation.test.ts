@@ -1,8 +1,8 @@
 /**
  * Two projects on one node: what belongs to one does not exist for the other.
  *
- * "Project and access isolation apply to every operation, including long-poll responses." Interface §1; contract §1;
- * design: reliability T1 to T4.
+ * "Project and access isolation apply to every operation, including long-poll responses." Interface §1;
+ * contract §1; design: reliability T1 to T4.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
@@ -128,7 +128,8 @@ describe.each(named(forAgents))('$id', (it) => {
   test('reads an id of another project as one of nothing', async () => {
     for (const place of placesOf(entry)) {
       const own = await ready(entry)
-      // An instance has an id of its own making; asked by a live agent, so that neither attempt starts a session.
+      // An instance has an id of its own making; asked by a live agent, so that neither attempt starts a
+      // session.
       const by = entry.id === 'sessions.start' ? ours.ada : own.by
       await expectAlike(it, (id) => place({ ...own, by }, id))
     }

@@ -1,6 +1,7 @@
 /**
- * Names are what people read and compare: a character that nobody sees, or that turns the text around, is refused where
- * a name is given, with the field and the code point. A name that is older than the rule stays usable.
+ * Names are what people read and compare: a character that nobody sees, or that turns the text around, is
+ * refused where a name is given, with the field and the code point. A name that is older than the rule stays
+ * usable.
  *
  * Contract §10 "Names refuse control, bidi and invisible characters: 422".
  */

@@ -1,9 +1,10 @@
 /**
  * Of two faults in one request, which is told: the order of checks, pair by pair.
  *
- * "Order: framing, route 404, method 405, Origin 403, header shape, credential, time, body size 413, proof, nonce,
- * rate, admission (agent, project, scope, session), schema 422; then the stored idempotent answer, the resource 404,
- * pause and guards, state 409/410." Contract §2. The place of the rate is tested in identity/rates.test.ts.
+ * "Order: framing, route 404, method 405, Origin 403, header shape, credential, time, body size 413, proof,
+ * nonce, rate, admission (agent, project, scope, session), schema 422; then the stored idempotent answer, the
+ * resource 404, pause and guards, state 409/410." Contract §2. The place of the rate is tested in
+ * identity/rates.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorCode } from '../../../sdk/contract/errors.ts'

@@ -1,8 +1,8 @@
 /**
  * No pattern of the contract takes longer over a hostile text than over an honest one.
  *
- * A pattern with nested quantifiers blocks the process for seconds on thirty characters; these are asked with as many
- * as a body may hold. Design: reliability T41.
+ * A pattern with nested quantifiers blocks the process for seconds on thirty characters; these are asked with
+ * as many as a body may hold. Design: reliability T41.
  */
 import { expect, test } from 'vitest'
 import { headerRules } from '../../../sdk/contract/headers.ts'

@@ -1,4 +1,6 @@
-/** Bytes on a socket, and what came back until the server closed it: what no HTTP client would send or show. */
+/**
+ * Bytes on a socket, and what came back until the server closed it: what no HTTP client would send or show.
+ */
 import { connect } from 'node:net'
 
 export interface RawReply {
@@ -15,7 +17,9 @@ export interface RawRequest {
   readonly body?: string
 }
 
-/** The bytes of a request. Host, the body's length and `Connection: close` are added unless they are given. */
+/**
+ * The bytes of a request. Host, the body's length and `Connection: close` are added unless they are given.
+ */
 export function requestText({
   method = 'GET',
   target,

@@ -1,5 +1,6 @@
 /**
- * Agents whose standing lets them do nothing, each with a real history: revoked, expired, disabled, fenced, closed.
+ * Agents whose standing lets them do nothing, each with a real history: revoked, expired, disabled, fenced,
+ * closed.
  */
 import Database from 'better-sqlite3'
 import type { ErrorCode } from '../../../sdk/contract/errors.ts'
@@ -43,7 +44,10 @@ async function revoked(world: World): Promise<TestAgent> {
   return agent
 }
 
-/** No endpoint gives a credential an end yet, so the end is written into the data file; the server reads it anew. */
+/**
+ * No endpoint gives a credential an end yet, so the end is written into the data file; the server reads it
+ * anew.
+ */
 async function expired(world: World): Promise<TestAgent> {
   const agent = await world.enrolled()
   const database = new Database(databasePath(world.bridge.data), { fileMustExist: true })

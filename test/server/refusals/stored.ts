@@ -1,8 +1,8 @@
 /**
  * Everything that an installation has stored, to compare before and after.
  *
- * Left out: nonces, which a refused request spends, the times of contact, which it may renew, and the readings of the
- * clocks.
+ * Left out: nonces, which a refused request spends, the times of contact, which it may renew, and the
+ * readings of the clocks.
  */
 import Database from 'better-sqlite3'
 import { databasePath } from '../../../server/host/data-folder.ts'

@@ -1,7 +1,8 @@
 /**
  * Targets that name nothing: unknown paths, other methods, malformed ids, queries that break their schema.
  *
- * "A malformed id is 422, an unknown one 404"; "every method that a path doesn't have: 405 with Allow". Contract §1.
+ * "A malformed id is 422, an unknown one 404"; "every method that a path doesn't have: 405 with Allow".
+ * Contract §1.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'

@@ -1,7 +1,8 @@
 /**
  * What a snapshot costs does not depend on what a project has stored.
  *
- * The plan of every query is looked at by default; BRIDGE_ROWS=100000 also measures, beside a project of a thousand rows.
+ * The plan of every query is looked at by default; BRIDGE_ROWS=100000 also measures, beside a project of a
+ * thousand rows.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'

@@ -245,7 +245,8 @@ test('a claim belongs to a session generation: it moves to a resumed session, no
   const held = heldBy(await act(cy, id, 'claim'))
   await cy.startSession()
   expect(await act(cy, id, 'renew', held)).toMatchObject({ state: 'claimed' })
-  // Alive by its claim: another instance has to wait, though nothing was heard for longer than a session lives.
+  // Alive by its claim: another instance has to wait, though nothing was heard for longer than a session
+  // lives.
   bridge.clock.advance(200)
   expect(codeOf(await cy.requestSession(crypto.randomUUID()))).toBe('session_active')
   const { grant } = await bridge.owner.takeover(bridge.project.id, cy.id)

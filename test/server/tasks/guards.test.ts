@@ -1,4 +1,7 @@
-/** Who may do what to a task and when: keys, races, pause, archive, disabled pairs, scopes, deletion, the clock. */
+/**
+ * Who may do what to a task and when: keys, races, pause, archive, disabled pairs, scopes, deletion, the
+ * clock.
+ */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Task } from '../../../sdk/contract/agent/tasks.ts'
 import type { TestAgent } from '../../support/agent.ts'

@@ -86,7 +86,10 @@ export interface TaskMessage {
   readonly sender: { readonly kind: string; readonly agent_id?: string; readonly name: string }
 }
 
-/** What an agent was told of a task: the first words of each message, oldest first. Everything is acknowledged. */
+/**
+ * What an agent was told of a task: the first words of each message, oldest first. Everything is
+ * acknowledged.
+ */
 export async function toldOf(by: TestAgent, taskId: string): Promise<string[]> {
   const told: string[] = []
   for (;;) {

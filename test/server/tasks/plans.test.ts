@@ -1,6 +1,6 @@
 /**
- * Listing and claiming follow an index whatever lies behind: by the plans of the statements that the server runs, and with
- * BRIDGE_TASKS=1000000 by the clock.
+ * Listing and claiming follow an index whatever lies behind: by the plans of the statements that the server
+ * runs, and with BRIDGE_TASKS=1000000 by the clock.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -14,7 +14,10 @@ import {
 
 const conflict = 'state_conflict'
 
-/** Contract §8, written out: state → event → next, or the code. `again` is open, or failed with attempts used up. */
+/**
+ * Contract §8, written out: state → event → next, or the code. `again` is open, or failed with attempts used
+ * up.
+ */
 const expected: Record<TaskState, Record<TaskEvent, string>> = {
   open: {
     claim: 'claimed',

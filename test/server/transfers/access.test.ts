@@ -1,6 +1,6 @@
 /**
- * Bytes of a package move for as long as their agent may move them: they keep its session alive, and end at once with its
- * right. Contract §3, §5.
+ * Bytes of a package move for as long as their agent may move them: they keep its session alive, and end at
+ * once with its right. Contract §3, §5.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'

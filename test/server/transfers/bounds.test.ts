@@ -1,6 +1,6 @@
 /**
- * What no side can talk the service into: names that are paths, manifests that lie, more bytes than there is room for,
- * parts that nobody offered, effects that happen twice. And what the owner sees and ends.
+ * What no side can talk the service into: names that are paths, manifests that lie, more bytes than there is
+ * room for, parts that nobody offered, effects that happen twice. And what the owner sees and ends.
  *
  * Spec §2; contract §9.
  */

@@ -1,6 +1,6 @@
 /**
- * A download whose transfer ends while its reader takes nothing: it is cut, its file is let go of, and only then are the
- * bytes said to be gone. Contract §9 "bytes removed".
+ * A download whose transfer ends while its reader takes nothing: it is cut, its file is let go of, and only
+ * then are the bytes said to be gone. Contract §9 "bytes removed".
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'

@@ -1,6 +1,6 @@
 /**
- * The answer that ends a package says that its bytes are removed, and the room of its sender is free by then. If they
- * cannot be removed, the answer comes too and says so. Contract §9 "bytes removed".
+ * The answer that ends a package says that its bytes are removed, and the room of its sender is free by then.
+ * If they cannot be removed, the answer comes too and says so. Contract §9 "bytes removed".
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'

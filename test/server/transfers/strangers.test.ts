@@ -1,7 +1,9 @@
 /**
- * The bytes of a package, and the endpoint of a direct transfer, asked for by everybody who may not have them.
+ * The bytes of a package, and the endpoint of a direct transfer, asked for by everybody who may not have
+ * them.
  *
- * Each is refused with its code before a byte of a body is taken, and what is stored stays as it is. Contract §2, §9.
+ * Each is refused with its code before a byte of a body is taken, and what is stored stays as it is. Contract
+ * §2, §9.
  */
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -355,7 +357,10 @@ const matrix: Record<TransferState, Record<'ada' | 'ben', readonly Answer[]>> = 
   expired: over('offer_expired'),
 }
 
-/** Who may not hears that in any state; the other hears of the state. The endpoint is destroyed in any final state. */
+/**
+ * Who may not hears that in any state; the other hears of the state. The endpoint is destroyed in any final
+ * state.
+ */
 function over(code: ErrorCode, bytesGone: ErrorCode = code): Record<'ada' | 'ben', readonly Answer[]> {
   const no = 'not_permitted' as const
   const gone = 'offer_expired' as const

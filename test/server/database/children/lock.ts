@@ -1,4 +1,4 @@
-/** Holds the lock of a data folder until it is killed or hears anything. */
+/** Holds the lock of a data folder until it is killed or receives a line. */
 import { once } from 'node:events'
 import { DataFolderLockedError, lockDataFolder } from '../../../../server/database/lock.ts'
 import { say } from './store.ts'

@@ -1,6 +1,6 @@
 /**
- * Runs three migrations: `migrate.ts PATH [STEP]`. Each statement is followed by a call that kills this process, as
- * `kill -9` would, when its number is STEP.
+ * Runs three migrations: `migrate.ts PATH [STEP]`. A call follows each statement; the call with the number
+ * STEP kills this process, like `kill -9`.
  */
 import { migrate } from '../../../../server/database/migrate.ts'
 import { openDatabase } from '../../../../server/database/open.ts'

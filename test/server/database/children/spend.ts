@@ -1,4 +1,6 @@
-/** Spends the nonces it hears, one line of them at a time: `date nonce nonce …`. Says what became of each. */
+/**
+ * Spends the nonces that it receives, one line at a time: `date nonce nonce …`. Writes the outcome of each.
+ */
 import { createInterface } from 'node:readline'
 import { ApiError } from '../../../../server/api-error.ts'
 import { openStore, say } from './store.ts'

@@ -1,4 +1,4 @@
-/** Opens the store at a path for a child process, as a server would. */
+/** Opens the store at a path for a child process, as a server does. */
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { createIds, greatestId } from '../../../../server/database/ids.ts'
@@ -12,7 +12,7 @@ import { createWriter } from '../../../../server/database/write-queue.ts'
 
 export const say = (line: string) => writeSync(1, `${line}\n`)
 
-/** `no-sync`: the disk is said to have what it was never told to keep. */
+/** `no-sync`: success is reported for syncs that were never made. */
 export function openStore(path: string, fault?: 'no-sync') {
   const clock = () => new Date()
   const database = openDatabase(path)

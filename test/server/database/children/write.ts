@@ -1,4 +1,4 @@
-/** Writes rows, so many at once, and says so after each: `write.ts PATH COUNT [AT-ONCE [no-sync]]`. */
+/** Writes rows in batches and reports each row: `write.ts PATH COUNT [BATCH [no-sync]]`. */
 import { openStore, say } from './store.ts'
 
 const [path = '', count = '0', atOnce = '1', fault] = process.argv.slice(2)
