@@ -35,6 +35,36 @@ export const numbered = (text: string): string =>
 
 export const codes = (texts: Iterable<string>): string => [...texts].map(code).join(', ')
 
+const width = 120
+
+/**
+ * Prose in lines of at most {@link width} characters. Blank lines and items of lists stay; `first` begins the first line, and
+ * the others are indented as far.
+ */
+export const wrapped = (text: string, first = ''): string =>
+  text
+    .split(/(\n\s*\n|\n(?=[-*] ))/)
+    .map((part, index) => {
+      if (index % 2 === 1) return part === '\n' ? part : '\n\n'
+      return wrappedParagraph(part, index === 0 ? first : ' '.repeat(first.length))
+    })
+    .join('')
+
+function wrappedParagraph(paragraph: string, first: string): string {
+  const hang = ' '.repeat(first.length + (/^[-*] /.test(paragraph) ? 2 : 0))
+  const lines: string[] = []
+  let line = first
+  for (const word of paragraph.split(/\s+/)) {
+    // At the head of a line these would begin a list, a heading, a quotation or a table.
+    const mayBegin = !/^([-+*>|]|#+|\d+[.)])$/.test(word)
+    if (mayBegin && line.trim() !== '' && `${line} ${word}`.length > width) {
+      lines.push(line)
+      line = hang + word
+    } else line += line === '' || line.endsWith(' ') ? word : ` ${word}`
+  }
+  return [...lines, line].join('\n')
+}
+
 /** The anchor that GitHub gives a heading. */
 export const anchor = (heading: string): string =>
   heading

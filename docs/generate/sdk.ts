@@ -1,11 +1,14 @@
 /**
  * docs/sdk.md: everything that `sdk/index.ts` exports, with the docstrings that editors show.
  *
- * Read from the source, not from the types that it becomes: what a person wrote is shorter. The comment at the head of a
- * file speaks for the one class of it, and a wire object is told by its schema in api.md; any other public name without a
- * docstring stops the generation by its name. Why by ts-morph: docs/decisions/002.
+ * - Read from the source, not from the types that it becomes: the source is shorter.
+ * - The comment at the head of a file documents its one class. A wire object is a link to its schema in api.md. Any other
+ *   public name without a docstring stops the generation.
+ * - A constant is a link to the page that lists it. The examples are the files of examples/sdk, which a test runs.
+ *
+ * Why by ts-morph: docs/decisions/002.
  */
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import {
   type ClassDeclaration,
@@ -19,7 +22,8 @@ import {
   Project,
   type PropertyDeclaration,
 } from 'ts-morph'
-import { code, link, page, table } from './markdown.ts'
+import { localErrors } from '../../sdk/program.ts'
+import { code, fenced, link, page, table, wrapped } from './markdown.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -29,6 +33,13 @@ const clients: Readonly<Record<string, string>> = { Bridge: 'bridge', Owner: 'ow
 interface Public {
   readonly name: string
   readonly declaration: ExportedDeclarations
+}
+
+/** Where the rows of a constant stand. */
+const constants: Readonly<Record<string, string>> = {
+  errors: 'Its codes: [errors.md](errors.md). `errors[code]` is `{ status, retry, meaning }`.',
+  limits:
+    'Its numbers: [protocol.md](protocol.md). Sizes are in bytes, and a range is `{ min, max, default }`.',
 }
 
 /** What is public and has no docstring. */
@@ -45,21 +56,52 @@ export function sdkPage(): string {
     const declaration = declarations.find(Node.isTypeAliasDeclaration) ?? declarations[0]
     return declaration === undefined ? [] : [{ name, declaration }]
   })
-  const sections = [...exported].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name, 'en'))
+  const sorted = [...exported].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name, 'en'))
+  const values = sorted.filter((each) => rank(each) < 3)
+  const shapes = sorted.filter((each) => rank(each) === 3 && schemaOf(each) === undefined)
+  const wire = sorted.filter((each) => schemaOf(each) !== undefined)
   const written = page('SDK', [
-    "What `import … from 'agent-bridge'` and `require('agent-bridge')` give. Times on the wire are ISO 8601 in UTC; a name that ends" +
-      ' in `Ms` is in milliseconds, in `Seconds` or `_seconds` in seconds, in `Bytes` in bytes. Every call that asks the node' +
-      ' throws [BridgeError](#bridgeerror) when the node refuses and [LocalError](#localerror) when no answer of it came, and takes an' +
-      ' `AbortSignal`. A `@throws` names the codes to expect, of [errors.md](errors.md).',
+    wrapped(
+      "`import … from 'agent-bridge'` and `require('agent-bridge')` give the names of this page. Times on the wire are ISO 8601 in" +
+        ' UTC. A name that ends in `Ms` is in milliseconds, in `Seconds` or `_seconds` in seconds, in `Bytes` in bytes. Every' +
+        ' call to the node takes an `AbortSignal`. It throws [BridgeError](#bridgeerror) when the node refuses, and' +
+        ' [LocalError](#localerror) when no answer of the node came. *Throws* names the codes to expect, of' +
+        ' [errors.md](errors.md) and of [LocalErrorCode](#localerrorcode).',
+    ),
     'The types name those of Node: TypeScript needs `@types/node` beside them.',
+    '## Examples',
+    ...examples(),
+    '## Names',
     table(
       ['name', ''],
-      sections.map((each) => [link(code(each.name), '', each.name), firstSentence(docOf(each))]),
+      values.map((each) => [link(code(each.name), '', each.name), firstSentence(docOf(each))]),
     ),
-    ...sections.flatMap(sectionOf),
+    ...values.flatMap(sectionOf),
+    '## Types',
+    ...shapes.flatMap(sectionOf),
+    '## Wire objects',
+    'The objects of the wire, as [api.md](api.md) describes them:',
+    wrapped(wire.map((each) => link(code(each.name), 'api.md', schemaOf(each) ?? '')).join(', ')),
   ])
   if (missing.length > 0) throw new Error(`public, and without a docstring:\n${missing.join('\n')}`)
   return written
+}
+
+/** The programs of examples/sdk, which import the package here. */
+const examples = (): string[] =>
+  globSync('examples/sdk/*.ts', { cwd: root })
+    .sort()
+    .flatMap((path) => {
+      const [, words = '', text = ''] =
+        /^\/\*\* (.*) \*\/\n([\s\S]*)$/.exec(readFileSync(join(root, path), 'utf8')) ?? []
+      return [words, fenced('ts', text.trim().replace("'../../sdk/index.ts'", "'agent-bridge'"))]
+    })
+
+/** The schema of a wire object, if api.md has it. */
+function schemaOf({ declaration }: Public): string | undefined {
+  if (!Node.isTypeAliasDeclaration(declaration)) return undefined
+  const schema = /^Static<typeof (\w+)>$/.exec(typeText(declaration.getTypeNode()))?.[1]
+  return schema !== undefined && hasHeading(schema) ? schema : undefined
 }
 
 /** Clients first, then other classes, functions and values, and last the shapes. */
@@ -71,7 +113,16 @@ function rank({ name, declaration }: Public): number {
 
 function sectionOf(each: Public): string[] {
   const { name, declaration } = each
-  const head = [`## ${name}`, withSource(docOf(each), declaration)]
+  const head = [`### ${name}`, wrapped(withSource(docOf(each), declaration))]
+  if (name === 'LocalErrorCode')
+    return [
+      ...head,
+      table(
+        ['code', 'meaning'],
+        Object.entries(localErrors).map(([key, means]) => [code(key), means]),
+      ),
+    ]
+  if (name in constants) return [...head, constants[name] ?? '']
   if (!Node.isClassDeclaration(declaration)) return [...head, shapeOf(declaration)]
   const client = clients[name]
   return [
@@ -88,7 +139,8 @@ function resourcesOf(client: ClassDeclaration, name: string): string[] {
     if (type === undefined || type.isExported() === false || !/\/(resources|directory)/.test(pathOf(type)))
       return []
     const place = `${name}.${property.getName()}`
-    return [`### ${place}`, withSource(textOf(type, place), type), ...membersOf(type, place, false)]
+    const head = [`#### ${place}`, wrapped(withSource(textOf(type, place), type))]
+    return [...head, ...membersOf(type, place, false)]
   })
 }
 
@@ -108,7 +160,7 @@ function membersOf(type: ClassDeclaration, place: string, withProperties = true)
     const owner = each.isStatic() ? (type.getName() ?? place) : place
     return member(`${owner}.${signatureOf(each)}`, textOf(each, `${owner}.${each.getName()}`))
   })
-  return [...constructors, ...properties, ...getters, ...methods]
+  return [[...constructors, ...properties, ...getters, ...methods].join('\n')]
 }
 
 const propertyOf = (property: PropertyDeclaration, place: string): string =>
@@ -117,7 +169,9 @@ const propertyOf = (property: PropertyDeclaration, place: string): string =>
     textOf(property, `${place}.${property.getName()}`),
   )
 
-const member = (signature: string, text: string): string => `${block(signature)}\n\n${text}`
+/** One item of a list: the signature, then its words. */
+const member = (signature: string, text: string): string =>
+  wrapped(text === '' ? code(signature) : `${code(signature)}: ${text.replace(/\s*\n\s*/g, ' ')}`, '- ')
 
 /** Not `#private`, not `private`, and no symbol such as the one by which it is inspected. */
 const publicOf = <T extends { getName(): string; getScope(): string }>(members: readonly T[]): T[] =>
@@ -147,9 +201,6 @@ function shapeOf(declaration: ExportedDeclarations): string {
   if (Node.isFunctionDeclaration(declaration)) return block(`function ${signatureOf(declaration)}`)
   if (Node.isVariableDeclaration(declaration)) return variableOf(declaration)
   if (Node.isTypeAliasDeclaration(declaration)) {
-    const type = typeText(declaration.getTypeNode())
-    const schema = /^Static<typeof (\w+)>$/.exec(type)?.[1]
-    if (schema !== undefined && hasHeading(schema)) return `Its fields: ${link(schema, 'api.md', schema)}.`
   }
   return block(declaration.getText().replace(/^export /, ''))
 }
@@ -198,7 +249,7 @@ function inherited(node: Node): string {
       head
         ?.getLeadingCommentRanges()[0]
         ?.getText()
-        .replace(/^\/\*\*|\*\/$|^[ \t]*\*[ \t]?/gm, '')
+        .replace(/^\/\*\*|[ \t]*\*\/$|^[ \t]*\*[ \t]?/gm, '')
         .trim() ?? ''
     )
   }

@@ -1,0 +1,12 @@
+/** Tell the families of errors apart. A code keeps its meaning; the words of a message may change. */
+import { BridgeError, isOutcomeUnknown, LocalError, openProfile } from '../../sdk/index.ts'
+
+try {
+  await using bridge = await openProfile()
+  await bridge.messages.sendTo('nobody', { type: 'note', body: 'Hello?' })
+} catch (error) {
+  if (error instanceof BridgeError) console.log(`the node refused: ${error.code}`)
+  else if (error instanceof LocalError) console.log(`no answer of the node: ${error.code}`)
+  else throw error
+  if (isOutcomeUnknown(error)) console.log('the outbox of the profile sends it again')
+}

@@ -1,0 +1,6 @@
+/** Open the profile that `bridge enroll` made, and send a message. */
+import { openProfile } from '../../sdk/index.ts'
+
+await using bridge = await openProfile()
+const { message } = await bridge.messages.sendTo('ben', { type: 'note', body: 'The build is green.' })
+console.log(`stored as number ${message.sequence}`)
