@@ -8,6 +8,8 @@ import Database from 'better-sqlite3'
 import { databasePath } from '../../../server/host/data-folder.ts'
 
 const spent = ['nonces', 'maintenance', 'steady_clock']
+/** A table of the test. */
+const counter = 'counted_changes'
 const contact = ['last_contact_at', 'last_used_at']
 
 /** Table → a line for each row, as SQL would write its values: made and compared quickly, and still read. */
@@ -17,35 +19,60 @@ export type Stored = Readonly<Record<string, readonly string[]>>
 export class StoredReader {
   readonly #database: Database.Database
   readonly #queries: readonly (readonly [table: string, Database.Statement<[], string>])[]
-  #version: unknown
+  readonly #countChanges: Database.Statement<[], number>
+  #changes: number | undefined
   #stored: Stored = {}
 
-  constructor(data: string) {
-    this.#database = new Database(databasePath(data), { readonly: true, fileMustExist: true })
-    const tables = this.#database
+  /** For one look the store is left as it is. */
+  constructor(data: string, { once = false } = {}) {
+    const database = new Database(databasePath(data), { readonly: once, fileMustExist: true })
+    this.#database = database
+    const tables = database
       .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
       .pluck()
       .all()
-      .filter((table) => !spent.includes(table))
-    this.#queries = tables.map((table) => [table, this.#linesOf(table)])
+      .filter((table) => !spent.includes(table) && table !== counter)
+    this.#queries = tables.map((table) => {
+      const columns = this.#columnsOf(table)
+      const line = columns.map((column) => `'${column} ' || quote(${column})`).join(" || ', ' || ")
+      return [table, database.prepare<[], string>(`SELECT ${line} FROM ${table}`).pluck()]
+    })
+    if (!once) this.#beginToCount(tables)
+    this.#countChanges = database
+      .prepare<[], number>(once ? 'SELECT 0' : `SELECT changes FROM ${counter}`)
+      .pluck()
   }
 
-  #linesOf(table: string): Database.Statement<[], string> {
-    const columns = this.#database
-      .prepare<[string], string>('SELECT name FROM pragma_table_info(?)')
-      .pluck()
-      .all(table)
-      .filter((column) => !contact.includes(column))
-    const line = columns.map((column) => `'${column} ' || quote(${column})`).join(" || ', ' || ")
-    return this.#database.prepare<[], string>(`SELECT ${line} FROM ${table}`).pluck()
+  #columnsOf(table: string): string[] {
+    const columns = this.#database.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck()
+    return columns.all(table).filter((column) => !contact.includes(column))
+  }
+
+  /** Each change of a row counts itself in its own transaction, so that unchanged tables need not be read again. */
+  #beginToCount(tables: readonly string[]): void {
+    const triggers = tables
+      .filter((table) => !table.startsWith('sqlite_'))
+      .flatMap((table) =>
+        ['INSERT', 'DELETE', `UPDATE OF ${this.#columnsOf(table).join(', ')}`].map(
+          (
+            event,
+          ) => `CREATE TRIGGER IF NOT EXISTS ${counter}_${table}_${event.slice(0, 6)} AFTER ${event} ON ${table}
+            BEGIN UPDATE ${counter} SET changes = changes + 1; END`,
+        ),
+      )
+    this.#database.exec(`
+      BEGIN IMMEDIATE;
+      CREATE TABLE IF NOT EXISTS ${counter} (one INTEGER PRIMARY KEY, changes INTEGER NOT NULL) STRICT;
+      INSERT OR IGNORE INTO ${counter} VALUES (1, 0);
+      ${triggers.join(';\n')};
+      COMMIT`)
   }
 
   read(): Stored {
-    // It changes with each commit of another connection.
-    const version = this.#database.pragma('data_version', { simple: true })
-    if (version !== this.#version) {
+    const changes = this.#countChanges.get()
+    if (changes !== this.#changes) {
       this.#stored = Object.fromEntries(this.#queries.map(([table, lines]) => [table, lines.all()]))
-      this.#version = version
+      this.#changes = changes
     }
     return this.#stored
   }
@@ -56,7 +83,7 @@ export class StoredReader {
 }
 
 export function stored(data: string): Stored {
-  const reader = new StoredReader(data)
+  const reader = new StoredReader(data, { once: true })
   try {
     return reader.read()
   } finally {
