@@ -11,12 +11,16 @@ export interface TestClock {
   set(to: Date): void
   /** The time that passed, regardless of how the clock was set. */
   elapsedMs(): number
+  /** No time passes until the returned function is called, however busy the machine is. */
+  hold(): () => void
 }
 
 export function testClock(start: Date = new Date()): TestClock {
   let offset = start.getTime() - Date.now()
   let passed = 0
-  const clock = () => new Date(Date.now() + offset)
+  let held: { readonly wallMs: number; readonly elapsedMs: number } | undefined
+  const wallMs = () => held?.wallMs ?? Date.now()
+  const clock = () => new Date(wallMs() + offset)
   return Object.assign(clock, {
     advance(seconds: number) {
       offset += seconds * 1000
@@ -26,8 +30,17 @@ export function testClock(start: Date = new Date()): TestClock {
       offset += seconds * 1000
     },
     set(to: Date) {
-      offset = to.getTime() - Date.now()
+      offset = to.getTime() - wallMs()
     },
-    elapsedMs: () => performance.now() + passed,
+    elapsedMs: () => (held?.elapsedMs ?? performance.now()) + passed,
+    hold() {
+      const from = { wallMs: Date.now(), elapsedMs: performance.now() }
+      held = from
+      return () => {
+        held = undefined
+        offset -= Date.now() - from.wallMs
+        passed -= performance.now() - from.elapsedMs
+      }
+    },
   })
 }

@@ -69,6 +69,7 @@ function standingClock(start: Date): TestClock {
       now = to
     },
     elapsedMs: () => performance.now(),
+    hold: () => () => {},
   })
 }
 
