@@ -29,7 +29,7 @@ interface Connection {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Such a request closes its connection if an earlier one is unanswered, since its bytes would wait in memory. */
+    /** Such a request closes its connection if an earlier one is unanswered, because its bytes would wait in memory. */
     readonly streamedAnswer?: true
   }
 }

@@ -21,7 +21,7 @@ const single = ['host', 'content-length', 'content-type', 'transfer-encoding', '
 const repeatsAny = ({ headers, rawHeaders }: IncomingMessage): boolean =>
   Object.keys(headers).length < rawHeaders.length / 2
 
-/** Whether the header is sent more than once, in any case. */
+/** Whether the header is sent more than once, in any letter case. */
 export const repeats = (raw: IncomingMessage, name: string): boolean =>
   repeatsAny(raw) &&
   raw.rawHeaders.filter((each, index) => index % 2 === 0 && each.toLowerCase() === name).length > 1

@@ -99,7 +99,7 @@ export function useContractValidation(app: FastifyInstance): void {
 }
 
 /**
- * Reports every fault of a body with at most 1000 values, and the first fault of a larger one: listing a
+ * Reports every fault of a body with at most 1000 values, and the first fault of a larger one. Listing a
  * hundred thousand faults takes a hundred times as long as sending them.
  */
 function reportAllIfSmall(schema: ObjectSchema): ValidateFunction {

@@ -2,7 +2,7 @@
  * Reads the protocol's headers from the raw header list.
  *
  * - `req.headers` is not used: Node keeps only the first `Authorization` there and joins other duplicates.
- * - Each header is allowed at most once, in any case. `X_Bridge_Session` with underscores is a different
+ * - Each header is allowed at most once, in any letter case. `X_Bridge_Session` with underscores is a different
  *   header.
  * - The forms of `X-Bridge-Session` and `Idempotency-Key` are checked here for every identity, so neither can
  *   be the `-` that means absence in the signed text. The verifier checks the proof headers, because the

@@ -71,7 +71,7 @@ async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
 
 /**
  * Reads again if a notice arrived during the read, because the page may be outdated. For example, no message
- * may be offered after the owner was told that a pair is disabled.
+ * may be offered after the owner got the answer that a pair is disabled.
  */
 async function readCurrent(
   context: Context,

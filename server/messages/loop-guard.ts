@@ -1,9 +1,10 @@
 /**
  * Queries of the loop guard: how many messages a sender recently stored in a conversation.
  *
- * An index by sender and time would answer this directly, but it costs each send 15 µs and 1.7 more pages in
+ * An index by sender and time would answer this directly. It costs each send 15 µs and 1.7 more pages in
  * the WAL (26 to 41 µs and 3.0 to 4.6 pages for the insert of a message, in groups of 32). So the guard uses
  * the unique index by sequence:
+ *
  * - If the conversation received fewer messages than the budget since then, no count is needed. One lookup by
  *   sequence shows this, which is enough for most sends.
  * - Otherwise a binary search by sequence finds the first message since then. Times increase with the

@@ -146,7 +146,7 @@ async function counting<T>(
   }
 }
 
-/** The record has the name only if a person has it: a password may have been typed in its place. */
+/** The record contains the name only if a person has it, because a password may have been typed instead of the name. */
 async function recordFailedSignIn(context: Context, caller: PublicCaller, input: SignInInput): Promise<void> {
   if (!context.failedSignIns.take(caller.address)) return
   await context.write(async (tx) => {

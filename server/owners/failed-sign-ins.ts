@@ -1,22 +1,22 @@
 /**
- * Which failed sign-ins the audit records: at most one a minute and network, and 1000 a minute in all. Strangers may fail
- * from many addresses, so this bounds the memory and the audit.
+ * Selects the failed sign-ins to be audited: at most one per minute and network, and 1000 per minute in
+ * total. Strangers may fail from many addresses, so this bounds the memory and the audit log.
  *
  * Contract §10 "Failed sign-ins are audited".
  */
 import { networkOf } from '../identity/network.ts'
 
 const windowMs = 60_000
-const networksAtOnce = 1000
+const maxNetworks = 1000
 
 export interface FailedSignIns {
   /** Whether to record a failure from this address. If so, it counts as recorded. */
   take(address: string): boolean
 }
 
-/** `nowMs` never goes back. */
+/** `nowMs` must be monotonic. */
 export function createFailedSignIns(nowMs: () => number): FailedSignIns {
-  /** When a failure from a network was recorded, oldest first. */
+  /** Time of the last recorded failure by network, oldest first. */
   const recorded = new Map<string, number>()
   const forgetUntil = (end: number) => {
     for (const [network, at] of recorded) {
@@ -29,7 +29,7 @@ export function createFailedSignIns(nowMs: () => number): FailedSignIns {
       const now = nowMs()
       forgetUntil(now - windowMs)
       const network = networkOf(address)
-      if (recorded.has(network) || recorded.size >= networksAtOnce) return false
+      if (recorded.has(network) || recorded.size >= maxNetworks) return false
       recorded.set(network, now)
       return true
     },

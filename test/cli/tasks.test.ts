@@ -113,7 +113,7 @@ test('a profile speaks for the claim that it took, and for no other', async () =
   const lost = await dan('task', 'complete', id, 'x', '--evidence', 'text:x')
   expect(lost).toMatchObject({
     code: 11,
-    stderr: expect.stringMatching(/the claim is over[\s\S]*hint: stop the work/),
+    stderr: expect.stringMatching(/the claim has ended[\s\S]*hint: stop the work/),
   })
 })
 

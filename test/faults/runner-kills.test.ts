@@ -162,7 +162,7 @@ test('a result that was on its way counts no more once the lease is over: the ne
     expect(again.code).toBe(0)
     // Either of the two is the first that finds it.
     expect(again.stderr + (await flushed())).toMatch(
-      /dropped from the outbox, because it was refused: .*the claim is over/,
+      /dropped from the outbox, because it was refused: .*the claim has ended/,
     )
     await expectDoneOnce(id)
     expect(await getTask(bridge.ada, id)).toMatchObject({ attempts: 2 })

@@ -54,8 +54,8 @@ export async function copySnapshot(source: Database.Database, options: CopyOptio
 }
 
 /**
- * Returns a check of the WAL size. If another reader has already made the WAL longer than the bound, it must
- * not grow at all.
+ * Returns a check that throws if the WAL exceeds the bound. If another reader has already made the WAL
+ * longer, the bound is its current size.
  */
 function walBound(path: string, maxBytes: number): () => void {
   const bound = Math.max(maxBytes, walBytes(path))
