@@ -5,13 +5,13 @@
  * BRIDGE_STOPPED_SECONDS=30 stops it for so long, BRIDGE_RESETS=5000 resets so many. Reliability §3.1 F9, F15, F26.
  */
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type People, settlePeople } from '../support/people.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
+import { RawConnection, signedText } from '../support/raw-client.ts'
 import { openWait, untilListening } from '../support/waits.ts'
 
 const stoppedMs = Number(process.env.BRIDGE_STOPPED_SECONDS ?? 1) * 1000
@@ -54,18 +54,10 @@ async function bodies(): Promise<string[]> {
 
 /** The request's bytes on a connection of its own, less so many, which is then reset. */
 async function resetWithin(text: string, missing: number): Promise<void> {
-  const call = sending(text)
-  const bytes = JSON.stringify(call.body)
-  const lines = people.ada
-    .sign({ ...call, body: bytes }, bytes)
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-  const head = `POST ${call.target} HTTP/1.1\r\nHost: x\r\n${lines.join('')}Content-Length: ${bytes.length}\r\n\r\n`
-  const socket = connect(server.port, '127.0.0.1')
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  const whole = head + bytes
-  await new Promise((resolve) => socket.write(whole.slice(0, whole.length - missing), resolve))
-  socket.resetAndDestroy()
+  const whole = signedText(people.ada, sending(text), 'keep-alive')
+  const connection = new RawConnection(server.port)
+  await new Promise((resolve) => connection.socket.write(whole.slice(0, whole.length - missing), resolve))
+  connection.reset()
 }
 
 test('connections that are reset in the middle store nothing by halves, and the key of one tells what became of it', async () => {

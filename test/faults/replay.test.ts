@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Nonce } from '../../server/database/nonces.ts'
 import { type People, settlePeople } from '../support/people.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
-import { rawRequest, sendRaw } from '../support/raw-socket.ts'
+import { exchangeOne, signedText } from '../support/raw-client.ts'
 
 let server: ServerProcess
 let people: People
@@ -28,17 +28,17 @@ test('what was accepted before SIGKILL is a replay after it, also when the handl
     body: { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: text },
   })
   const captured = [
-    ...Array.from({ length: 20 }, (_, index) => rawRequest(ada, note(`note ${index}`))),
-    rawRequest(ada, { target: '/api/v1/peers' }),
-    rawRequest(ada, { target: '/api/v1/bootstrap', session: null }),
-    rawRequest(ada, { ...note('to nobody'), body: {} }),
+    ...Array.from({ length: 20 }, (_, index) => signedText(ada, note(`note ${index}`))),
+    signedText(ada, { target: '/api/v1/peers' }),
+    signedText(ada, { target: '/api/v1/bootstrap', session: null }),
+    signedText(ada, { ...note('to nobody'), body: {} }),
   ]
-  const first = await Promise.all(captured.map((bytes) => sendRaw(server.port, bytes)))
+  const first = await Promise.all(captured.map((bytes) => exchangeOne(server.port, bytes)))
   expect(first.map(({ status }) => status)).toEqual([...Array(22).fill(200), 422])
 
   await server.kill('SIGKILL')
   await server.start()
-  const second = await Promise.all(captured.map((bytes) => sendRaw(server.port, bytes)))
+  const second = await Promise.all(captured.map((bytes) => exchangeOne(server.port, bytes)))
   expect(new Set(second.map(({ error }) => error))).toEqual(new Set(['request_replayed']))
 })
 

@@ -17,8 +17,8 @@ import {
   type TransferProgress,
   uploadFile,
 } from '../../sdk/program.ts'
+import { request } from './calls.ts'
 import { manifestOf, Place, sha256 } from './files.ts'
-import { request } from './raw-client.ts'
 import { startWith, type TestHelper } from './test-helper.ts'
 
 const bytes = randomBytes(3_000_000)

@@ -1,17 +1,16 @@
 /** A full disk, on a small file system of its own; only root may mount one. */
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, expect, test } from 'vitest'
 import { Folder } from '../../sdk/parts/folder.ts'
 import { PartStore } from '../../sdk/parts/part-store.ts'
+import { RawConnection } from '../support/raw-client.ts'
+import { readAnswer, request } from './calls.ts'
 import { manifestOf, Place, sha256 } from './files.ts'
-import { readAnswer, request } from './raw-client.ts'
 import { start } from './test-helper.ts'
 
 const disk = mkdtempSync(join(tmpdir(), 'helper-disk-'))
@@ -73,15 +72,11 @@ test.skipIf(!canMount)(
     const manifest = manifestOf(bytes, { mode: 'upload', partSize: 3 * MiB })
     const helper = await start(place, manifest, bytes)
     // The check passes; then somebody else takes the room while the part arrives.
-    const socket = connect(helper.port, '127.0.0.1')
-    socket.on('error', () => {})
     const call = request({ method: 'PUT', target: '/v1/parts/0', token: helper.token, body: bytes })
-    socket.write(call.subarray(0, 300_000))
-    await once(socket, 'connect')
+    const connection = new RawConnection(helper.port).send(call.subarray(0, 300_000))
     await expect.poll(() => existsSync(place.inRoot(`.bridge-${manifest.transfer_id}..staged`))).toBe(true)
     writeFileSync(join(disk, 'ballast'), randomBytes(free() - MiB))
-    socket.write(call.subarray(300_000))
-    const refused = await readAnswer(socket)
+    const refused = await readAnswer(connection.send(call.subarray(300_000)))
     expect([refused.status, refused.error]).toEqual([413, 'insufficient_space'])
     rmSync(join(disk, 'ballast'))
     expect((await helper.put(0)).status).toBe(200)

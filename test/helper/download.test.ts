@@ -16,8 +16,8 @@ import {
 } from 'node:fs'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { exchange, request } from './calls.ts'
 import { manifestOf, Place, sha256 } from './files.ts'
-import { exchange, request } from './raw-client.ts'
 import { start, startWith, type TestHelper } from './test-helper.ts'
 
 const bytes = randomBytes(5_000_000)

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gate } from '../../helper/gate.ts'
 import { routes } from '../../helper/routes.ts'
 import { helperErrors } from '../../sdk/contract/helper/errors.ts'
+import { exchange, request } from './calls.ts'
 import { type Case, cases } from './gate-cases.ts'
-import { exchange, isWhole, request } from './raw-client.ts'
 import { startWith, type TestHelper } from './test-helper.ts'
 
 let down: TestHelper
@@ -30,7 +30,7 @@ describe('a request is refused with its code and nothing else', () => {
       .replaceAll('T\r\n', `${down.token}\r\n`)
       .replaceAll('T, Bearer', `${down.token}, Bearer`)
       .replaceAll('Bearer Tx', `Bearer ${down.token}x`)
-    const answer = await exchange(down.port, text, (received) => isWhole(received) && expected !== 405)
+    const answer = await exchange(down.port, text, { untilClosed: expected === 405 })
     expect([answer.status, answer.error ?? '']).toEqual([expected, error])
     expect(answer.text.match(/HTTP\/1\.1 /g)).toHaveLength(1)
     expect(answer.headers['cache-control']).toBe('no-store')
@@ -73,7 +73,7 @@ test('pipelined requests are answered in order, each by its own token', async ()
     token: 'x'.repeat(43),
     headers: ['Connection: close'],
   }).toString('latin1')
-  const { text } = await exchange(down.port, good + good + bad, () => false)
+  const { text } = await exchange(down.port, good + good + bad, { untilClosed: true })
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 401'])
 })
 
@@ -81,7 +81,7 @@ test('data after Connection: close is not answered', async () => {
   const good = request({ target: '/v1/status', token: down.token, headers: ['Connection: close'] }).toString(
     'latin1',
   )
-  const { text } = await exchange(down.port, good + good, () => false)
+  const { text } = await exchange(down.port, good + good, { untilClosed: true })
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
 })
 

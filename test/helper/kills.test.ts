@@ -9,9 +9,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Manifest } from '../../sdk/contract/helper/manifest.ts'
 import { canTrace } from '../faults/lab/strace.ts'
+import { exchange, request } from './calls.ts'
 import { manifestOf, Place, partOf } from './files.ts'
 import { type HelperProcess, spawnHelper } from './helper-process.ts'
-import { exchange, request } from './raw-client.ts'
 import { start } from './test-helper.ts'
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 0)

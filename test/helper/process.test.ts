@@ -18,9 +18,9 @@ import { type RunningHelper, readOptions, startErrorOf, startHelper } from '../.
 import { emptySha256, manifestText } from '../../sdk/contract/helper/manifest.ts'
 import { PartStore } from '../../sdk/parts/part-store.ts'
 import { badNames, goodNames } from '../support/file-names.ts'
+import { exchange, request } from './calls.ts'
 import { freshToken, manifestOf, Place, partOf } from './files.ts'
 import { type HelperProcess, spawnHelper } from './helper-process.ts'
-import { exchange, request } from './raw-client.ts'
 
 const bytes = randomBytes(2500)
 const manifest = manifestOf(bytes, { mode: 'download' })
@@ -411,7 +411,7 @@ describe('slow clients', () => {
     const helper = await spawnHelper(usual())
     const { port = 0 } = helper.readiness ?? {}
     const silent = [0, 1, 2, 3].map(() =>
-      exchange(port, 'GET /v1/status HTTP/1.1\r\nHost: x\r\n', () => false),
+      exchange(port, 'GET /v1/status HTTP/1.1\r\nHost: x\r\n', { untilClosed: true }),
     )
     const began = Date.now()
     const answers = await Promise.all(silent)

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { type HelperTuning, type RunningHelper, startHelper } from '../../helper/main.ts'
 import type { TransferStatus } from '../../sdk/contract/helper/endpoints.ts'
 import type { Manifest } from '../../sdk/contract/helper/manifest.ts'
+import { exchange, type HelperAnswer, type HelperCall, request } from './calls.ts'
 import { freshToken, type ManifestOptions, manifestOf, Place, partOf } from './files.ts'
-import { exchange, type RawAnswer, type RawCall, request } from './raw-client.ts'
 
 export interface TestHelper {
   readonly place: Place
@@ -15,9 +15,9 @@ export interface TestHelper {
   readonly running: RunningHelper
   readonly port: number
   /** With the token, unless the call says another. */
-  ask(call: RawCall): Promise<RawAnswer>
-  put(index: number, body?: Buffer): Promise<RawAnswer>
-  finalize(): Promise<RawAnswer>
+  ask(call: HelperCall): Promise<HelperAnswer>
+  put(index: number, body?: Buffer): Promise<HelperAnswer>
+  finalize(): Promise<HelperAnswer>
   status(): Promise<TransferStatus>
   /** Another helper over the same place and manifest, once this one has ended. */
   again(options?: StartOptions): Promise<TestHelper>
@@ -48,7 +48,7 @@ export async function start(
     tuning,
   )
   const { port } = running.readiness
-  const ask = (call: RawCall) => exchange(port, request({ token, ...call }))
+  const ask = (call: HelperCall) => exchange(port, request({ token, ...call }))
   return {
     place,
     manifest,

@@ -16,13 +16,13 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startHelper } from '../../helper/main.ts'
 import { PartStore } from '../../sdk/parts/part-store.ts'
+import { RawConnection } from '../support/raw-client.ts'
+import { readAnswer, request } from './calls.ts'
 import { freshToken, manifestOf, Place, partOf, sha256 } from './files.ts'
-import { readAnswer, request } from './raw-client.ts'
 import { start, startWith, type TestHelper } from './test-helper.ts'
 
 const bytes = randomBytes(3500)
@@ -129,12 +129,10 @@ describe('nothing of a part that was refused is in the folder, and its neighbour
 
   /** Sends two of three megabytes, and waits until some lie in the folder. */
   async function mostOf({ port, token, place }: TestHelper, body: Buffer) {
-    const socket = connect(port, '127.0.0.1')
-    socket.on('error', () => {})
     const call = request({ method: 'PUT', target: '/v1/parts/0', token, body })
-    socket.write(call.subarray(0, -(2 ** 20)))
+    const connection = new RawConnection(port).send(call.subarray(0, -(2 ** 20)))
     await expect.poll(() => isIn(place, body)).toBe(true)
-    return socket
+    return connection
   }
 
   test('it has other bytes and several megabytes', async () => {
@@ -157,8 +155,8 @@ describe('nothing of a part that was refused is in the folder, and its neighbour
 
   test('its connection broke', async () => {
     const receiving = await startLarge()
-    const socket = await mostOf(receiving, large)
-    socket.destroy()
+    const connection = await mostOf(receiving, large)
+    connection.leave()
     await expect.poll(() => isIn(receiving.place, large)).toBe(false)
     // The part is given back after its bytes have gone: until then it is still being received.
     await expect.poll(async () => (await receiving.put(0)).status).toBe(200)

@@ -8,7 +8,7 @@ import { databasePath } from '../../server/host/data-folder.ts'
 import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerPassword } from '../support/owner.ts'
-import { rawRequest } from '../support/raw-socket.ts'
+import { signedText } from '../support/raw-client.ts'
 import { type Served, watchServed } from '../support/served.ts'
 import { type OpenWait, openWait, untilListening } from '../support/waits.ts'
 
@@ -197,7 +197,7 @@ describe('an offer counts when its bytes were sent', () => {
     const socket = connect(bridge.server.port, '127.0.0.1')
     const other = await served.of(socket)
     other.write(Buffer.alloc(16 * 1024 * 1024))
-    socket.write(rawRequest(bridge.ben, { target: everything }))
+    socket.write(signedText(bridge.ben, { target: everything }))
     // Asked after the page, answered after the page was read.
     await bridge.ben.ok({ target: '/api/v1/peers' })
     return socket

@@ -9,7 +9,8 @@ import { errors } from '../../sdk/contract/errors.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { type NamedVector, requestOf, vectorNamed, vectors } from '../sdk/signing/vectors.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { type RawReply, rawRequest, sendRaw } from '../support/raw-socket.ts'
+import { exchangeOne, signedText } from '../support/raw-client.ts'
+import type { RawReply } from '../support/raw-replies.ts'
 import { startVectorServer, type VectorServer } from '../support/vector-server.ts'
 
 /** "`ok` means that authentication let the request through." */
@@ -110,8 +111,10 @@ describe('with a bridge of two agents', () => {
   afterAll(() => bridge.close())
 
   test('a thousand copies at once have one success', async () => {
-    const bytes = rawRequest(bridge.ada, { target: '/api/v1/bootstrap', session: null })
-    const replies = await Promise.all(Array.from({ length: 1000 }, () => sendRaw(bridge.server.port, bytes)))
+    const bytes = signedText(bridge.ada, { target: '/api/v1/bootstrap', session: null })
+    const replies = await Promise.all(
+      Array.from({ length: 1000 }, () => exchangeOne(bridge.server.port, bytes)),
+    )
     const outcomes = Map.groupBy(replies, ({ status, error }) => `${status} ${error}`)
     expect([...outcomes].map(([outcome, all]) => [outcome, all.length]).sort()).toEqual([
       ['200 undefined', 1],
@@ -128,9 +131,12 @@ describe('with a bridge of two agents', () => {
       target: '/api/v1/acknowledgements',
     },
   ])('a copy is refused after the first was answered $status', async ({ first, status, body, target }) => {
-    const bytes = rawRequest(bridge.ada, { target, body, key: null })
-    expect(await sendRaw(bridge.server.port, bytes)).toMatchObject({ status, error: first })
-    expect(await sendRaw(bridge.server.port, bytes)).toMatchObject({ status: 401, error: 'request_replayed' })
+    const bytes = signedText(bridge.ada, { target, body, key: null })
+    expect(await exchangeOne(bridge.server.port, bytes)).toMatchObject({ status, error: first })
+    expect(await exchangeOne(bridge.server.port, bytes)).toMatchObject({
+      status: 401,
+      error: 'request_replayed',
+    })
   })
 
   test('a copy is refused after the first was a conflict, whatever the state is by then', async () => {
@@ -139,10 +145,16 @@ describe('with a bridge of two agents', () => {
       instance_id: '5a3f0c1d-9e2b-4a76-8c4d-7b6e5f4a3c2d',
       client: { name: 'other', version: '1' },
     }
-    const bytes = rawRequest(ada, { target: '/api/v1/sessions', body, session: null, key: null })
-    expect(await sendRaw(bridge.server.port, bytes)).toMatchObject({ status: 409, error: 'session_active' })
+    const bytes = signedText(ada, { target: '/api/v1/sessions', body, session: null, key: null })
+    expect(await exchangeOne(bridge.server.port, bytes)).toMatchObject({
+      status: 409,
+      error: 'session_active',
+    })
     await ada.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
-    expect(await sendRaw(bridge.server.port, bytes)).toMatchObject({ status: 401, error: 'request_replayed' })
+    expect(await exchangeOne(bridge.server.port, bytes)).toMatchObject({
+      status: 401,
+      error: 'request_replayed',
+    })
     await ada.startSession()
   })
 

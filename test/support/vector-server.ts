@@ -12,7 +12,8 @@ import { type RunningServer, startServer } from '../../server/server.ts'
 import type { Vector, VectorIdentity } from '../vectors/signing-source/vector.ts'
 import type { TestClock } from './clock.ts'
 import { makeInstallation } from './installation.ts'
-import { type RawReply, sendRaw } from './raw-socket.ts'
+import { exchangeOne } from './raw-client.ts'
+import type { RawReply } from './raw-replies.ts'
 
 export interface VectorServer {
   readonly port: number
@@ -43,7 +44,7 @@ export async function startVectorServer(vectors: readonly Vector[]): Promise<Vec
       return server.port
     },
     clock,
-    send: (base64) => sendRaw(server.port, Buffer.from(base64, 'base64')),
+    send: (base64) => exchangeOne(server.port, Buffer.from(base64, 'base64'), { until: '\nretry: ' }),
     async restart() {
       await server.stop()
       server = await startServer(config, { clock, passwordCost: 4 })

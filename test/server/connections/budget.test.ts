@@ -5,8 +5,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { requestText } from '../refusals/raw-socket.ts'
-import { Line } from './listeners.ts'
+import { RawConnection, requestText } from '../../support/raw-client.ts'
 
 const burst = 20
 let bridge: TestBridge
@@ -30,9 +29,9 @@ const claim = requestText({
 
 /** Sends these requests in a row from an address and returns the status of each. */
 async function ask(texts: readonly string[], localAddress = '127.0.0.1') {
-  const line = new Line(bridge.url, localAddress).send(texts.join(''))
-  const replies = await line.replies(texts.length)
-  line.leave()
+  const connection = new RawConnection(bridge.url, localAddress).send(texts.join(''))
+  const replies = await connection.replies(texts.length)
+  connection.leave()
   return replies
 }
 

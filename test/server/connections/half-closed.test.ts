@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestAgent } from '../../support/agent.ts'
 import type { TestBridge } from '../../support/bridge.ts'
 import { act } from '../../support/files.ts'
+import { RawConnection, requestText, signedText } from '../../support/raw-client.ts'
 import { partBytes, storeZeros } from '../../support/sparse-package.ts'
 import { untilListening } from '../../support/waits.ts'
 import { lookUp } from '../delivery/listeners.ts'
-import { requestText } from '../refusals/raw-socket.ts'
-import { Line, type Listeners, signedText, startListeners } from './listeners.ts'
+import { type Listeners, startListeners } from './listeners.ts'
 
 let listeners: Listeners
 
@@ -37,28 +37,32 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
   }
 
   test('the node answers all pipelined requests and then closes the connection', async () => {
-    const line = new Line(bridge.url).send(open('/api/health') + open('/api/ready')).halfClose()
-    const replies = await line.replies(2)
+    const connection = new RawConnection(bridge.url)
+      .send(open('/api/health') + open('/api/ready'))
+      .halfClose()
+    const replies = await connection.replies(2)
     expect(replies.map(({ status }) => status)).toEqual([200, 200])
-    await line.closed
+    await connection.closed
   })
 
   test('the node stores a message and answers its sender', async () => {
     const [ada, ben] = [await fresh(), await fresh()]
     const conversation_id = await ada.conversationWith(ben.id)
     const body = { conversation_id, recipient_agent_id: ben.id, type: 'note', body: 'and goodbye' }
-    const line = new Line(bridge.url).send(signedText(ada, { target: '/api/v1/messages', body })).halfClose()
-    expect((await line.replies(1)).map(({ status }) => status)).toEqual([200])
-    await line.closed
+    const connection = new RawConnection(bridge.url)
+      .send(signedText(ada, { target: '/api/v1/messages', body }, 'keep-alive'))
+      .halfClose()
+    expect((await connection.replies(1)).map(({ status }) => status)).toEqual([200])
+    await connection.closed
     expect((await ben.inbox()).messages.map((message) => message.body)).toEqual(['and goodbye'])
   })
 
   test('the node refuses a body that is cut short', async () => {
     const { ada } = bridge
-    const text = signedText(ada, { target: '/api/v1/messages', body: { type: 'note' } })
-    const line = new Line(bridge.url).send(text.slice(0, -1)).halfClose()
-    await line.closed
-    expect(line.text).toMatch(/^HTTP\/1\.1 400 /)
+    const text = signedText(ada, { target: '/api/v1/messages', body: { type: 'note' } }, 'keep-alive')
+    const connection = new RawConnection(bridge.url).send(text.slice(0, -1)).halfClose()
+    await connection.closed
+    expect(connection.text).toMatch(/^HTTP\/1\.1 400 /)
   })
 
   test('the node sends a download completely', async () => {
@@ -67,9 +71,11 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     const { id } = await storeZeros(bridge, { from: ada, to: ben })
     await act(ben, id, 'accept')
     const target = `/api/v1/transfers/${id}/package/parts/0`
-    const line = new Line(bridge.url).send(signedText(ben, { target })).halfClose()
-    await line.closed
-    expect(line.text.length - line.text.indexOf('\r\n\r\n') - 4).toBe(partBytes)
+    const connection = new RawConnection(bridge.url)
+      .send(signedText(ben, { target }, 'keep-alive'))
+      .halfClose()
+    await connection.closed
+    expect(connection.text.length - connection.text.indexOf('\r\n\r\n') - 4).toBe(partBytes)
   })
 
   const waits = '/api/v1/inbox?wait_seconds=20'
@@ -93,17 +99,17 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
   ])('a wait at %s is answered immediately with the current result', async (target, count) => {
     const agent = await fresh()
     const began = performance.now()
-    const lines = Array.from({ length: count }, () =>
-      new Line(bridge.url).send(signedText(agent, { target })),
+    const connections = Array.from({ length: count }, () =>
+      new RawConnection(bridge.url).send(signedText(agent, { target }, 'keep-alive')),
     )
     if (target === waits) await untilListening(bridge, agent)
-    for (const line of lines) line.halfClose()
-    const replies = (await Promise.all(lines.map((line) => line.replies(1)))).flat()
-    expect(replies.map(({ status }) => status)).toEqual(lines.map(() => 200))
+    for (const connection of connections) connection.halfClose()
+    const replies = (await Promise.all(connections.map((connection) => connection.replies(1)))).flat()
+    expect(replies.map(({ status }) => status)).toEqual(connections.map(() => 200))
     expect(replies.map(({ body }) => JSON.parse(body) as object)).toMatchObject(
-      lines.map(() => (target.includes('tasks') ? { tasks: [] } : { messages: [] })),
+      connections.map(() => (target.includes('tasks') ? { tasks: [] } : { messages: [] })),
     )
-    await Promise.all(lines.map((line) => line.closed))
+    await Promise.all(connections.map((connection) => connection.closed))
     expect(performance.now() - began).toBeLessThan(10_000)
     await untilFree(agent)
   })
@@ -111,19 +117,23 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
   test('a long-poll whose client closes its sending side immediately still gets its mail', async () => {
     const [ada, ben] = [await fresh(), await fresh()]
     await ada.send(await ada.conversationWith(ben.id), ben.id, 'here')
-    const line = new Line(bridge.url).send(signedText(ben, { target: waits })).halfClose()
-    const [reply] = await line.replies(1)
+    const connection = new RawConnection(bridge.url)
+      .send(signedText(ben, { target: waits }, 'keep-alive'))
+      .halfClose()
+    const [reply] = await connection.replies(1)
     expect(JSON.parse(reply?.body ?? '')).toMatchObject({ messages: [{ body: 'here' }] })
-    await line.closed
+    await connection.closed
   })
 
   test('an event stream ends immediately, and a message sent afterwards does not count as offered', async () => {
     const [ada, ben] = [await fresh(), await fresh()]
     const conversation = await ada.conversationWith(ben.id)
-    const line = new Line(bridge.url).send(signedText(ben, { target: '/api/v1/events' }))
-    await line.until('retry: 250')
-    line.halfClose()
-    await line.closed
+    const connection = new RawConnection(bridge.url).send(
+      signedText(ben, { target: '/api/v1/events' }, 'keep-alive'),
+    )
+    await connection.until('retry: 250')
+    connection.halfClose()
+    await connection.closed
     await untilFree(ben)
     const { id } = await ada.send(conversation, ben.id, 'too late')
     expect(lookUp(bridge, 'SELECT offers FROM messages WHERE id = ?', id)).toBe(0)
@@ -139,12 +149,12 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
       target: `${target}?after=${next_after}&kind=project.deleted&wait_seconds=20`,
       headers,
     })
-    const line = new Line(bridge.url).send(text)
+    const connection = new RawConnection(bridge.url).send(text)
     await owner.ok({ target: '/api/admin/session' })
-    line.halfClose()
-    const [reply] = await line.replies(1)
+    connection.halfClose()
+    const [reply] = await connection.replies(1)
     expect(JSON.parse(reply?.body ?? '')).toMatchObject({ events: [] })
-    await line.closed
+    await connection.closed
     expect(performance.now() - began).toBeLessThan(10_000)
   })
 })

@@ -6,9 +6,9 @@
  * RFC 9112 §9.6; contract §2.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { RawConnection, requestText } from '../../support/raw-client.ts'
 import { type Served, watchServed } from '../../support/served.ts'
-import { requestText } from '../refusals/raw-socket.ts'
-import { Line, type Listeners, startListeners } from './listeners.ts'
+import { type Listeners, startListeners } from './listeners.ts'
 
 let listeners: Listeners
 let served: Served
@@ -58,7 +58,7 @@ const refused: readonly (readonly [what: string, head: string, told: string])[] 
 ]
 
 /** Sends a body without pause until all of it is sent or the connection is closed. */
-function pour({ socket }: Line, bytes: string | Buffer): void {
+function pour({ socket }: RawConnection, bytes: string | Buffer): void {
   let sent = 0
   const more = () => {
     let wantsMore = true
@@ -71,23 +71,23 @@ function pour({ socket }: Line, bytes: string | Buffer): void {
 
 describe.each(['http', 'https'] as const)('over %s', (listener) => {
   test.each(refused)('a body that is %s', async (_what, head, told) => {
-    const line = new Line(listeners[listener].url).send(head)
-    const socket = await served.of(line.socket)
-    pour(line, head.includes('chunked') ? chunkOfText : chunk)
-    const [reply] = await line.replies(1)
+    const connection = new RawConnection(listeners[listener].url).send(head)
+    const socket = await served.of(connection.socket)
+    pour(connection, head.includes('chunked') ? chunkOfText : chunk)
+    const [reply] = await connection.replies(1)
     expect(`${reply?.status} ${(JSON.parse(reply?.body ?? '') as { error: string }).error}`).toBe(told)
     await expect.poll(() => socket.destroyed, { timeout: 5000 }).toBe(true)
     expect(socket.bytesRead).toBeLessThan(1.5 * mebibyte)
-    line.leave()
+    connection.leave()
   })
 
   test('the answer to a long body announces that the connection closes', async () => {
-    const line = new Line(listeners[listener].url).send(tooLong)
-    const [reply] = await line.replies(1)
+    const connection = new RawConnection(listeners[listener].url).send(tooLong)
+    const [reply] = await connection.replies(1)
     expect(reply?.headers.connection).toBe('close')
     // The client sends nothing more and keeps its side open.
-    await line.closed
-    line.leave()
+    await connection.closed
+    connection.leave()
   })
 
   test('a short body is read completely, and the next request is answered', async () => {
@@ -95,10 +95,10 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     for (const headers of [[kept, ['Content-Length', String(body.length)]] as const, chunked]) {
       const head = requestText({ ...claim, headers })
       const text = headers === chunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body
-      const line = new Line(listeners[listener].url).send(head + text)
-      line.send(requestText({ target: '/api/health' }))
-      expect((await line.replies(2)).map(({ status }) => status)).toEqual([413, 200])
-      await line.closed
+      const connection = new RawConnection(listeners[listener].url).send(head + text)
+      connection.send(requestText({ target: '/api/health' }))
+      expect((await connection.replies(2)).map(({ status }) => status)).toEqual([413, 200])
+      await connection.closed
     }
   })
 })

@@ -12,8 +12,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
 import { initServer } from '../../../server/host/init.ts'
 import { type RunningServer, startServer } from '../../../server/server.ts'
-import { requestText } from '../refusals/raw-socket.ts'
-import { Line, type Listeners, startListeners } from './listeners.ts'
+import { RawConnection, requestText } from '../../support/raw-client.ts'
+import { type Listeners, startListeners } from './listeners.ts'
 
 let listeners: Listeners
 let proxied: RunningServer
@@ -74,10 +74,10 @@ const answers: readonly (readonly [what: string, bytes: string, status: number])
 ]
 
 async function headOf(url: string, bytes: string): Promise<string> {
-  const line = new Line(url).send(bytes)
-  await line.until('\r\n\r\n')
-  line.leave()
-  return line.text.split('\r\n\r\n', 1)[0]?.toLowerCase() ?? ''
+  const connection = new RawConnection(url).send(bytes)
+  await connection.until('\r\n\r\n')
+  connection.leave()
+  return connection.text.split('\r\n\r\n', 1)[0]?.toLowerCase() ?? ''
 }
 
 describe.each(answers)('the answer of %s', (_what, bytes, status) => {

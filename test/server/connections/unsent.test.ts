@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { limits } from '../../../sdk/contract/limits.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { rawRequest } from '../../support/raw-socket.ts'
+import { signedText } from '../../support/raw-client.ts'
 import { type Served, watchServed } from '../../support/served.ts'
 
 let bridge: TestBridge
@@ -66,8 +66,7 @@ describe('a connection whose client reads nothing', () => {
     const { ada } = bridge
     const socket = await open()
     socket.pause()
-    const request = () =>
-      rawRequest(ada, { target: '/api/v1/inbox' }).toString().replace('Connection: close\r\n', '')
+    const request = () => signedText(ada, { target: '/api/v1/inbox' }, 'keep-alive')
     socket.write(Array.from({ length: limits.pipelinedRequests + 1 }, request).join(''))
     expect(answersIn(await untilClosed(socket))).toBeLessThanOrEqual(limits.pipelinedRequests)
   })
@@ -84,7 +83,7 @@ describe('a connection whose client reads nothing', () => {
     socket.pause()
     const asked = 80
     const target = `/api/v1/conversations/${conversation}/messages?after_sequence=0&limit=100`
-    const request = () => rawRequest(ben, { target }).toString().replace('Connection: close\r\n', '')
+    const request = () => signedText(ben, { target }, 'keep-alive')
     socket.write(Array.from({ length: asked }, request).join(''))
     await cut(socket)
     // This request runs after the work that the node still does for that connection.
@@ -111,9 +110,9 @@ describe('a connection whose client pipelines requests', () => {
   test('is closed when the client requests a stream behind other requests', async () => {
     const { ada } = bridge
     const socket = await open()
-    const events = rawRequest(ada, { target: '/api/v1/events' }).toString()
-    const poll = rawRequest(ada, { target: '/api/v1/inbox?wait_seconds=20' }).toString()
-    socket.write(poll.replace('Connection: close\r\n', '') + events)
+    const events = signedText(ada, { target: '/api/v1/events' })
+    const poll = signedText(ada, { target: '/api/v1/inbox?wait_seconds=20' }, 'keep-alive')
+    socket.write(poll + events)
     expect(answersIn(await untilClosed(socket))).toBe(0)
   })
 })

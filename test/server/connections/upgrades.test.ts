@@ -5,7 +5,8 @@
  * Contract §2 "Connection: Upgrade anywhere but at the socket is ignored"; RFC 9110 §7.8.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Line, type Listener, type Listeners, signedText, startListeners } from './listeners.ts'
+import { RawConnection, signedText } from '../../support/raw-client.ts'
+import { type Listener, type Listeners, startListeners } from './listeners.ts'
 
 let listeners: Listeners
 
@@ -27,15 +28,15 @@ const webSocket = [
 ]
 const plain = ['Connection: keep-alive']
 
-const get = (target: string, lines: readonly string[]) =>
-  [`GET ${target} HTTP/1.1`, 'Host: bridge.test', ...lines, '', ''].join('\r\n')
+const get = (target: string, connections: readonly string[]) =>
+  [`GET ${target} HTTP/1.1`, 'Host: bridge.test', ...connections, '', ''].join('\r\n')
 
 /** Sends the requests one after the other on one connection; returns the status and code of each answer. */
 async function answersTo(listener: Listener, ...requests: readonly string[]): Promise<string[]> {
-  const line = new Line(listeners[listener].url)
-  for (const [index, request] of requests.entries()) await line.send(request).replies(index + 1)
-  const replies = await line.replies(requests.length)
-  line.leave()
+  const connection = new RawConnection(listeners[listener].url)
+  for (const [index, request] of requests.entries()) await connection.send(request).replies(index + 1)
+  const replies = await connection.replies(requests.length)
+  connection.leave()
   return replies.map(({ status, body }) => {
     const { error = 'done' } = JSON.parse(body) as { error?: string }
     return `${status} ${error}`
@@ -53,7 +54,7 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     const conversation = await ada.conversationWith(ben.id)
     const body = { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: listener }
     const call = { target: '/api/v1/messages', body }
-    const offering = signedText(ada, call).replace('Connection: keep-alive', h2c.join('\r\n'))
+    const offering = signedText(ada, call, 'keep-alive').replace('Connection: keep-alive', h2c.join('\r\n'))
     expect(await answersTo(listener, offering, get('/api/health', plain))).toEqual(['200 done', '200 done'])
     expect((await ben.inbox()).messages.map((message) => message.body)).toEqual([listener])
   })
@@ -77,10 +78,10 @@ describe('a WebSocket at its path', () => {
     ['with a subprotocol that is none', 'X: y', 'Sec-WebSocket-Protocol: ,'],
   ]
   test.each(badHandshakes)('%s is refused like any other request', async (_what, good, bad) => {
-    const line = new Line(listeners.http.url)
-    line.send(get('/api/v1/socket', [...webSocket, 'X: y']).replace(good, bad))
-    const [reply] = await line.replies(1)
-    await line.closed
+    const connection = new RawConnection(listeners.http.url)
+    connection.send(get('/api/v1/socket', [...webSocket, 'X: y']).replace(good, bad))
+    const [reply] = await connection.replies(1)
+    await connection.closed
     expect(reply?.status).toBe(422)
     expect(reply?.headers).toMatchObject({
       'cache-control': 'no-store',
@@ -90,17 +91,17 @@ describe('a WebSocket at its path', () => {
     const body = JSON.parse(reply?.body ?? '') as { error: string; request_id: string }
     expect(body.error).toBe('invalid_request')
     expect(reply?.headers['x-request-id']).toBe(body.request_id)
-    line.leave()
+    connection.leave()
   })
 
   test('opens with the headers of every answer', async () => {
-    const line = new Line(listeners.http.url)
-    line.send(get('/api/v1/socket', webSocket))
-    await line.until('\r\n\r\n')
-    const head = line.text.split('\r\n\r\n', 1)[0]?.toLowerCase() ?? ''
+    const connection = new RawConnection(listeners.http.url)
+    connection.send(get('/api/v1/socket', webSocket))
+    await connection.until('\r\n\r\n')
+    const head = connection.text.split('\r\n\r\n', 1)[0]?.toLowerCase() ?? ''
     expect(head).toMatch(/^http\/1\.1 101 /)
     for (const name of ['x-request-id', 'cache-control: no-store', 'x-content-type-options: nosniff'])
       expect(head).toContain(`\r\n${name}`)
-    line.leave()
+    connection.leave()
   })
 })

@@ -5,15 +5,14 @@
  * §2; interface §4.4.
  */
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { errors } from '../../../sdk/contract/errors.ts'
 import { contract } from '../../../sdk/contract/index.ts'
+import { RawConnection, requestText } from '../../support/raw-client.ts'
+import type { RawReply } from '../../support/raw-replies.ts'
 import { expectRefusal } from '../endpoints/answers.ts'
 import { send } from '../endpoints/send.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
-import { type RawReply, repliesIn, requestText } from './raw-socket.ts'
 import { stored } from './stored.ts'
 
 test('a bug tells the request id and nothing else, and stores nothing', async () => {
@@ -43,19 +42,14 @@ test('a bug tells the request id and nothing else, and stores nothing', async ()
 
 /** What a request is answered whose last bytes come after the server began to stop. */
 async function askedTooLate(world: World, bytes: string): Promise<RawReply> {
-  const { port } = world.bridge.server
-  const socket = connect({ host: '127.0.0.1', port })
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk) => chunks.push(chunk))
-  const ended = once(socket, 'close')
   // The answer to the first shows that the server holds the beginning of the second.
   const first = requestText({ target: '/api/health', headers: [['Connection', 'keep-alive']] })
-  socket.write(first + bytes.slice(0, -2))
-  await once(socket, 'data')
+  const connection = new RawConnection(world.bridge.server.port).send(first + bytes.slice(0, -2))
+  await connection.replies(1)
   const stopped = world.bridge.server.stop()
-  socket.write(bytes.slice(-2))
-  await Promise.all([ended, stopped])
-  const [, second] = repliesIn(Buffer.concat(chunks).toString('utf8'))
+  const [, second] = await connection.send(bytes.slice(-2)).repliesOrEnd()
+  connection.leave()
+  await stopped
   if (second === undefined) throw new Error('the second request was not answered')
   return second
 }

@@ -8,9 +8,10 @@
  * Design: reliability §2.5, T37, T39; contract §2 "framing".
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { exchange, requestText } from '../../support/raw-client.ts'
+import type { RawReply } from '../../support/raw-replies.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
 import { get, head, parsable, post, smuggled, unparsable } from './framing-cases.ts'
-import { overSocket, type RawReply, requestText } from './raw-socket.ts'
 import { stored } from './stored.ts'
 
 let world: World
@@ -30,25 +31,25 @@ async function expectNothing(send: () => Promise<void>): Promise<void> {
   const before = stored(world.bridge.data)
   await send()
   expect(stored(world.bridge.data)).toEqual(before)
-  expect((await overSocket(world.bridge.url, get())).map(told)).toEqual(['200 done'])
+  expect((await exchange(world.bridge.url, get())).map(told)).toEqual(['200 done'])
 }
 
 describe('the parser refuses', () => {
   test.each(Object.keys(unparsable))('%s', async (name) => {
     await expectNothing(async () => {
-      const replies = await overSocket(world.bridge.url, unparsable[name] ?? '', { end: true })
+      const replies = await exchange(world.bridge.url, unparsable[name] ?? '', { end: true })
       expect(replies.map(told)).toEqual(['400'])
       expect(replies[0]?.headers.connection).toBe('close')
     })
   })
 
   test('a header block of more than 16 KiB', async () => {
-    const replies = await overSocket(world.bridge.url, get(`A: ${'a'.repeat(17_000)}\r\n`), { end: true })
+    const replies = await exchange(world.bridge.url, get(`A: ${'a'.repeat(17_000)}\r\n`), { end: true })
     expect(replies.map(told)).toEqual(['431'])
   })
 
   test('a target of more than 16 KiB', async () => {
-    const replies = await overSocket(world.bridge.url, get('', `/api/health?${'a'.repeat(17_000)}`), {
+    const replies = await exchange(world.bridge.url, get('', `/api/health?${'a'.repeat(17_000)}`), {
       end: true,
     })
     expect(replies.map(told)).toEqual(['431'])
@@ -56,7 +57,7 @@ describe('the parser refuses', () => {
 
   test('CONNECT, without a word', async () => {
     const connect = `CONNECT elsewhere.example:443 HTTP/1.1\r\n${head}\r\n`
-    expect(await overSocket(world.bridge.url, connect)).toEqual([])
+    expect(await exchange(world.bridge.url, connect)).toEqual([])
   })
 })
 
@@ -64,7 +65,7 @@ describe('the application answers', () => {
   test.each(Object.keys(parsable))('%s', async (name) => {
     const [bytes = '', ...expected] = parsable[name] ?? []
     await expectNothing(async () => {
-      const replies = await overSocket(world.bridge.url, bytes)
+      const replies = await exchange(world.bridge.url, bytes)
       expect(replies.map(told)).toEqual(expected)
     })
   })
@@ -73,10 +74,7 @@ describe('the application answers', () => {
     const { ada } = world.bridge
     const headers = ada.sign({ target: '/api/v1/peers', session: null }, '')
     const twin = [...headers, ['X_Bridge_Session', ada.session?.id ?? ''] as const]
-    const replies = await overSocket(
-      world.bridge.url,
-      requestText({ target: '/api/v1/peers', headers: twin }),
-    )
+    const replies = await exchange(world.bridge.url, requestText({ target: '/api/v1/peers', headers: twin }))
     expect(replies.map(told)).toEqual(['422 invalid_request'])
   })
 })
@@ -86,7 +84,7 @@ describe('a body that ends early', () => {
 
   test('by its length is nothing', async () => {
     await expectNothing(async () => {
-      const replies = await overSocket(world.bridge.url, post('Content-Length: 100\r\n', claim), {
+      const replies = await exchange(world.bridge.url, post('Content-Length: 100\r\n', claim), {
         end: true,
       })
       expect(replies.map(told)).toEqual(['400'])
@@ -96,7 +94,7 @@ describe('a body that ends early', () => {
   test('in the middle of its chunks is nothing', async () => {
     await expectNothing(async () => {
       const bytes = post('Transfer-Encoding: chunked\r\n', `${claim.length.toString(16)}\r\n${claim}\r\n`)
-      expect((await overSocket(world.bridge.url, bytes, { end: true })).map(told)).toEqual(['400'])
+      expect((await exchange(world.bridge.url, bytes, { end: true })).map(told)).toEqual(['400'])
     })
   })
 
@@ -107,13 +105,13 @@ describe('a body that ends early', () => {
     const headers = ada.sign(call, body)
     const cut = requestText({ ...call, headers: [...headers, ['Content-Length', '1000']] })
     await expectNothing(async () => {
-      expect((await overSocket(url, cut, { end: true })).map(told)).toEqual(['400'])
+      expect((await exchange(url, cut, { end: true })).map(told)).toEqual(['400'])
     })
-    expect((await overSocket(url, requestText({ ...call, headers }))).map(told)).toEqual(['200 done'])
+    expect((await exchange(url, requestText({ ...call, headers }))).map(told)).toEqual(['200 done'])
   })
 
   test('is refused at once where its length is too long, before a byte of it', async () => {
-    const replies = await overSocket(world.bridge.url, post('Content-Length: 262145\r\n'))
+    const replies = await exchange(world.bridge.url, post('Content-Length: 262145\r\n'))
     expect(replies.map(told)).toEqual(['413 body_too_large'])
   })
 
@@ -125,7 +123,7 @@ describe('a body that ends early', () => {
       ['Content-Length', '1000'],
     ] as const
     const bytes = requestText({ method: 'POST', target: '/api/v1/messages', headers })
-    expect((await overSocket(world.bridge.url, bytes)).map(told)).toEqual(['401 credential_unknown'])
+    expect((await exchange(world.bridge.url, bytes)).map(told)).toEqual(['401 credential_unknown'])
   })
 })
 
@@ -144,13 +142,13 @@ describe('a client that asks before it sends', () => {
   }
 
   test('is told to go on when its identity may be heard', async () => {
-    const replies = await overSocket(world.bridge.url, expecting({ headers: signed() }))
+    const replies = await exchange(world.bridge.url, expecting({ headers: signed() }))
     expect(replies.map(told)).toEqual(['100', '200 done'])
   })
 
   test('is refused at once when it may not', async () => {
     const headers = signed().filter(([name]) => name !== 'Authorization')
-    const replies = await overSocket(world.bridge.url, expecting({ headers }))
+    const replies = await exchange(world.bridge.url, expecting({ headers }))
     expect(replies.map(told)).toEqual(['401 unauthenticated'])
   })
 })
@@ -166,12 +164,12 @@ describe('requests in a row', () => {
       open('/api/v1/peers'),
       requestText({ target: '/api/health' }),
     ]
-    const replies = await overSocket(url, bytes.join(''))
+    const replies = await exchange(url, bytes.join(''))
     expect(replies.map(told)).toEqual(['200 done', '401 unauthenticated', '200 done'])
   })
 
   test('do not follow one that closes the connection', async () => {
-    const replies = await overSocket(world.bridge.url, get() + open('/api/ready'))
+    const replies = await exchange(world.bridge.url, get() + open('/api/ready'))
     // Node answers neither: what follows a closing request makes all of it suspect.
     expect(replies.map(told)).toEqual(['400'])
   })
@@ -182,7 +180,7 @@ describe('requests in a row', () => {
         'Connection: close',
         'Connection: keep-alive',
       )
-      const replies = await overSocket(world.bridge.url, `${bytes}${get()}`)
+      const replies = await exchange(world.bridge.url, `${bytes}${get()}`)
       expect(replies.map(told)).toEqual(['422 invalid_request', '200 done', '200 done'])
     })
   })

@@ -8,10 +8,10 @@ import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
 import { rowsAt } from '../../support/attacks.ts'
 import { TestOwner } from '../../support/owner.ts'
+import { exchange, requestText } from '../../support/raw-client.ts'
 import { unknownId } from '../endpoints/case.ts'
 import { type Ready, targetOf } from '../endpoints/send.ts'
 import { type Attempt, Attempts, answering, named } from './attempts.ts'
-import { overSocket, requestText } from './raw-socket.ts'
 
 let attempts: Attempts
 
@@ -155,7 +155,7 @@ test.each(owners)('$id takes no second Cookie line', async ({ entry }) => {
     ['Origin', baseUrl],
   ] as const
   const target = targetOf(entry, attempts.ready(entry))
-  const replies = await overSocket(baseUrl, requestText({ method: entry.method, target, headers }))
+  const replies = await exchange(baseUrl, requestText({ method: entry.method, target, headers }))
   expect(replies).toMatchObject([{ status: errors.invalid_request.status }])
   expect(JSON.parse(replies[0]?.body ?? '')).toMatchObject({
     error: 'invalid_request',
