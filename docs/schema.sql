@@ -307,7 +307,7 @@ CREATE TABLE conversations (
   last_sequence INTEGER NOT NULL,
   -- Messages up to this number were removed by retention.
   removed_through_sequence INTEGER NOT NULL,
-  -- When the owner wrote last: earlier messages do not count against the budget of a sender.
+  -- In steady time: when the owner wrote last. Earlier messages do not count against the budget of a sender.
   budget_from TEXT,
   -- When the row was made.
   created_at TEXT NOT NULL,

@@ -14,17 +14,12 @@ import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { AuditQuery, AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import { firstIdAt } from '../database/ids.ts'
-import { afterAll, beforeAll, rowidFrom, rowidUpTo } from '../database/page.ts'
+import { afterAll, beforeAll } from '../database/page.ts'
+import { aside, below, beyond, inOrder, inOrderOf } from '../database/sql.ts'
 import type { AuditRow, Db } from '../database/tables.ts'
 
-const withoutIndex = (name: 'kind' | 'actor_id' | 'project_id') => sql<string>`+${sql.ref(name)}`
-
-/**
- * `likely` tells SQLite that the range is not selective. Without it a range would be preferred to an equal
- * actor.
- */
 const between = (first: string, last: string) =>
-  sql<boolean>`likely(rowid > ${rowidUpTo('audit', first)}) and likely(rowid < ${rowidFrom('audit', last)})`
+  sql<boolean>`${beyond('audit', first)} and ${below('audit', last)}`
 
 /** The ids between which a page lies, both excluded. No record has exactly the first id of an instant. */
 function boundsOf({ after, order, since, until }: AuditQuery): [first: string, last: string] {
@@ -42,20 +37,18 @@ export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery
   const all = db
     .selectFrom('audit')
     .selectAll()
-    .orderBy(sql`rowid`, direction)
+    .orderBy(inOrder, direction)
     .limit(limit + 1)
   if (subject === undefined && kind === undefined && actor !== undefined)
-    return all.where(sql<boolean>`rowid in (${firstsOfKinds(projectId, actor, query)})`)
+    return all.where(inOrder, 'in', firstsOfKinds(projectId, actor, query))
   const usesKindIndex = subject === undefined
   return all
-    .where(usesKindIndex ? 'project_id' : withoutIndex('project_id'), 'is', projectId)
+    .where(usesKindIndex ? 'project_id' : aside('project_id'), 'is', projectId)
     .where(between(...boundsOf(query)))
     .$if(subject !== undefined, (some) => some.where('subject_id', '=', subject ?? ''))
-    .$if(kind !== undefined, (some) =>
-      some.where(usesKindIndex ? 'kind' : withoutIndex('kind'), '=', kind ?? ''),
-    )
+    .$if(kind !== undefined, (some) => some.where(usesKindIndex ? 'kind' : aside('kind'), '=', kind ?? ''))
     .$if(actor !== undefined, (some) =>
-      some.where(usesKindIndex ? 'actor_id' : withoutIndex('actor_id'), '=', actor ?? ''),
+      some.where(usesKindIndex ? 'actor_id' : aside('actor_id'), '=', actor ?? ''),
     )
 }
 
@@ -67,15 +60,16 @@ function firstsOfKinds(projectId: string | null, actor: string, query: AuditQuer
   const by = sql`from audit where project_id is ${projectId} and actor_id = ${actor}`
   const direction = query.order === 'newest_first' ? sql`desc` : sql`asc`
   const maxRows = (query.limit ?? limits.pageDefault) + 1
-  return sql`
+  return sql<number>`(
     with recursive kinds (kind) as (
       select min(kind) ${by}
       union all
       select (select min(kind) ${by} and kind > kinds.kind) from kinds where kind is not null
     )
-    select first.rowid from kinds cross join audit as first where kinds.kind is not null and first.rowid in (
-      select rowid ${by} and kind = kinds.kind and ${between(...boundsOf(query))} order by rowid ${direction} limit ${maxRows}
-    )`
+    select ${inOrderOf('first')} from kinds cross join audit as first where kinds.kind is not null and ${inOrderOf('first')} in (
+      select ${inOrder} ${by} and kind = kinds.kind and ${between(...boundsOf(query))}
+        order by ${inOrder} ${direction} limit ${maxRows}
+    ))`
 }
 
 export const listRecords = (db: Db, projectId: string | null, query: AuditQuery): Promise<AuditRow[]> =>

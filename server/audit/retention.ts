@@ -7,9 +7,9 @@
  *
  * Spec §8; contract §10 "Retention".
  */
-import { type SqlBool, sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import { firstIdAt } from '../database/ids.ts'
+import { bytesOf, inOrder, upTo } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import { before, within } from '../maintenance/expired.ts'
@@ -71,11 +71,7 @@ async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Batc
   const deleted = within(old, bytes)
   const last = deleted.at(-1)
   if (last === undefined) return { done: 0, more: false }
-  await tx.db
-    .deleteFrom('audit')
-    .where('project_id', 'is', projectId)
-    .where(sql<SqlBool>`likely(rowid <= ${last.rowid})`)
-    .execute()
+  await tx.db.deleteFrom('audit').where('project_id', 'is', projectId).where(upTo('audit', last.id)).execute()
   await recordAudit(tx, {
     kind: 'audit.removed',
     actor: systemActor,
@@ -90,8 +86,8 @@ async function removeOld(tx: Tx, projectId: string | null, { rows, bytes }: Batc
 const oldest = (db: Db, projectId: string | null, rows: number) =>
   db
     .selectFrom('audit')
-    .select([sql<number>`rowid`.as('rowid'), 'id', sql<number>`octet_length(details)`.as('bytes')])
+    .select(['id', bytesOf('details').as('bytes')])
     .where('project_id', 'is', projectId)
-    .orderBy(sql`rowid`)
+    .orderBy(inOrder)
     .limit(rows)
     .execute()

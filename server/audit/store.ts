@@ -6,8 +6,8 @@
  * Kinds have the form `noun.verb` with the verb in the past tense. Contract §10.
  */
 import { type SqlBool, sql } from 'kysely'
-import { rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
+import { aside, beyond, inOrder } from '../database/sql.ts'
 import type { Tx } from '../database/tx.ts'
 import type { Admitted } from '../identity/admission.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
@@ -97,12 +97,12 @@ const recorded = prepared<{
   db
     .selectFrom('audit')
     .select(['id', 'at'])
-    .where(sql<SqlBool>`+project_id = ${p('project_id')}`)
+    .where(aside('project_id'), '=', p('project_id'))
     .where('subject_id', '=', p('id'))
-    .where(sql<SqlBool>`likely(rowid > ${rowidUpTo('audit', p('from'))})`)
+    .where(beyond('audit', p('from')))
     .where('kind', '=', p('kind'))
     .where(sql<SqlBool>`(${p('actor_id')} is null or actor_id = ${p('actor_id')})`)
-    .orderBy(sql`rowid`, 'desc')
+    .orderBy(inOrder, 'desc')
     .limit(1),
 )
 

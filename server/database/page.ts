@@ -1,10 +1,4 @@
-/**
- * One page of a list in id order: one row more than asked tells whether there is more. Contract §1 "Lists".
- *
- * Messages, tasks and audit records get their ids as they are inserted, so their rowids are in the same order. Every index
- * ends in the rowid anyway; one that need not hold the id beside it is half as large, and what it costs to write is its size.
- */
-import { sql } from 'kysely'
+/** One page of a list in id order: one row more than asked tells whether there is more. Contract §1 "Lists". */
 import { limits } from '../../sdk/contract/limits.ts'
 
 export interface PageQuery {
@@ -50,15 +44,3 @@ export const beforeAll = '00000000-0000-0000-0000-000000000000'
 
 /** Greater than any id. */
 export const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
-type InOrder = 'audit' | 'messages' | 'tasks'
-
-/** Of the last row whose id is not greater; of a table that is in the order of its ids. */
-export const rowidUpTo = (table: InOrder, id: string) =>
-  sql<number>`ifnull((select rowid from ${sql.table(table)} where id <= ${id} order by id desc limit 1), 0)`
-
-/** Of the first row whose id is not smaller. */
-export const rowidFrom = (table: InOrder, id: string) =>
-  sql<number>`ifnull((select rowid from ${sql.table(table)} where id >= ${id} order by id limit 1), ${sql.lit(lastRowid)})`
-
-const lastRowid = 2 ** 53

@@ -247,7 +247,7 @@ export interface ConversationRow {
   last_sequence: number
   /** Messages up to this number were removed by retention. */
   removed_through_sequence: number
-  /** When the owner wrote last: earlier messages do not count against the budget of a sender. */
+  /** In steady time: when the owner wrote last. Earlier messages do not count against the budget of a sender. */
   budget_from: string | null
   /** When the row was made. */
   created_at: string

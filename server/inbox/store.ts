@@ -8,8 +8,8 @@
  */
 import { sql } from 'kysely'
 import type { Scope } from '../../sdk/contract/endpoint.ts'
-import { rowidUpTo } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
+import { beyond, inOrder, isPairOf } from '../database/sql.ts'
 import type { Db, MessageRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 
@@ -20,21 +20,28 @@ import type { Tx } from '../database/tx.ts'
 const pairIsOpen = sql<boolean>`not exists (
   select 1 from pairings
   where messages.sender_agent_id is not null and pairings.enabled = 0
-    and pairings.agent_a = min(messages.sender_agent_id, messages.inbox_agent_id)
-    and pairings.agent_b = max(messages.sender_agent_id, messages.inbox_agent_id))`
+    and ${isPairOf(sql.ref('messages.sender_agent_id'), sql.ref('messages.inbox_agent_id'))})`
+
+/** The message types that the credential's scopes permit: 1 or 0 for each. */
+interface Types {
+  readonly task: number
+  readonly transfer: number
+  readonly talk: number
+}
+
+const isPermitted = (p: (type: keyof Types) => number) =>
+  sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`
+
+interface Asked extends Types {
+  readonly agent_id: string
+  readonly generation: number
+}
 
 /**
  * One generation at a time, in index order. A range of generations would have to be sorted, whatever its
  * size.
  */
-const ofGeneration = prepared<{
-  agent_id: string
-  generation: number
-  task: number
-  transfer: number
-  talk: number
-  limit: number
-}>()((db, p) =>
+const ofGeneration = prepared<Asked & { limit: number }>()((db, p) =>
   db
     .selectFrom('messages')
     .selectAll()
@@ -42,10 +49,8 @@ const ofGeneration = prepared<{
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
     .where(pairIsOpen)
-    .where(
-      sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
-    )
-    .orderBy(sql`rowid`)
+    .where(isPermitted(p))
+    .orderBy(inOrder)
     .limit(p('limit')),
 )
 
@@ -61,15 +66,7 @@ const nextGeneration = prepared<{ agent_id: string; above: number; below: number
     .limit(1),
 )
 
-const due = prepared<{
-  agent_id: string
-  generation: number
-  before: string
-  task: number
-  transfer: number
-  talk: number
-  limit: number
-}>()((db, p) =>
+const due = prepared<Asked & { before: string; limit: number }>()((db, p) =>
   db
     .selectFrom('messages')
     .selectAll()
@@ -78,20 +75,12 @@ const due = prepared<{
     .where('offered_generation', '=', p('generation'))
     .where('last_offered_at', '<=', p('before'))
     .where(pairIsOpen)
-    .where(
-      sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
-    )
+    .where(isPermitted(p))
     .orderBy('last_offered_at')
     .limit(p('limit')),
 )
 
-const earliestOffer = prepared<{
-  agent_id: string
-  generation: number
-  task: number
-  transfer: number
-  talk: number
-}>()((db, p) =>
+const earliestOffer = prepared<Asked>()((db, p) =>
   db
     .selectFrom('messages')
     .select('last_offered_at')
@@ -100,34 +89,22 @@ const earliestOffer = prepared<{
     .where('offered_generation', '=', p('generation'))
     .where('last_offered_at', 'is not', null)
     .where(pairIsOpen)
-    .where(
-      sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
-    )
+    .where(isPermitted(p))
     .orderBy('last_offered_at')
     .limit(1),
 )
 
-const unacknowledged = prepared<{
-  agent_id: string
-  generation: number
-  after: string
-  task: number
-  transfer: number
-  talk: number
-  limit: number
-}>()((db, p) =>
+const unacknowledged = prepared<Asked & { after: string; limit: number }>()((db, p) =>
   db
     .selectFrom('messages')
     .selectAll()
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
-    .where(sql<boolean>`likely(rowid > ${rowidUpTo('messages', p('after'))})`)
+    .where(beyond('messages', p('after')))
     .where(pairIsOpen)
-    .where(
-      sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end`,
-    )
-    .orderBy(sql`rowid`)
+    .where(isPermitted(p))
+    .orderBy(inOrder)
     .limit(p('limit')),
 )
 
@@ -136,7 +113,7 @@ const waitingIn = prepared<{ agent_id: string }>()((db, p) =>
 )
 
 /** The message types that the scopes permit, as numbers for the queries. */
-export function typesOf(scopes: readonly Scope[]) {
+export function typesOf(scopes: readonly Scope[]): Types {
   const holds = (noun: string) => (scopes.some((each) => each === noun || each === `${noun}:read`) ? 1 : 0)
   return { task: holds('tasks'), transfer: holds('transfers'), talk: holds('messages') }
 }

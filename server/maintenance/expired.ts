@@ -9,6 +9,7 @@
  */
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
+import { bytesOf, inOrder } from '../database/sql.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { Job, RunBatch } from './job.ts'
@@ -55,8 +56,8 @@ export const idempotencyRetention: Job = {
       const old = await oldAnswers(tx, cutoff, rows)
       const deletable = within(old, bytes)
       if (deletable.length === 0) return { done: 0, more: false }
-      const keys = sql.join(deletable.map(({ key }) => key))
-      await sql`delete from idempotency where rowid in (${keys})`.execute(tx.db)
+      const keys = deletable.map(({ key }) => key)
+      await tx.db.deleteFrom('idempotency').where(inOrder, 'in', keys).execute()
       return { done: deletable.length, more: deletable.length < old.length || old.length === rows }
     },
 }
@@ -66,13 +67,16 @@ interface Sized {
   readonly bytes: number
 }
 
-/** Reads the oldest answers, in rowid order, up to the first one that must be kept. */
+/** Reads the oldest answers, in the order in which they were stored, up to the first one that must be kept. */
 async function oldAnswers(tx: Tx, cutoff: string, rows: number): Promise<Sized[]> {
-  const found = await sql<Sized & { created_at: string }>`
-    select rowid as key, octet_length(answer) as bytes, created_at from idempotency
-    order by rowid limit ${rows}`.execute(tx.db)
-  const end = found.rows.findIndex(({ created_at }) => created_at >= cutoff)
-  return found.rows.slice(0, end < 0 ? found.rows.length : end)
+  const found = await tx.db
+    .selectFrom('idempotency')
+    .select([inOrder.as('key'), bytesOf('answer').as('bytes'), 'created_at'])
+    .orderBy(inOrder)
+    .limit(rows)
+    .execute()
+  const end = found.findIndex(({ created_at }) => created_at >= cutoff)
+  return found.slice(0, end < 0 ? found.length : end)
 }
 
 /** The first rows that fit in `bytes`; at least one. */

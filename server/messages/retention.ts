@@ -12,6 +12,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { recordAudit, systemActor } from '../audit/store.ts'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
+import { bytesOf } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import { before, within } from '../maintenance/expired.ts'
@@ -122,7 +123,7 @@ const oldest = (db: Db, conversationId: string, rows: number) =>
     .leftJoin('tasks', 'tasks.id', 'messages.task_id')
     .leftJoin('transfers', 'transfers.id', 'messages.transfer_id')
     .select(keptFields)
-    .select(sql<number>`octet_length(body)`.as('bytes'))
+    .select(bytesOf('body').as('bytes'))
     .where('messages.conversation_id', '=', conversationId)
     .orderBy('messages.sequence')
     .limit(rows)

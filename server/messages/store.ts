@@ -1,7 +1,7 @@
 /** SQL of messages. The queries of the loop guard are in `loop-guard.ts`. */
-import { type SqlBool, sql } from 'kysely'
 import type { Message } from '../../sdk/contract/agent/messages.ts'
 import { prepared } from '../database/prepared.ts'
+import { inOrder, inOrderOf } from '../database/sql.ts'
 import type { Db, MessageRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 
@@ -36,7 +36,7 @@ const findCounters = prepared<{ conversation_id: string; agent_id: string }>()((
   db
     .selectFrom('conversations')
     .leftJoin('inboxes', (join) => join.on('inboxes.agent_id', '=', p('agent_id')))
-    .select([sql<number>`conversations.rowid`.as('conversation'), 'last_sequence', 'waiting'])
+    .select([inOrderOf('conversations').as('conversation'), 'last_sequence', 'waiting'])
     .where('conversations.id', '=', p('conversation_id')),
 )
 
@@ -44,7 +44,7 @@ const setNumber = prepared<{ conversation: number; sequence: number }>()((db, p)
   db
     .updateTable('conversations')
     .set({ last_sequence: p('sequence') })
-    .where(sql<SqlBool>`rowid = ${p('conversation')}`),
+    .where(inOrder, '=', p('conversation')),
 )
 
 const setWaiting = prepared<{ agent_id: string; waiting: number }>()((db, p) =>

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { type AgentView, agentViews } from '../agents/store.ts'
 import { beforeAll } from '../database/page.ts'
+import { isPairOf } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
 
 export type PeerView = AgentView & { readonly conversation_id: string | null }
@@ -13,11 +14,7 @@ export async function listPermitted(
 ): Promise<PeerView[]> {
   const me = agent.agent_id
   return agentViews(db)
-    .innerJoin('pairings', (join) =>
-      join
-        .on('pairings.agent_a', '=', sql<string>`min(agents.id, ${me})`)
-        .on('pairings.agent_b', '=', sql<string>`max(agents.id, ${me})`),
-    )
+    .innerJoin('pairings', (join) => join.on(isPairOf(sql.ref('agents.id'), sql`${me}`)))
     .leftJoin('conversations', (join) =>
       join
         .on('conversations.kind', '=', 'peer')

@@ -11,6 +11,7 @@
  */
 import { type RawBuilder, sql } from 'kysely'
 import type { Context } from '../context.ts'
+import { inOrder, inOrderOf } from '../database/sql.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import { removePackagesOf } from '../transfers/packages/removal.ts'
@@ -92,17 +93,25 @@ const credentials: Removal = async (tx, projectId) => {
 const idempotency: Removal = (tx, projectId, limit) =>
   run(
     tx,
-    sql`delete from idempotency where rowid in
-      (select rowid from idempotency where project_id = ${projectId}
+    sql`delete from idempotency where ${inOrder} in
+      (select ${inOrder} from idempotency where project_id = ${projectId}
         union all
-        select mine.rowid from agents join idempotency as mine on mine.principal = agents.id
+        select ${inOrderOf('mine')} from agents join idempotency as mine on mine.principal = agents.id
           where agents.project_id = ${projectId} limit ${limit})`,
   )
 
-const projectAdministrators: Removal = (tx, projectId) =>
-  run(tx, sql`delete from project_administrators where project_id = ${projectId}`)
+/** Every row of a project at once, from a table that has few. */
+const atOnceFrom =
+  (table: 'project_administrators' | 'transfer_secrets'): Removal =>
+  async (tx, projectId) => {
+    const removed = await tx.db.deleteFrom(table).where('project_id', '=', projectId).executeTakeFirst()
+    return Number(removed.numDeletedRows)
+  }
 
-const project: Removal = (tx, projectId) => run(tx, sql`delete from projects where id = ${projectId}`)
+const project: Removal = async (tx, projectId) => {
+  const removed = await tx.db.deleteFrom('projects').where('id', '=', projectId).executeTakeFirst()
+  return Number(removed.numDeletedRows)
+}
 
 export const removals: Record<keyof Tables, Removal | typeof stays> = {
   // First, because an expired claim produces messages as long as its task exists.
@@ -111,8 +120,7 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   task_releases: async () => 0,
   idempotency,
   messages,
-  transfer_secrets: (tx, projectId) =>
-    run(tx, sql`delete from transfer_secrets where project_id = ${projectId}`),
+  transfer_secrets: atOnceFrom('transfer_secrets'),
   transfers: byProject('transfers'),
   conversations: byProject('conversations'),
   inboxes: byAgent('inboxes', 'agent_id'),
@@ -128,7 +136,7 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   agents: byProject('agents'),
   environments: byProject('environments'),
   audit: byProject('audit'),
-  project_administrators: projectAdministrators,
+  project_administrators: atOnceFrom('project_administrators'),
   projects: project,
 
   server: stays,

@@ -5,6 +5,7 @@
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import { prepared } from '../database/prepared.ts'
+import { aside, days, inOrder } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
 
 // Literals instead of parameters, because SQLite uses a partial index only if the query repeats its condition
@@ -115,7 +116,7 @@ const heldTasks = prepared<{ project_id: string }>()((db, p) =>
     .select((eb) => eb.fn.countAll<number>().as('held'))
     .select(sql<number>`count(*) filter (where state = 'claimed')`.as('claimed'))
     .where('claim_ends_at', '>', '')
-    .where(sql<string>`+project_id`, '=', p('project_id')),
+    .where(aside('project_id'), '=', p('project_id')),
 )
 
 /** Counts unfinished tasks by state. A task without a claim is open. */
@@ -133,7 +134,7 @@ const failedTasks = prepared<{ project_id: string; limit: number }>()((db, p) =>
     .select(['id', 'assignee_agent_id', 'outcome_at'])
     .where('project_id', '=', p('project_id'))
     .where('ended', '=', 'failed')
-    .orderBy(sql`rowid`, 'desc')
+    .orderBy(inOrder, 'desc')
     .limit(p('limit')),
 )
 
@@ -164,6 +165,8 @@ const openQuestions = prepared<{ project_id: string; limit: number }>()((db, p) 
 export const listOpenQuestions = (db: Db, projectId: string) =>
   openQuestions.all(db, { project_id: projectId, limit: limits.attentionPerKind })
 
+const due = sql.ref<string>('expects_reply_by')
+
 const overdueQuestions = prepared<{ project_id: string; since: string; now: string; limit: number }>()(
   (db, p) =>
     db
@@ -174,8 +177,7 @@ const overdueQuestions = prepared<{ project_id: string; since: string; now: stri
       .where('expects_reply_by', '>', p('since'))
       .where('expects_reply_by', '<=', p('now'))
       .where(
-        sql<boolean>`julianday(${p('now')}) - julianday(expects_reply_by)
-        > julianday(expects_reply_by) - julianday(created_at)`,
+        sql<boolean>`${days(sql`${p('now')}`)} - ${days(due)} > ${days(due)} - ${days(sql.ref('created_at'))}`,
       )
       .orderBy('expects_reply_by', 'desc')
       .limit(p('limit')),

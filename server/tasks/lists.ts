@@ -11,8 +11,9 @@
  */
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { TaskRole } from '../../sdk/contract/agent/tasks.ts'
-import { beforeAll, rowidUpTo } from '../database/page.ts'
+import { beforeAll } from '../database/page.ts'
 import { type Prepared, prepared } from '../database/prepared.ts'
+import { aside, beyond, inOrder, isPairOf } from '../database/sql.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import type { TaskRow } from '../database/work-tables.ts'
 import { isFinal, type TaskState } from './rules.ts'
@@ -39,8 +40,6 @@ interface Lists {
   readonly ended: Prepared<ListParameters, TaskRow>
 }
 
-const after = (id: string) => sql<SqlBool>`likely(rowid > ${rowidUpTo('tasks', id)})`
-
 function listsBy(side: Side, narrow: Narrow): Lists {
   const by = (db: Db, p: Parameters<Narrow>[1]) =>
     narrow(
@@ -48,9 +47,9 @@ function listsBy(side: Side, narrow: Narrow): Lists {
         .selectFrom('tasks')
         .selectAll()
         // The column by which the lists are merged must be selected.
-        .select(sql<number>`rowid`.as('rowid'))
+        .select(inOrder.as('place'))
         .where(side, '=', p('of'))
-        .where(after(p('after'))),
+        .where(beyond('tasks', p('after'))),
       p,
     )
   const ended = (db: Db, p: Parameters<Narrow>[1], state: TaskRow['ended']) =>
@@ -62,11 +61,11 @@ function listsBy(side: Side, narrow: Narrow): Lists {
         .unionAll(ended(db, p, 'failed'))
         .unionAll(ended(db, p, 'declined'))
         .unionAll(ended(db, p, 'cancelled'))
-        .orderBy(sql`rowid`)
+        .orderBy(sql.ref('place'))
         .limit(p('limit')),
     ),
     open: prepared<ListParameters>()((db, p) =>
-      ended(db, p, null).where('state', '=', 'open').orderBy(sql`rowid`).limit(p('limit')),
+      ended(db, p, null).where('state', '=', 'open').orderBy(inOrder).limit(p('limit')),
     ),
     // Unary plus excludes all indexes but the one by the end of the claim.
     held: prepared<ListParameters>()((db, p) =>
@@ -75,25 +74,25 @@ function listsBy(side: Side, narrow: Narrow): Lists {
           .selectFrom('tasks')
           .selectAll()
           .where('claim_ends_at', '>', '')
-          .where(side === 'assignee_agent_id' ? sql.ref(side) : sql`+${sql.ref(side)}`, '=', p('of')),
+          .where(side === 'assignee_agent_id' ? sql.ref(side) : aside(side), '=', p('of')),
         p,
       )
         .where('state', '=', p('state'))
-        .where(sql<SqlBool>`+id > ${p('after')}`)
-        .orderBy(sql`+id`)
+        .where(aside('id'), '>', p('after'))
+        .orderBy(aside('id'))
         .limit(p('limit')),
     ),
     ended: prepared<ListParameters>()((db, p) =>
       by(db, p)
         .where('ended', '=', p('state') as 'completed')
-        .orderBy(sql`rowid`)
+        .orderBy(inOrder)
         .limit(p('limit')),
     ),
   }
 }
 
 /** Unary plus excludes the index of the project, so that the index of the side is used. */
-const inProject: Narrow = (query, p) => query.where(sql<SqlBool>`+project_id = ${p('project_id')}`)
+const inProject: Narrow = (query, p) => query.where(aside('project_id'), '=', p('project_id'))
 
 /** A task is visible if its pair is enabled, or if the agent holds the claim and may finish it. */
 const visibleAs =
@@ -103,8 +102,7 @@ const visibleAs =
       creator_agent_id is null
       ${role === 'assignee' ? sql`or claim_ends_at is not null` : sql``}
       or exists (select 1 from pairings where enabled = 1
-        and pairings.agent_a = min(tasks.creator_agent_id, tasks.assignee_agent_id)
-        and pairings.agent_b = max(tasks.creator_agent_id, tasks.assignee_agent_id)))`)
+        and ${isPairOf(sql.ref('tasks.creator_agent_id'), sql.ref('tasks.assignee_agent_id'))}))`)
 
 const lists = {
   assignee: listsBy('assignee_agent_id', visibleAs('assignee')),

@@ -1,9 +1,9 @@
 /**
  * SQL of tasks. Every query is restricted to the project and the participant. Hot queries are compiled once.
  */
-import { type SqlBool, sql } from 'kysely'
-import { beforeAll, rowidUpTo } from '../database/page.ts'
+import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
+import { aside, beyond, inOrder } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TaskReleaseRow, TaskRow } from '../database/work-tables.ts'
@@ -154,7 +154,7 @@ const expiredIn = prepared<{ project_id: string; now: string; limit: number }>()
     .where('claim_ends_at', '<=', p('now'))
     // Unary plus: expired claims are few and the tasks of a project many, so the index by the end of the
     // claim is used.
-    .where(sql<SqlBool>`+project_id = ${p('project_id')}`)
+    .where(aside('project_id'), '=', p('project_id'))
     .orderBy('claim_ends_at')
     .limit(p('limit')),
 )
@@ -192,10 +192,10 @@ const timeline = prepared<{ project_id: string; id: string; after: string; limit
     .selectFrom('audit')
     .select(['id', 'at', 'kind', 'actor_kind', 'actor_name', 'details'])
     // Unary plus: a subject belongs to one project, so its own index is used.
-    .where(sql<SqlBool>`+project_id = ${p('project_id')}`)
+    .where(aside('project_id'), '=', p('project_id'))
     .where('subject_id', '=', p('id'))
-    .where(sql<SqlBool>`likely(rowid > ${rowidUpTo('audit', p('after'))})`)
-    .orderBy(sql`rowid`)
+    .where(beyond('audit', p('after')))
+    .orderBy(inOrder)
     .limit(p('limit')),
 )
 

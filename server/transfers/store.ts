@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import type { TransferRole } from '../../sdk/contract/agent/transfers.ts'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
+import { isPairOf } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TransferRow } from '../database/work-tables.ts'
@@ -234,8 +235,7 @@ const inRange = (db: Db, { after, limit, state }: TransferRange) => {
 
 /** Requires the pairing to be enabled. "A disabled pair loses … listing." */
 const hasPair = sql<boolean>`exists (select 1 from pairings where enabled = 1
-  and pairings.agent_a = min(transfers.sender_agent_id, transfers.recipient_agent_id)
-  and pairings.agent_b = max(transfers.sender_agent_id, transfers.recipient_agent_id))`
+  and ${isPairOf(sql.ref('transfers.sender_agent_id'), sql.ref('transfers.recipient_agent_id'))})`
 
 /** Lists the transfers of an agent. Each role follows an index; without a role the two lists are merged. */
 export async function listForAgent(

@@ -270,6 +270,17 @@ const chance: Rule = ({ path, code, imports }) => {
     : [`uses ${used}: take the clock or randomness from the context or the options`]
 }
 
+const sqliteWords = /\b(?:likely|ifnull|julianday|octet_length|strftime)\(|`\+[\w$]|\browid\b/
+
+/** A second database follows, so the SQL that only SQLite understands stands in one file. */
+const portableSql: Rule = ({ path, code }) => {
+  if (!path.startsWith('server/') || /^server\/(database|host)\//.test(path)) return []
+  const used = sqliteWords.exec(code)?.[0]
+  return used === undefined
+    ? []
+    : [`uses ${used}: SQL that only SQLite understands has a name in server/database/sql.ts`]
+}
+
 const everyRule: readonly Rule[] = [
   layer,
   lazily,
@@ -281,4 +292,5 @@ const everyRule: readonly Rule[] = [
   barrels,
   environment,
   chance,
+  portableSql,
 ]

@@ -108,6 +108,9 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
   ['server/tasks/actions.ts', "import { hash, randomUUID } from 'node:crypto'", 'uses randomUUID'],
   ['sdk/agent/session.ts', 'const id = crypto.randomUUID()', 'uses crypto.randomUUID'],
   ['cli/commands/send.ts', 'if (Math.random() > 0.5) return', 'uses Math.random'],
+  ['server/tasks/store.ts', 'const last = all.orderBy(sql`rowid`)', 'has a name in server/database/sql.ts'],
+  ['server/tasks/store.ts', 'sql`likely(id > 1)`', 'uses likely('],
+  ['server/tasks/store.ts', 'sql`+project_id = 1`', 'has a name in server/database/sql.ts'],
 ]
 
 describe('a wrong sample is found and told what to do', () => {
@@ -130,6 +133,8 @@ const right: readonly (readonly [path: string, text: string])[] = [
     "import { ApiError } from '../api-error.ts'\nimport type { TaskRow } from './store.ts'",
   ],
   ['server/app.ts', "import { taskRoutes } from './tasks/routes.ts'"],
+  ['server/tasks/store.ts', 'const last = all.orderBy(inOrder) // the rowid'],
+  ['server/database/sql.ts', 'export const inOrder = sql<number>`rowid`'],
   ['server/tasks/actions.ts', 'const at = new Date(claim.expires_at) // not Date.now()'],
   ['server/database/migrations/023_a.ts', 'export const sql = `CREATE TABLE a (b TEXT) STRICT;`'],
   ['cli/commands/server/start.ts', "const { startServer } = await import('../../../server/main.ts')"],

@@ -15,7 +15,6 @@
  *
  * Contract §3, §5, §9.
  */
-import { sql } from 'kysely'
 import { updateAgentState } from '../../agents/store.ts'
 import { recordAudit, systemActor } from '../../audit/store.ts'
 import type { Context } from '../../context.ts'
@@ -332,8 +331,11 @@ export const restorations: Record<keyof Tables, Restoration | string> = {
 export async function restoreTables(tx: Tx, restoring: Restoring): Promise<void> {
   for (const restoration of Object.values(restorations))
     if (typeof restoration !== 'string') await restoration(tx, restoring)
-  const counted = await sql<{ n: number }>`select count(*) as n from sessions where state = 'active'`.execute(
-    tx.db,
-  )
-  if (counted.rows[0]?.n !== 0) throw new Error('a session was not fenced')
+  const active = await tx.db
+    .selectFrom('sessions')
+    .select('id')
+    .where('state', '=', 'active')
+    .limit(1)
+    .executeTakeFirst()
+  if (active !== undefined) throw new Error('a session was not fenced')
 }
