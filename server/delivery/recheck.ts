@@ -110,7 +110,7 @@ function repeat(context: Context, everyMs: number, check: () => Promise<void>): 
     if (busy) return
     busy = true
     check()
-      .catch((error: unknown) => context.log.error({ err: error }, 'a recheck of waits failed'))
+      .catch((error: unknown) => context.log.error({ err: error }, 'the recheck of open waits failed'))
       .finally(() => {
         busy = false
       })

@@ -34,7 +34,7 @@ async function recordedMigrations(context: Context, log: FastifyBaseLogger): Pro
     const rows = await context.read((db) => db.selectFrom('schema_migrations').select('number').execute())
     return rows.map((row) => row.number)
   } catch (error) {
-    log.error({ err: error }, 'the database does not answer')
+    log.error({ err: error }, 'failed to read the database')
     return undefined
   }
 }

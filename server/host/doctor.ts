@@ -240,7 +240,7 @@ function clock(database: Database.Database, now: Date): Examined[] {
   const sql = 'SELECT max(applied_at) FROM schema_migrations'
   const written = database.prepare<[], string | null>(sql).pluck().get() ?? ''
   if (written <= new Date(now.getTime() + 60_000).toISOString())
-    return [ok('clock', 'not behind the stored times')]
+    return [ok('clock', 'the clock is not behind the stored times')]
   const text = `this machine's clock is behind ${written}, the time of the last migration`
   return [{ check: 'clock', state: 'problem', text, remedy: "set this machine's clock", exit: 'unexpected' }]
 }

@@ -65,7 +65,7 @@ export function startClaimReconciling(context: Context): () => void {
     busy = true
     check()
       .catch((error: unknown) => {
-        if (!context.stopping.aborted) context.log.error({ err: error }, 'expired claims were not reconciled')
+        if (!context.stopping.aborted) context.log.error({ err: error }, 'failed to reconcile expired claims')
       })
       .finally(() => {
         busy = false

@@ -22,7 +22,7 @@ export const projectMoves: Record<ProjectState, Record<ProjectState, boolean>> =
 export function requireProjectMove(from: ProjectState, to: ProjectState): void {
   if (projectMoves[from][to]) return
   throw new ApiError('state_conflict', {
-    message: `A project that is ${from} cannot become ${to}; restore it to paused first.`,
+    message: `A project that is ${from} cannot become ${to}. Set it to paused first.`,
     details: { state: from },
   })
 }
