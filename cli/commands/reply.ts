@@ -3,7 +3,7 @@ import type { Message } from '../../sdk/index.ts'
 import { type Command, command, id } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { sealedBody } from '../messages/sealed-body.ts'
-import { messageFields, type SendingOptions, tellSent, withSendingOptions } from '../messages/sending.ts'
+import { messageFields, printSent, type SendingOptions, withSendingOptions } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
 import type { Agent } from '../profile/agent.ts'
 
@@ -40,10 +40,13 @@ export async function reply(
           { ...(await addressOf(agent, original)), ...message, in_reply_to: messageId },
           call,
         )
-  await tellSent(context, sent, options)
+  await printSent(context, sent, options)
 }
 
-/** What `listen` recorded needs no question to the node; it is asked where the key of the other side has to be found. */
+/**
+ * What `listen` recorded needs no question to the node; it is asked where the key of the other side has to be
+ * found.
+ */
 async function originalOf(
   { paths, bridge }: Agent,
   messageId: string,

@@ -5,8 +5,8 @@ import { peerOf, sealedBody } from '../messages/sealed-body.ts'
 import {
   inReplyTo,
   messageFields,
+  printSent,
   type SendingOptions,
-  tellSent,
   withSendingOptions,
 } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
@@ -42,5 +42,5 @@ export async function send(
     : { body }
   const message = { ...messageFields(options, await bridge.now()), ...reply, ...content }
   const call = { idempotencyKey: options.key, signal }
-  await tellSent(context, await bridge.messages.sendTo(peer, message, call), options)
+  await printSent(context, await bridge.messages.sendTo(peer, message, call), options)
 }

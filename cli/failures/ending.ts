@@ -1,6 +1,8 @@
 /**
- * How a command ends, and how that is told: for people one line `bridge: …` and at most one `hint: …` on
- * standard error; with `--json` one JSON document there, on a line of its own and the last one.
+ * Ending of a command, and how it is printed on standard error.
+ *
+ * - People get one line `bridge: …` and at most one line `hint: …`.
+ * - With `--json` a program gets one JSON document, as the last line.
  *
  * Contract §12.
  */
@@ -11,12 +13,12 @@ import type { Io } from '../terminal/io.ts'
 
 export interface Ending {
   readonly exit: ExitName
-  /** The code of the refusal, or of what went wrong here. */
+  /** Code of the refusal, or of the failure in this program. */
   readonly error?: string
-  /** Absent: nothing to say. */
+  /** Absent if nothing is printed. */
   readonly message?: string
   readonly hint?: string | undefined
-  /** What else a program may want to know of a refusal. */
+  /** Further details of a refusal, for programs. */
   readonly facts?: Readonly<Record<string, unknown>>
 }
 

@@ -1,4 +1,4 @@
-/** Anything that a command threw, as words, a hint and an exit code. Contract §12. */
+/** Turns anything that a command threw into a message, a hint and an exit code. Contract §12. */
 import type { LocalErrorCode, RefusalCode } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError, type ExitName, helperExits, localExits, refusalExits } from '../exit-codes.ts'
@@ -14,7 +14,7 @@ export const endingOfFailure = ({ exit, message, hint, cause }: CommandError): E
   ...factsOf(cause),
 })
 
-/** Of a refusal that a command put into its own words. */
+/** Code and details of the SDK error that a CommandError has as its cause. */
 function factsOf(cause: unknown): Pick<Ending, 'error' | 'facts'> {
   const isSdk = cause instanceof Error && (cause.name === 'BridgeError' || cause.name === 'LocalError')
   if (!isSdk) return {}
@@ -22,7 +22,7 @@ function factsOf(cause: unknown): Pick<Ending, 'error' | 'facts'> {
   return { error: error.code, facts: failureFacts(error) }
 }
 
-/** Words and exit code of anything that a command threw. */
+/** Returns the ending for anything that a command threw. */
 export async function failureEnding(error: unknown, context: CliContext): Promise<Ending> {
   const ending = await plainEnding(error, context)
   const code =
@@ -30,7 +30,7 @@ export async function failureEnding(error: unknown, context: CliContext): Promis
     (error as { cause?: { code?: unknown } } | null)?.cause?.code
   if (ending.exit === 'sandbox') return { ...ending, hint: sandboxHint }
   if (ending.exit !== 'unreachable' || code !== 'unreachable') return ending
-  // A node that is away and a network that is closed look alike to a connection.
+  // An unreachable node and a blocked network look the same to a connection.
   return (await networkIsClosed(context.environment))
     ? { ...ending, exit: 'sandbox', hint: sandboxHint }
     : ending
@@ -39,7 +39,7 @@ export async function failureEnding(error: unknown, context: CliContext): Promis
 async function plainEnding(error: unknown, context: CliContext): Promise<Ending> {
   if (context.environment.BRIDGE_DEBUG && error instanceof Error) context.io.err(`${error.stack}\n`)
   if (error instanceof CommandError) return endingOfFailure(error)
-  // Loaded only now: a usage error must not pay for it.
+  // Imported here, so that a usage error does not load the SDK.
   const { BridgeError, HelperError, LocalError } = await import('../../sdk/index.ts')
   if (error instanceof HelperError)
     return { exit: helperExits[error.code] ?? 'conflict', message: error.message }

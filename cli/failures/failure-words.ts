@@ -1,7 +1,8 @@
 /**
- * What an error of the SDK says to a person, and what it says to a program.
+ * Describes an SDK error for people and for programs.
  *
- * A person is told what is wrong; method, path, code and request id are for programs, for `BRIDGE_DEBUG` and for logs.
+ * People get what is wrong. Method, path, code and request id are for programs, for `BRIDGE_DEBUG` and for
+ * logs.
  *
  * Contract §12.
  */
@@ -13,16 +14,19 @@ export type SdkError = BridgeError | LocalError
 
 const isRefusal = (error: Error): error is BridgeError => error.name === 'BridgeError'
 
-/** `takes`: what the command takes that sent it, where it was sent just now. */
+/**
+ * Describes an error for people. `takes` lists the options and arguments of the command that sent the
+ * request.
+ */
 export function failureWords(error: Error, takes: Takes = nothingTyped): string {
   if (!isRefusal(error)) return error.message.replace(/^(GET|POST|PUT) \/\S+: /, '')
   const say = refusals[error.code]
   const words = say === undefined ? (faultWords(error, takes) ?? spoken(error.reason)) : say(error)
-  // A sentence of the node may begin with the name of a field.
+  // A sentence from the node may begin with the name of a field.
   return words.replace(/^[a-z]+(_[a-z]+)+(?= )/, (field) => subjectOf(field, takes))
 }
 
-/** Beside code and words: what a program can act on. */
+/** Returns the details of a refusal that a program can act on. */
 export function failureFacts(error: SdkError): Record<string, unknown> {
   if (!isRefusal(error)) return {}
   const { requestId, retryAfterMs, details, status } = error
@@ -34,14 +38,14 @@ export function failureFacts(error: SdkError): Record<string, unknown> {
   }
 }
 
-/** A sentence of the node in the voice of this program. */
+/** Adapts a sentence from the node to the style of this program: lower case, no full stop. */
 export const spoken = (sentence: string): string =>
   sentence.replace(/^[A-Z](?=[a-z]|\s)/, (letter) => letter.toLowerCase()).replace(/\.$/, '')
 
-/** Those that the catalogue words for whoever writes a client. */
+/** Own words for refusals whose text in the catalogue addresses authors of clients. */
 const refusals: Partial<Record<RefusalCode, (error: BridgeError) => string>> = {
   clock_skew: ({ details }) =>
-    `this machine's clock is not the node's${told(details.server_time, ', which says ')}`,
+    `this machine's clock differs from the node's${appended(details.server_time, ', which shows ')}`,
   rate_limited: ({ retryAfterMs: ms, reason }) =>
     ms === undefined
       ? spoken(reason)
@@ -49,16 +53,16 @@ const refusals: Partial<Record<RefusalCode, (error: BridgeError) => string>> = {
   capacity_reached: ({ details, reason }) =>
     String(details.limit).endsWith('packages_bytes')
       ? spoken(reason)
-      : `the node has reached a limit${told(details.limit, ': ')}`,
+      : `the node has reached a limit${appended(details.limit, ': ')}`,
   not_found: ({ reason }) =>
     reason.startsWith('Unknown, or')
-      ? 'there is nothing of that id, or it is not for this identity to see'
+      ? 'nothing has that id, or this identity may not see it'
       : spoken(reason),
   body_too_large: ({ details }) =>
-    `what is sent is longer than a request may be${told(details.limit_bytes, ', in bytes: ')}`,
-  idempotency_conflict: () => 'this idempotency key was used for something else',
+    `the request is too long${appended(details.limit_bytes, '; the limit in bytes is ')}`,
+  idempotency_conflict: () => 'this idempotency key was used for another request',
   device_mismatch: () => 'the identity is bound to another device',
 }
 
-const told = (value: unknown, before: string): string =>
+const appended = (value: unknown, before: string): string =>
   typeof value === 'string' || typeof value === 'number' ? `${before}${value}` : ''

@@ -1,25 +1,26 @@
 /**
- * Words for a refusal of a schema: the option or argument that was typed, in place of the path of a field, and its rule.
+ * Describes schema faults: the typed option or argument in place of the field's path, and the rule that it
+ * breaks.
  *
- * A field without an option or argument has a noun, such as a password that was asked for.
+ * A field without an option or argument gets a noun, such as "the new password".
  *
  * Contract §1 "422 with the path of each fault", §12.
  */
 import type { BridgeError } from '../../sdk/index.ts'
 
-/** A command and what it takes, as its help names them. */
+/** A command with its options and arguments, as its help names them. */
 export interface Takes {
   /** The words after `bridge`: `task show`. */
   readonly words: string
-  /** `--ttl` */
+  /** Such as `--ttl`. */
   readonly options: readonly string[]
-  /** `title` */
+  /** Such as `title`. */
   readonly arguments: readonly string[]
 }
 
 export const nothingTyped: Takes = { words: '', options: [], arguments: [] }
 
-/** Where the names differ by more than a suffix: what to look for, in this order. */
+/** Options and arguments to look for, in this order, if their names differ by more than a suffix. */
 const others: Readonly<Record<string, readonly string[]>> = {
   agent_ids: ['agent'],
   assignee_agent_id: ['peer', 'agent'],
@@ -36,7 +37,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
   size: ['file'],
 }
 
-/** Fields that are asked for, or read from a file or from standard input. */
+/** Nouns for fields that are read from a prompt, a file or standard input. */
 const nouns: Readonly<Record<string, string>> = {
   agent_ids: 'the agents',
   body: 'the text',
@@ -52,7 +53,7 @@ const nouns: Readonly<Record<string, string>> = {
   token: 'the link',
 }
 
-/** The words of all faults; undefined where the node named none. */
+/** Describes all faults. Returns undefined if the node named none. */
 export function faultWords({ details }: BridgeError, takes: Takes): string | undefined {
   const { faults } = details
   if (!Array.isArray(faults) || faults.length === 0) return undefined
@@ -60,26 +61,29 @@ export function faultWords({ details }: BridgeError, takes: Takes): string | und
     const field = fieldOf(String(path))
     return { subject: subjectOf(field, takes), rule: ruleWords(String(problem), field) }
   })
-  // A choice of forms has faults of each form. The first rule about something typed is the one that matters.
+  // If a schema is a choice of variants, the node names faults of each. Keep the first rule per typed
+  // subject.
   const typed = found.filter(({ subject }) => /^[-<]/.test(subject))
-  const told = new Map((typed.length > 0 ? typed : found).toReversed().map((each) => [each.subject, each]))
-  return [...told.values()]
+  const bySubject = new Map(
+    (typed.length > 0 ? typed : found).toReversed().map((fault) => [fault.subject, fault]),
+  )
+  return [...bySubject.values()]
     .toReversed()
     .map(({ subject, rule }) => `${subject}${predicate.test(rule) ? ' ' : ': '}${rule}`)
     .join('; ')
 }
 
-/** A rule that continues its subject. Any other is a sentence of its own. */
+/** Matches a rule that continues its subject. Any other rule follows a colon. */
 const predicate = /^(must|is|cannot|does|has|holds|names|breaks|differs|may)\b/
 
-/** `body/policy/idle_seconds`, `query/limit`, `body/message_ids/0`, `header idempotency-key`: the last name. */
+/** Returns the last name of `body/policy/idle_seconds`, `body/message_ids/0` or `header idempotency-key`. */
 const fieldOf = (path: string): string =>
   path
     .split(/[/ ]/)
     .slice(1)
     .findLast((part) => !/^\d+$/.test(part)) ?? ''
 
-/** The option or argument that stands for a field, or a noun. */
+/** Returns the option or argument that sets a field, or a noun. */
 export function subjectOf(field: string, { options, arguments: args }: Takes): string {
   const base = field.replace(/_(seconds|id|ids|at|name|template|sequence)$/, '')
   const names = [field, base, field.replace(/s$/, '')]
@@ -91,7 +95,7 @@ export function subjectOf(field: string, { options, arguments: args }: Takes): s
   const idOf = field === 'id' ? args.find((name) => name.endsWith('_id')) : undefined
   const found = argument ?? idOf
   if (found !== undefined) return `<${found}>`
-  return nouns[field] ?? (field === '' ? 'what was sent' : `the ${field.replaceAll(/[_-]/g, ' ')}`)
+  return nouns[field] ?? (field === '' ? 'the request' : `the ${field.replaceAll(/[_-]/g, ' ')}`)
 }
 
 const rules: readonly (readonly [RegExp, string])[] = [
@@ -100,23 +104,23 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/^must be >= (\d+)$/, 'must be at least $1'],
   [/^must be <= (\d+)$/, 'must be at most $1'],
   [/^must match format "uuid"$/, 'must be an id'],
-  [/^must match format "date-time"$/, 'must be a time that the calendar has'],
-  [/^must NOT have duplicate items.*$/, 'must not name the same twice'],
+  [/^must match format "date-time"$/, 'must be a valid date and time'],
+  [/^must NOT have duplicate items.*$/, 'must not have duplicates'],
   [/^is not a known field$/, 'is not known to this node, which may be older'],
   [/^must not be longer than (\d+) bytes of UTF-8$/, 'must not be longer than $1 bytes'],
-  [/^must not contain half of a surrogate pair$/, 'must be whole characters of Unicode'],
+  [/^must not contain half of a surrogate pair$/, 'must be valid Unicode'],
 ]
 
 const isName = /^(name|title|role_name|filename)$/
 
 function ruleWords(problem: string, field: string): string {
-  const [pattern, words] = rules.find(([each]) => each.test(problem)) ?? []
+  const [pattern, words] = rules.find(([known]) => known.test(problem)) ?? []
   if (pattern !== undefined && words !== undefined) {
-    const told = problem.replace(pattern, words).replace(/\b1 (character|item)s$/, '1 $1')
-    return field.endsWith('_seconds') && /least|most/.test(told) ? `${told} seconds` : told
+    const rule = problem.replace(pattern, words).replace(/\b1 (character|item)s$/, '1 $1')
+    return field.endsWith('_seconds') && /least|most/.test(rule) ? `${rule} seconds` : rule
   }
   if (!problem.startsWith('must match ')) return problem
   return isName.test(field)
     ? 'must be one line, without spaces at its ends and without control or invisible characters'
-    : 'does not have the form that it must have'
+    : 'has the wrong format'
 }

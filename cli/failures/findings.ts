@@ -1,8 +1,8 @@
 /**
- * What `doctor` found: one line each, with its remedy; a program gets the list.
+ * Findings of `doctor`. Each is one line with its remedy; with `--json` a program gets the list.
  *
- * It ends with 0 when nothing is broken, warnings or not, else with the exit code that the first thing broken has
- * elsewhere.
+ * The command exits with 0 if there is no problem, even if there are warnings. Otherwise it exits with the
+ * code that the first problem has in other commands.
  *
  * Contract §12.
  */
@@ -15,9 +15,9 @@ export interface Finding {
   readonly check: string
   readonly state: 'ok' | 'warning' | 'problem'
   readonly text: string
-  /** What to do about it. */
+  /** What the reader should do. */
   readonly remedy?: string | undefined
-  /** Of a problem. */
+  /** Exit code of a problem. */
   readonly exit?: ExitName
 }
 
@@ -29,9 +29,9 @@ export const warning = (check: string, text: string, remedy: string): Finding =>
   remedy,
 })
 
-/** @throws CommandError when something is broken. */
+/** Prints the findings. @throws CommandError when there is a problem. */
 export function report({ output, typed }: CliContext, found: readonly Finding[]): void {
-  const findings = found.map((each) => ({ ...each, remedy: each.remedy && typed(each.remedy) }))
+  const findings = found.map((finding) => ({ ...finding, remedy: finding.remedy && typed(finding.remedy) }))
   const broken = findings.filter(({ state }) => state === 'problem')
   const wire = findings.map(({ check, state, text, remedy, exit }) => ({
     check,
@@ -43,13 +43,13 @@ export function report({ output, typed }: CliContext, found: readonly Finding[])
   output.result({ findings: wire, healthy: broken.length === 0 }, findings.map(line).join('\n'))
   const [first] = broken
   if (first === undefined) return
-  const count = broken.length === 1 ? 'one thing is' : `${broken.length} things are`
-  throw new CommandError(first.exit ?? 'unexpected', `${count} broken, first: ${first.check}`, {
+  const count = broken.length === 1 ? '1 problem' : `${broken.length} problems`
+  throw new CommandError(first.exit ?? 'unexpected', `${count} found, first: ${first.check}`, {
     hint: first.remedy,
   })
 }
 
 function line({ check, state, text, remedy }: Finding): string {
-  const told = remedy === undefined ? text : `${text}; ${remedy}`
-  return oneLine(`${state.padEnd(7)}  ${check.padEnd(11)}  ${told}`)
+  const words = remedy === undefined ? text : `${text}; ${remedy}`
+  return oneLine(`${state.padEnd(7)}  ${check.padEnd(11)}  ${words}`)
 }

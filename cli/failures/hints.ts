@@ -1,4 +1,4 @@
-/** At most one next step for each error, where there is one worth taking. Contract §12. */
+/** Hints: at most one next step for each error. Contract §12. */
 import type { BridgeError, LocalError, LocalErrorCode, RefusalCode } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 
@@ -12,7 +12,7 @@ export function hintOf(
   if (kept !== undefined) {
     const addressed = addressHint(error, context.address) ?? refused
     return addressed === undefined
-      ? `kept in the outbox as ${kept}; it goes out with the next command, or by bridge outbox flush`
+      ? `kept in the outbox as ${kept}; the next command sends it, or bridge outbox flush`
       : `${addressed}; until then the outbox keeps ${kept}`
   }
   const hint = addressHint(error, context.address) ?? refused
@@ -20,9 +20,9 @@ export function hintOf(
 }
 
 const lookedUp = ({ code, requestId }: BridgeError): string | undefined =>
-  code === 'internal' ? `request ${requestId} finds it in the node's log` : undefined
+  code === 'internal' ? `the node's log has the cause under request ${requestId}` : undefined
 
-/** What may be wrong with the address itself, as far as the failure tells. */
+/** Hint about the address itself, if the failure points to it. */
 export function addressHint(
   { code, cause }: BridgeError | LocalError,
   address: string | undefined,
@@ -45,7 +45,7 @@ export function addressHint(
 const localHint = ({ code, message }: LocalError): string | undefined =>
   code === 'certificate_refused' ? certificateHint(message) : locals[code]
 
-/** What helps depends on what was refused; the message ends with its name. */
+/** Hint by the reason of the refusal, which stands in parentheses at the end of the message. */
 function certificateHint(message: string): string {
   const reason = /\(([A-Z_]+)\)$/.exec(message)?.[1] ?? ''
   if (/EXPIRED|NOT_YET/.test(reason))
@@ -63,20 +63,21 @@ const refusals: Partial<Record<RefusalCode, string>> = {
   credential_unknown: 'is this the node that the agent was enrolled at? bridge whoami shows it',
   agent_disabled: ownerDecides,
   project_archived: ownerDecides,
-  clock_skew: "set this machine's clock; the correction from the node's time did not help",
-  session_active: 'bridge session close, where that instance runs, ends it; else only the owner can',
+  clock_skew: "set this machine's clock; correcting by the node's time did not help",
+  session_active:
+    'bridge session close ends it where that instance runs; elsewhere only the owner can end it',
   session_fenced:
     "another instance took over: another machine, or a script that does not use this profile's session; stop here and do not register again",
   session_closed: 'bridge session start begins a new session',
-  takeover_pending: 'a session starts only with the grant: bridge session start --takeover-grant-stdin',
-  grant_invalid: 'ask the owner for a new grant, which voids the last: bridge admin takeover',
+  takeover_pending: 'start with the grant of the takeover: bridge session start --takeover-grant-stdin',
+  grant_invalid: 'ask the owner for a new grant, which replaces the last one: bridge admin takeover',
   not_found: 'bridge peers, conversations and inbox list what this agent may see',
-  idempotency_conflict: 'the key was used for something else; leave --key out to get a fresh one',
+  idempotency_conflict: 'the key was used for another request; omit --key to get a new one',
   project_paused: 'the owner paused the project; reading and acknowledging still work',
-  claim_held: 'another session of this agent holds it; wait until its claim is over, or take another task',
-  claim_lost: 'stop the work: the claim is over. bridge task show tells what became of the task',
+  claim_held: 'another session of this agent holds it; wait until its claim ends, or take another task',
+  claim_lost: 'stop the work, because the claim has ended; bridge task show shows the state of the task',
   pairing_disabled: 'only the owner can let the two talk again',
-  enrollment_used: 'the code was used by another key; the owner has been told and can issue a new one',
+  enrollment_used: 'the code was used with another key; the owner was notified and can issue a new one',
   enrollment_expired: 'ask the owner for a new enrolment prompt',
   enrollment_revoked: 'ask the owner for the newest enrolment prompt',
   rate_limited: 'slow down',
@@ -85,16 +86,18 @@ const refusals: Partial<Record<RefusalCode, string>> = {
 
 const locals: Partial<Record<LocalErrorCode, string>> = {
   unreachable: 'is the node running, and is this its address?',
-  bad_response: 'is this the address of a bridge node? its /api/health tells',
+  bad_response: 'is this the address of a bridge node? check its /api/health',
   redirected: 'use the address that it redirects to, if that is the node',
   sandbox_blocked: 'allow this program to open network connections, then run bridge outbox flush',
-  insecure_url: 'use https, or --allow-plain-http when the network between is yours',
+  insecure_url: 'use https, or --allow-plain-http if you trust the network in between',
   invalid_url: 'an address is scheme, host and port: http://127.0.0.1:8484, https://bridge.example',
-  identity_missing: 'bridge enroll --url URL makes one, with a code of the owner; --profile names another',
-  entry_of_another: 'leave it to the profile with that identity, or give it up: bridge outbox drop',
+  identity_missing:
+    'bridge enroll --url URL creates one, with a code from the owner; --profile chooses another',
+  entry_of_another: 'leave it to the profile with that identity, or discard it: bridge outbox drop',
   peer_unknown: 'bridge peers lists the peers',
-  capability_off: 'try again later, or the other way: --direct needs no store, and an upload no helper',
+  capability_off:
+    'try again later, or in the other mode: --direct needs no storage on the node, an upload needs no helper',
   key_missing:
-    'bridge key show tells the key of this profile; the sender can send anew to the one that is registered',
+    'bridge key show prints the key of this profile; the sender can send again to the registered key',
   destination_exists: 'move it away, or choose another name; --overwrite replaces it',
 }

@@ -1,10 +1,12 @@
 /**
- * Whether this process may reach a network at all: what a sandbox closes looks like a node that is away.
+ * Detects whether a sandbox blocks the network of this process. To a connection, that looks like an
+ * unreachable node.
  *
  * - A sandbox may say so in the environment.
- * - A network namespace of its own has no device but loopback; a machine that is offline still has its devices.
- * - A filter on system calls refuses sockets: a look-up of names then only says that it failed, so one is tried. A
- *   datagram socket that is connected sends nothing.
+ * - A separate network namespace has no device except loopback. A machine that is offline still has its
+ *   devices.
+ * - A filter on system calls refuses sockets. The lookup of a name does not show that reason, so this code
+ *   tries a socket. Connecting a datagram socket sends nothing.
  *
  * Contract §12: exit 13.
  */
@@ -19,14 +21,14 @@ export async function networkIsClosed(
   return (await hasNoDevice()) || (await socketsAreRefused())
 }
 
-/** Linux; elsewhere there is no such file. */
+/** Works on Linux. Other systems have no such file, so the result is false. */
 async function hasNoDevice(): Promise<boolean> {
   const table = await readFile('/proc/self/net/dev', 'utf8').catch(() => '')
   const names = [...table.matchAll(/^ *([^ :|]+):/gm)].map(([, name]) => name)
   return names.length > 0 && names.every((name) => name === 'lo')
 }
 
-/** Port 9 discards; nothing is sent to it. */
+/** Connects a datagram socket to port 9 (discard), which sends nothing. */
 async function socketsAreRefused(): Promise<boolean> {
   const { createSocket } = await import('node:dgram')
   return new Promise((resolve) => {

@@ -1,7 +1,11 @@
-/** Suggestions for a word that is no command: one elsewhere in the tree, another word for one, or a typing error. */
+/**
+ * Suggestions for an unknown command word: a synonym, a command elsewhere in the tree, or a similar spelling.
+ */
 import { type Command, wordsOf } from '../command.ts'
 
-/** Other words for commands, alone or behind a group. A sentence stands where no command does it. */
+/**
+ * Commands for words that people may type instead, alone or after a group. If no command does it, a sentence.
+ */
 export const synonyms: Readonly<Record<string, readonly string[] | string>> = {
   // The node.
   up: ['server init', 'server start'],
@@ -23,7 +27,7 @@ export const synonyms: Readonly<Record<string, readonly string[] | string>> = {
   config: ['server start --help', 'help environment'],
   settings: ['server start --help', 'help environment'],
   version: ['--version'],
-  // Who one is.
+  // Identity.
   register: ['enroll', 'key register'],
   join: ['enroll'],
   connect: ['enroll', 'listen'],
@@ -108,7 +112,7 @@ export const synonyms: Readonly<Record<string, readonly string[] | string>> = {
   dashboard: ['admin watch', 'admin status'],
 }
 
-/** Verbs, and the one that a group may have instead. */
+/** Verbs, each with the verb that a group may have instead. */
 const verbs: Readonly<Record<string, string>> = {
   add: 'create',
   new: 'create',
@@ -124,7 +128,10 @@ const verbs: Readonly<Record<string, string>> = {
 
 const most = 5
 
-/** One line, or undefined where nothing is near. `group` is where the word stands, `root` the whole tree. */
+/**
+ * Returns one line, or undefined if no command is similar. `group` precedes the word; `root` is the whole
+ * tree.
+ */
 export function suggestion(word: string, group: Command, root: Command): string | undefined {
   const here = synonyms[[...wordsOf(group), word].join(' ')]
   const known = here ?? synonyms[word]
@@ -132,7 +139,7 @@ export function suggestion(word: string, group: Command, root: Command): string 
   const meant = first(
     [...(here ?? []), ...otherVerb(word, group)],
     group.parent === null ? [] : listOf(word, group),
-    [...(known ?? []), ...namedSo(word, root), ...listOf(word, root)],
+    [...(known ?? []), ...namedExactly(word, root), ...listOf(word, root)],
     similar(word, group, root),
   )
   const shown = meant.slice(0, most).map((words) => `bridge ${words}`)
@@ -141,7 +148,7 @@ export function suggestion(word: string, group: Command, root: Command): string 
   return shown.length === 1 ? `did you mean ${shown[0]}?` : `did you mean one of ${shown.join(', ')}${rest}?`
 }
 
-/** The first of the lists that holds anything, each command once. */
+/** Returns the first list that is not empty, without duplicates. */
 const first = (...lists: readonly (readonly string[])[]): string[] => [
   ...new Set(lists.find((list) => list.length > 0)),
 ]
@@ -149,7 +156,7 @@ const first = (...lists: readonly (readonly string[])[]): string[] => [
 const pathOf = (command: Command): string => wordsOf(command).join(' ')
 
 function otherVerb(word: string, group: Command): string[] {
-  const found = group.commands.find((each) => each.name() === verbs[word])
+  const found = group.commands.find((command) => command.name() === verbs[word])
   return found === undefined || group.parent === null ? [] : [pathOf(found)]
 }
 
@@ -157,18 +164,18 @@ const everywhere = (command: Command): Command[] =>
   command.commands.flatMap((child) => [child, ...everywhere(child)])
 
 /** Commands of that name in the whole tree. */
-const namedSo = (word: string, root: Command): string[] =>
+const namedExactly = (word: string, root: Command): string[] =>
   everywhere(root)
-    .filter((each) => each.name() === word)
+    .filter((command) => command.name() === word)
     .map(pathOf)
 
-/** The list of what a group is for, by its plural: `projects`. */
+/** The `list` commands of a group, by the plural of the group's name: `projects`. */
 const listOf = (word: string, root: Command): string[] =>
   everywhere(root)
-    .filter((each) => `${each.name()}s` === word)
-    .flatMap((each) => each.commands.filter((child) => child.name() === 'list').map(pathOf))
+    .filter((command) => `${command.name()}s` === word)
+    .flatMap((command) => command.commands.filter((child) => child.name() === 'list').map(pathOf))
 
-/** The nearest names: of the group, else of the whole tree. */
+/** Commands with the most similar names in the group, else in the whole tree. */
 function similar(word: string, group: Command, root: Command): string[] {
   for (const candidates of [group.commands, everywhere(root)]) {
     const near = candidates.map((command) => ({ command, slips: slipsBetween(word, command.name()) }))
@@ -179,7 +186,7 @@ function similar(word: string, group: Command, root: Command): string[] {
   return []
 }
 
-/** Letters that are missing, too many, wrong or exchanged with their neighbour. */
+/** Edit distance: counts letters that are missing, extra, wrong or swapped with their neighbour. */
 function slipsBetween(typed: string, name: string): number {
   const rows = [Array.from({ length: name.length + 1 }, (_, at) => at)]
   const cost = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY

@@ -1,8 +1,8 @@
 /**
- * What commander objects to, in our words.
+ * Describes the usage errors of commander in our words.
  *
- * What was typed may be a secret that belongs on standard input, so no value of an argument or an option is repeated.
- * A mistyped word or option is, as far as it can be one.
+ * A typed value may be a secret that belongs on standard input, so no value of an argument or option is
+ * repeated. An unknown command or option is repeated only if it has the form of one.
  *
  * Contract §12 "Tokens come from standard input".
  */
@@ -10,11 +10,13 @@ import { type Command, type UsageError, wordsOf } from '../command.ts'
 import type { Ending } from './ending.ts'
 import { suggestion } from './suggestions.ts'
 
-/** Help and version are what was asked for; everything else that commander objects to is a usage error. */
+/**
+ * Returns the ending for an error of commander. Help and version are successes, all others are usage errors.
+ */
 export async function usageEnding(error: UsageError, whole: () => Promise<Command>): Promise<Ending> {
   const { command, code, exitCode, message: given } = error
   if (exitCode === 0) return { exit: 'done' }
-  // A bare group: commander has shown its help.
+  // A group without a command: commander has already printed its help.
   if (code === 'commander.help') return { exit: 'usage' }
   const [first = '', similar] = given.split('\n')
   const message = wordsFor(code, first.replace(/^error: /, ''), command)
@@ -25,7 +27,7 @@ export async function usageEnding(error: UsageError, whole: () => Promise<Comman
   return { exit: 'usage', error: 'usage', message, hint: meant ?? hintFor(code, message, command) }
 }
 
-/** The whole tree is loaded only for this: the one at hand holds what was typed. */
+/** Suggests a command. Loads the whole tree, because the current one has only the typed command. */
 async function meantBy(
   message: string,
   command: Command,
@@ -35,7 +37,7 @@ async function meantBy(
   return word === undefined ? undefined : suggestion(word, command, await whole())
 }
 
-/** A word that is no secret. */
+/** Returns the unknown word if it cannot be a secret. */
 const typedWord = (message: string): string | undefined => {
   const word = /'(.*)'$/s.exec(message)?.[1] ?? ''
   return /^[a-z][a-z-]{0,19}$/.test(word) ? word : undefined
@@ -55,7 +57,8 @@ function wordsFor(code: string, message: string, command: Command): string {
     const flag = /'(-{1,2}[A-Za-z][A-Za-z-]{0,29})(=.*)?'$/s.exec(message)?.[1]
     return flag === undefined ? 'unknown option' : `unknown option '${flag}'`
   }
-  // "command-argument value 'x' is invalid for argument 'y'. …", "option '--y <z>' argument 'x' is invalid. …"
+  // "command-argument value 'x' is invalid for argument 'y'. …", "option '--y <z>' argument 'x' is invalid.
+  // …"
   return message
     .replace(
       /^command-argument value '.*' is invalid for argument '([a-z_]+)'/s,
@@ -73,7 +76,7 @@ function hintFor(code: string, message: string, command: Command): string {
   const shows = id === undefined ? undefined : idsShownBy(id, command)
   if (shows !== undefined) return shows
   if (typed(command) === 'enroll' && code === 'commander.missingMandatoryOptionValue')
-    return 'the prompt of the owner holds the whole command, and the code'
+    return "the owner's prompt has the whole command and the code"
   if (code !== 'commander.excessArguments') return `${help} shows how`
   if (takes(command, 'text')) return `put the text in quotes: ${exampleOf(command)}`
   const readsSecret = /\b(code|password|link|secret|token)\b.* standard input/.test(
@@ -82,23 +85,25 @@ function hintFor(code: string, message: string, command: Command): string {
   return readsSecret ? `codes and passwords come on standard input; ${help} shows how` : `${help} shows how`
 }
 
-/** Where an id is found that a command wants. */
+/** Names the commands that list ids of this kind. */
 function idsShownBy(id: string, command: Command): string | undefined {
   const isOwners = typed(command).startsWith('admin ')
   if (id === 'message_id')
     return isOwners
       ? 'bridge admin conversations and bridge admin history show the ids'
       : 'bridge inbox and bridge history show the ids'
-  const list = command.parent?.commands.find((each) => each.name() === 'list')
+  const list = command.parent?.commands.find((sibling) => sibling.name() === 'list')
   return list === undefined ? undefined : `bridge ${typed(list)} shows the ids`
 }
 
 const takes = (command: Command, argument: string): boolean =>
-  command.registeredArguments.some((each) => each.name() === argument)
+  command.registeredArguments.some((registered) => registered.name() === argument)
 
 /** `bridge send <peer> '…'` */
 const exampleOf = (command: Command): string =>
-  ['bridge', typed(command), ...command.registeredArguments.map((each) => textOr(each.name()))].join(' ')
+  ['bridge', typed(command), ...command.registeredArguments.map((argument) => textOr(argument.name()))].join(
+    ' ',
+  )
 
 const textOr = (argument: string): string => (argument === 'text' ? "'…'" : `<${argument}>`)
 

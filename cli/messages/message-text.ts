@@ -1,7 +1,7 @@
 /**
- * A message for a reader: who the node verified as its sender, then the body as data.
+ * Formats a message for people: the sender that the node verified, then the body as data.
  *
- * Nothing of the message stands at the beginning of a line: every other field is kept on its line, the body is fenced with
+ * No text of a message can begin a line. Each field stays within its line, and each line of the body follows
  * `| `.
  *
  * Contract §12.
@@ -11,14 +11,14 @@ import { fenced, oneLine } from '../../sdk/plain-text.ts'
 import { ago, relative } from '../terminal/words.ts'
 
 export interface Reader {
-  /** The name of the profile's project: every message of it belongs there. */
+  /** Name of the profile's project, to which all its messages belong. */
   readonly project: string
   readonly now: Date
-  /** Sealed bodies, by the id of their message. */
+  /** Sealed bodies after opening, by message id. */
   readonly opened?: ReadonlyMap<string, Opened>
 }
 
-/** The text, or why there is none. */
+/** The text, or the reason why the body cannot be opened. */
 export type Opened = { readonly text: string } | { readonly problem: string }
 
 export function messageText(message: Message, { project, now, opened }: Reader): string {
@@ -28,8 +28,8 @@ export function messageText(message: Message, { project, now, opened }: Reader):
     `id ${id}, number ${sequence} in conversation ${conversation}`,
   ]
   if (original !== null) lines.push(`replies to ${original}`)
-  if (message.task_id !== null) lines.push(`tells of task ${message.task_id}`)
-  if (message.transfer_id !== null) lines.push(`tells of transfer ${message.transfer_id}`)
+  if (message.task_id !== null) lines.push(`about task ${message.task_id}`)
+  if (message.transfer_id !== null) lines.push(`about transfer ${message.transfer_id}`)
   if (message.expects_reply_by !== null) {
     lines.push(`reply expected by ${message.expects_reply_by}, ${relative(message.expects_reply_by, now)}`)
   }
@@ -45,7 +45,7 @@ function sealedWords(opened: Opened | undefined): string {
   return `the body is encrypted with age: ${opened.problem}`
 }
 
-/** Kind and name, both from the node: no sender chooses them. */
+/** Kind and name of the sender. Both come from the node, so no sender can choose them. */
 function senderWords({ sender }: Message): string {
   if (sender.kind === 'system') return 'the service'
   return `${sender.kind} ${oneLine(sender.name)} (verified)`

@@ -1,4 +1,4 @@
-/** What `listen` does with messages: show those that nobody was shown, or run a command for each. Contract §12. */
+/** Message handlers of `listen`: print each message once, or run a command for each. Contract §12. */
 import type { Journal, Message } from '../../sdk/program.ts'
 import { isAwaited } from '../../sdk/storage/open-asks.ts'
 import type { CliContext } from '../context.ts'
@@ -9,7 +9,7 @@ import type { Agent } from '../profile/agent.ts'
 import { messageText } from './message-text.ts'
 import { readerOf } from './opened-bodies.ts'
 
-/** True when there was something new. */
+/** Handles messages. Resolves to true if any was new. */
 export type MessageHandler = (messages: readonly Message[]) => Promise<boolean>
 
 export interface HandlerOptions {
@@ -20,16 +20,17 @@ export interface HandlerOptions {
 }
 
 /**
- * Record, print, note that it was printed, and with `--ack journal` acknowledge what was printed.
+ * Records each message, prints it, and notes that it was printed. With `--ack journal`, acknowledges printed
+ * messages.
  *
- * What could not be written is not noted: the next `listen` prints it.
+ * A message that could not be written is not noted as printed, so the next `listen` prints it.
  */
 export function printMessages(receiving: HandlerOptions): MessageHandler {
   const { context, agent, journal, options } = receiving
   return async (messages) => {
     const fresh = (await recorded(receiving, messages)).filter(({ id }) => !journal.isPrinted(id))
     const printed = await printAll(receiving, fresh)
-    // Printed long ago, but the acknowledgement was lost: with `journal` a redelivery is acknowledged too.
+    // A redelivered message was printed before, but its acknowledgement was lost. It is acknowledged again.
     const shown = messages.map(({ id }) => id).filter((id) => journal.isPrinted(id))
     const isRead = context.io.closedBy === undefined
     if (options.ack === 'journal' && isRead && shown.length > 0) await acknowledge(context, agent, shown)
@@ -37,7 +38,7 @@ export function printMessages(receiving: HandlerOptions): MessageHandler {
   }
 }
 
-/** How many were written; it ends where nothing can be written any more. */
+/** Returns how many messages were written. Stops when standard output can no longer be written. */
 async function printAll({ context, agent, journal }: HandlerOptions, messages: readonly Message[]) {
   const reader = await readerOf(agent, messages)
   let printed = 0
@@ -49,7 +50,10 @@ async function printAll({ context, agent, journal }: HandlerOptions, messages: r
   return printed
 }
 
-/** Record, run the command, and acknowledge when it exits 0. A redelivery is a new try, unless the command succeeded. */
+/**
+ * Records each message, runs the command for it, and acknowledges it if the command exits 0. For a
+ * redelivered message the command runs again, unless it succeeded before.
+ */
 export function runForMessages(receiving: HandlerOptions, shell: ShellCommands): MessageHandler {
   const { context, agent, journal, options } = receiving
   const { output, signal } = context
@@ -72,8 +76,9 @@ export function runForMessages(receiving: HandlerOptions, shell: ShellCommands):
 }
 
 /**
- * Record what is new. An `ask` beside this one may have shown some of it; the answer that one waits for now is left to
- * it, so that nobody is told twice. Should it end without, the answer comes again.
+ * Records new messages and returns those to handle. An answer that a running `ask` of this profile waits for
+ * is left to that `ask`, so that it is shown once. If the `ask` ends without it, the node delivers the answer
+ * again.
  */
 async function recorded(
   { agent, journal }: HandlerOptions,
@@ -83,12 +88,13 @@ async function recorded(
   await journal.record(messages.filter(({ id }) => !journal.has(id)))
   const mine: Message[] = []
   for (const message of messages) if (!(await isAwaited(agent.paths.asks, message))) mine.push(message)
-  // An asker notes the answer as printed before it releases it, so the note of a released answer is there by now.
+  // An asker notes the answer as printed before it releases it, so the note of a released answer is there by
+  // now.
   await journal.catchUp()
   return mine
 }
 
-/** Acknowledge; while the node is away the outbox keeps it, and listening goes on. */
+/** Acknowledges. If the node is unreachable, the outbox keeps the acknowledgement and listening continues. */
 async function acknowledge(context: CliContext, { bridge }: Agent, ids: readonly string[]): Promise<void> {
   try {
     await bridge.acknowledgements.create(ids, { signal: context.signal })
@@ -102,5 +108,5 @@ async function acknowledge(context: CliContext, { bridge }: Agent, ids: readonly
 function endText({ id }: Message, { code, signal }: CommandEnd): string {
   if (code === 0) return `handled and acknowledged ${id}`
   const how = code === null ? `was ended by ${signal}` : `exited ${code}`
-  return `the command ${how} for ${id}, which comes again`
+  return `the command ${how} for ${id}, which will be delivered again`
 }

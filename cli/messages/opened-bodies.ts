@@ -1,6 +1,6 @@
 /**
- * Bodies that were sealed to this profile, opened for whoever reads them here. The wire objects of `--json`, the journal
- * and what a command of `listen --exec` gets stay as they came. Contract §12.
+ * Opens bodies that were sealed to this profile, for display only. The objects of `--json`, the journal, and
+ * the input of `listen --exec` stay sealed. Contract §12.
  */
 import type { Message } from '../../sdk/index.ts'
 import type { ProfilePaths } from '../../sdk/storage/profile-files.ts'
@@ -8,7 +8,7 @@ import { readAgeKey } from '../profile/age-key.ts'
 import type { Agent } from '../profile/agent.ts'
 import type { Opened, Reader } from './message-text.ts'
 
-/** Of these messages; the key is read only where there is something to open. */
+/** Creates the reader of these messages. Reads the key only if a body is sealed. */
 export async function readerOf(
   { bridge, profile, paths }: Agent,
   messages: readonly Message[],
@@ -37,5 +37,5 @@ async function openedBodies(
       return { problem: error.message }
     }
   }
-  return new Map(await Promise.all(sealed.map(async (each) => [each.id, await open(each)] as const)))
+  return new Map(await Promise.all(sealed.map(async (message) => [message.id, await open(message)] as const)))
 }

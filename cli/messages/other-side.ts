@@ -1,4 +1,4 @@
-/** Who an agent talks to in a conversation, as a person names it. */
+/** Names the other participants of a conversation, as people know them. */
 import type { Conversation } from '../../sdk/index.ts'
 
 export const otherSide = ({ participants }: Conversation, ownId: string): string =>

@@ -1,26 +1,27 @@
 /**
- * The text of a message as it travels: as it is, or with `--encrypt` sealed to the key of whoever reads it.
+ * Body of a message sent with `--encrypt`: the text, sealed to the recipient's key.
  *
- * Nobody without a key is written to in the clear instead: that is a refusal, before anything is stored. Contract §12.
+ * If the recipient has no key, the command refuses before anything is stored. It never sends the plain text
+ * instead. Contract §12.
  */
 import type { AgeKey } from '../../sdk/index.ts'
 import { CommandError } from '../exit-codes.ts'
 import type { Agent } from '../profile/agent.ts'
 
-/** Who reads it: the other side of this conversation. */
+/** Recipient of the sealed text: the other side of this conversation. */
 export interface SealFor {
-  /** For a refusal. */
+  /** Name for a refusal. */
   readonly whom: string
   readonly conversationId: string
 }
 
-/** Whom a name or an id means. */
+/** Finds the peer that a name or an id means. */
 export async function peerOf({ bridge }: Agent, peer: string, signal: AbortSignal): Promise<SealFor> {
   const { conversation_id: conversationId } = await bridge.directory.address(peer, { signal })
   return { whom: peer, conversationId }
 }
 
-/** What takes the place of the text. @throws LocalError `key_missing`; CommandError when it gets too long */
+/** Seals the text. @throws LocalError `key_missing`; CommandError when the sealed text is too long */
 export async function sealedBody(
   { bridge }: Agent,
   { whom, conversationId }: SealFor,
@@ -38,6 +39,6 @@ export async function sealedBody(
   if (body.length <= limits.messageBodyBytes) return { body, encoding: 'age' as const }
   throw new CommandError(
     'usage',
-    `sealed, the text is ${body.length} bytes long; a message holds ${limits.messageBodyBytes}`,
+    `the sealed text has ${body.length} bytes; a message may have at most ${limits.messageBodyBytes}`,
   )
 }

@@ -1,11 +1,11 @@
-/** What `send`, `ask` and `reply` share: their options, and what they say of a stored message. */
+/** Options and output that `send`, `ask` and `reply` share. */
 import type { MessageSent } from '../../sdk/index.ts'
 import { type Command, id, invalid, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { connectionWords } from '../terminal/words.ts'
 
-/** As in the contract; the public index is loaded only by commands that run. */
+/** Types of the contract, repeated here because only commands that run load the SDK. */
 const types = ['question', 'answer', 'note', 'result', 'status'] as const
 export type AgentMessageType = (typeof types)[number]
 
@@ -24,29 +24,32 @@ export const withSendingOptions = (to: Command, type: AgentMessageType): Command
   to
     .option('--type <type>', types.join(', '), oneOf(types), type)
     .option('--key <key>', 'idempotency key, to retry a send safely', idempotencyKey)
-    .option('--expects-reply-by <when>', 'a duration like 30m, or a timestamp', replyBy)
+    .option('--expects-reply-by <when>', 'when a reply is due: a duration like 30m, or a timestamp', replyBy)
     .option(
       '--require-listening',
-      'exit 10 unless somebody listens for it or did 5 seconds ago; it is stored all the same',
+      'exit 10 if no one has listened in the last 5 seconds; the message is stored either way',
     )
-    .option('--encrypt', 'seal the text to the key that the recipient registered, or refuse')
+    .option('--encrypt', "encrypt the text to the recipient's registered key; fail if there is none")
 
 export const inReplyTo = ['--in-reply-to <message_id>', 'the message that this one answers', id] as const
 
-/** The fields of a message that the options decide. */
+/** Returns the message fields that the options set. */
 export function messageFields({ type, expectsReplyBy }: SendingOptions, now: Date) {
   if (expectsReplyBy === undefined) return { type }
   return { type, expects_reply_by: instantOf(expectsReplyBy, now) }
 }
 
-/** The instant that is meant, told now. */
+/** Returns the instant. A duration is counted from `now`. */
 export const instantOf = (by: ReplyBy, now: Date): string => ('at' in by ? by.at : after(now, by.seconds))
 
 export const after = (now: Date, secondsLater: number): string =>
   new Date(now.getTime() + secondsLater * 1000).toISOString()
 
-/** Says that a message is stored, and whether somebody listens for it. @throws as {@link requireListening} */
-export async function tellSent(
+/**
+ * Prints that a message is stored, and whether its recipient is listening. @throws as {@link
+ * requireListening}
+ */
+export async function printSent(
   context: CliContext,
   sent: MessageSent,
   options: SendingOptions,
@@ -55,14 +58,14 @@ export async function tellSent(
   const words = connectionWords(recipient.connection, await (await context.bridge()).now())
   const text = `stored ${message.id} as number ${message.sequence}\nrecipient: ${words}`
   await context.output.resultOrError(sent, text)
-  requireListening(sent, options, `bridge status ${message.id} tells when it was offered and acknowledged`)
+  requireListening(sent, options, `bridge status ${message.id} shows when it was offered and acknowledged`)
 }
 
 /**
- * "Listening now" is an open wait, or one that ended less than 5 seconds ago: between two polls somebody
- * listens.
+ * Requires that the recipient is listening, if `--require-listening` was given. An open wait counts as
+ * listening. So does one that ended less than 5 seconds ago, because a client may be between two polls.
  *
- * @throws CommandError where that was required.
+ * @throws CommandError when the recipient is not listening.
  */
 export function requireListening({ recipient }: MessageSent, options: SendingOptions, hint: string): void {
   if (options.requireListening !== true || recipient.connection.listening_now) return
@@ -74,7 +77,7 @@ export function idempotencyKey(text: string): string {
   throw invalid('It must be 8 to 128 letters, digits, and _ . : -')
 }
 
-/** A duration from now, or a timestamp. */
+/** Parses a duration from now, or a timestamp. */
 export function replyBy(text: string): ReplyBy {
   if (/^\d/.test(text) && !text.includes('T')) return { seconds: seconds(text) }
   const instant = new Date(text)

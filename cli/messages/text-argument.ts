@@ -1,9 +1,10 @@
-/** The text of a message: an argument, or standard input when it is absent or `-`. Contract §12. */
+/** Text of a message: an argument, or standard input if the argument is absent or `-`. Contract §12. */
 import { CommandError } from '../exit-codes.ts'
 import type { Io } from '../terminal/io.ts'
 
 /**
- * The text; one newline at the end of standard input belongs to the shell. `name` is the argument's.
+ * Returns the text, without the newline that the shell adds at the end of standard input. `name` names the
+ * argument.
  *
  * @throws CommandError when there is none.
  */
@@ -18,8 +19,8 @@ export async function messageBody(io: Io, argument: string | undefined, name = '
 }
 
 /**
- * {@link messageBody} of a message, refused here when it is too long: while the node is away it would be kept, only to be
- * refused later.
+ * {@link messageBody} that refuses a text that is too long. Otherwise, while the node is unreachable, the
+ * outbox would keep a message that the node later refuses.
  */
 export async function requireMessageBody(io: Io, argument: string | undefined): Promise<string> {
   const text = await messageBody(io, argument)
@@ -28,7 +29,7 @@ export async function requireMessageBody(io: Io, argument: string | undefined): 
   if (bytes <= limits.messageBodyBytes) return text
   throw new CommandError(
     'usage',
-    `the text is ${bytes} bytes long; a message holds at most ${limits.messageBodyBytes}`,
+    `the text has ${bytes} bytes; a message may have at most ${limits.messageBodyBytes}`,
   )
 }
 
