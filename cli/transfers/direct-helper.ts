@@ -1,8 +1,11 @@
 /**
- * The helper of `transfer send --direct`: a process of its own that serves one file, and the way by which others reach it.
+ * Helper of `transfer send --direct`: a separate process that serves one file, and the tunnel through which
+ * the recipient reaches it.
  *
- * - The token is made here, goes to the helper by its environment and to the recipient by the service, and is never printed.
- * - Both end with this process, however it ends: each watches a pipe that only this process holds open.
+ * - This process creates the token. The helper gets it in its environment, the recipient gets it through the
+ *   node, and it is never printed.
+ * - Helper and tunnel end with this process, even if SIGKILL ends it. Each watches a pipe that only this
+ *   process holds.
  *
  * Spec §4.5; contract §9 "Direct mode".
  */
@@ -24,19 +27,19 @@ export interface WayOptions {
   readonly tunnel?: string
   readonly tunnelCommand?: string
   readonly allowPlain?: true
-  /** False: what does not lead here from here is taken at the user's word. */
+  /** False: do not check from this machine that the address leads to the helper. */
   readonly probe?: boolean
 }
 
-/** Bytes and token travel in the clear. */
+/** Returns whether bytes and token travel unencrypted. */
 export const isPlain = ({ tunnel, tunnelCommand }: WayOptions): boolean =>
   tunnel?.startsWith('http://') ?? tunnelCommand === undefined
 
-/** @throws CommandError unless there is exactly one way, and it may be taken */
+/** @throws CommandError unless exactly one way is given, and it is allowed */
 export async function requireWay(way: WayOptions): Promise<void> {
   const { tunnel, tunnelCommand, allowPlain, probe } = way
   if (probe === false && tunnel === undefined && tunnelCommand === undefined)
-    throw new CommandError('usage', '--no-probe belongs to --tunnel or --tunnel-command')
+    throw new CommandError('usage', '--no-probe needs --tunnel or --tunnel-command')
   if (tunnel !== undefined && tunnelCommand !== undefined)
     throw new CommandError('usage', 'either --tunnel or --tunnel-command, not both')
   if (tunnel !== undefined) {
@@ -45,21 +48,24 @@ export async function requireWay(way: WayOptions): Promise<void> {
     if (problem !== undefined) throw new CommandError('usage', `the address of --tunnel ${problem}`)
   }
   if (!isPlain(way) || allowPlain === true) return
-  throw new CommandError('usage', 'a direct transfer needs a way by https to this machine', {
-    hint: '--tunnel URL or --tunnel-command CMD; --allow-plain where the network between is yours',
+  throw new CommandError('usage', 'a direct transfer needs an https address that leads to this machine', {
+    hint: '--tunnel URL or --tunnel-command CMD; --allow-plain if you trust the network in between',
   })
 }
 
-/** Refused before it is offered. What cannot be read is told by who reads it. @throws CommandError */
+/**
+ * Refuses a file that is too large, before it is offered. A later step reports an unreadable file. @throws
+ * CommandError
+ */
 export async function requireServable(file: string): Promise<void> {
   const { transferLimits } = await import('../../sdk/program.ts')
   const { max } = transferLimits.fileBytes
   const size = (await stat(file).catch(() => undefined))?.size ?? 0
   if (size > max)
-    throw new CommandError('usage', `${size} bytes are more than the ${max} that a direct transfer may have`)
+    throw new CommandError('usage', `the file has ${size} bytes; a direct transfer may have at most ${max}`)
 }
 
-/** A tunnel that is there already, and the port at which it ends here. */
+/** Splits `ORIGIN=PORT`: the address of an existing tunnel, and the local port to which it leads. */
 function partsOf(tunnel: string): { endpoint: string; port: string } {
   const [, endpoint = '', port = ''] = /^(.*)=(\d+)$/.exec(tunnel) ?? []
   return { endpoint, port }
@@ -67,12 +73,14 @@ function partsOf(tunnel: string): { endpoint: string; port: string } {
 
 interface Served {
   readonly file: Manifest
-  /** Where it is written down for the helper. */
+  /** Path of the manifest file. */
   readonly manifest: string
   readonly root: string
 }
 
-/** @throws CommandError when the helper or its tunnel does not start, or the tunnel leads elsewhere */
+/**
+ * Starts helper and tunnel. @throws CommandError if either does not start, or if the tunnel leads elsewhere
+ */
 export async function startServing(
   context: CliContext,
   served: Served,
@@ -103,23 +111,28 @@ export async function startServing(
   }
 }
 
-const portLooks = { ms: 200, most: 15 }
+const portTries = { ms: 200, most: 15 }
 
-/** The port of a tunnel may still be held by the helper of a command that was killed just now. @throws CommandError */
+/**
+ * Starts the helper. If its port is in use, tries again for 3 s, because the helper of a command that was
+ * just killed may still hold it.
+ *
+ * @throws CommandError
+ */
 async function startReady(
   context: CliContext,
   served: Served,
   way: { readonly token: string; readonly port: string },
 ): Promise<{ helper: HelperProcess; ready: Ready }> {
-  for (let look = 1; ; look += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     const helper = startHelper(context, served, way)
     try {
       return { helper, ready: await readiness(context, helper) }
     } catch (error) {
       await end(helper)
       if (!(error instanceof HelperStartError)) throw error
-      if (error.code !== 'port_in_use' || look >= portLooks.most) throw notStarted(error.code)
-      await pause(portLooks.ms, undefined, { signal: context.signal })
+      if (error.code !== 'port_in_use' || attempt >= portTries.most) throw notStarted(error.code)
+      await pause(portTries.ms, undefined, { signal: context.signal })
     }
   }
 }
@@ -156,7 +169,7 @@ interface Ready {
   readonly expires_at: string
 }
 
-/** The helper's one line. It hashes the file first, which takes its time. */
+/** Waits for the helper's readiness line. The helper hashes the whole file first. */
 function readiness({ io, signal }: CliContext, helper: HelperProcess): Promise<Ready> {
   return new Promise((resolve, reject) => {
     let refusal: string | undefined
@@ -175,9 +188,9 @@ function readiness({ io, signal }: CliContext, helper: HelperProcess): Promise<R
   })
 }
 
-/** What a start that failed means to who sends a file. */
+/** Exit code and message for each error code of a failed start. */
 const meanings: Readonly<Record<string, readonly [ExitName, string]>> = {
-  file_mismatch: ['integrity', 'the file changed after it was offered; nothing of it was served'],
+  file_mismatch: ['integrity', 'the file changed after it was offered; none of it was served'],
   port_in_use: ['conflict', 'another program listens on the local port of the tunnel'],
   port_refused: ['usage', 'this user may not listen on the local port of the tunnel'],
 }

@@ -1,6 +1,6 @@
 /**
- * The way to the helper of `transfer send --direct`, tried from here before the peer is told of it: what does not lead to
- * our own helper is named, and nothing is deposited.
+ * Checks that the address for `transfer send --direct` leads to our own helper, before the peer gets it. If
+ * it does not, the command fails with the reason.
  *
  * Contract §9 "Direct mode", §12.
  */
@@ -12,11 +12,14 @@ import { failureWords } from '../failures/failure-words.ts'
 export interface Probe {
   readonly withinMs?: number
   readonly attemptMs?: number
-  /** The way was good before: what does not answer now may answer when the peer comes. */
+  /** True if an earlier check succeeded. A temporary failure is then only noted. */
   readonly wasGood?: boolean
 }
 
-/** A helper or a tunnel that ends by itself meanwhile is followed by another. @throws CommandError */
+/**
+ * Checks the address. If helper or tunnel ends meanwhile, returns, because the caller then restarts them.
+ * @throws CommandError
+ */
 export async function requireWayHere(
   { signal, output }: Pick<CliContext, 'signal' | 'output'>,
   { endpoint, token, ended }: Pick<ServingHelper, 'endpoint' | 'token' | 'ended'>,
@@ -24,31 +27,31 @@ export async function requireWayHere(
   { wasGood = false, ...times }: Probe = {},
 ): Promise<void> {
   const { HelperError, isTemporary, LocalError, probeHelper } = await import('../../sdk/program.ts')
-  const over = new AbortController()
-  const end = () => over.abort()
+  const helperEnd = new AbortController()
+  const end = () => helperEnd.abort()
   void ended.then(end, end)
   try {
     await probeHelper({ endpoint, token, allowPlainHttp: true }, manifest, {
-      signal: AbortSignal.any([signal, over.signal]),
+      signal: AbortSignal.any([signal, helperEnd.signal]),
       ...times,
     })
   } catch (error) {
-    if (!signal.aborted && over.signal.aborted) return
+    if (!signal.aborted && helperEnd.signal.aborted) return
     if (!(error instanceof LocalError) || error.code === 'aborted') throw error
     const words = `the tunnel does not lead to this command: ${failureWords(error)}`
     if (!wasGood || !isTemporary(error, 'tunnel') || error.cause instanceof HelperError)
       throw new CommandError(localExits[error.code], words, { hint: hintOf(error), cause: error })
-    output.note(`${words}; it did before, and is told to the peer again`)
+    output.note(`${words}; it did before, so the peer gets the address again`)
   }
 }
 
-const onlyThere = '--no-probe skips this, where only the peer can reach it'
+const skipHint = '--no-probe skips this check if only the peer can reach the address'
 
 const hints: Partial<Record<LocalErrorCode, string>> = {
-  redirected: 'name the address that it redirects to; a page to sign in at cannot stand before a transfer',
-  integrity: 'it leads to another port than that of this command; see the port behind =',
-  certificate_refused: `NODE_EXTRA_CA_CERTS names an authority to trust; ${onlyThere}`,
+  redirected: 'give the address that it redirects to; a tunnel with a sign-in page does not work',
+  integrity: 'it leads to another local port than the one after =',
+  certificate_refused: `NODE_EXTRA_CA_CERTS can name an authority to trust; ${skipHint}`,
 }
 
 const hintOf = ({ code }: LocalError): string =>
-  hints[code] ?? `does it lead to the local port that was named? ${onlyThere}`
+  hints[code] ?? `does it lead to the given local port? ${skipHint}`

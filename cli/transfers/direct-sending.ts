@@ -1,13 +1,13 @@
-/** The sender's half of a direct transfer. Contract §9 "Direct mode". */
+/** Sender's side of a direct transfer. Contract §9 "Direct mode". */
 import { dirname, join } from 'node:path'
 import type { Bridge, Transfer } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 import { isPlain, startServing, type WayOptions } from './direct-helper.ts'
-import { tellPlain } from './options.ts'
+import { warnPlainHttp } from './options.ts'
 
 /**
- * Serves the bytes that travel until the transfer is over. They lie alone in a private folder, under the name that was
- * offered; the manifest is put beside that folder, and goes with it.
+ * Serves the file until the transfer ends. The file is alone in a private folder, under the name that was
+ * offered. The manifest is written next to that folder and is deleted together with it.
  */
 export const serving =
   (context: CliContext, bridge: Bridge, way: WayOptions) =>
@@ -19,7 +19,7 @@ export const serving =
     const { id, filename, size, sha256, parts } = transfer
     const file = { version: '1', transfer_id: id, mode: 'download', filename, size, sha256, parts } as const
     await writeDurably(manifest, manifestText(file))
-    if (isPlain(way)) tellPlain(output)
+    if (isPlain(way)) warnPlainHttp(output)
     let wasGood = false
     return bridge.transfers.serve(
       id,
@@ -28,7 +28,7 @@ export const serving =
         signal,
         onDeposited() {
           wasGood = true
-          output.note('serving it; this command ends when the peer has it')
+          output.note('serving the file; this command ends when the peer has received it')
         },
       },
     )

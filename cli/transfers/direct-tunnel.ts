@@ -1,9 +1,11 @@
 /**
- * The tunnel of `transfer send --tunnel-command`: a shell command that leads an https address to a local port.
+ * Tunnel of `transfer send --tunnel-command`: a shell command that forwards an https address to a local port.
  *
- * - Its address is the first https origin that it prints with nothing behind it, or a slash where that is the whole line:
- *   what tunnels print beside it (terms, dashboards, documentation) are pages, and a token must not go to their hosts.
- * - It has a process group of its own, which ends with us however we end: a second shell waits for that on a pipe.
+ * - The address is the first https origin in the output that has no path. A single slash is accepted if the
+ *   address is the whole line. Tunnels also print links to pages (terms, dashboards, documentation), and the
+ *   token must not go to those hosts.
+ * - The command has its own process group, which ends with this process, even if SIGKILL ends it. A second
+ *   shell waits for that on a pipe.
  *
  * Contract §9 "Direct mode".
  */
@@ -24,20 +26,23 @@ export interface Tunnel {
 }
 
 interface TunnelTimes {
-  /** For its address. */
+  /** Time to wait for the address. */
   readonly waitMs?: number
-  /** For its end, when it is asked to. */
+  /** Time from SIGTERM to SIGKILL. */
   readonly endMs?: number
 }
 
-/** Tunnels ask their service for a name first. */
+/** Long, because a tunnel first requests a name from its service. */
 const addressMs = 60_000
 const graceMs = 2000
 
-/** The watcher lets go of what the command prints to, so that the end of the command is seen. */
+/**
+ * Runs the command next to a watcher. The watcher closes its copies of the output, so that their end can be
+ * seen.
+ */
 const watched = '(read -r _; kill -s TERM 0) <&3 3<&- >/dev/null 2>&1 & exec 3<&-; eval "$1"'
 
-/** @throws CommandError when it ends, or prints no address in time */
+/** Starts the tunnel. @throws CommandError when it ends, or prints no address in time */
 export async function startTunnel(
   { environment, signal }: Pick<CliContext, 'environment' | 'signal'>,
   command: string,
@@ -50,15 +55,15 @@ export async function startTunnel(
     detached: true,
   })
   const held = shell.stdio[3] as Socket
-  // Its end is seen by who reads.
+  // Errors of the pipe are ignored; the output streams show the end of the command.
   held.on('error', () => {}).resume()
-  // As long as anything prints, what was started in the background included.
+  // Release the pipe when all output is closed, including that of processes in the background.
   void Promise.all([shell.stdout, shell.stderr].map((output) => once(output as Readable, 'close')))
     .catch(() => {})
     .then(() => held.destroy())
-  const over = new AbortController()
+  const settled = new AbortController()
   const closed = once(shell, 'close').catch((cause: unknown) => {
-    throw new CommandError('unexpected', 'there is no shell to start the tunnel with', { cause })
+    throw new CommandError('unexpected', 'cannot start a shell for the tunnel', { cause })
   })
   try {
     const endpoint = await Promise.race([
@@ -66,18 +71,18 @@ export async function startTunnel(
       closed.then(() => {
         throw new CommandError('unexpected', 'the tunnel command ended before it printed an https address')
       }),
-      tooLate(waitMs, AbortSignal.any([over.signal, signal])),
+      tooLate(waitMs, AbortSignal.any([settled.signal, signal])),
     ])
     return { endpoint, ended: closed, stop: () => stop(shell, closed, endMs) }
   } catch (error) {
     await stop(shell, closed, endMs)
     throw error
   } finally {
-    over.abort()
+    settled.abort()
   }
 }
 
-/** Its output is read to the end: a full pipe would stop it. */
+/** Waits for the address. Reads all output to its end, because a full pipe would block the command. */
 const printedAddress = (shell: ChildProcess): Promise<string> =>
   new Promise((resolve) => {
     for (const stream of [shell.stdout, shell.stderr]) {
@@ -85,8 +90,8 @@ const printedAddress = (shell: ChildProcess): Promise<string> =>
       stream?.setEncoding('utf8').on('data', (text: string) => {
         const lines = `${line}${text}`.split(/[\r\n]/)
         line = lines.pop()?.slice(-longestLine) ?? ''
-        for (const each of lines) {
-          const found = addressIn(each)
+        for (const whole of lines) {
+          const found = addressIn(whole)
           if (found !== undefined) resolve(found)
         }
       })
@@ -99,7 +104,7 @@ const origin = 'https://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})
 const among = new RegExp(`${origin}(?=\\.?(?:[\\s"'\`<>|,;)\\]}]|$))`)
 const alone = new RegExp(`^\\s*(${origin})/\\s*$`)
 
-/** The address that a line of a tunnel tells, as an origin. */
+/** Returns the origin that a line of the tunnel's output contains, if any. */
 export function addressIn(line: string): string | undefined {
   const text = stripVTControlCharacters(line)
   const found = alone.exec(text)?.[1] ?? among.exec(text)?.[0]
@@ -111,16 +116,16 @@ async function tooLate(waitMs: number, signal: AbortSignal): Promise<never> {
     throw new CommandError('interrupted', 'interrupted', { cause })
   })
   throw new CommandError('unexpected', `the tunnel command printed no https address in ${waitMs / 1000} s`, {
-    hint: 'it must print one with nothing behind it; --tunnel takes an address that you know',
+    hint: 'the address must have no path; --tunnel takes an address that you know',
   })
 }
 
-/** All that it started goes too; what does not go when asked is ended. */
+/** Ends the command and its process group: SIGTERM, then SIGKILL after the grace period. */
 async function stop(shell: ChildProcess, closed: Promise<unknown>, endMs: number): Promise<void> {
-  const over = new AbortController()
-  const ended = closed.catch(() => {}).then(() => over.abort())
+  const waiting = new AbortController()
+  const ended = closed.catch(() => {}).then(() => waiting.abort())
   signalGroup(shell.pid, 'SIGTERM')
-  await Promise.race([ended, pause(endMs, undefined, { signal: over.signal }).catch(() => {})])
+  await Promise.race([ended, pause(endMs, undefined, { signal: waiting.signal }).catch(() => {})])
   signalGroup(shell.pid, 'SIGKILL')
   await ended
 }
@@ -130,7 +135,7 @@ function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal)
   } catch (error) {
-    // It has ended by itself meanwhile.
+    // ESRCH: the group has already ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

@@ -1,9 +1,9 @@
-/** What the `transfer` commands share. */
+/** Output and states that the `transfer` commands share. */
 import type { Transfer } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 import type { Output } from '../terminal/output.ts'
 
-/** As in the contract; the public index is loaded only by commands that run. */
+/** States of the contract, repeated here because only commands that run load the SDK. */
 export const transferStates = [
   'offered',
   'accepted',
@@ -20,13 +20,13 @@ export interface TransferReasonOption {
   readonly reason?: string
 }
 
-/** The transfer after a change: a line for a person, the wire object for a program. */
-export function tellTransfer({ output }: CliContext, transfer: Transfer, what: string): void {
+/** Prints a changed transfer: one line for a person, the transfer object for a program. */
+export function printTransfer({ output }: CliContext, transfer: Transfer, what: string): void {
   output.result(transfer, `${what} ${transfer.id}: ${transfer.state}`)
 }
 
-/** What has come to its end by itself: the same command would end there again. */
-const over: ReadonlySet<string> = new Set([
+/** Errors that the same command would meet again. */
+const permanent: ReadonlySet<string> = new Set([
   'integrity',
   'destination_exists',
   'transfer_expired',
@@ -39,13 +39,13 @@ const over: ReadonlySet<string> = new Set([
   'key_missing',
 ])
 
-/** After a failure in which what came across is kept. */
-export function tellHowToGoOn({ output }: CliContext, error: unknown, words: string): void {
+/** Prints the command that resumes a transfer after a failure, unless it would fail again. */
+export function noteResume({ output }: CliContext, error: unknown, words: string): void {
   const code = (error as { readonly code?: unknown } | null)?.code
-  if (typeof code === 'string' && over.has(code)) return
-  output.next(`to go on: ${words}`)
+  if (typeof code === 'string' && permanent.has(code)) return
+  output.next(`to resume: ${words}`)
 }
 
-/** Said by both sides whenever it is so, whatever was allowed before. */
-export const tellPlain = (output: Output): void =>
-  output.note('PLAIN HTTP: everybody on the network between reads this file and its token')
+/** Warns about plain HTTP. Both sides print it for each such transfer, even if an option allowed it. */
+export const warnPlainHttp = (output: Output): void =>
+  output.note('PLAIN HTTP: anyone on the network in between can read this file and its token')

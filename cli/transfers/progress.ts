@@ -1,7 +1,7 @@
 /**
- * How far files are: one line that is drawn over on a terminal, lines of JSON with `--json`, else nothing.
+ * Progress of file transfers: one redrawn line on a terminal, lines of JSON with `--json`, otherwise nothing.
  *
- * It goes to standard error, so that the result alone is on standard output.
+ * It goes to standard error, so that standard output has only the result.
  */
 import type { TransferPhase, TransferProgress } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
@@ -10,15 +10,15 @@ import { bytesWords } from './text.ts'
 const everyMs = 250
 
 export interface ShownProgress {
-  /** Of one file among those that are shown together. */
+  /** Progress callback of one of the files that are shown together. */
   of(file: string): { onProgress(progress: TransferProgress): void }
-  /** The line is over. */
+  /** Clears the line. */
   done(): void
 }
 
 const phases = ['sealing', 'reading', 'moving', 'checking', 'opening'] as const satisfies TransferPhase[]
 
-/** `moved` is what became of a file in this direction; `files` how many there are. */
+/** Shows progress. `moved` names the direction, `files` is the number of files. */
 export function transferProgress(
   { io, settings, clock }: CliContext,
   moved: 'uploaded' | 'received',
@@ -47,13 +47,13 @@ export function transferProgress(
   }
 }
 
-/** Several files as one: what the slowest is at counts. A file of which nothing is known yet is at its beginning. */
+/** Combines the progress of several files. The slowest file determines the phase. */
 function together(all: readonly TransferProgress[], files: number): TransferProgress {
   const [first] = all
   if (first !== undefined && files === 1) return first
   const at = Math.min(...all.map(({ phase }) => phases.indexOf(phase)))
   const phase = phases[at] ?? 'moving'
-  // Who is further has done this phase whole.
+  // A file in a later phase has completed this one.
   const bytesIn = (one: TransferProgress) => (one.phase === phase ? one.bytes : one.total)
   const sum = (of: (one: TransferProgress) => number) => all.reduce((total, one) => total + of(one), 0)
   return {
@@ -71,14 +71,14 @@ function lineOf(
   moved: string,
   since: { readonly bytes: number; readonly ms: number },
 ): string {
-  if (phase === 'checking') return `${moved} ${bytesWords(total)}, checking the whole`
+  if (phase === 'checking') return `${moved} ${bytesWords(total)}, checking the whole file`
   const rate = since.ms > 0 ? (since.bytes * 1000) / since.ms : 0
-  const resumed = resumedParts > 0 ? ` (${resumedParts} were there)` : ''
+  const resumed = resumedParts > 0 ? ` (${resumedParts} resumed)` : ''
   return [
     `${phase === 'moving' ? moved : phase} ${bytesWords(bytes)} of ${bytesWords(total)}`,
     `${bytesWords(Math.round(rate))}/s`,
     ...(rate > 0 && bytes < total ? [timeLeft(Math.ceil((total - bytes) / rate))] : []),
-    // Last, since a narrow terminal cuts it.
+    // Last, because a narrow terminal cuts off the end.
     ...(phase === 'moving' ? [`part ${parts} of ${totalParts}${resumed}`] : []),
   ].join(', ')
 }

@@ -1,16 +1,16 @@
-/** One command over several things at once: each succeeds or fails by itself. */
+/** Runs one command for several items at the same time. Each item succeeds or fails separately. */
 import type { CliContext } from '../context.ts'
 import { CommandError, type ExitName } from '../exit-codes.ts'
 import { failureEnding } from '../failures/failure-ending.ts'
 
-/** More would only wait for each other on one line. */
+/** More at a time would only share the same network connection. */
 const atOnce = 4
 
 /**
- * `act` on each of them. Of one alone the failure is the command's; of several each is told with its name when it comes, and
- * the command fails as the first one did.
+ * Runs `act` for each name, at most 4 at a time. If there is one name, its error is the error of the command.
+ * If there are several, each error is printed with its name, and the command exits as for the first error.
  *
- * @throws what `act` throws of one; CommandError
+ * @throws the error of `act` for a single name; CommandError for several
  */
 export async function runSeveral(
   context: CliContext,
@@ -37,5 +37,5 @@ export async function runSeveral(
   const [first] = failures
   if (first === undefined) return
   const { exit, cause } = first
-  throw new CommandError(exit, `${failures.length} of ${names.length} came to nothing`, { cause })
+  throw new CommandError(exit, `${failures.length} of ${names.length} failed`, { cause })
 }

@@ -1,11 +1,11 @@
 /**
- * A transfer for a reader: a row of a list, or all of it.
+ * Formats a transfer as a row of a list, or in full.
  *
- * The name of a file is the other side's: it stays on its line, and is never a path. Contract §9, §12.
+ * The other side chose the file name. It stays on one line and is never used as a path. Contract §9, §12.
  */
 import type { Transfer, TransferSummary } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
-import { relative } from '../terminal/words.ts'
+import { expiryWords, relative } from '../terminal/words.ts'
 
 export const transferHeader = ['id', 'state', 'from', 'to', 'size', 'age', 'file'] as const
 
@@ -21,7 +21,7 @@ export const transferRow = (transfer: TransferSummary, nameOf: NameOf, now: Date
   transfer.filename,
 ]
 
-/** The state, with what is worth knowing of it. */
+/** The state. While the transfer is open, also the state of its bytes and when it expires. */
 export function transferState(transfer: TransferSummary, now: Date): string {
   const { state, package: stored, offer, expires_at } = transfer
   if (state !== 'offered' && state !== 'accepted') return state
@@ -33,12 +33,12 @@ export function transferState(transfer: TransferSummary, now: Date): string {
       : stored.stored_at === null
         ? `${stored.stored_parts} parts uploaded`
         : 'uploaded'
-  return `${state}, ${where}, over ${relative(expires_at, now)}`
+  return `${state}, ${where}, ${expiryWords(expires_at, now)}`
 }
 
 const units = ['bytes', 'KiB', 'MiB', 'GiB'] as const
 
-/** Three digits are enough for a reader; the wire has them all. */
+/** Formats a size with at most three digits; `--json` prints the exact number. */
 export function bytesWords(bytes: number): string {
   let value = bytes
   let unit = 0
@@ -63,7 +63,7 @@ export function transferText(transfer: Transfer, nameOf: NameOf, now: Date): str
   if (stored !== null) lines.push(`uploaded: ${when(stored.stored_at)}, removed: ${when(stored.removed_at)}`)
   lines.push(
     receipt === null
-      ? 'receipt: none; nobody has confirmed the file'
+      ? 'receipt: none; the recipient has not confirmed the file'
       : `receipt: ${receipt.size} bytes, sha256 ${receipt.sha256}, ${relative(receipt.verified_at, now)}`,
     `cleaned up: sender ${when(cleanup.sender_at)}, recipient ${when(cleanup.recipient_at)}, service ${when(cleanup.service_at)}`,
   )

@@ -115,7 +115,7 @@ test('a text that no message holds is refused before it is kept', async () => {
   const ended = await desk.run(['send', 'dan', '--profile', 'cleo'], { stdin: text })
   expect(ended).toMatchObject({
     code: 2,
-    stderr: 'bridge: the text is 65538 bytes long; a message holds at most 65536\n',
+    stderr: 'bridge: the text has 65538 bytes; a message may have at most 65536\n',
   })
   expect((await cleo.bridge('outbox', 'list')).stderr).toBe('the outbox is empty\n')
 })
@@ -268,7 +268,10 @@ test('--ack journal acknowledges what was recorded and printed', async () => {
 test('--exec hands the message over, and acknowledges it only when the command exits 0', async () => {
   const id = storedId(await cleo.bridge('send', 'dan', 'do it'))
   const fails = await dan.bridge('listen', '--once', '--timeout', '20', '--exec', 'exit 3')
-  expect(fails).toMatchObject({ code: 0, stderr: `the command exited 3 for ${id}, which comes again\n` })
+  expect(fails).toMatchObject({
+    code: 0,
+    stderr: `the command exited 3 for ${id}, which will be delivered again\n`,
+  })
   expect((await cleo.bridge('status', id)).stdout).toContain('not acknowledged')
 
   bridge.clock.advance(61)
@@ -343,7 +346,7 @@ test('what the node could not be told is kept, and goes out with the next comman
   const known = await cleo.bridge('send', 'dan', 'kept one', '--key', 'kept-one-1')
   expect(known.code).toBe(9)
   expect(known.stderr).toMatch(
-    /^bridge: no connection to the node at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\)\nhint: kept in the outbox as \d{13}-\S{8}; it goes out with the next command/,
+    /^bridge: no connection to the node at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\)\nhint: kept in the outbox as \d{13}-\S{8}; the next command sends it/,
   )
   const unknown = await cleo.bridge('send', 'ben', 'kept two')
   expect(unknown.code).toBe(9)
@@ -382,7 +385,7 @@ test('a flush tells what the node refused', async () => {
   expect(flushed).toMatchObject({
     code: 7,
     stdout: expect.stringMatching(
-      /^dropped from the outbox, because it was refused: \S+: there is nothing of that id/,
+      /^dropped from the outbox, because it was refused: \S+: nothing has that id/,
     ),
   })
   expect((await cleo.bridge('outbox', 'list')).stdout).toBe('')

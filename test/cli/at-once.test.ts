@@ -52,7 +52,7 @@ test('one that fails keeps none of the others, and its failure is told with its 
   expect(lines.map((line) => JSON.parse(line).filename).sort()).toEqual(['a.bin', 'b.bin'])
   expect(sent).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/none\.bin: .*\n.*1 of 3 came to nothing/s),
+    stderr: expect.stringMatching(/none\.bin: .*\n.*1 of 3 failed/s),
   })
   const last = lines.map((line) => JSON.parse(line).id)
   const into = await box()

@@ -52,7 +52,7 @@ const box = () => scene.box()
 async function serve(...more: string[]): Promise<{ sender: Started; id: string }> {
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--allow-plain']
   const sender = home.start([...words, ...more, '--profile', 'ned'])
-  const said = await sender.said(/serving it/)
+  const said = await sender.said(/serving the file/)
   return { sender, id: /offered as ([0-9a-f-]{36})/.exec(said)?.[1] ?? '' }
 }
 
@@ -98,7 +98,7 @@ test('a helper that is killed in the middle is followed by another, and what cam
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
   const { code, stderr } = await sender.ended
   expect(code).toBe(0)
-  expect(stderr.match(/serving it/g)).toHaveLength(2)
+  expect(stderr.match(/serving the file/g)).toHaveLength(2)
 })
 
 test('plain http is taken and served only by who says so', async () => {
@@ -121,7 +121,7 @@ test('the https address that a tunnel prints is deposited, and the sender ends w
   // Nothing is at that address: the sender is told not to look.
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--no-probe']
   const sender = home.start([...words, '--tunnel-command', tunnel, '--profile', 'ned'])
-  const id = /offered as ([0-9a-f-]{36})/.exec(await sender.said(/serving it/))?.[1] ?? ''
+  const id = /offered as ([0-9a-f-]{36})/.exec(await sender.said(/serving the file/))?.[1] ?? ''
   await opal.lines('transfer', 'accept', id)
   const peer = await openProfile('opal', { home: desk.home })
   const { endpoint, token } = await peer.transfers.secret(id)
@@ -157,7 +157,7 @@ test('a tunnel that is there already leads to the port that is named for it, ove
   const way = `HTTPS://LocalHost:${(tunnel.address() as AddressInfo).port}=${port}`
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--tunnel', way]
   const refused = await home.run([...words, '--profile', 'ned'])
-  expect(refused).toMatchObject({ code: 9, stdout: '', stderr: expect.stringContaining('to go on: ') })
+  expect(refused).toMatchObject({ code: 9, stdout: '', stderr: expect.stringContaining('to resume: ') })
   expect(refused.stderr).toMatch(
     /the tunnel does not lead to this command: the certificate of the helper .*\n/,
   )
@@ -169,7 +169,7 @@ test('a tunnel that is there already leads to the port that is named for it, ove
   await writeFile(authority, trusted.root.cert)
   const environment = { NODE_EXTRA_CA_CERTS: authority }
   const sender = home.start([...words, '--profile', 'ned'], { environment })
-  const [id = ''] = /[0-9a-f-]{36}/.exec(await sender.said(/serving it/)) ?? []
+  const [id = ''] = /[0-9a-f-]{36}/.exec(await sender.said(/serving the file/)) ?? []
   expect(id).toBe(offered)
   const into = await box()
   const received = await opal.bridge('transfer', 'receive', id, '--output', into)
@@ -183,7 +183,7 @@ test.each([
   [['--tunnel', 'https://a.example=1'], '--direct'],
   [['--direct', '--tunnel', 'http://203.0.113.7=1', '--allow-plain'], 'private addresses'],
   [['--no-probe'], '--no-probe belongs to --direct'],
-  [['--direct', '--allow-plain', '--no-probe'], '--no-probe belongs to --tunnel'],
+  [['--direct', '--allow-plain', '--no-probe'], '--no-probe needs --tunnel'],
   [['--direct', '--tunnel', 'https://a.example'], 'local port'],
   [['--direct', '--tunnel', 'https://a.example/x=1'], 'local port'],
   [['--direct', '--tunnel', 'https://a.example=65536'], 'local port'],

@@ -55,7 +55,7 @@ describe('before there is anything', () => {
       ['enroll'],
       2,
       "required option '--url <url>' not specified",
-      'the prompt of the owner holds the whole command',
+      "the owner's prompt has the whole command",
     ],
     [['admin', 'setup'], 2, "required option '--name <name>' not specified", 'bridge admin setup --help'],
     [
@@ -203,7 +203,7 @@ describe('an agent at work', () => {
     [['ack', 'x'], 2, "the argument 'message_id' is invalid", 'bridge inbox and bridge history show the ids'],
     [['transfer', 'send', 'nofile', '--to', 'ben'], 2, 'cannot use nofile: it is not there (ENOENT)', ''],
     [['transfer', 'send', '.', '--to', 'ben'], 2, '. is not a regular file', ''],
-    [['transfer', 'receive', id], 3, 'there is nothing of that id', 'bridge peers --profile cleo'],
+    [['transfer', 'receive', id], 3, 'nothing has that id', 'bridge peers --profile cleo'],
     [
       ['key', 'import'],
       2,

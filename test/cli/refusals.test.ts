@@ -78,7 +78,7 @@ test('what the outbox kept for one agent is not sent by the next one of the prof
     stdout: '',
     stderr: [
       `bridge: the outbox entry ${id} is of another agent or another node`,
-      `hint: leave it to the profile with that identity, or give it up: bridge outbox drop --profile ${cleo.name}`,
+      `hint: leave it to the profile with that identity, or discard it: bridge outbox drop --profile ${cleo.name}`,
       '',
     ].join('\n'),
   })
@@ -173,7 +173,7 @@ test('a clock that is off is corrected and remembered; one that stays off is exi
   const { code, stderr } = await cleo.bridge('whoami')
   expect(code).toBe(14)
   expect(stderr).toMatch(
-    /^bridge: this machine's clock is not the node's, which says 2026-01-01T00:00:00.000Z\nhint: set this machine's clock/,
+    /^bridge: this machine's clock differs from the node's, which shows 2026-01-01T00:00:00.000Z\nhint: set this machine's clock/,
   )
   expect(odd.heard).toHaveLength(2)
   await odd.close()
@@ -318,7 +318,7 @@ test('a code is used once: another machine is refused, and its tries leave no id
   expect(refused).toMatchObject({
     code: 5,
     stderr: expect.stringMatching(
-      /^bridge: the enrolment code was used .*\nhint: the code was used by another key/,
+      /^bridge: the enrolment code was used .*\nhint: the code was used with another key/,
     ),
   })
   expect((await other.run(['whoami', '--profile', name])).stderr).toContain('no identity in the profile')

@@ -248,7 +248,7 @@ test('an error becomes its exit, its words, and at most one hint', async () => {
   expect(own).toMatchObject({ exit: 'unreachable', message: 'words of the node' })
   expect(await failureEnding(refused('internal'), context)).toMatchObject({
     exit: 'unexpected',
-    hint: "request r-7 finds it in the node's log",
+    hint: "the node's log has the cause under request r-7",
   })
   expect(await failureEnding(new CommandError('conflict', 'no', { hint: 'do' }), context)).toEqual({
     exit: 'conflict',

@@ -42,8 +42,8 @@ test('the rate is that of the bytes that moved now, and the time left follows fr
   onProgress(moving(50 * MiB, resumed))
   progress.done()
   expect(drawn).toEqual([
-    '\ruploaded 40 MiB of 100 MiB, 0 bytes/s, part 4 of 10 (4 were there)\u001b[K',
-    '\ruploaded 50 MiB of 100 MiB, 10 MiB/s, 5 s left, part 5 of 10 (4 were there)\u001b[K',
+    '\ruploaded 40 MiB of 100 MiB, 0 bytes/s, part 4 of 10 (4 resumed)\u001b[K',
+    '\ruploaded 50 MiB of 100 MiB, 10 MiB/s, 5 s left, part 5 of 10 (4 resumed)\u001b[K',
     '\r\u001b[K',
   ])
 })
@@ -77,7 +77,7 @@ test('what comes before and after the bytes is shown too, with a rate of its own
   expect(drawn.slice(1).map((line) => line.slice(1, -3))).toEqual([
     'reading 50 MiB of 100 MiB, 100 MiB/s, 1 s left',
     'uploaded 0 bytes of 100 MiB, 0 bytes/s, part 0 of 10',
-    'uploaded 100 MiB, checking the whole',
+    'uploaded 100 MiB, checking the whole file',
   ])
 })
 

@@ -55,7 +55,7 @@ test('a file is sent, listed, received byte for byte, and both sides see its rec
   const listed = await jon.bridge('transfer', 'list', '--role', 'recipient', '--state', 'offered')
   expect(listed.stdout).toMatch(new RegExp(`${id} +offered, uploaded, .* ines +jon +68 KiB .*report.pdf`))
   const heard = await jon.bridge('listen', '--once', '--timeout', '20')
-  expect(heard.stdout).toContain(`tells of transfer ${id}`)
+  expect(heard.stdout).toContain(`about transfer ${id}`)
 
   const into = await box()
   const received = await jon.bridge('transfer', 'receive', id, '--output', `${into}/`)
@@ -146,7 +146,7 @@ test('a receive whose transfer is cancelled in the middle says so, ends with exi
   const received = await desk.run(words, { onError })
   await ended
   expect(received).toMatchObject({ code: 7, stdout: '', stderr: expect.stringMatching(/is cancelled/) })
-  expect(received.stderr).not.toContain('to go on')
+  expect(received.stderr).not.toContain('to resume')
   expect(await readdir(into)).toEqual([])
   expect((await look(bridge.ada, id)).cleanup.recipient_at).toEqual(expect.any(String))
 })
@@ -157,7 +157,7 @@ test('what is interrupted while it uploads goes on by the command that it printe
   const { id, ...broken } = await scene.interrupted(name, '--name', 'its.pdf')
   expect([broken.code, broken.stdout]).toEqual([130, ''])
   expect(broken.stderr).toContain(
-    `to go on: bridge transfer send --profile ines ${shellWord(sent(name))} --resume ${id}\n`,
+    `to resume: bridge transfer send --profile ines ${shellWord(sent(name))} --resume ${id}\n`,
   )
   expect((await show(ines, id)).package?.stored_at).toBeNull()
 
@@ -175,7 +175,9 @@ test('control-C ends a receive with the command that goes on, which then has the
   waiting.child.kill('SIGINT')
   const { code, stderr } = await waiting.ended
   expect(code).toBe(130)
-  expect(stderr).toContain(`to go on: bridge transfer receive --profile jon ${transfer.id} --output ${into}/`)
+  expect(stderr).toContain(
+    `to resume: bridge transfer receive --profile jon ${transfer.id} --output ${into}/`,
+  )
   await ines.lines('transfer', 'send', sent(), '--resume', transfer.id)
   expect((await jon.bridge('transfer', 'receive', transfer.id, '--output', `${into}/`)).code).toBe(0)
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
@@ -236,8 +238,8 @@ test.each([
   [['send', 'report.pdf', '--to', 'jon', '--name', '../x'], 2, 'the name must be'],
   [['send', 'report.pdf', '--to', 'jon', '--ttl', '8d'], 2, 'from 1m to 7d'],
   [['send', '.', '--to', 'jon'], 2, 'is not a regular file'],
-  [['show', '01980000-0000-7000-8000-000000000003'], 3, 'there is nothing of that id'],
-  [['receive', '01980000-0000-7000-8000-000000000003'], 3, 'there is nothing of that id'],
+  [['show', '01980000-0000-7000-8000-000000000003'], 3, 'nothing has that id'],
+  [['receive', '01980000-0000-7000-8000-000000000003'], 3, 'nothing has that id'],
   [['list', '--role', 'owner'], 2, 'sender, recipient'],
 ])(
   'transfer %j is refused with exit %d, and offers nothing',

@@ -1,7 +1,7 @@
 /** `bridge transfer accept`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, tellTransfer } from '../../transfers/options.ts'
+import { exampleTransfer, printTransfer } from '../../transfers/options.ts'
 
 export function transferAcceptCommand(context: CliContext, run = transferAccept): Command {
   return command('accept', `bridge transfer accept ${exampleTransfer}`)
@@ -12,5 +12,5 @@ export function transferAcceptCommand(context: CliContext, run = transferAccept)
 
 export async function transferAccept(context: CliContext, transferId: string): Promise<void> {
   const { transfers } = await context.bridge()
-  tellTransfer(context, await transfers.accept(transferId, { signal: context.signal }), 'accepted')
+  printTransfer(context, await transfers.accept(transferId, { signal: context.signal }), 'accepted')
 }

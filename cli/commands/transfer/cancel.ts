@@ -1,7 +1,7 @@
 /** `bridge transfer cancel`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../transfers/options.ts'
+import { exampleTransfer, printTransfer, type TransferReasonOption } from '../../transfers/options.ts'
 
 export function transferCancelCommand(context: CliContext, run = transferCancel): Command {
   return command('cancel', `bridge transfer cancel ${exampleTransfer} --reason "wrong file"`)
@@ -18,7 +18,7 @@ export async function transferCancel(
 ): Promise<void> {
   const { bridge, paths } = await context.agent()
   const { transfers } = bridge
-  tellTransfer(
+  printTransfer(
     context,
     await transfers.cancel(transferId, { reason }, { signal: context.signal }),
     'cancelled',

@@ -1,7 +1,7 @@
 /** `bridge transfer cleanup`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, tellTransfer } from '../../transfers/options.ts'
+import { exampleTransfer, printTransfer } from '../../transfers/options.ts'
 
 export function transferCleanupCommand(context: CliContext, run = transferCleanup): Command {
   return command('cleanup', `bridge transfer cleanup ${exampleTransfer}`)
@@ -17,5 +17,5 @@ export async function transferCleanup(context: CliContext, transferId: string): 
   const { finalTransferStates } = await import('../../../sdk/program.ts')
   const { state } = await transfers.get(transferId, { signal })
   if (finalTransferStates.has(state)) await transfers.forget(transferId, paths.transfers)
-  tellTransfer(context, await transfers.cleanup(transferId, { signal }), 'reported for')
+  printTransfer(context, await transfers.cleanup(transferId, { signal }), 'reported for')
 }

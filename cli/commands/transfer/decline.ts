@@ -1,7 +1,7 @@
 /** `bridge transfer decline`. */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { exampleTransfer, type TransferReasonOption, tellTransfer } from '../../transfers/options.ts'
+import { exampleTransfer, printTransfer, type TransferReasonOption } from '../../transfers/options.ts'
 
 export function transferDeclineCommand(context: CliContext, run = transferDecline): Command {
   return command('decline', `bridge transfer decline ${exampleTransfer} --reason "not needed"`)
@@ -17,7 +17,7 @@ export async function transferDecline(
   { reason }: TransferReasonOption,
 ): Promise<void> {
   const { transfers } = await context.bridge()
-  tellTransfer(
+  printTransfer(
     context,
     await transfers.decline(transferId, { reason }, { signal: context.signal }),
     'declined',

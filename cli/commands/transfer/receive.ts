@@ -8,7 +8,7 @@ import { CommandError } from '../../exit-codes.ts'
 import { readAgeKey } from '../../profile/age-key.ts'
 import type { Agent } from '../../profile/agent.ts'
 import { shellWord } from '../../terminal/as-typed.ts'
-import { exampleTransfer, tellHowToGoOn, tellPlain } from '../../transfers/options.ts'
+import { exampleTransfer, noteResume, warnPlainHttp } from '../../transfers/options.ts'
 import { type ShownProgress, transferProgress } from '../../transfers/progress.ts'
 import { runSeveral } from '../../transfers/several.ts'
 
@@ -82,7 +82,7 @@ async function receiveOne(
       keep: paths.transfers,
       ageSecret,
       allowPlainHttp: allowPlain,
-      onPlainHttp: () => tellPlain(output),
+      onPlainHttp: () => warnPlainHttp(output),
       onWaiting,
       signal,
       ...progress.of(transferId),
@@ -91,12 +91,15 @@ async function receiveOne(
     progress.done()
     const how = `${overwrite ? ' --overwrite' : ''}${allowPlain ? ' --allow-plain' : ''}`
     const where = `${to === '.' ? '' : ` --output ${shellWord(to)}`}${how}`
-    tellHowToGoOn(context, error, `bridge transfer receive ${transferId}${where}`)
+    noteResume(context, error, `bridge transfer receive ${transferId}${where}`)
     throw error
   }
 }
 
-/** The name of the other side counts in a folder only, and only as a name. @throws CommandError for what is none */
+/**
+ * The name of the other side counts in a folder only, and only as a name. @throws CommandError for what is
+ * none
+ */
 export async function destinationOf(to: string, filename: string): Promise<string> {
   if (!isFolder(to)) return to
   const { isFilename } = await import('../../../sdk/program.ts')

@@ -7,7 +7,7 @@ import type { Agent } from '../../profile/agent.ts'
 import { shellWord } from '../../terminal/as-typed.ts'
 import { requireServable, requireWay, type WayOptions } from '../../transfers/direct-helper.ts'
 import { serving } from '../../transfers/direct-sending.ts'
-import { tellHowToGoOn } from '../../transfers/options.ts'
+import { noteResume } from '../../transfers/options.ts'
 import { type ShownProgress, transferProgress } from '../../transfers/progress.ts'
 import { runSeveral } from '../../transfers/several.ts'
 
@@ -118,7 +118,7 @@ async function sendOne(
     progress.done()
     if (offered !== undefined) {
       const how = isDirect === true ? ` --direct${wayWords(options)}` : ''
-      tellHowToGoOn(context, error, `bridge transfer send ${shellWord(file)} --resume ${offered}${how}`)
+      noteResume(context, error, `bridge transfer send ${shellWord(file)} --resume ${offered}${how}`)
     }
     throw error
   }

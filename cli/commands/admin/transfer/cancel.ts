@@ -3,7 +3,7 @@ import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
-import { type TransferReasonOption, tellTransfer } from '../../../transfers/options.ts'
+import { printTransfer, type TransferReasonOption } from '../../../transfers/options.ts'
 
 export type AdminTransferCancelOptions = TransferReasonOption & ProjectOption
 
@@ -26,7 +26,7 @@ export const cancelTransfer = (
   asOwner(context, async (owner) => {
     const project = await findProject(owner, wanted, context)
     const { signal } = context
-    tellTransfer(
+    printTransfer(
       context,
       await owner.transfers.cancel(project.id, transferId, { reason }, { signal }),
       'cancelled',
