@@ -14,6 +14,7 @@ import { anchor, fill, table } from '../../docs/generate/markdown.ts'
 import { pageNames, render } from '../../docs/generate.ts'
 import { callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
+import { translations } from '../../sdk/contract/helper/errors.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { requestV1, sha256Hex } from '../../sdk/signing/canonical.ts'
@@ -71,6 +72,7 @@ test('a cell neither ends early nor swallows a word that looks like a tag', () =
 
 test('every code of the catalogue is thrown by the server, or reserved for a named part', () => {
   const thrown = new Set(sources('server').flatMap((source) => [...wordsAtFaults(source)]))
+  for (const { node } of Object.values(translations)) if (node !== null) thrown.add(node.code)
   for (const code of Object.keys(errors) as ErrorCode[]) {
     const part = reserved[code]
     const told = part === undefined ? 'thrown' : 'reserved'

@@ -1,8 +1,9 @@
 /**
  * The helper's own error catalogue: code → status and meaning. A body is exactly `{ "error": code }`.
  *
- * A code is a fact and never changes meaning. `startErrors` are what a start that fails prints on standard error, in the
- * same shape; no response carries one.
+ * - A code is a fact and never changes meaning.
+ * - The part store refuses with the same codes. {@link translations} says what the node and the SDK make of each.
+ * - A start that fails prints one of `startErrors` on standard error, in the same shape. No response carries one.
  *
  * Spec §4.5, §7.
  */
@@ -61,6 +62,118 @@ export const helperErrors = {
 } as const satisfies Record<string, HelperErrorEntry>
 /** A code that the local helper refuses with. */
 export type HelperErrorCode = keyof typeof helperErrors
+
+/** A refusal of the node, by a code of sdk/contract/errors.ts. */
+export interface NodeRefusal {
+  readonly code: 'part_mismatch' | 'state_conflict' | 'not_found' | 'transfer_busy'
+  readonly message: string
+  readonly retryAfter?: UsualDelay
+  readonly details?: { readonly missing: 'parts' }
+}
+
+/** {@link NodeRefusal} with a code that always names a delay. */
+export interface WaitingRefusal<Code extends string> {
+  readonly code: Code
+  readonly message: string
+  readonly retryAfter: UsualDelay
+}
+
+/** A delay of server/retry-after.ts. */
+type UsualDelay = 'ownWait' | 'immediately' | 'disk'
+
+/** One code of the part store, as the node and the SDK report it. */
+export interface Translation {
+  /** Refusal of the node. Null means that the store failed: the node answers `unavailable` and logs the error. */
+  readonly node: NodeRefusal | WaitingRefusal<'unavailable'> | WaitingRefusal<'storage_full'> | null
+  /** Code of the LocalError when a download fails with it. */
+  readonly client: 'integrity' | 'destination_exists' | 'storage_failed'
+}
+
+/** The cause is the disk or another file beside the staged one, not the bytes. */
+const storeFailed: Translation = { node: null, client: 'storage_failed' }
+/** Only the HTTP side of a helper uses the code, so neither the node nor a download meets it. */
+const onlyAtHelper = storeFailed
+
+const otherBytes = (message: string): Translation => ({
+  node: { code: 'part_mismatch', message },
+  client: 'integrity',
+})
+
+/** What becomes of each code of the part store. */
+export const translations: Readonly<Record<HelperErrorCode, Translation>> = {
+  bad_request: onlyAtHelper,
+  bad_target: onlyAtHelper,
+  browser_request: onlyAtHelper,
+  duplicate_header: onlyAtHelper,
+  encoding_refused: onlyAtHelper,
+  range_refused: onlyAtHelper,
+  upgrade_refused: onlyAtHelper,
+  body_refused: onlyAtHelper,
+  invalid_token: onlyAtHelper,
+  method_not_allowed: onlyAtHelper,
+  wrong_mode: onlyAtHelper,
+  length_required: onlyAtHelper,
+  part_too_large: onlyAtHelper,
+  expectation_refused: onlyAtHelper,
+  headers_too_large: onlyAtHelper,
+
+  hash_mismatch: otherBytes('The hash of the bytes differs from the offer. Nothing was stored.'),
+  part_conflict: otherBytes(
+    'The part is already stored with the bytes of the offer. Other bytes are refused.',
+  ),
+  length_mismatch: {
+    ...otherBytes('The body is shorter or longer than the part. Nothing was stored.'),
+    client: 'storage_failed',
+  },
+  transfer_busy: {
+    node: {
+      code: 'transfer_busy',
+      message: 'Another upload of this package is running. Retry when it has ended.',
+      retryAfter: 'ownWait',
+    },
+    client: 'storage_failed',
+  },
+  parts_missing: {
+    node: {
+      code: 'state_conflict',
+      message: 'Some parts are missing. The status lists the stored ones.',
+      details: { missing: 'parts' },
+    },
+    client: 'storage_failed',
+  },
+  too_slow: {
+    node: {
+      code: 'unavailable',
+      message: 'The body was slower than 64 KiB in ten seconds. Send the part again.',
+      retryAfter: 'immediately',
+    },
+    client: 'storage_failed',
+  },
+  insufficient_space: {
+    node: {
+      code: 'storage_full',
+      message: 'The disk of the node does not have enough free space for the package.',
+      retryAfter: 'disk',
+    },
+    client: 'storage_failed',
+  },
+  expired: {
+    node: {
+      code: 'state_conflict',
+      message: 'The transfer ended during the upload or download. The bytes of this request were not stored.',
+    },
+    client: 'storage_failed',
+  },
+  not_found: {
+    node: { code: 'not_found', message: 'The part does not exist, or nothing has been uploaded.' },
+    client: 'storage_failed',
+  },
+  destination_exists: { node: null, client: 'destination_exists' },
+  file_changed: storeFailed,
+  unsafe_file: storeFailed,
+  internal: storeFailed,
+  storage_failed: storeFailed,
+}
 
 /** Code → meaning of every start that fails. */
 export const startErrors = {

@@ -8,6 +8,7 @@
  */
 import { join } from 'node:path'
 import { contentHashHeader } from '../../contract/helper/endpoints.ts'
+import { type Translation, translations } from '../../contract/helper/errors.ts'
 import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
 import { ManifestChangedError } from '../../parts/commitments.ts'
 import { Folder } from '../../parts/folder.ts'
@@ -118,18 +119,19 @@ async function fetchPart(
   }
 }
 
-/** What the part store refuses, in the words of a client. */
+/** A refusal of the part store as an error of the client. */
 function localError(error: unknown, { filename }: Manifest): unknown {
   if (error instanceof ManifestChangedError) {
     const words = 'the folder holds parts of this transfer for another manifest'
     return new LocalError('integrity', words, { cause: error })
   }
   if (!(error instanceof PartError)) return error
-  if (error.code === 'hash_mismatch' || error.code === 'part_conflict') {
-    return new LocalError('integrity', 'what arrived is not what the manifest names', { cause: error })
-  }
-  if (error.code === 'destination_exists') {
-    return new LocalError('destination_exists', `${filename} exists with other content`, { cause: error })
-  }
-  return new LocalError('storage_failed', `cannot keep the file (${error.code})`, { cause: error })
+  const { client } = translations[error.code]
+  return new LocalError(client, clientWords[client](error.code, filename), { cause: error })
+}
+
+const clientWords: Record<Translation['client'], (code: string, filename: string) => string> = {
+  integrity: () => 'what arrived is not what the manifest names',
+  destination_exists: (_code, filename) => `${filename} exists with other content`,
+  storage_failed: (code) => `cannot keep the file (${code})`,
 }

@@ -1,44 +1,29 @@
 /** Translates errors of the part store into ApiErrors. "Their errors are main-API Errors." Contract §9. */
+import { translations } from '../../../sdk/contract/helper/errors.ts'
 import { PartError } from '../../../sdk/parts/part-error.ts'
 import { ApiError } from '../../api-error.ts'
 import type { Context } from '../../context.ts'
 import { retryAfterMs } from '../../retry-after.ts'
 import { removeIfEnded } from './removal.ts'
 
-const apiErrors: Partial<Record<PartError['code'], () => ApiError>> = {
-  transfer_busy: () =>
-    new ApiError('transfer_busy', {
-      message: 'Another upload of this package is running. Retry when it has ended.',
-      retryAfterMs: retryAfterMs.ownWait,
-    }),
-  hash_mismatch: () => partMismatch('The hash of the bytes differs from the offer. Nothing was stored.'),
-  length_mismatch: () => partMismatch('The body is shorter or longer than the part. Nothing was stored.'),
-  part_conflict: () =>
-    partMismatch('The part is already stored with the bytes of the offer. Other bytes are refused.'),
-  parts_missing: () =>
-    new ApiError('state_conflict', {
-      message: 'Some parts are missing. The status lists the stored ones.',
-      details: { missing: 'parts' },
-    }),
-  too_slow: () =>
-    new ApiError('unavailable', {
-      message: 'The body was slower than 64 KiB in ten seconds. Send the part again.',
-      retryAfterMs: retryAfterMs.immediately,
-    }),
-  insufficient_space: () =>
-    new ApiError('storage_full', {
-      message: 'The disk of the node does not have enough free space for the package.',
-      retryAfterMs: retryAfterMs.disk,
-    }),
-  expired: () =>
-    new ApiError('state_conflict', {
-      message: 'The transfer ended during the upload or download. The bytes of this request were not stored.',
-    }),
-  not_found: () =>
-    new ApiError('not_found', { message: 'The part does not exist, or nothing has been uploaded.' }),
+/** A code without a refusal of its own is a failure of the disk. */
+function refusalOf(error: PartError): ApiError {
+  const { node } = translations[error.code]
+  if (node === null)
+    return new ApiError('unavailable', {
+      message: 'The package store failed. The operator of the node has to check it.',
+      retryAfterMs: retryAfterMs.otherParty,
+      cause: error,
+    })
+  if (node.code === 'unavailable' || node.code === 'storage_full')
+    return new ApiError(node.code, { message: node.message, retryAfterMs: retryAfterMs[node.retryAfter] })
+  const { code, message, details, retryAfter } = node
+  return new ApiError(code, {
+    message,
+    ...(details && { details }),
+    ...(retryAfter && { retryAfterMs: retryAfterMs[retryAfter] }),
+  })
 }
-
-const partMismatch = (message: string): ApiError => new ApiError('part_mismatch', { message })
 
 /**
  * Like `withApiErrors`, for operations that may create or write the folder of a package. If the transfer
@@ -64,13 +49,6 @@ export async function withApiErrors<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
-    if (!(error instanceof PartError)) throw error
-    const refusal = apiErrors[error.code]?.()
-    if (refusal !== undefined) throw refusal
-    throw new ApiError('unavailable', {
-      message: 'The package store failed. The operator of the node has to check it.',
-      retryAfterMs: retryAfterMs.otherParty,
-      cause: error,
-    })
+    throw error instanceof PartError ? refusalOf(error) : error
   }
 }
