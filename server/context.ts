@@ -111,7 +111,7 @@ export function createContext(parts: ContextParts) {
     read: store.reader.read,
     storeState: store.writer.state,
     /** Checkpoints the WAL into the database file. */
-    foldStore: store.writer.fold,
+    checkpointStore: store.writer.fold,
     scrubStore: store.writer.scrub,
     /** Whether the start rewrote the database file. */
     scrubbedAtStart: store.scrubbed,

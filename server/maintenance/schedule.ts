@@ -34,7 +34,7 @@ export function startMaintenance(context: Context, nonces: Nonces): () => void {
   /** A failed checkpoint loses nothing: the WAL stays valid and is checkpointed later. */
   const checkpoint = async () => {
     try {
-      await context.foldStore()
+      await context.checkpointStore()
     } catch (error) {
       if (!context.stopping.aborted) log.warn({ err: error }, 'failed to checkpoint the database')
     }
