@@ -4,26 +4,9 @@
  * A receipt is a hint that may be lost. The message itself has the truth. Contract §6.
  */
 import type { Receipt } from '../../sdk/contract/events.ts'
+import { createTopic, type Topic } from './topic.ts'
 
-export interface Receipts {
-  publish(agentId: string, receipts: readonly Receipt[]): void
-  subscribe(agentId: string, listener: (receipts: readonly Receipt[]) => void): () => void
-}
+/** By the agent that sent the messages. */
+export type Receipts = Topic<readonly Receipt[]>
 
-export function createReceipts(): Receipts {
-  const listeners = new Map<string, Set<(receipts: readonly Receipt[]) => void>>()
-  return {
-    publish(agentId, receipts) {
-      for (const listener of [...(listeners.get(agentId) ?? [])]) listener(receipts)
-    },
-    subscribe(agentId, listener) {
-      const set = listeners.get(agentId) ?? new Set()
-      set.add(listener)
-      listeners.set(agentId, set)
-      return () => {
-        set.delete(listener)
-        if (set.size === 0) listeners.delete(agentId)
-      }
-    },
-  }
-}
+export const createReceipts = (): Receipts => createTopic()

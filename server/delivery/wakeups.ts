@@ -6,28 +6,14 @@
  *
  * Contract §6.
  */
-export interface Wakeups {
+import { createTopic, type Topic } from './topic.ts'
+
+export interface Wakeups extends Pick<Topic<void>, 'subscribe'> {
   /** Wakes all waits of this agent. */
   notify(agentId: string): void
-  /** Calls `listener` at each notice until the returned function is called. */
-  subscribe(agentId: string, listener: () => void): () => void
 }
 
 export function createWakeups(): Wakeups {
-  const listeners = new Map<string, Set<() => void>>()
-
-  return {
-    notify(agentId) {
-      for (const listener of [...(listeners.get(agentId) ?? [])]) listener()
-    },
-    subscribe(agentId, listener) {
-      const set = listeners.get(agentId) ?? new Set()
-      set.add(listener)
-      listeners.set(agentId, set)
-      return () => {
-        set.delete(listener)
-        if (set.size === 0) listeners.delete(agentId)
-      }
-    },
-  }
+  const { publish, subscribe } = createTopic<void>()
+  return { notify: (agentId) => publish(agentId), subscribe }
 }
