@@ -1,4 +1,7 @@
-/** A code that leaked: what its second use costs the store, and whom it is counted against. Contract §4. */
+/**
+ * A leaked enrolment code: the cost of its second use for the store, and the address that is charged.
+ * Contract §4.
+ */
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
@@ -7,7 +10,7 @@ import { claimBody } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { exchange } from '../support/http.ts'
 
-test('a used code counts against the address, and is recorded once an hour', async () => {
+test('a used code is charged to the address and recorded once per hour', async () => {
   const bridge = await startBridge({ settings: { failed_auth_per_minute: '5' } })
   const { id } = await bridge.owner.createAgent(bridge.project.id, 'guest')
   const code = await bridge.owner.enrollmentCode(bridge.project.id, id)
@@ -34,7 +37,7 @@ test('a used code counts against the address, and is recorded once an hour', asy
   await bridge.close()
 })
 
-test('a known identity hears what became of it, however many fail at its address', async () => {
+test('a known identity gets the state of its code, however many failures its address has', async () => {
   const bridge = await startBridge({ settings: { failed_auth_per_minute: '1' } })
   const { ada, ben, owner, project } = bridge
   const stranger = { override: { 'X-Bridge-Proof': 'A'.repeat(86) } }

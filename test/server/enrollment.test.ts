@@ -1,4 +1,4 @@
-/** Enrolment: a single-use code becomes an agent's identity, once. Contract §4. */
+/** Enrolment: a single-use code becomes an agent's identity exactly once. Contract §4. */
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -79,7 +79,7 @@ const agentOf = (reply: Reply, keys: KeyPair) =>
   new TestAgent(bridge.url, keys, reply.json as Enrolled, bridge.clock)
 
 describe('claiming', () => {
-  test('a code and a key become an identity, and the owner sees it', async () => {
+  test('a code and a key become an identity that the owner sees', async () => {
     const invited = await invite()
     expect(await stateOf(invited)).toBe('pending')
     const keys = generateKeyPair()
@@ -95,7 +95,7 @@ describe('claiming', () => {
     await agentOf(reply, keys).startSession()
   })
 
-  test('of fifty keys that claim one code at once one becomes the identity, and that others tried is recorded', async () => {
+  test('of fifty keys that claim one code simultaneously one becomes the identity, and the other attempts are recorded', async () => {
     const invited = await invite()
     const replies = await Promise.all(
       Array.from({ length: 50 }, () => claim(claimBody(invited.code, generateKeyPair()))),
@@ -110,7 +110,7 @@ describe('claiming', () => {
     expect(auditOf('enrollment.reused', invited)).toHaveLength(1)
   })
 
-  test('fifty claims of one key at once get one answer, and so does the key that asks again', async () => {
+  test('fifty simultaneous claims with one key get one answer, and so does a later claim with that key', async () => {
     const invited = await invite()
     const body = claimBody(invited.code, generateKeyPair())
     const replies = await Promise.all(Array.from({ length: 50 }, () => claim(body)))
@@ -121,7 +121,7 @@ describe('claiming', () => {
     expect(auditOf('enrollment.reused', invited)).toEqual([])
   })
 
-  test('the code is in no file of the store', async () => {
+  test('no file of the store contains the code', async () => {
     const { code } = await invite()
     const files = readdirSync(bridge.data).filter((name) => name.startsWith('bridge.db'))
     expect(files).toContain('bridge.db-wal')
@@ -129,8 +129,8 @@ describe('claiming', () => {
   })
 })
 
-describe('what a code is not good for', () => {
-  test('after its time, also for the key that claimed it', async () => {
+describe('a code is refused', () => {
+  test('after its expiry, also for the key that claimed it', async () => {
     const [late, repeated] = [await invite({ ttl_seconds: 60 }), await invite({ ttl_seconds: 60 })]
     const body = claimBody(repeated.code, generateKeyPair())
     expect((await claim(body)).status).toBe(200)
@@ -141,7 +141,7 @@ describe('what a code is not good for', () => {
     expect(credentialsOf(late.agentId)).toEqual([])
   })
 
-  test('after a newer enrolment of the agent was made', async () => {
+  test('after a newer enrolment of the agent was issued', async () => {
     const earlier = await invite()
     const later = await invite({}, earlier.agentId)
     expect(await stateOf(earlier)).toBe('revoked')
@@ -152,12 +152,12 @@ describe('what a code is not good for', () => {
     expect((await claim(claimBody(later.code, generateKeyPair()))).status).toBe(200)
   })
 
-  test('when nobody issued it', async () => {
+  test('if it was never issued', async () => {
     const made = randomBytes(18).toString('base64url')
     expect(refusal(await claim(claimBody(made, generateKeyPair())))).toEqual([401, 'unauthenticated'])
   })
 
-  test('when the agent is disabled, or the project archived', async () => {
+  test('if the agent is disabled or the project is archived', async () => {
     const { owner } = bridge
     const invited = await invite()
     const agent = `/api/admin/projects/${bridge.project.id}/agents/${invited.agentId}/state`
@@ -238,7 +238,7 @@ describe('proof of possession', () => {
     },
   ]
 
-  test.each(wrongs)('$what is refused, and the code is still good', async ({ body, error }) => {
+  test.each(wrongs)('a proof with $what is refused, and the code stays valid', async ({ body, error }) => {
     const invited = await invite()
     const sent = body(invited.code)
     expect(refusal(await claim(sent.body, sent.device))).toEqual([401, error])
@@ -247,7 +247,7 @@ describe('proof of possession', () => {
     expect((await claim(claimBody(invited.code, generateKeyPair()))).status).toBe(200)
   })
 
-  test('a device-bound enrolment takes the device that signed, the same one again, and no other', async () => {
+  test('a device-bound enrolment accepts the device that signed, again too, and no other device', async () => {
     const invited = await invite({ binding: 'device' })
     const keys = generateKeyPair()
     expect(refusal(await claim(claimBody(invited.code, keys)))).toEqual([401, 'device_mismatch'])
@@ -267,7 +267,7 @@ describe('proof of possession', () => {
   })
 })
 
-describe('an agent that is enrolled again', () => {
+describe('an agent that enrolls again', () => {
   const enrolled = async (invited: Invited) => {
     const keys = generateKeyPair()
     const agent = agentOf(await claim(claimBody(invited.code, keys)), keys)
@@ -279,7 +279,7 @@ describe('an agent that is enrolled again', () => {
     return errorOf(reply) ?? 'ok'
   }
 
-  test('loses its earlier credentials, and its session with them', async () => {
+  test('loses its earlier credentials and their session', async () => {
     const invited = await invite()
     const before = await enrolled(invited)
     const after = await enrolled(await invite({}, invited.agentId))
@@ -289,7 +289,7 @@ describe('an agent that is enrolled again', () => {
     expect(credentialsOf(invited.agentId).filter(({ revoked_at }) => revoked_at === null)).toHaveLength(1)
   })
 
-  test('keeps them when the owner says so; the session is still one', async () => {
+  test('keeps them if the owner requests it, with the same session', async () => {
     const invited = await invite()
     const before = await enrolled(invited)
     const keys = generateKeyPair()
@@ -300,7 +300,7 @@ describe('an agent that is enrolled again', () => {
     expect(credentialsOf(invited.agentId).map(({ revoked_at }) => revoked_at)).toEqual([null, null])
   })
 
-  test('is not touched by a second use of an old code', async () => {
+  test('is not affected by a second use of an old code', async () => {
     const invited = await invite()
     const agent = await enrolled(invited)
     expect(refusal(await claim(claimBody(invited.code, generateKeyPair())))).toEqual([410, 'enrollment_used'])

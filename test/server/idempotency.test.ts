@@ -1,6 +1,6 @@
 /**
- * One key, one outcome: the same bytes again, a conflict for another body, nothing for a refusal. Contract
- * §2.
+ * One Idempotency-Key has one outcome: a repetition gets the same bytes, another body gets a conflict, and a
+ * refusal is not stored. Contract §2.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ const errorOf = (reply: Reply) => (reply.json as { error?: string }).error
 const messageOf = (reply: Reply) => (reply.json as { message: { id: string; sequence: number } }).message
 const isReplay = (reply: Reply) => reply.headers['idempotency-replayed'] === 'true'
 
-/** How often a text stands in the conversation. */
+/** Counts the messages with a text in the conversation. */
 async function stored(text: string): Promise<number> {
   let count = 0
   for (let after = 0, more = true; more; ) {
@@ -56,7 +56,7 @@ const pair = (enabled: boolean) =>
     body: { agent_ids: [bridge.ada.id, bridge.ben.id], enabled },
   })
 
-test('the same request again gets the same bytes, marked as a replay, and has no second effect', async () => {
+test('a repeated request gets the same bytes, marked as a replay, and has no second effect', async () => {
   const key = randomUUID()
   const first = await send('once', key)
   const again = await send('once', key)
@@ -67,7 +67,7 @@ test('the same request again gets the same bytes, marked as a replay, and has no
   expect(await stored('once')).toBe(1)
 })
 
-test('another body under the key is a conflict and has no effect; the first answer stays', async () => {
+test('another body with the same key is a conflict without effect, and the first answer stays stored', async () => {
   const key = randomUUID()
   const first = await send('said', key)
   for (const other of [await send('unsaid', key), await send('said', key, bridge.ada, { type: 'status' })]) {
@@ -77,7 +77,7 @@ test('another body under the key is a conflict and has no effect; the first answ
   expect(await stored('unsaid')).toBe(0)
 })
 
-test('the same fields in other bytes are another request', async () => {
+test('the same fields in different bytes are a different request', async () => {
   const key = randomUUID()
   const body = {
     conversation_id: conversation,
@@ -92,7 +92,7 @@ test('the same fields in other bytes are another request', async () => {
 })
 const json = { 'Content-Type': 'application/json' }
 
-test('a key is its principal’s and its route’s', async () => {
+test('a key belongs to its principal and its route', async () => {
   const key = randomUUID()
   const adas = await send('from ada', key)
   const bens = await send('from ben', key, bridge.ben)
@@ -103,7 +103,7 @@ test('a key is its principal’s and its route’s', async () => {
   expect([opened.status, isReplay(opened)]).toEqual([200, false])
 })
 
-test('a new session, a new credential and a new server get the same bytes', async () => {
+test('a repetition from a new session, with a new credential or to a restarted server gets the same bytes', async () => {
   const cy = await bridge.agent('cy')
   const own = await cy.conversationWith(cy.id)
   const call = { target: '/api/v1/messages', key: randomUUID() }
@@ -125,7 +125,7 @@ test('a new session, a new credential and a new server get the same bytes', asyn
   expect([replayed.text, isReplay(replayed)]).toEqual([first.text, true])
 })
 
-test('the answer stays when the state has moved on and would refuse the request now', async () => {
+test('the stored answer is repeated even if the current state would refuse the request', async () => {
   const key = randomUUID()
   const first = await send('before', key)
   await pair(false)
@@ -134,7 +134,7 @@ test('the answer stays when the state has moved on and would refuse the request 
   await pair(true)
 })
 
-test('a refused request stores nothing: its key is free for the request that is right', async () => {
+test('a refused request stores nothing, and its key can be used for the corrected request', async () => {
   const key = randomUUID()
   await pair(false)
   expect(errorOf(await send('refused', key))).toBe('pairing_disabled')
@@ -146,7 +146,7 @@ test('a refused request stores nothing: its key is free for the request that is 
   expect(await stored('refused')).toBe(1)
 })
 
-test('32 requests with one key at once have one effect and 32 equal answers', async () => {
+test('32 simultaneous requests with one key have one effect and 32 equal answers', async () => {
   const key = randomUUID()
   const replies = await Promise.all(Array.from({ length: 32 }, () => send('all together', key)))
   expect(replies.map(({ status }) => status)).toEqual(Array(32).fill(200))
@@ -155,7 +155,7 @@ test('32 requests with one key at once have one effect and 32 equal answers', as
   expect(await stored('all together')).toBe(1)
 })
 
-test('of 32 bodies under one key at once one wins, and the others are told', async () => {
+test('of 32 simultaneous bodies with one key one succeeds, and the others get a conflict', async () => {
   const key = randomUUID()
   const texts = Array.from({ length: 32 }, (_, index) => `rival ${index}`)
   const replies = await Promise.all(texts.map((text) => send(text, key)))
@@ -168,7 +168,7 @@ test('of 32 bodies under one key at once one wins, and the others are told', asy
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1)
 })
 
-test('a fenced session, a closed one and a disabled agent get no replay', async () => {
+test('a fenced session, a closed session and a disabled agent get no replay', async () => {
   const dot = await bridge.agent('dot')
   const own = await dot.conversationWith(dot.id)
   const body = { conversation_id: own, recipient_agent_id: dot.id, type: 'note', body: 'mine' }
@@ -191,7 +191,7 @@ test('a fenced session, a closed one and a disabled agent get no replay', async 
   expect(errorOf(await dot.call(call))).toBe('agent_disabled')
 })
 
-test('the owner’s key works the same way, and an unknown project stores nothing under it', async () => {
+test("the owner's keys work in the same way, and an unknown project stores nothing", async () => {
   const key = randomUUID()
   const body = { recipient_agent_id: bridge.ada.id, body: 'word' }
   const target = `/api/admin/projects/${bridge.project.id}/messages`

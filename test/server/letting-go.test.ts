@@ -1,8 +1,8 @@
 /**
- * A client that keeps its side of a connection open and says nothing is let go all the same: its socket is
- * closed, not half of it.
+ * If a client keeps its side of a refused connection open and sends nothing, the node still closes its socket
+ * completely, not only its sending side.
  *
- * Both sides live in this process: the sockets that are open beyond the clients' own are the server's.
+ * Client and server run in this process, so all open sockets beyond the clients' own belong to the server.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -20,7 +20,7 @@ afterAll(() => bridge.close())
 
 const openSockets = () => process.getActiveResourcesInfo().filter((each) => each === 'TCPSocketWrap').length
 
-/** Sends the bytes and reads until the server has ended its side; this side stays open. */
+/** Sends the bytes and reads until the server has closed its side; this side stays open. */
 async function refusedFor(bytes: string): Promise<{ socket: Socket; status: number }> {
   const socket = connect({ host: '127.0.0.1', port: bridge.server.port, allowHalfOpen: true })
   let text = ''
@@ -38,11 +38,14 @@ const refused: readonly [string, string, number][] = [
   ['too long a head', `GET /api/health HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(16_400)}`, 431],
 ]
 
-test.each(refused)('who sends %s is answered and let go', async (_what, bytes, status) => {
-  await expect.poll(openSockets).toBe(before)
-  const clients = await Promise.all(Array.from({ length: 5 }, () => refusedFor(bytes)))
-  expect(clients.map((each) => each.status)).toEqual(clients.map(() => status))
-  await expect.poll(openSockets).toBe(before + clients.length)
-  for (const { socket } of clients) socket.destroy()
-  await expect.poll(openSockets).toBe(before)
-})
+test.each(refused)(
+  'the node answers a client that sends %s, and closes the socket',
+  async (_what, bytes, status) => {
+    await expect.poll(openSockets).toBe(before)
+    const clients = await Promise.all(Array.from({ length: 5 }, () => refusedFor(bytes)))
+    expect(clients.map((each) => each.status)).toEqual(clients.map(() => status))
+    await expect.poll(openSockets).toBe(before + clients.length)
+    for (const { socket } of clients) socket.destroy()
+    await expect.poll(openSockets).toBe(before)
+  },
+)

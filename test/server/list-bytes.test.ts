@@ -1,6 +1,6 @@
 /**
- * Every list of the contract, filled with the longest texts that it takes: each page stays within 1 MiB, and
- * its cursor and `has_more` lead through all of it.
+ * Every list of the contract, filled with the longest accepted texts: each page stays within 1 MiB, and its
+ * cursor and `has_more` lead to all items.
  *
  * Contract §1 "Lists".
  */
@@ -32,21 +32,21 @@ type ListId = {
 }[ContractEntry['id']]
 
 interface Filled extends Ready {
-  /** Ids that the list must hold, in this order. */
+  /** The ids that the list must contain, in this order. */
   readonly made: readonly string[]
   /**
-   * - `pages`: the items exceed a page.
-   * - `short`: a hundred of the longest fit into one.
-   * - `few`: there cannot be more of them than one holds.
+   * - `pages`: the items exceed one page.
+   * - `short`: a hundred of the longest items fit into one page.
+   * - `few`: the largest possible number of items fits into one page.
    */
   readonly size: 'pages' | 'short' | 'few'
 }
 
-/** A control character takes six bytes in JSON, and a body has 256 KiB. */
+/** A control character takes six bytes in JSON, and a body has at most 256 KiB. */
 const control = (bytes: number): string => '\u0001'.repeat(bytes)
 const long = control(40_000)
 const longName = (n: number): string => `${'😀'.repeat(limits.nameChars - 4)}${1000 + n}`
-/** The page's braces, cursor and commas. */
+/** The braces, cursor and commas of a page. */
 const frameBytes = 1024
 
 const times = async <T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> => {
@@ -57,7 +57,7 @@ const times = async <T>(count: number, make: (n: number) => Promise<T>): Promise
 
 const idOf = ({ id }: { readonly id: string }): string => id
 
-/** An agent that others see as a peer. */
+/** Creates an agent that others see as a peer. */
 async function member(projectId: string, name: string, fields: object = {}): Promise<string> {
   const { owner, bridge } = world
   const { id } = await owner.createAgent(projectId, name, fields)
@@ -92,7 +92,7 @@ async function projects(): Promise<Filled> {
   return { by: world.owner, made: (await times(24, make)).map(idOf), size: 'pages' }
 }
 
-/** Thirty people who administer a thousand projects each. */
+/** Creates thirty people who administer a thousand projects each. */
 async function administrators(): Promise<Filled> {
   const other = await world.elsewhere()
   const make = (n: number) =>
@@ -127,7 +127,7 @@ const tasks = (by: () => Ready['by']) => async (): Promise<Filled> => {
   return { by: by(), params: pair.project, made: made.map(idOf), size: 'pages' }
 }
 
-/** A task that was given back nineteen times and failed the twentieth. */
+/** A task that was released nineteen times and failed at the twentieth attempt. */
 const timeline = (by: () => Ready['by']) => async (): Promise<Filled> => {
   const attempts = limits.taskAttempts.max
   const reason = control(limits.taskReasonBytes)
@@ -178,7 +178,7 @@ const transfers = (by: () => Ready['by']) => async (): Promise<Filled> => {
   return { by: by(), params: pair.project, made: [made.id], size: 'short' }
 }
 
-/** A session keeps two hundred characters of the program that signed in. */
+/** A session stores two hundred characters of the client program's name. */
 async function sessions(): Promise<Filled> {
   const extra = [['User-Agent', '\u00ff'.repeat(400)]] as const
   const { url } = world.bridge
@@ -218,7 +218,7 @@ const lists: Readonly<Record<ListId, () => Promise<Filled>>> = {
   'owner.tasks.timeline': timeline(owner),
 }
 
-/** A pairing has the ids of its two agents and none of its own. */
+/** A pairing is identified by the ids of its two agents. */
 type Item = { readonly id: string } | { readonly agent_ids: readonly string[] }
 
 const nameOf = (item: Item): string => ('id' in item ? item.id : item.agent_ids.join())
@@ -232,7 +232,7 @@ type Page = Readonly<Record<string, readonly Item[]>> & {
 const propertiesOf = ({ properties = {} }: { readonly properties?: object }) => properties
 const listed = endpoints.filter(({ response }) => 'has_more' in propertiesOf(response))
 
-/** Where a list begins at its end when no cursor is given. */
+/** The first cursor of lists that otherwise start at their end. */
 const first: Partial<Record<ListId, string>> = {
   'conversations.history': '&after_sequence=0',
   'owner.conversations.history': '&after_sequence=0',
@@ -244,11 +244,11 @@ const next = ({ next_after, next_sequence }: Page): string => {
   return next_after ? `&after=${next_after}` : ''
 }
 
-/** The owner's history has no `limit`. */
+/** The owner's history has no parameter `limit`. */
 const limitOf = ({ query = {} }: EndpointSpec): string =>
   'limit' in propertiesOf(query) ? `limit=${limits.pageMax}` : ''
 
-/** The pages of a list until the last one. */
+/** Yields the pages of a list up to the last one. */
 async function* pagesOf(entry: EndpointSpec, ready: Ready): AsyncGenerator<readonly Item[]> {
   for (let cursor = first[entry.id as ListId] ?? ''; ; ) {
     const reply = await send(entry, { ...ready, query: `?${limitOf(entry)}${cursor}` })
@@ -264,7 +264,7 @@ async function* pagesOf(entry: EndpointSpec, ready: Ready): AsyncGenerator<reado
   }
 }
 
-test('the table has every list of the contract', () => {
+test('the table contains every list of the contract', () => {
   expect(listed.map(({ id }) => id).toSorted()).toEqual(Object.keys(lists).toSorted())
 })
 

@@ -1,6 +1,6 @@
 /**
- * How the log is written: a turn's lines at once, in order, to the last; and what a log that takes nothing
- * does.
+ * Writing the log: the lines of one turn in one write, in order, up to the last line; and the behaviour if
+ * the reader stops.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { GatheredLines } from '../../server/log-stream.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Takes what is written to it; says that it has it only where it `reads`. */
+/** A stream that records writes; it confirms them only if it `reads`. */
 function reader(reads: boolean) {
   const writes: string[] = []
   const to = new Writable({
@@ -35,7 +35,7 @@ test('the lines of one turn are one write, in their order', async () => {
   expect(writes).toEqual(['a\nb\nc\n', 'd\n'])
 })
 
-test('a reader that stopped reading is waited for with a bounded number of lines', async () => {
+test('while the reader has stopped, a bounded number of lines is kept', async () => {
   const { to } = reader(false)
   const lines = new GatheredLines(to)
   const line = `${'x'.repeat(99_999)}\n`
@@ -66,7 +66,7 @@ test.each([
   expect(written).toEqual(Array.from({ length: 500 }, (_, index) => `line ${index}`))
 })
 
-test('a reader that is gone ends nothing', async () => {
+test('a closed reader ends no process', async () => {
   const body = `
     process.stdin.once('end', async () => {
       for (let i = 0; i < 20; i += 1) {

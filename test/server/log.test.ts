@@ -1,9 +1,9 @@
-/** What the log hides, and what it has to tell all the same. */
+/** The fields that the log hides, and those that it must still show. */
 import { fastify } from 'fastify'
 import { expect, test } from 'vitest'
 import { loggerOptions } from '../../server/log.ts'
 
-/** The line that comes of it. */
+/** Returns the logged line. */
 function logged(fields: object): {
   readonly err?: { readonly code?: string }
   readonly [name: string]: unknown
@@ -23,7 +23,7 @@ test.each([
   ['ERR_TLS_CERT_ALTNAME_INVALID'],
   ['FST_ERR_CTP_INVALID_MEDIA_TYPE'],
   ['storage_full'],
-])('the code of an error is told: %s', (code) => {
+])('the code of an error is shown: %s', (code) => {
   expect(logged({ err: Object.assign(new Error('x'), { code }) }).err?.code).toBe(code)
 })
 
@@ -33,13 +33,13 @@ test.each([
   ['abcdefghijklmnopqrstuvwx'],
   ['12345678'],
   [`E${'_A'.repeat(40)}`],
-])('what has not the form of one is hidden, as an enrolment code is: %s', (code) => {
+])('a value without the form of an error code is hidden, such as an enrolment code: %s', (code) => {
   const line = logged({ err: Object.assign(new Error('x'), { code }) })
   expect(line.err?.code).toBe('[redacted]')
   expect(JSON.stringify(line)).not.toContain(code)
 })
 
-test('every secret is hidden by its name, wherever it lies', () => {
+test('every secret is hidden by its field name, at any depth', () => {
   const secret = enrolmentCode
   for (const fields of [
     { code: secret },

@@ -1,9 +1,9 @@
-/** Every way in which an agent loses the right to wait, and to move bytes. Contract §3, §6. */
+/** Every way in which an agent loses the right to wait and to transfer bytes. Contract §3, §6. */
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
 import { enroll, legacyAgent, type TestAgent } from '../support/agent.ts'
 import type { TestBridge } from '../support/bridge.ts'
 
-/** A project of its own, and the agent in it that loses its right. */
+/** A separate project, and the agent in it that loses its right. */
 interface Place {
   readonly project: { readonly id: string; readonly name: string }
   readonly lost: TestAgent
@@ -11,7 +11,7 @@ interface Place {
 
 export interface Loss {
   readonly by: string
-  /** The code of every request from then on. */
+  /** The error code of every later request. */
   readonly reason: ErrorCode
   readonly happens: (bridge: TestBridge, place: Place) => Promise<unknown>
 }

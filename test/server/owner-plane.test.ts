@@ -1,5 +1,5 @@
 /**
- * What an owner's changes of names, instructions and enrolments mean for the agents they concern.
+ * An owner's changes of names, instructions and enrolments, and their effects on the agents.
  *
  * Contract §4, §10.
  */
@@ -22,11 +22,11 @@ const audited = async (project: string, kind: string) => {
   return (await world.owner.ok<{ audit: { details: object }[] }>({ target })).audit
 }
 
-describe('an agent that is renamed', () => {
+describe('a renamed agent', () => {
   const rename = ({ project, ada }: Pair, name: string) =>
     world.owner.call({ target: of(project.id, `agents/${ada.id}/name`), body: { name } })
 
-  test('goes on under the new name, and old messages keep the old one', async () => {
+  test('continues under the new name, and old messages keep the old one', async () => {
     const pair = await world.pair()
     const { ada, ben, conversation, project } = pair
     const was = (await ada.ok<{ agent: { name: string } }>({ target: '/api/v1/bootstrap', session: null }))
@@ -45,11 +45,11 @@ describe('an agent that is renamed', () => {
     expect(await audited(project.id, 'agent.renamed')).toMatchObject([
       { details: { from: was.name, to: 'Ada the Second' } },
     ])
-    // The name that it gave up is free.
+    // Its former name can be used again.
     await world.owner.createAgent(project.id, was.name)
   })
 
-  test('to the name that it has is not recorded, and keeps it from others', async () => {
+  test('that gets the name it already has leaves no record, and other agents cannot use that name', async () => {
     const pair = await world.pair()
     await rename(pair, 'eva')
     expect((await rename(pair, 'eva')).status).toBe(200)
@@ -86,7 +86,7 @@ describe('work instructions', () => {
     expect(line?.details).toEqual({ bytes: Buffer.byteLength(text) })
   })
 
-  test('are taken away with an empty text, and refused beyond their size', async () => {
+  test('are removed by an empty text, and refused beyond their size limit', async () => {
     const { project, ada } = await world.pair()
     const target = of(project.id, `agents/${ada.id}/instructions`)
     await world.owner.ok({ target, body: { instructions: 'x'.repeat(32 * 1024) } })
@@ -110,7 +110,7 @@ describe('an enrolment', () => {
     (await world.owner.ok<{ enrollments: Listed[] }>({ target: of(project, `enrollments${query}`) }))
       .enrollments
 
-  test('that is revoked lets nobody in', async () => {
+  test('that is revoked is refused', async () => {
     const project = await world.project()
     const agent = await world.unenrolled(project)
     const { prompt, enrollment_id } = await world.owner.ok<{ prompt: string; enrollment_id: string }>({
@@ -164,7 +164,7 @@ describe('an enrolment', () => {
     expect(await read(`?agent_id=${project.id}`)).toEqual([])
   })
 
-  test('of another project is in no list of this one', async () => {
+  test('of another project is not listed', async () => {
     const [one, other] = [await world.pair(), await world.pair()]
     expect(await listed(one.project.id, `?agent_id=${other.ada.id}`)).toEqual([])
     expect(await listed(one.project.id, `?agent_id=${one.ada.id}`)).toHaveLength(1)
@@ -172,7 +172,7 @@ describe('an enrolment', () => {
 })
 
 describe('lists', () => {
-  test('of agents, credentials and pairings take a filter', async () => {
+  test('of agents, credentials and pairings accept a filter', async () => {
     const { project, ada, ben } = await world.pair()
     const cy = await world.agent(project.id)
     await world.setAgent(project.id, cy.id, 'disabled')

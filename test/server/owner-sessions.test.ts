@@ -1,5 +1,5 @@
 /**
- * Sign-ins of people: the cookie, how long it is good, whose it is, and that a failure tells nothing.
+ * Sign-ins of people: the cookie, its lifetime and owner, and failures that reveal nothing.
  *
  * Contract §10 "Sign-in"; reliability §5.
  */
@@ -36,7 +36,7 @@ const mine = { name: ownerName, password: ownerPassword }
 const whole = (reply: Reply) => reply.headers['set-cookie'] ?? []
 
 describe('the cookie', () => {
-  test('has exactly these attributes, and goes with the sign-in', async () => {
+  test('has exactly these attributes, and ends with the sign-in', async () => {
     const reply = await signIn(world, mine)
     expect(whole(reply)).toEqual([
       expect.stringMatching(/^bridge_owner_dev=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Strict$/),
@@ -47,7 +47,7 @@ describe('the cookie', () => {
     expectRefusal(await by.call(session), 'owner_session_expired')
   })
 
-  test('is bound to its host and to TLS where the portal is, and plain http has no other', async () => {
+  test('is bound to its host, and to TLS if the portal uses TLS; plain http has no other cookie', async () => {
     const origin = 'https://bridge.example'
     const { url, token } = await world.ownerless({ portal_origin: origin })
     const headers = [['Origin', origin] as const, ['Content-Type', 'application/json'] as const]
@@ -68,13 +68,13 @@ describe('the cookie', () => {
     }
   })
 
-  test('is new at each sign-in, and one that was planted before is not taken over', async () => {
+  test('is new at each sign-in, and a cookie planted earlier is not adopted', async () => {
     const planted = `bridge_owner_dev=${'A'.repeat(43)}`
     const replies = [await signIn(world, mine), await signIn(world, mine, [['Cookie', planted]])]
     const cookies = replies.map(cookieOf)
     expect(new Set([...cookies, planted]).size).toBe(3)
     expectRefusal(await new TestOwner(world.bridge.url, planted).call(session), 'owner_session_expired')
-    // The sign-in that was there before goes on: it is another one.
+    // The earlier sign-in continues, because it is separate.
     const again = await signIn(world, mine, [['Cookie', cookies[0] ?? '']])
     expect(cookies).not.toContain(cookieOf(again))
     expect((await new TestOwner(world.bridge.url, cookies[0] ?? '').call(session)).status).toBe(200)
@@ -106,7 +106,7 @@ describe('a sign-in', () => {
     expectRefusal(await owner.call(session), 'owner_session_expired')
   })
 
-  test('is ended by the eleventh of the same person, the oldest first, and by nobody else', async () => {
+  test('is ended by the eleventh sign-in of the same person, oldest first, and by no other person', async () => {
     const { administrator, link } = await world.owner.ok<{ administrator: { id: string }; link: string }>({
       target: '/api/admin/administrators',
       body: { name: world.name('kim') },
@@ -130,7 +130,7 @@ describe('a sign-in', () => {
     expect(sessions).toHaveLength(limits.ownerSessionsPerUser)
   })
 
-  test("is listed and revoked by its own person, and unknown to every other, the owner's too", async () => {
+  test('is listed and revoked by its own person, and unknown to every other person, including the owner', async () => {
     const kim = await world.administrator()
     const its = await kim.by.ok<{ id: string }>(session)
     const listed = async (by: TestOwner) =>
@@ -145,7 +145,7 @@ describe('a sign-in', () => {
     expectRefusal(await kim.by.call(revoke), 'owner_session_expired')
   })
 
-  test('that was confirmed makes no other one fresh', async () => {
+  test('that was confirmed does not confirm others', async () => {
     const other = await world.elsewhere()
     const { owner } = other
     const second = await other.signedIn()
@@ -156,7 +156,7 @@ describe('a sign-in', () => {
     expect((await owner.call(dangerous)).status).toBe(200)
   })
 
-  test('that is confirmed gets another token, and the one before is good no more', async () => {
+  test('that is confirmed gets a new token, and the previous one is refused', async () => {
     const by = await world.signedIn()
     const before = await by.ok<{ id: string }>(session)
     const old = new TestOwner(world.bridge.url, by.cookie)
@@ -172,11 +172,11 @@ describe('a sign-in', () => {
     expect(cookieOf(reply)).not.toBe(old.cookie)
     expectRefusal(await old.call(session), 'owner_session_expired')
     expect(await by.ok(session)).toMatchObject({ id: before.id })
-    // The answer was lost: the person signs in again.
+    // If the answer was lost, the person signs in again.
     expect((await signIn(world, mine)).status).toBe(200)
   })
 
-  test('by a link that is older than five minutes, or was followed, does not begin', async () => {
+  test('is refused with a link that is older than five minutes or was already followed', async () => {
     const other = await world.elsewhere()
     const used = await other.linkToken()
     expect((await other.follow(used)).status).toBe(200)
@@ -187,9 +187,9 @@ describe('a sign-in', () => {
   })
 })
 
-describe('a failure', () => {
-  test('says the same and costs the same, whoever is named', async () => {
-    // Slow enough that leaving the work out would show, whatever else the machine does.
+describe('a failed sign-in', () => {
+  test('gives the same answer at the same cost for every name', async () => {
+    // Hashing is slow enough that skipping it would show on a busy machine.
     const other = await world.elsewhere({ passwordCost: 14 })
     const disabled = await other.administrator()
     const target = `/api/admin/administrators/${disabled.id}`
@@ -210,16 +210,17 @@ describe('a failure', () => {
       return least
     }
     const said = expectRefusal(await signIn(other, { name: 'who', password: 'x' }), 'sign_in_failed').message
-    // A link costs no password check. The fastest of many counts: a busy machine only adds to it.
+    // A link costs no password check. The fastest of many attempts counts, because a busy machine only adds
+    // time.
     const withoutWork = await fastest(20, { link_token: 'A'.repeat(43) })
     for (const name of [ownerName, 'nobody at all', nameOf(disabled.id), nameOf(unset.id)]) {
-      // Fewer than delay a name.
+      // Fewer attempts than the number that delays a name.
       const its = await fastest(3, { name, password: 'a wrong password' })
       expect([name, its > 3 * withoutWork], `${its} ms, ${withoutWork} ms`).toEqual([name, true])
     }
   })
 
-  test('delays an unknown name as it delays a known one', async () => {
+  test('delays an unknown name like a known one', async () => {
     const other = await world.elsewhere()
     for (const name of [ownerName, 'nobody']) {
       const answers = []

@@ -1,5 +1,5 @@
 /**
- * A page ends where its messages, as they travel, exceed 1 MiB; its cursor and `has_more` lead on.
+ * A page ends before the messages in it exceed 1 MiB of JSON; its cursor and `has_more` lead to the rest.
  *
  * Contract §1 "Lists", §6.
  */
@@ -32,7 +32,7 @@ afterAll(() => bridge.close())
 
 const sequences = ({ messages }: Page) => messages.map(({ sequence }) => sequence)
 
-test('history read forward by an agent comes in pages that are bounded, and whole', async () => {
+test('an agent reads the history forward completely, in pages of bounded size', async () => {
   const read: number[] = []
   let after = 0
   for (let more = true; more; ) {
@@ -48,7 +48,7 @@ test('history read forward by an agent comes in pages that are bounded, and whol
   expect(read).toEqual(all)
 })
 
-test('history read backward by the owner comes in pages that are bounded, and whole', async () => {
+test('the owner reads the history backward completely, in pages of bounded size', async () => {
   const read: number[] = []
   let query = ''
   for (let more = true; more; ) {
@@ -64,7 +64,7 @@ test('history read backward by the owner comes in pages that are bounded, and wh
   expect(read).toEqual(all)
 })
 
-test('an inbox is read in pages that are bounded, and nothing of it is left out', async () => {
+test('an agent reads its inbox completely, in pages of bounded size', async () => {
   const read: string[] = []
   for (let more = true; more; ) {
     const { status, text, json } = await bridge.ben.call({ target: '/api/v1/inbox?limit=100' })

@@ -1,6 +1,6 @@
 /**
- * What is read most costs the same whatever is stored: every statement that these requests run follows an
- * index, reads no table from its beginning and puts no rows in order. `npm run bench -- rows` measures it.
+ * The cost of the most frequent reads does not depend on the stored rows: every statement of these requests
+ * follows an index, scans no table and sorts no rows. `npm run bench -- rows` measures it.
  */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -66,7 +66,7 @@ test.each(Object.entries(requests))('%s', async (_, [request, index]) => {
   expect(indexesOf(explained)).toContain(index)
 })
 
-test('what is left of packages is found by what is left, not by what was ever sent', async () => {
+test('remaining package files are found by an index of the remaining ones, not of all transfers', async () => {
   const reader = createReader({ path: join(bridge.data, 'bridge.db') })
   onTestFinished(() => reader.close())
   const plansOf = async (unit: Parameters<typeof reader.read>[0]) =>

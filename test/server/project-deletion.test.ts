@@ -1,8 +1,8 @@
 /**
- * Deleting a project: unknown at once, no row and no byte of it left, one audit line.
+ * Deleting a project: it is unknown immediately, none of its rows and bytes remain, and there is one audit
+ * record.
  *
- * The tables come from the database itself: one that a later noun adds has to get a row here, and is then
- * searched too.
+ * The tables come from the database itself: a table added later must get a row here and is then searched too.
  *
  * Spec §4.3 "permanently deletes owned project data"; contract §10.
  */
@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Stands in every text of the project and nowhere else. */
+/** A text that is in every text of the project and nowhere else. */
 const canary = (what: string) => `canary-${what}-6f2d9a51c7`
 const canaryBytes = Buffer.from('6f2d9a51c7')
 
@@ -49,14 +49,14 @@ function dump(data: string): Dump {
   }
 }
 
-/** Every id that rows of the project bear. */
+/** Returns every id that rows of the project have. */
 function idsOf(store: Dump, projectId: string): ReadonlySet<unknown> {
   const rows = Object.values(store).flat()
   const mine = rows.filter(({ project_id }) => project_id === projectId).flatMap(({ id }) => id ?? [])
   return new Set([projectId, ...mine])
 }
 
-/** How many rows of each table name one of these ids, in a column of its own. */
+/** Counts the rows of each table that have one of these ids in a column. */
 const rowsNaming = (store: Dump, ids: ReadonlySet<unknown>): Record<string, number> =>
   Object.fromEntries(
     Object.entries(store).map(([table, rows]) => [
@@ -77,7 +77,7 @@ const device = JSON.stringify({
   install: canary('device').slice(0, 40),
 })
 
-/** A project that has everything that a project can have. */
+/** Creates a project with at least one row in every table. */
 async function fullProject() {
   const { owner, bridge } = world
   const name = canary('name')
@@ -110,7 +110,7 @@ async function fullProject() {
     body: { instructions: canary('instructions') },
   })
   const conversation = await ada.conversationWith(ben.id)
-  // More than one batch of the removal.
+  // These messages need more than one batch of the removal.
   await Promise.all(
     Array.from({ length: 250 }, (_, n) => ada.send(conversation, ben.id, canary(`message ${n}`))),
   )
@@ -151,8 +151,8 @@ const confirm = (id: string, name: string) => ({
   body: { confirm_name: name },
 })
 
-describe('a project that has everything', () => {
-  test('is gone with the last row and byte, and its neighbour is not', async () => {
+describe('a project with rows in every table', () => {
+  test('is removed to the last row and byte, and another project is not affected', async () => {
     const { owner, bridge } = world
     const neighbour = await world.pair()
     await neighbour.ada.send(neighbour.conversation, neighbour.ben.id, 'we stay')
@@ -179,7 +179,7 @@ describe('a project that has everything', () => {
       details: '{}',
     })
     expect(filesHolding(bridge.data, canaryBytes)).toEqual([])
-    // Not even copies of rows, which moving them leaves in pages that are still in use.
+    // Pages in use contain no copies of rows either, which moved rows leave behind.
     for (const id of [
       full.ada.id,
       full.ben.id,
@@ -191,7 +191,7 @@ describe('a project that has everything', () => {
     expect(rowsNaming(after, theirs)).toEqual(rowsNaming(before, theirs))
   })
 
-  test('is unknown to everybody, and its name is free', async () => {
+  test('is unknown to every caller, and its name can be used again', async () => {
     const { owner } = world
     const full = await fullProject()
     const code = await owner.enrollmentCode(full.id, full.pending.id)
@@ -214,7 +214,7 @@ describe('a project', () => {
     ['shortened', (name: string) => name.slice(0, -1)],
     ['of another one', () => 'demo'],
     ['composed in another way', (name: string) => name.normalize('NFD')],
-  ])('is not deleted by its name %s', async (_what, change) => {
+  ])('is not deleted if its name is given %s', async (_what, change) => {
     const name = world.name('Café')
     const { id } = await world.owner.createProject(name)
     const reply = await world.owner.call(confirm(id, change(name)))
@@ -224,7 +224,7 @@ describe('a project', () => {
     expect((await world.owner.call({ target: `/api/admin/projects/${id}/agents` })).status).toBe(200)
   })
 
-  test('of which a stopped server left the half is removed by the next start', async () => {
+  test('of which a stopped server left one half is removed by the next start', async () => {
     const other = await world.elsewhere()
     const { id } = other.bridge.project
     await other.bridge.ada.send(
@@ -237,7 +237,7 @@ describe('a project', () => {
       database.prepare('UPDATE projects SET deleted_at = created_at WHERE id = ?').run(id)
       database.close()
     })
-    // Its own row goes last.
+    // The row of the project itself is removed last.
     await expect.poll(() => dump(again.bridge.data).projects).toEqual([])
     expect(dump(again.bridge.data).messages).toEqual([])
     expect(filesHolding(again.bridge.data, canaryBytes)).toEqual([])

@@ -1,4 +1,4 @@
-/** The profile that an enrolment prompt names is one that the command takes. Contract §4, §12. */
+/** The profile name in an enrolment prompt is valid for the command. Contract §4, §12. */
 import { describe, expect, test } from 'vitest'
 import { profilePaths } from '../../cli/profile/profile.ts'
 import { enrollmentPrompt, profileOf } from '../../server/enrollments/prompt.ts'
@@ -21,13 +21,16 @@ const profiles: readonly [name: string, profile: string][] = [
 ]
 
 describe('an agent named', () => {
-  test.each(profiles)('%s gets a profile of its own that the command takes', (agentName, profile) => {
-    expect(profileOf({ agentName, agentId })).toBe(profile)
-    expect(() => profilePaths('/nowhere', profile)).not.toThrow()
-  })
+  test.each(profiles)(
+    '%s gets a separate profile with a name that the command accepts',
+    (agentName, profile) => {
+      expect(profileOf({ agentName, agentId })).toBe(profile)
+      expect(() => profilePaths('/nowhere', profile)).not.toThrow()
+    },
+  )
 })
 
-test('two names of which nothing is left are kept apart', () => {
+test('two names without any valid character get different profiles', () => {
   const other = '01890000-0000-7000-8000-0000cafecafe'
   expect(profileOf({ agentName: 'Ада', agentId })).not.toBe(profileOf({ agentName: 'Ева', agentId: other }))
 })
@@ -39,7 +42,7 @@ test.each([
   ['http://localhost:8484', false],
   ['http://[::1]:8484', false],
   ['https://bridge.example', false],
-])('the command for %s says that everything travels in the clear: %s', (url, said) => {
+])('the command for %s contains the flag for plain HTTP: %s', (url, said) => {
   const names = { agentId, agentName: 'ada', projectName: 'demo', code: 'c', expiresAt: 'soon' }
   const prompt = enrollmentPrompt({ ...names, url, binding: 'key' })
   expect(prompt).toContain(`--url ${url} --profile ada${said ? ' --allow-plain-http' : ''} <<'CODE'`)

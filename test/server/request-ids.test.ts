@@ -1,6 +1,4 @@
-/**
- * One id leads from an answer to its line in the log and to its record in the audit, whatever was answered.
- */
+/** One request id connects every answer with its log line and its audit record. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
 import { claimBody } from '../support/agent.ts'
@@ -38,7 +36,7 @@ async function recordsOf(id: string) {
   return audit.filter(({ request_id }) => request_id === id).map(({ kind }) => kind)
 }
 
-test('a mutation that succeeded is followed from its answer to its line and to its record', async () => {
+test('a successful mutation has one id in its answer, its log line and its audit record', async () => {
   const { ada, ben } = bridge
   const conversation = await ada.conversationWith(ben.id)
   const body = { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: 'hello' }
@@ -56,7 +54,7 @@ test('a mutation that succeeded is followed from its answer to its line and to i
   expect(await recordsOf(id)).toEqual(['message.sent'])
 })
 
-test('one that was refused carries the id in its body too, and what it left in the audit has it', async () => {
+test('a refused mutation also has the id in its body and in its audit record', async () => {
   const { id: eveId } = await bridge.owner.createAgent(bridge.project.id, 'eve')
   const code = await bridge.owner.enrollmentCode(bridge.project.id, eveId)
   const claim = () =>
@@ -76,7 +74,7 @@ test('one that was refused carries the id in its body too, and what it left in t
   expect(JSON.stringify(lines)).not.toContain(code)
 })
 
-test('one that changed nothing has its line, and no record', async () => {
+test('a mutation that changed nothing has a log line and no audit record', async () => {
   const reply = await bridge.ada.call({ target: '/api/v1/messages', body: { body: 'nobody' } })
   const id = idOf(reply)
   expect(reply.json).toMatchObject({ error: 'invalid_request', request_id: id })
@@ -84,7 +82,7 @@ test('one that changed nothing has its line, and no record', async () => {
   expect(await recordsOf(id)).toEqual([])
 })
 
-test('every answer has its line: to a path that is none, and to an upgrade', async () => {
+test('every answer has a log line, also for an unknown path and for an upgrade', async () => {
   for (const target of ['/nowhere', '/%zz']) {
     const id = idOf(await exchange(bridge.url, { method: 'GET', target }))
     await expect.poll(() => linesOf(id).map(({ route, status }) => [route, status])).toEqual([['none', 404]])
@@ -98,7 +96,7 @@ test('every answer has its line: to a path that is none, and to an upgrade', asy
   ])
 })
 
-test('a client that leaves before its answer leaves a line that says so', async () => {
+test('a client that disconnects before its answer leaves a log line that records it', async () => {
   const wait = openWait(bridge.ada)
   await untilListening(bridge, bridge.ada)
   await wait.reset()
@@ -108,7 +106,7 @@ test('a client that leaves before its answer leaves a line that says so', async 
   expect(cut()[0]).not.toHaveProperty('status')
 })
 
-test('every line about a request has its id', () => {
+test('every log line about a request has its id', () => {
   const nameless = lines.filter(({ request_id, msg }) => request_id === undefined && !/listening/i.test(msg))
   expect(nameless).toEqual([])
   expect(lines.length).toBeGreaterThan(5)

@@ -1,6 +1,6 @@
 /**
- * Secrets that were used in every way are nowhere afterwards: not in the log at its most talkative, not in an
- * error, a list, the audit, the arguments or surroundings of the process, nor in any page of the store.
+ * Secrets that were used in every way appear nowhere: not in the most verbose log, an error, a list, or the
+ * audit log, not in the arguments or environment of the process, and in no page of the store.
  *
  * Reliability T44, T45; contract §10, §12.
  */
@@ -18,7 +18,7 @@ import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerPassword, setUpOwner, TestOwner } from '../support/owner.ts'
 import { freePort, startServerProcess } from '../support/process.ts'
 
-/** As text, and as the bytes and digits that a base64url token stands for. */
+/** The secret as text, and as the bytes and hex digits that a base64url token encodes. */
 function formsOf(secret: string): Buffer[] {
   const forms = [
     secret,
@@ -39,7 +39,7 @@ test('no secret is left anywhere', async () => {
   onTestFinished(() => node.close())
   const now = () => new Date()
   const secrets: Record<string, string> = { 'set-up token': new URL(node.setupLink).hash.slice(1) }
-  /** Bodies may lie in the store, and nowhere else. */
+  /** Bodies may be in the store, and nowhere else. */
   const body = `canary-${randomBytes(12).toString('hex')}`
   const replies: Reply[] = []
 
@@ -117,7 +117,7 @@ test('no secret is left anywhere', async () => {
   await owner.message(project.id, danId, body)
   await dan.send(await dan.conversationWith(danId), danId, body)
 
-  // Each where it is wrong, in ways that a careless message would repeat.
+  // Each secret is sent where it is wrong, in ways that a careless message would repeat.
   secrets['wrong password'] = `wrong ${randomBytes(9).toString('hex')}`
   await post('/api/admin/session', { name: 'olu', password: secrets['wrong password'] })
   for (const secret of Object.values(secrets)) {
@@ -142,7 +142,7 @@ test('no secret is left anywhere', async () => {
   await post(`${admin}/messages`, { recipient_agent_id: danId, body, surplus: body }, owner)
   expect(new Set(replies.map(({ status }) => status))).not.toContain(200)
 
-  // Every list and every single thing that an owner can read.
+  // Every list and every object that an owner can read.
   const read: Reply[] = []
   for (const { method, path, caller, id } of endpoints) {
     if (method !== 'GET' || caller !== 'owner' || id === 'owner.conversations.history') continue
@@ -203,7 +203,9 @@ test('no secret is left anywhere', async () => {
   }
 })
 
-/** Direct transfers whose endpoint and token are open, read, replaced, and gone with their end. */
+/**
+ * Makes direct transfers whose endpoint and token are deposited, read, replaced, and deleted with their end.
+ */
 async function deposits(ada: TestAgent, danId: string, secrets: Record<string, string>) {
   const conversation = await ada.conversationWith(danId)
   const sha256 = createHash('sha256').update('x').digest('hex')

@@ -35,7 +35,7 @@ async function started(agent: TestAgent, instanceId?: string): Promise<Session> 
 
 const errorOf = (reply: Reply) => (reply.json as { error?: string }).error
 
-/** Anything that needs a session. */
+/** Sends a request that requires a session; returns its code or 'ok'. */
 const isIn = async (agent: TestAgent, session: string) =>
   errorOf(await agent.call({ target: '/api/v1/peers', session })) ?? 'ok'
 
@@ -57,7 +57,7 @@ describe('starting and resuming', () => {
     })
   })
 
-  test('a session that was closed is over, and the next one has the next generation', async () => {
+  test('a closed session has ended, and the next one has the next generation', async () => {
     const dot = await bridge.agent('dot')
     const first = dot.session?.id ?? ''
     expect(await isIn(dot, first)).toBe('ok')
@@ -71,7 +71,7 @@ describe('starting and resuming', () => {
     expect(await isIn(dot, first)).toBe('session_closed')
   })
 
-  test('twenty starts of one instance at once make one session', async () => {
+  test('twenty simultaneous starts of one instance make one session', async () => {
     const eve = await bridge.agent('eve')
     await close(eve)
     const all = await Promise.all(Array.from({ length: 20 }, () => started(eve)))
@@ -79,7 +79,7 @@ describe('starting and resuming', () => {
     expect(all.filter(({ resumed }) => !resumed)).toHaveLength(1)
   })
 
-  test('of twenty instances that start at once one gets the session, and the others hear who has it', async () => {
+  test('of twenty instances that start simultaneously one gets the session, and the others get its client in the refusal', async () => {
     const fay = await bridge.agent('fay')
     await close(fay)
     const replies = await Promise.all(Array.from({ length: 20 }, () => start(fay, randomUUID(), 'racer')))
@@ -89,7 +89,7 @@ describe('starting and resuming', () => {
     expect(refused[0]?.json).toMatchObject({ details: { client_name: 'racer' } })
   })
 
-  test('another credential of the same agent is another client, and no use of its session id', async () => {
+  test('another credential of the same agent is another client and cannot use its session id', async () => {
     const { ada, ben } = bridge
     expect(await isIn(ada, ben.session?.id ?? '')).toBe('session_unknown')
     expect(await isIn(ada, randomUUID())).toBe('session_unknown')
@@ -107,8 +107,8 @@ describe('starting and resuming', () => {
   )
 })
 
-describe('who may take the place of the active session', () => {
-  test('nobody while it is in contact: the refusal tells its last contact and its client', async () => {
+describe('replacing the active session is possible for', () => {
+  test('no instance while it is in contact, and the refusal gives its last contact and its client', async () => {
     const gil = await bridge.agent('gil')
     const before = bridge.clock().getTime()
     const reply = await start(gil, randomUUID())
@@ -119,7 +119,7 @@ describe('who may take the place of the active session', () => {
     expect(await isIn(gil, gil.session?.id ?? '')).toBe('ok')
   })
 
-  test('another instance, once there was no contact for 90 seconds; being refused is no contact', async () => {
+  test('another instance after 90 seconds without contact; a refused start is no contact', async () => {
     const hal = await bridge.agent('hal')
     const first = hal.session?.id ?? ''
     const other = randomUUID()
@@ -133,7 +133,7 @@ describe('who may take the place of the active session', () => {
     expect(errorOf(await start(hal))).toBe('session_active')
   })
 
-  test('nobody while the active one calls now and then', async () => {
+  test('no instance while the active one sends requests now and then', async () => {
     const ida = await bridge.agent('ida')
     for (let calls = 0; calls < 4; calls++) {
       bridge.clock.advance(60)
@@ -142,7 +142,7 @@ describe('who may take the place of the active session', () => {
     }
   })
 
-  test('nobody while a wait of it is open, however long ago it called', async () => {
+  test('no instance while it has an open wait, however old its last request is', async () => {
     const jo = await bridge.agent('jo')
     const wait = openWait(jo)
     await untilListening(bridge, jo)
@@ -161,7 +161,7 @@ describe('two instances of one agent', () => {
   })
   afterEach(() => own.close())
 
-  test('never displace each other in turns: who is there stays, until it is gone for 90 seconds', async () => {
+  test('never displace each other in turns: the active one stays until it had no contact for 90 seconds', async () => {
     const { ada, clock } = own
     const other = randomUUID()
     for (let turn = 0; turn < 10; turn++) {
@@ -178,7 +178,7 @@ describe('two instances of one agent', () => {
     }
   })
 
-  test('the fourth replacement in ten minutes is refused, and nothing is displaced by it', async () => {
+  test('are refused the fourth replacement in ten minutes, which then displaces nothing', async () => {
     const { ada, clock } = own
     let last = ''
     for (let replacements = 1; replacements <= 3; replacements++) {
@@ -195,7 +195,7 @@ describe('two instances of one agent', () => {
     // The first of the three was 273 seconds ago.
     expect(retry_after_ms).toBeLessThanOrEqual(327_000)
     expect(retry_after_ms).toBeGreaterThan(297_000)
-    // Whoever goes on trying tells the owner no more than once.
+    // Repeated attempts are reported to the owner only once.
     expect((await start(ada, randomUUID())).status).toBe(429)
     const { audit } = await own.owner.ok<{ audit: object[] }>({
       target: `/api/admin/projects/${ada.enrolled.project.id}/audit?kind=session.replacement_refused`,
@@ -209,7 +209,7 @@ describe('two instances of one agent', () => {
     expect(await started(ada, randomUUID())).toMatchObject({ generation: 5, replaced_session_id: last })
   })
 
-  test('a session outlives the server, and so does its being alive', async () => {
+  test('a session is kept across a restart of the server, and counts as alive', async () => {
     const { ada } = own
     const restarted = await own.restart()
     expect(await isIn(ada, ada.session?.id ?? '')).toBe('ok')
@@ -223,7 +223,7 @@ describe('two instances of one agent', () => {
     await last.server.stop()
   })
 
-  test('the generation goes on after every end: closed, enrolled again, disabled, restarted', async () => {
+  test('the generation continues after every end: closed, enrolled again, disabled, restarted', async () => {
     const { ada, owner, project } = own
     const generations = [1]
     const next = async () => generations.push((await started(ada)).generation)
@@ -243,9 +243,9 @@ describe('two instances of one agent', () => {
   })
 })
 
-describe('a session that is over', () => {
+describe('a session that has ended', () => {
   const withSession = endpoints.filter(({ caller }) => caller === 'agent')
-  // Where bytes are taken, their sender says what it signed.
+  // If an endpoint accepts bytes, the sender states the hash that it signed.
   const extra = [['X-Content-SHA256', sha256(Buffer.from('{}'))]] as const
   const call = (agent: TestAgent, session: string, { method, path }: (typeof withSession)[number]) =>
     agent.call({
@@ -267,13 +267,13 @@ describe('a session that is over', () => {
     await started(kim)
   })
 
-  test.each(withSession)('answers so at $method $path, whatever else is wrong there', async (entry) => {
+  test.each(withSession)('is refused as ended at $method $path, whatever the other faults', async (entry) => {
     expect(errorOf(await call(kim, fenced, entry))).toBe('session_fenced')
     expect(errorOf(await call(kim, closed, entry))).toBe('session_closed')
     expect(errorOf(await call(kim, randomUUID(), entry))).toBe('session_unknown')
   })
 
-  test('takes nothing from the one that is active', async () => {
+  test('cannot affect the active session', async () => {
     const { id } = await started(kim)
     expect(await isIn(kim, id)).toBe('ok')
   })

@@ -1,5 +1,5 @@
 /**
- * Signing in while others guess, and while the password changes.
+ * Signing in during guesses of others, and during a change of the password.
  *
  * Contract §10 "Sign-in".
  */
@@ -10,7 +10,7 @@ import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerName, ownerPassword, TestOwner } from '../support/owner.ts'
 
-/** Slow enough that others come in between. */
+/** Slow enough that other requests arrive in between. */
 const slow = 14
 
 let bridge: TestBridge
@@ -33,7 +33,7 @@ const told = ({ status, json }: Reply) => [status, (json as { error?: string }).
 const confirm = (to: TestBridge, password: string) =>
   to.owner.call({ target: '/api/admin/session/confirm', body: { password } })
 
-test('a password is stored as scrypt with N=2^17, r=8, p=1 and a salt of its own', async () => {
+test('a password is stored as scrypt with N=2^17, r=8, p=1 and a random salt', async () => {
   const own = await startBridge({ passwordCost: 17 })
   const db = new Database(join(own.data, 'bridge.db'), { readonly: true })
   const stored = db.prepare('SELECT password FROM owner_users').pluck().get()
@@ -42,11 +42,11 @@ test('a password is stored as scrypt with N=2^17, r=8, p=1 and a salt of its own
   await own.close()
 })
 
-test('a password that changes while it is checked signs nobody in', async () => {
+test('a password that changes during its check is refused', async () => {
   const own = await startBridge({ passwordCost: slow })
   const body = { new_password: 'another horse another day' }
   const changed = own.owner.call({ target: '/api/admin/session/password', body })
-  // More than are checked at a time: the last are checked after the change is stored.
+  // More than are checked in parallel, so the last ones are checked after the change is stored.
   const replies = await Promise.all(Array.from({ length: 5 }, () => signIn(own, ownerName, ownerPassword)))
   expect((await changed).status).toBe(200)
   for (const reply of replies.filter(({ status }) => status === 200)) {
@@ -58,7 +58,7 @@ test('a password that changes while it is checked signs nobody in', async () => 
   await own.close()
 })
 
-test('wrong passwords under the name of the owner do not delay the owner who is signed in', async () => {
+test("wrong passwords under the owner's name do not delay the signed-in owner", async () => {
   const own = await startBridge()
   for (let n = 0; n < 5; n += 1) await signIn(own, ownerName, 'a wrong password')
   expect(told(await signIn(own, ownerName, ownerPassword))).toEqual([429, 'rate_limited'])
@@ -68,10 +68,10 @@ test('wrong passwords under the name of the owner do not delay the owner who is 
   await own.close()
 })
 
-test('a full line of strangers does not keep the signed-in owner from confirming', async () => {
+test('a full queue of other sign-ins does not block the signed-in owner from confirming', async () => {
   const own = await startBridge({ passwordCost: slow })
   const strangers = Array.from({ length: 12 }, (_, n) => signIn(own, `nobody ${n}`, 'a wrong password'))
-  // The first that was let in may be answered before the last has come.
+  // The first admitted attempt may be answered before the last one has arrived.
   const refused = strangers.map(async (each) => expect((await each).status).toBe(429))
   await Promise.any(refused)
   expect((await confirm(own, ownerPassword)).status).toBe(200)
@@ -79,13 +79,13 @@ test('a full line of strangers does not keep the signed-in owner from confirming
   await own.close()
 })
 
-test('an address far over its limit is refused unchecked, one that is a little over is still heard', async () => {
+test('an address far over its limit is refused unchecked, and one slightly over it is still checked', async () => {
   for (let n = 0; n < 5; n += 1) await signIn(bridge, `nobody ${n}`, 'a wrong password')
   expect((await signIn(bridge, ownerName, ownerPassword)).status).toBe(200)
   expect(told(await signIn(bridge, 'nobody 5', 'a wrong password'))).toEqual([429, 'rate_limited'])
   const refused = await signIn(bridge, ownerName, ownerPassword)
   expect(told(refused)).toEqual([429, 'rate_limited'])
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-  // Who has a sign-in goes on.
+  // An existing sign-in continues to work.
   expect((await bridge.owner.call({ target: '/api/admin/session' })).status).toBe(200)
 })

@@ -1,5 +1,6 @@
 /**
- * Stopping: waits end, what is in flight finishes, nothing that was acknowledged is lost. Reliability §1 P22.
+ * Stopping the server: waits end, requests in flight finish, and no acknowledged write is lost. Reliability
+ * §1 P22.
  */
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -37,7 +38,7 @@ describe('the program', () => {
     return agents
   }
 
-  /** All of these agents hold two waits: a third is refused. */
+  /** Waits until all of these agents hold two waits, so that a third is refused. */
   async function untilAllListen(agents: readonly TestAgent[]): Promise<void> {
     for (const agent of agents) {
       await expect
@@ -46,7 +47,7 @@ describe('the program', () => {
     }
   }
 
-  test('SIGTERM with fifty open waits: each is answered, the exit code is 0, in less than 15 seconds', async () => {
+  test('after SIGTERM with fifty open waits each is answered, and the exit code is 0 in less than 15 seconds', async () => {
     const agents = await moreAgents(25)
     const waits = agents.flatMap((agent) => [openWait(agent), openWait(agent)])
     await untilAllListen(agents)
@@ -63,7 +64,7 @@ describe('the program', () => {
     expect(server.errors).toBe('')
   })
 
-  test('what was acknowledged while it stopped is there when it starts again; what was not, may be tried again', async () => {
+  test('writes answered during the stop are stored at the next start, and unanswered ones can be retried', async () => {
     const { ada, ben } = people
     const conversation = await ada.conversationWith(ben.id)
     const keys = Array.from({ length: 40 }, (_, index) => `stopping-${index}`)
@@ -97,7 +98,7 @@ describe('the program', () => {
     expect(after.messages.map(({ body }) => body).sort()).toEqual([...keys].sort())
   })
 
-  test('a second server on the folder is refused, and the first serves on', async () => {
+  test('a second server on the folder is refused, and the first continues', async () => {
     const config = readConfig({ data: server.data, port: '0', log_level: 'silent', reserve_bytes: '0' }, {})
     await expect(startServer(config)).rejects.toThrow(DataFolderLockedError)
     expect((await people.ada.call({ target: '/api/v1/peers' })).status).toBe(200)
@@ -108,7 +109,7 @@ describe('the program', () => {
   })
 })
 
-test('a request that arrives while the server stops is told to come again, and changes nothing', async () => {
+test('a request that arrives during the stop is answered with a delay to retry, and changes nothing', async () => {
   const bridge = await startBridge()
   const { ada, ben, server } = bridge
   const body = {
@@ -121,11 +122,12 @@ test('a request that arrives while the server stops is told to come again, and c
   const head = ada.sign(call, bytes).map(([name, value]) => `${name}: ${value}\r\n`)
   const socket = connect(server.port, '127.0.0.1')
   socket.write(`POST ${call.target} HTTP/1.1\r\nHost: x\r\n${head.join('')}`)
-  // Answered after the bytes above were taken in: the connection is busy, and stopping waits for it.
+  // This request is answered after the bytes above were read: the connection is busy, and the stop waits for
+  // it.
   await ada.call({ target: '/api/health' })
 
   const stopped = server.stop()
-  // Reset where the system had taken the connection in and the server had not.
+  // The connection is reset if the system had accepted it and the server had not.
   await expect(ada.call({ target: '/api/health' })).rejects.toThrow(/ECONNREFUSED|ECONNRESET/)
   socket.write(`Content-Length: ${Buffer.byteLength(bytes)}\r\n\r\n${bytes}`)
   const [answer] = (await once(socket, 'data')) as [Buffer]

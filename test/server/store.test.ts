@@ -1,6 +1,6 @@
 /**
- * The open store over a data folder: what the server's does with the log, a host command's does not, and how
- * they meet.
+ * The open store of a data folder: the server syncs the WAL, a host command does not, and both can run at the
+ * same time.
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -70,7 +70,7 @@ const spent = (path: string) => {
   return names
 }
 
-test('the server syncs the log itself; a command of the host commits to the disk', async () => {
+test("the server syncs the WAL itself, and a host command's commits are synced by SQLite", async () => {
   const data = await installation()
   const pragma = vi.spyOn(Database.prototype as Database.Database, 'pragma')
   onTestFinished(() => pragma.mockRestore())
@@ -83,10 +83,10 @@ test('the server syncs the log itself; a command of the host commits to the disk
   expect(levels()).toEqual(['synchronous = FULL', 'synchronous = NORMAL'])
 })
 
-test('what a server that died left in the log alone is in the file before the next one serves', async () => {
+test('rows that a killed server left only in the WAL are in the file before the next server is ready', async () => {
   const data = await installation()
   await spend(open(data, true), 'a')
-  // As it is after a death: the original stays open.
+  // The original stays open, which simulates a killed server.
   const left = `${data}-left`
   mkdirSync(left, { mode: 0o700 })
   for (const path of [databasePath, logOf]) copyFileSync(path(data), path(left))
@@ -102,24 +102,24 @@ test('what a server that died left in the log alone is in the file before the ne
 
 const hasHandles = existsSync('/proc/self/fd')
 
-/** The inodes of all handles of this process on the log of a database. */
+/** Returns the inodes of all file descriptors of this process for the WAL of a database. */
 function logHandles(path: string): number[] {
   return readdirSync('/proc/self/fd').flatMap((name) => {
     const handle = `/proc/self/fd/${name}`
     try {
       return readlinkSync(handle).startsWith(`${path}-wal`) ? [statSync(handle).ino] : []
     } catch {
-      // The handle with which the folder was read.
+      // The descriptor that was used to read the folder.
       return []
     }
   })
 }
 
-/** The writer's, the reader's, and the one that is synced by. */
+/** The descriptors of the writer, the reader, and the sync. */
 const alive = (path: string, handles: number): number[] => Array(handles).fill(statSync(`${path}-wal`).ino)
 
 test.skipIf(!hasHandles)(
-  'the log of a database that lies elsewhere, behind a link, is the one that is synced',
+  'if the database is a symbolic link, the WAL beside its target is synced',
   async () => {
     const data = await installation()
     const elsewhere = `${data}-disk.db`
@@ -135,7 +135,7 @@ test.skipIf(!hasHandles)(
 
 const secondStore = fileURLToPath(new URL('../faults/lab/second-store.ts', import.meta.url))
 
-/** Another process opens the store, writes, and closes it. */
+/** Makes another process open the store, write, and close it. */
 async function beside(data: string): Promise<void> {
   const child = spawn(process.execPath, [secondStore, data], { stdio: ['pipe', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -147,7 +147,7 @@ async function beside(data: string): Promise<void> {
 }
 
 test.skipIf(!hasHandles)(
-  'the log that is synced stays the live one beside backups, scrubs, folding and commands of the host',
+  'the synced WAL stays the live one during backups, rewrites, checkpoints and host commands',
   async () => {
     const data = await installation()
     const path = databasePath(data)

@@ -1,6 +1,6 @@
 /**
- * A new envelope key: what was sealed opens before, between and after, and the old key is gone in the end.
- * Contract §9.
+ * Replacing the envelope key: sealed secrets can be opened before, during and after, and the old key is
+ * deleted at the end. Contract §9.
  */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ const secret = () => ({
   helper_mode: 'download',
 })
 
-/** One key, one secret that is sealed with it. */
+/** One key, and one secret sealed with it. */
 beforeEach(async () => {
   rmSync(path, { recursive: true, force: true })
   rmSync(`${path}.partial`, { recursive: true, force: true })
@@ -52,7 +52,7 @@ const opens = async () => expect((await read()).json).toMatchObject({ endpoint: 
 const isReady = async () =>
   (await exchange(bridge.url, { method: 'GET', target: '/api/ready', headers: [] })).status === 200
 
-test('beside a running server: the same secret, another key, and the old one gone', async () => {
+test('beside a running server the secret stays the same, the key is new, and the old key is deleted', async () => {
   const [old] = readEnvelopeKeys(path)
   expect(await rotate()).toEqual({ key_file: path, resealed: 1, unopened: 0 })
   const [key, ...rest] = readEnvelopeKeys(path)
@@ -64,9 +64,9 @@ test('beside a running server: the same secret, another key, and the old one gon
   expect(await isReady()).toBe(true)
 })
 
-/** What a kill can leave: the file with both keys, and the secret sealed with either. */
+/** The states that a kill can leave: the file has both keys, and the secret is sealed with either of them. */
 test.each(['old', 'new'] as const)(
-  'cut off while the secret is sealed with the %s key: everything works, and the next run ends it',
+  'after a kill while the secret is sealed with the %s key, all secrets open and the next run finishes',
   async (sealedWith) => {
     const [old] = readEnvelopeKeys(path)
     const next = randomBytes(32)
@@ -88,13 +88,13 @@ test.each(['old', 'new'] as const)(
   },
 )
 
-test('two at once leave one key, with which everything opens', async () => {
+test('two simultaneous rotations leave one key that opens everything', async () => {
   await Promise.all([rotate(), rotate()])
   expect(readEnvelopeKeys(path)).toHaveLength(1)
   await opens()
 })
 
-test('a key file that cannot be written leaves the old key in use', async () => {
+test('if the key file cannot be written, the old key stays in use', async () => {
   const before = readFileSync(path, 'utf8')
   mkdirSync(`${path}.partial`)
   await expect(rotate()).rejects.toMatchObject({
@@ -105,7 +105,7 @@ test('a key file that cannot be written leaves the old key in use', async () => 
   await opens()
 })
 
-test('without the key it is refused, and a lost one is replaced only when that is said', async () => {
+test('a rotation without the key is refused, and a lost key is replaced only on explicit request', async () => {
   renameSync(path, `${path}.away`)
   await expect(rotate()).rejects.toMatchObject({ name: 'ConfigError' })
   expect(told(await read())).toEqual([503, 'unavailable'])
@@ -115,21 +115,21 @@ test('without the key it is refused, and a lost one is replaced only when that i
   await opens()
 })
 
-test('what another key sealed is counted, left alone, and keeps no old key', async () => {
+test('secrets sealed with an unknown key are counted, left unchanged, and do not keep an old key', async () => {
   writeFileSync(path, keyText([randomBytes(32)]))
   chmodSync(path, 0o600)
   expect(await rotate()).toMatchObject({ resealed: 0, unopened: 1 })
   expect(readEnvelopeKeys(path)).toHaveLength(1)
 })
 
-test('everything sealed in the store is exchanged', () => {
+test('a rotation seals every secret of the store again', () => {
   const sql = `SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c
     WHERE m.type = 'table' AND c.name LIKE '%sealed%'`
   const tables = withStoreCopy(bridge.data, (database) => database.prepare(sql).pluck().all())
   expect(tables).toEqual(['transfer_secrets'])
 })
 
-test('it is in the audit, without the key', async () => {
+test('a rotation is in the audit log without the key', async () => {
   await rotate()
   const sql = "SELECT details FROM audit WHERE kind = 'envelope_key.rotated' LIMIT 1"
   const details = withStoreCopy(bridge.data, (database) => database.prepare<[], string>(sql).pluck().get())

@@ -1,5 +1,5 @@
 /**
- * Device-bound identities: request-v2, the challenge of every start, the device that must match.
+ * Device-bound identities: request-v2, the challenge of every start, and the device, which must match.
  *
  * Threats T13, T14; contract §3, §5.
  */
@@ -31,7 +31,7 @@ const enrolled = async (its = device()): Promise<TestAgent> =>
 const bootstrap = { target: '/api/v1/bootstrap', session: null } as const
 const codeOf = ({ json }: { json: unknown }) => (json as { error: string }).error
 
-test('is enrolled, challenged, started, and works', async () => {
+test('a device-bound agent enrolls, gets a challenge, starts a session and sends requests', async () => {
   const agent = await enrolled()
   const session = await agent.startSession()
   expect(session).toMatchObject({ generation: 1, resumed: false })
@@ -40,7 +40,7 @@ test('is enrolled, challenged, started, and works', async () => {
   expect((await agent.inbox()).waiting).toBe(0)
 })
 
-test.each(transports)('hears over the %s', async (_name, open) => {
+test.each(transports)('a device-bound agent receives messages over the %s', async (_name, open) => {
   const agent = await enrolled()
   await agent.startSession()
   await bridge.owner.message(bridge.project.id, agent.id, 'welcome')
@@ -79,25 +79,25 @@ describe('the device', () => {
     expect(reply.status).toBe(200)
   })
 
-  test('must be said', async () => {
+  test('is required', async () => {
     const agent = await enrolled()
     const reply = await agent.call({ ...bootstrap, override: { 'X-Bridge-Device': null } })
     expect([reply.status, codeOf(reply)]).toEqual([401, 'device_mismatch'])
   })
 
-  test('is signed: its bytes cannot be changed on the way', async () => {
+  test('is signed, so its bytes cannot be changed in transit', async () => {
     const agent = await enrolled()
     const spaced = (agent.device ?? '').replace('{', '{ ')
     const reply = await agent.call({ ...bootstrap, override: { 'X-Bridge-Device': spaced } })
     expect([reply.status, codeOf(reply)]).toEqual([401, 'signature_invalid'])
   })
 
-  test('is not for an identity that is bound to its key alone', async () => {
+  test('is refused for an identity that is bound to its key only', async () => {
     const reply = await bridge.ada.call({ ...bootstrap, extra: [['X-Bridge-Device', device()]] })
     expect([reply.status, codeOf(reply)]).toEqual([401, 'device_mismatch'])
   })
 
-  test('cannot be left out by signing the older form', async () => {
+  test('cannot be omitted by signing the older form', async () => {
     const agent = await enrolled()
     const its = agent.device ?? ''
     agent.device = undefined
@@ -112,25 +112,25 @@ describe('the challenge', () => {
     expect([reply.status, codeOf(reply)]).toEqual([401, 'challenge_invalid'])
   }
 
-  test('is needed', async () => refused(await enrolled()))
+  test('is required to start', async () => refused(await enrolled()))
 
-  test('is needed to resume as well', async () => {
+  test('is required to resume too', async () => {
     const agent = await enrolled()
     const { id } = await agent.startSession()
     await refused(agent)
     expect(await agent.startSession()).toMatchObject({ id, resumed: true })
   })
 
-  test('is not guessed', async () => refused(await enrolled(), 'A'.repeat(43)))
+  test('cannot be guessed', async () => refused(await enrolled(), 'A'.repeat(43)))
 
-  test('serves once', async () => {
+  test('can be used once', async () => {
     const agent = await enrolled()
     const challenge = await agent.challenge()
     expect((await agent.requestSession(undefined, { challenge })).status).toBe(200)
     await refused(agent, challenge)
   })
 
-  test('serves one of fifty that come at once', async () => {
+  test('is accepted from one of fifty simultaneous starts', async () => {
     const agent = await enrolled()
     const challenge = await agent.challenge()
     const replies = await Promise.all(
@@ -142,18 +142,18 @@ describe('the challenge', () => {
     )
   })
 
-  test("does not serve another agent's credential", async () => {
+  test("is refused for another agent's credential", async () => {
     const [one, two] = [await enrolled(), await enrolled()]
     await refused(two, await one.challenge())
   })
 
-  test('does not serve another credential on the same device', async () => {
+  test('is refused for another credential on the same device', async () => {
     const its = device()
     const [one, two] = [await enrolled(its), await enrolled(its)]
     await refused(two, await one.challenge())
   })
 
-  test('lives for sixty seconds', async () => {
+  test('expires after sixty seconds', async () => {
     const own = await startBridge()
     const { id } = await own.owner.createAgent(own.project.id, 'late')
     const code = await own.owner.enrollmentCode(own.project.id, id, { binding: 'device' })
@@ -166,7 +166,7 @@ describe('the challenge', () => {
     await own.close()
   })
 
-  test('stays usable when the start was refused for another reason', async () => {
+  test('stays usable if the start was refused for another reason', async () => {
     const agent = await enrolled()
     await agent.startSession()
     const challenge = await agent.challenge()
@@ -175,7 +175,7 @@ describe('the challenge', () => {
     expect((await agent.requestSession(undefined, { challenge })).status).toBe(200)
   })
 
-  test('is not given to an identity without a device, nor taken from one', async () => {
+  test('is neither issued to nor accepted from an identity without a device', async () => {
     const reply = await bridge.ada.call({
       target: '/api/v1/sessions/challenge',
       body: {},
@@ -187,7 +187,7 @@ describe('the challenge', () => {
     expect([started.status, codeOf(started)]).toEqual([422, 'invalid_request'])
   })
 
-  test('does not survive the credential', async () => {
+  test('is invalid once its credential is revoked', async () => {
     const agent = await enrolled()
     const challenge = await agent.challenge()
     await bridge.owner.revoke(bridge.project.id, agent.enrolled.credential_id)

@@ -1,5 +1,5 @@
 /**
- * Legacy credentials: a secret in the place of a key, for clients that cannot sign.
+ * Legacy credentials: a secret instead of a key, for clients that cannot sign.
  *
  * Threat T13; contract §3, §5.
  */
@@ -45,7 +45,7 @@ const holder = (
     bridge.clock,
   )
 
-test('works with its secret alone, and the secret is shown once and stored nowhere', async () => {
+test('a legacy agent works with its secret alone, and the secret is shown once and stored nowhere', async () => {
   const { agent, issued } = await legacy()
   expect(issued.secret).toMatch(/^[A-Za-z0-9_-]{43}$/)
   await agent.startSession()
@@ -61,7 +61,7 @@ test('works with its secret alone, and the secret is shown once and stored nowhe
   }
 })
 
-test.each(transports)('hears over the %s', async (_name, open) => {
+test.each(transports)('a legacy agent receives messages over the %s', async (_name, open) => {
   const { agent } = await legacy()
   await agent.startSession()
   const stream = open(agent)
@@ -70,8 +70,8 @@ test.each(transports)('hears over the %s', async (_name, open) => {
   stream.close()
 })
 
-describe('its start', () => {
-  test('replaces the instance before it, which is fenced, also the very same instance', async () => {
+describe('a session start with a secret', () => {
+  test('replaces and fences the previous instance, even the same one', async () => {
     const { agent } = await legacy()
     const first = await agent.startSession()
     const second = await agent.startSession()
@@ -84,7 +84,7 @@ describe('its start', () => {
     expect([old.status, codeOf(old)]).toEqual([409, 'session_fenced'])
   })
 
-  test('replaces a key-bound instance that is alive, and ends its wait', async () => {
+  test('replaces a live key-bound instance and ends its wait', async () => {
     const keyed = await bridge.agent('keyed')
     const stream = openPolls(keyed)
     await bridge.owner.message(bridge.project.id, keyed.id, 'still here')
@@ -92,14 +92,14 @@ describe('its start', () => {
     const agent = holder(keyed.id, await bridge.owner.issueLegacy(bridge.project.id, keyed.id))
     await agent.startSession()
     expect(await stream.reason()).toBe('session_fenced')
-    // Not acknowledged, so the new session is offered it again.
+    // The message was not acknowledged, so the new session is offered it again.
     expect((await agent.inbox()).messages.map(({ body }) => body)).toEqual(['still here'])
     expect(
       stream.events.flatMap((event) => (event.type === 'messages' ? messagesOf(event) : [])),
     ).toHaveLength(1)
   })
 
-  test('four times in ten minutes is one too many', async () => {
+  test('is refused the fourth time in ten minutes', async () => {
     const { agent } = await legacy()
     for (let n = 0; n < 4; n += 1) await agent.startSession()
     const reply = await agent.requestSession()
@@ -114,7 +114,7 @@ describe('the secret', () => {
     ['is wrong in its last character', (secret) => secret.slice(0, -1) + (secret.endsWith('A') ? 'E' : 'A')],
     ['is another', () => 'A'.repeat(43)],
   ]
-  test.each(wrong)('%s: refused like an unknown credential', async (_what, change) => {
+  test.each(wrong)('%s is refused like an unknown credential', async (_what, change) => {
     const { agent, issued } = await legacy()
     const authorization = `AgentKey ${issued.credential.id}.${change(issued.secret)}`
     const reply = await agent.call({ ...bootstrap, override: { Authorization: authorization } })
@@ -132,14 +132,14 @@ describe('the secret', () => {
     ['followed by another', (secret) => `${secret}.${secret}`],
     ['empty', () => ''],
   ]
-  test.each(malformed)('is %s: not of the form', async (_what, change) => {
+  test.each(malformed)('that is %s is refused as malformed', async (_what, change) => {
     const { agent, issued } = await legacy()
     const authorization = `AgentKey ${issued.credential.id}.${change(issued.secret)}`
     const reply = await agent.call({ ...bootstrap, override: { Authorization: authorization } })
     expect([reply.status, codeOf(reply)]).toEqual([401, 'unauthenticated'])
   })
 
-  test('is needed: its credential id alone proves nothing', async () => {
+  test('is required, because a credential id alone proves nothing', async () => {
     const { agent, issued } = await legacy()
     const reply = await agent.call({
       ...bootstrap,
@@ -148,14 +148,14 @@ describe('the secret', () => {
     expect([reply.status, codeOf(reply)]).toEqual([401, 'credential_unknown'])
   })
 
-  test("of another agent's credential does not serve", async () => {
+  test("of another agent's credential is refused", async () => {
     const [one, two] = [await legacy(), await legacy()]
     const authorization = `AgentKey ${one.issued.credential.id}.${two.issued.secret}`
     const reply = await one.agent.call({ ...bootstrap, override: { Authorization: authorization } })
     expect(codeOf(reply)).toBe('credential_unknown')
   })
 
-  test('is never taken for a key-bound identity, with a good proof or without', async () => {
+  test('is never accepted for a key-bound identity, with or without a valid proof', async () => {
     const authorization = `AgentKey ${bridge.ada.enrolled.credential_id}.${'A'.repeat(43)}`
     const signed = await bridge.ada.call({ ...bootstrap, override: { Authorization: authorization } })
     const bare = { 'X-Bridge-Time': null, 'X-Bridge-Nonce': null, 'X-Bridge-Proof': null }
@@ -166,7 +166,7 @@ describe('the secret', () => {
   })
 })
 
-test('expires, and with it its open wait', async () => {
+test('expires, and its open wait ends then', async () => {
   const own = await startBridge()
   const expires_at = new Date(own.clock().getTime() + 60_000).toISOString()
   const issued = await own.owner.issueLegacy(own.project.id, own.ada.id, { expires_at })
@@ -187,7 +187,7 @@ test('expires, and with it its open wait', async () => {
   await own.close()
 })
 
-test('is not issued with an expiry that has passed, and replaces nothing then', async () => {
+test('is not issued with an expiry in the past, and then replaces nothing', async () => {
   const { agent, issued, agentId } = await legacy()
   const now = bridge.clock().getTime()
   for (const expires_at of [new Date(now).toISOString(), '2020-01-01T00:00:00.000Z']) {
@@ -201,7 +201,7 @@ test('is not issued with an expiry that has passed, and replaces nothing then', 
   expect((await agent.call(bootstrap)).status).toBe(200)
 })
 
-test('replaces another credential of its agent at once, and no other', async () => {
+test('replaces another credential of its agent immediately, and no other', async () => {
   const { agent, issued, agentId } = await legacy()
   await agent.startSession()
   const renewed = await bridge.owner.issueLegacy(bridge.project.id, agentId, {

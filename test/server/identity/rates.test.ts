@@ -1,6 +1,6 @@
 /**
- * A rate is charged to the agent that signed, once for each proof, and a failure to the address that it came
- * from.
+ * A request is charged to the rate of the agent that signed it, once per proof; a failed authentication is
+ * charged to its address.
  *
  * Contract §2 "Rate".
  */
@@ -17,7 +17,7 @@ afterEach(() => bridge.close())
 const told = ({ status, json }: Reply) => [status, (json as { error?: string }).error]
 const fresh = () => crypto.randomUUID().replaceAll('-', '')
 
-/** One request of the agent, as somebody on the way could send it again and again. */
+/** Captures one request of the agent, as an attacker could, and returns a function that sends it again. */
 function captured(agent: TestAgent, target: string, body?: object): () => Promise<Reply> {
   const bytes = body === undefined ? undefined : JSON.stringify(body)
   const method = body === undefined ? 'GET' : 'POST'
@@ -25,7 +25,7 @@ function captured(agent: TestAgent, target: string, body?: object): () => Promis
   return () => exchange(bridge.url, { method, target, headers, body: bytes })
 }
 
-test('150 replays of a request cost its agent nothing and are counted at the address that sends them', async () => {
+test('150 replays of a request are charged to the address that sends them and not to its agent', async () => {
   bridge = await startBridge({
     settings: { rate_per_second: '1', rate_burst: '40', failed_auth_per_minute: '3' },
   })
@@ -43,7 +43,7 @@ test('150 replays of a request cost its agent nothing and are counted at the add
   for (let n = 0; n < 30; n += 1) await bridge.ada.ok({ target: '/api/v1/bootstrap', session: null })
 })
 
-test('replays of a request that a schema refuses cost its agent nothing either', async () => {
+test('replays of a request that violates its schema are not charged to its agent either', async () => {
   bridge = await startBridge({ settings: { rate_per_second: '1', rate_burst: '20' } })
   const send = captured(bridge.ada, '/api/v1/sessions', { surplus: 1 })
   expect(told(await send())).toEqual([422, 'invalid_request'])
@@ -51,7 +51,7 @@ test('replays of a request that a schema refuses cost its agent nothing either',
   for (let n = 0; n < 10; n += 1) await bridge.ada.ok({ target: '/api/v1/bootstrap', session: null })
 })
 
-test('replays of the frame that opens a socket cost its agent nothing either', async () => {
+test('replays of the first frame of a socket are not charged to its agent either', async () => {
   bridge = await startBridge({
     settings: { rate_per_second: '1', rate_burst: '20', failed_auth_per_minute: '3' },
   })
@@ -68,7 +68,7 @@ test('replays of the frame that opens a socket cost its agent nothing either', a
 
 const few = { rate_per_second: '1', rate_burst: '4' }
 
-/** The codes of forty at once, of which the rate lets through few. */
+/** Sends forty requests simultaneously, of which the rate admits few; returns their codes. */
 async function codesOf(call: () => Promise<Reply>): Promise<string[]> {
   const replies = await Promise.all(Array.from({ length: 40 }, call))
   return [...new Set(replies.map((reply) => told(reply).join(' ')))].toSorted()
@@ -83,7 +83,7 @@ test('a request over the rate has spent its nonce', async () => {
   for (const send of over) expect(told(await send())).toEqual([401, 'request_replayed'])
 })
 
-test('the rate is told before the session and before the schema', async () => {
+test('the rate is checked before the session and before the schema', async () => {
   bridge = await startBridge({ settings: few })
   const { ada } = bridge
   const session = crypto.randomUUID()
@@ -98,7 +98,7 @@ test('the rate is told before the session and before the schema', async () => {
   ])
 })
 
-test('a secret that signs nothing is charged as well', async () => {
+test('requests with a legacy secret are charged too', async () => {
   bridge = await startBridge({ settings: few })
   const { owner, project, ada, clock } = bridge
   const { credential, secret } = await owner.issueLegacy(project.id, ada.id)
@@ -112,7 +112,7 @@ const json = ['Content-Type', 'application/json'] as const
 const posted = (target: string, body: object, ...extra: (readonly [string, string])[]) =>
   exchange(bridge.url, { method: 'POST', target, headers: [json, ...extra], body: JSON.stringify(body) })
 
-/** Each place where somebody can fail to prove an identity, and the code of a failure. */
+/** Each endpoint at which an authentication can fail, and the code of the failure. */
 const surfaces: Record<string, { fail: () => Promise<Reply>; code: string }> = {
   "an agent's proof": {
     fail: () => bridge.ada.call({ target: '/api/v1/peers', override: { 'X-Bridge-Proof': 'A'.repeat(86) } }),
@@ -140,7 +140,7 @@ const surfaces: Record<string, { fail: () => Promise<Reply>; code: string }> = {
   },
 }
 
-test('failures are counted apart for each kind of identity, and a success forgets none of them', async () => {
+test('failures are counted separately for each kind of identity, and a success resets none of them', async () => {
   bridge = await startBridge({ settings: { failed_auth_per_minute: '2' } })
   for (const [name, { fail, code }] of Object.entries(surfaces)) {
     expect([told(await fail()), told(await fail())], name).toEqual([
@@ -153,7 +153,7 @@ test('failures are counted apart for each kind of identity, and a success forget
   for (const { fail } of Object.values(surfaces)) expect(told(await fail())).toEqual([429, 'rate_limited'])
 })
 
-test("agents, links and hosts that fail never keep the owner's password out", async () => {
+test("failing agents, links and hosts never block the owner's password", async () => {
   bridge = await startBridge({ settings: { failed_auth_per_minute: '2' } })
   const { 'a password': _, ...others } = surfaces
   for (const { fail } of Object.values(others)) {

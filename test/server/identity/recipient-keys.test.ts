@@ -37,7 +37,7 @@ const setByOwner = (projectId: string, agentId: string, recipient: string) =>
     body: { recipient },
   })
 
-test('a key is registered once, the same again succeeds, another conflicts until the owner replaces it', async () => {
+test('a key is registered once: repeating it succeeds, and another key conflicts until the owner replaces it', async () => {
   const { project, ada, ben, conversation } = await pair()
   const [first, second, third] = [await newRecipient(), await newRecipient(), await newRecipient()]
   const registered = await register(ben, first)
@@ -78,7 +78,7 @@ describe('a recipient', () => {
     ['that is empty', () => ''],
     ['that is a list', (good) => [good]],
   ]
-  test.each(bad)('%s is refused, whoever brings it', async (_what, change) => {
+  test.each(bad)('%s is refused from every caller', async (_what, change) => {
     const { project, ada } = await pair()
     const recipient = change(await newRecipient())
     const reply = await register(ada, recipient)
@@ -89,7 +89,7 @@ describe('a recipient', () => {
   })
 })
 
-test('is read by participants alone, and not where there is none', async () => {
+test('is readable by participants only, and not found if there is none', async () => {
   const { ada, ben, conversation } = await pair()
   const stranger = await pair()
   expect((await read(ada, conversation)).status).toBe(404)
@@ -111,6 +111,6 @@ test.each(guideTopics)('the guide to %s has a version, its topic and instruction
   expect(guide.instructions?.length).toBeGreaterThan(100)
 })
 
-test('there is no guide to anything else', async () => {
+test('a guide for any other topic is not found', async () => {
   expect((await bridge.ada.call({ target: '/api/v1/guides/secrets' })).status).toBe(404)
 })

@@ -1,6 +1,6 @@
 /**
- * Scopes: every endpoint of agents asked with every single scope. What is expected is written here from the
- * text, by path; the endpoints come from the contract, so that a new one is asked as well.
+ * Scopes: calls every agent endpoint with every single scope. The expected results are written here by path,
+ * from the text of the contract. The endpoints come from the contract, so a new one is tested too.
  *
  * Contract §3 "Scopes".
  */
@@ -24,7 +24,10 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** What the text says of a path: the nouns of which one is needed; none means that any scope will do. */
+/**
+ * The rule of the contract for a path: the scopes of which one is required. An empty list means that any
+ * scope is sufficient.
+ */
 const rules: readonly [RegExp, readonly string[]][] = [
   [/^\/api\/v1\/(bootstrap|guides|sessions|peers|connection-mode|inbox|events|acknowledgements)/, []],
   [/\/recipient-key$/, ['messages', 'transfers']],
@@ -56,12 +59,12 @@ describe.each(asked.map((entry) => [entry.id, entry] as const))('%s', (id, entry
     const { error } = reply.json as { error?: string }
     if (permitted(entry.path, entry.method, scope)) expect(error).not.toBe('scope_missing')
     else expect([reply.status, error]).toEqual([403, 'scope_missing'])
-    // A session that was closed on the way is opened again for the next.
+    // A session that this request closed is started again for the next one.
     if (id === 'sessions.close') await by.startSession()
   })
 })
 
-test('delivery is filtered: who may not read messages is offered none, and they wait for who may', async () => {
+test('a credential without the message scope is offered no messages, and they stay for one with the scope', async () => {
   const { project, owner } = world.bridge
   const reader = holders.get('messages:read') as TestAgent
   const worker = holders.get('tasks') as TestAgent

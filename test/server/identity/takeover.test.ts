@@ -1,5 +1,5 @@
 /**
- * Takeover grants: the owner ends a session, and the holder of the grant starts the next.
+ * Takeover grants: the owner ends a session, and the holder of the grant starts the next one.
  *
  * Threats T8, T10; contract §5.
  */
@@ -26,7 +26,7 @@ const pending = [409, 'takeover_pending']
 const invalid = [401, 'grant_invalid']
 const wrong = 'A'.repeat(43)
 
-test('fences at once, and the next session begins with the grant only', async () => {
+test('a takeover fences the session immediately, and the next session requires the grant', async () => {
   const agent = await fresh()
   const old = agent.session
   const issued = await bridge.owner.takeover(bridge.project.id, agent.id, { reason: 'stuck' })
@@ -46,7 +46,7 @@ test('fences at once, and the next session begins with the grant only', async ()
   }
 })
 
-test('a wrong grant is refused as such, whether or not a takeover is open, and uses up nothing', async () => {
+test('a wrong grant is refused with or without an open takeover, and does not use up the grant', async () => {
   const agent = await fresh()
   const before = await agent.requestSession(undefined, { takeover_grant: wrong })
   expect([before.status, codeOf(before)]).toEqual(invalid)
@@ -57,7 +57,7 @@ test('a wrong grant is refused as such, whether or not a takeover is open, and u
   expect((await agent.requestSession(undefined, { takeover_grant: grant })).status).toBe(200)
 })
 
-test('gives the same instance its session back after a lost answer, and serves nobody else', async () => {
+test('after a lost answer the same instance gets its session back, and no other instance does', async () => {
   const agent = await fresh()
   const { grant } = await bridge.owner.takeover(bridge.project.id, agent.id)
   const started = await agent.startSession(undefined, { takeover_grant: grant })
@@ -72,7 +72,7 @@ test('gives the same instance its session back after a lost answer, and serves n
   expect((await agent.requestSession()).status).toBe(200)
 })
 
-test('gives an instance with a secret its session back too, which would otherwise be replaced', async () => {
+test('an instance with a secret, which would otherwise be replaced, also gets its session back', async () => {
   const enrolled = await fresh()
   const { owner, project, url, clock } = bridge
   const { credential, secret } = await owner.issueLegacy(project.id, enrolled.id)
@@ -85,7 +85,7 @@ test('gives an instance with a secret its session back too, which would otherwis
   expect([byKey.status, codeOf(byKey)]).toEqual(invalid)
 })
 
-test('gives a device-bound instance its session back with a fresh challenge', async () => {
+test('a device-bound instance gets its session back with a fresh challenge', async () => {
   const device = JSON.stringify({ os: 'linux', machine: 'ab'.repeat(32), install: crypto.randomUUID() })
   const { id } = await bridge.owner.createAgent(bridge.project.id, 'bound')
   const code = await bridge.owner.enrollmentCode(bridge.project.id, id, { binding: 'device' })
@@ -99,7 +99,7 @@ test('gives a device-bound instance its session back with a fresh challenge', as
   })
 })
 
-test('of twenty requests on their way none succeeds after the owner was answered', async () => {
+test('of twenty requests in flight none succeeds after the owner was answered', async () => {
   const agent = await fresh()
   const conversation = await agent.conversationWith(agent.id)
   const body = { conversation_id: conversation, recipient_agent_id: agent.id, type: 'note', body: 'work' }
@@ -119,7 +119,7 @@ test('of twenty requests on their way none succeeds after the owner was answered
   expect(await stored()).toBe(atAnswer)
 })
 
-test('is redeemed by one of fifty that come at once', async () => {
+test('one of fifty simultaneous starts redeems the grant', async () => {
   const agent = await fresh()
   const { grant } = await bridge.owner.takeover(bridge.project.id, agent.id)
   const replies = await Promise.all(
@@ -133,7 +133,7 @@ test('is redeemed by one of fifty that come at once', async () => {
   expect([again.status, codeOf(again)]).toEqual(invalid)
 })
 
-test('does not serve another agent, whether or not that one waits for a grant of its own', async () => {
+test('a grant is refused for another agent, whether or not that agent waits for its own grant', async () => {
   const [one, two] = [await fresh(), await fresh()]
   const { grant } = await bridge.owner.takeover(bridge.project.id, one.id)
   expect(codeOf(await two.requestSession(undefined, { takeover_grant: grant }))).toBe('grant_invalid')
@@ -143,7 +143,7 @@ test('does not serve another agent, whether or not that one waits for a grant of
   expect((await one.requestSession(undefined, { takeover_grant: grant })).status).toBe(200)
 })
 
-test('is void once there is a newer one, whose session names the session that the first fenced', async () => {
+test('a newer grant invalidates an older one, and its session names the session that the first takeover fenced', async () => {
   const agent = await fresh()
   const old = agent.session
   const first = await bridge.owner.takeover(bridge.project.id, agent.id)
@@ -158,7 +158,7 @@ test('is void once there is a newer one, whose session names the session that th
   )
 })
 
-test('is no replacement by another instance, however often the owner takes over', async () => {
+test('a takeover does not count as a replacement by another instance, however often it happens', async () => {
   const own = await startBridge()
   const { ada, owner, project, clock } = own
   for (let n = 0; n < 4; n += 1) {
@@ -170,7 +170,7 @@ test('is no replacement by another instance, however often the owner takes over'
   await own.close()
 })
 
-test('expires, and then anybody with a credential of the agent may start', async () => {
+test('a grant expires, and then every credential of the agent may start a session', async () => {
   const own = await startBridge()
   const { grant, expires_at } = await own.owner.takeover(own.project.id, own.ada.id, { ttl_seconds: 60 })
   expect(Date.parse(expires_at) - own.clock().getTime()).toBeLessThanOrEqual(60_000)
@@ -182,7 +182,7 @@ test('expires, and then anybody with a credential of the agent may start', async
   await own.close()
 })
 
-test('lasts sixty seconds to an hour', async () => {
+test('a grant lasts between sixty seconds and one hour', async () => {
   for (const ttl_seconds of [59, 3601]) {
     const target = `/api/admin/projects/${bridge.project.id}/agents/${bridge.ben.id}/takeover`
     const reply = await bridge.owner.call({ target, body: { ttl_seconds } })
@@ -190,7 +190,7 @@ test('lasts sixty seconds to an hour', async () => {
   }
 })
 
-test('survives a restart of the server, once', async () => {
+test('a grant stays valid once across a restart of the server', async () => {
   const own = await startBridge()
   const { grant } = await own.owner.takeover(own.project.id, own.ada.id)
   const again = await own.restart()

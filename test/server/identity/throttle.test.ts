@@ -1,4 +1,4 @@
-/** Failed authentications are counted by place: an IPv4 address, or a whole IPv6 network of /64. */
+/** Failed authentications are counted per IPv4 address or per IPv6 network of /64. */
 import { expect, test } from 'vitest'
 import { networkOf } from '../../../server/identity/network.ts'
 import { createThrottle } from '../../../server/identity/throttle.ts'
@@ -13,11 +13,11 @@ test.each([
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['1:2:3::', '1:2:3:0::/64'],
   ['', ''],
-])('%s belongs to %s', (address, network) => {
+])('the address %s is counted as %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
 })
 
-test('who changes its address within its network stays counted; the next network is not', () => {
+test('a client that changes its address within its network stays counted, and the next network is not', () => {
   const throttle = createThrottle(() => 0, {
     ratePerSecond: 1,
     rateBurst: 1,

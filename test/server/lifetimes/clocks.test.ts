@@ -1,7 +1,6 @@
 /**
- * Somebody sets the clock of the node while a lifetime runs: nothing ends early, and nothing that has ended
- * comes back. Across a restart the wall clock tells what passed; one that was set back meanwhile revives
- * nothing.
+ * The clock of the node is set while a lifetime runs: nothing ends early, and an ended lifetime stays ended.
+ * Across a restart the wall clock gives the time that passed; a clock set back in between revives nothing.
  *
  * Contract §5 "Lifetimes".
  */
@@ -18,7 +17,7 @@ afterAll(() => bridge.close())
 
 const lifetimes = lifetimesOf(() => bridge)
 const [hour, day] = [3600, 86_400]
-/** For the requests of the test itself, which take real time. */
+/** Seconds for the requests of the test itself, which take real time. */
 const margin = 10
 
 async function pass({ askedEverySeconds: step }: Lifetime, seconds: number, ...all: GoesOn[]): Promise<void> {
@@ -30,7 +29,7 @@ async function pass({ askedEverySeconds: step }: Lifetime, seconds: number, ...a
   bridge.clock.advance(left)
 }
 
-/** An hour on or back, and then a day. */
+/** The clock is set one hour, and then one day, forward or back. */
 const directions = [
   ['on', 1],
   ['back', -1],
@@ -39,7 +38,7 @@ const directions = [
 describe.each(Object.entries(lifetimes))('%s', (_, lifetime) => {
   const { seconds, begin } = lifetime
 
-  test.each(directions)('ends in time, and not early, when the clock is set %s', async (_direction, sign) => {
+  test.each(directions)('ends on time, and not early, when the clock is set %s', async (_direction, sign) => {
     const [early, late] = [await begin(), await begin()]
     bridge.clock.step(sign * hour)
     await pass(lifetime, seconds / 2, early, late)
@@ -61,7 +60,7 @@ describe.each(Object.entries(lifetimes))('%s', (_, lifetime) => {
 })
 
 describe('across a restart', () => {
-  /** The names of the lifetimes that go on after `happen`. */
+  /** Returns the names of the lifetimes that are still running after `happen`. */
   const goingOn = async (happen: () => Promise<void>): Promise<string[]> => {
     const begun: [string, GoesOn][] = []
     for (const [name, { begin }] of Object.entries(lifetimes)) begun.push([name, await begin()])
@@ -76,7 +75,7 @@ describe('across a restart', () => {
     bridge = await bridge.restart()
   }
 
-  test('what has not ended goes on, also when the clock was set back meanwhile', async () => {
+  test('lifetimes that have not ended continue, also if the clock was set back in between', async () => {
     const all = Object.keys(lifetimes)
     expect(await goingOn(() => restarted(() => {}))).toEqual(all)
     expect(await goingOn(() => restarted(() => bridge.clock.step(-day)))).toEqual(all)
@@ -85,11 +84,11 @@ describe('across a restart', () => {
 
   const longer = Object.keys(lifetimes).filter((name) => (lifetimes[name]?.seconds ?? 0) > 13 * hour)
 
-  test('what ended while the node was down is over', async () => {
+  test('lifetimes that end while the node is stopped are ended after the start', async () => {
     expect(await goingOn(() => restarted(() => bridge.clock.advance(13 * hour)))).toEqual(longer)
   })
 
-  test.each([hour, day])('a clock that is set back by %i s meanwhile revives nothing', async (seconds) => {
+  test.each([hour, day])('a clock that is set back by %i s in between revives nothing', async (seconds) => {
     const after = goingOn(async () => {
       bridge.clock.advance(13 * hour)
       await restarted(() => bridge.clock.step(-seconds))

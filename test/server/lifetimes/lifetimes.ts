@@ -1,4 +1,4 @@
-/** Everything that ends by itself after a time, as a test begins it and asks whether it goes on. */
+/** Everything with a lifetime: how a test starts it and checks whether it is still running. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
@@ -12,20 +12,20 @@ import { cookieOf, ownerName, ownerPassword, TestOwner } from '../../support/own
 import { soon } from '../../support/waits.ts'
 import { openUpkeep } from '../maintenance/upkeep.ts'
 
-/** Whether it goes on. To be asked once: the answer may use it up. */
+/** Returns whether it is still running. Call it once: the check may use it up. */
 export type GoesOn = () => Promise<boolean>
 
 export interface Lifetime {
   readonly seconds: number
   begin(): Promise<GoesOn>
-  /** Asked so often it goes on until then. */
+  /** The interval of requests that keep it alive until the check. */
   readonly askedEverySeconds?: number
 }
 
 const codeOf = ({ json }: Reply): string | undefined => (json as { error?: string }).error
 const isDone = ({ status }: Reply): boolean => status === 200
 
-/** Over one node; `bridge` is asked each time, since a restart makes another. */
+/** The lifetimes on one node. They call `bridge` each time, because a restart creates a new one. */
 export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, Lifetime>> {
   let count = 0
   const name = (of: string) => {
@@ -43,7 +43,7 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
   }
   let last: TestOwner | undefined
   /**
-   * One that is good whatever time passed. It takes the place of the last, since a person has ten at once.
+   * Starts a sign-in that stays valid for any time. It closes the last one, because a person may have ten.
    */
   const signIn = async () => {
     await last?.call({ target: '/api/admin/session/close', body: {} })
@@ -76,7 +76,7 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
     const [ada, ben] = [await one(), await one()]
     return { owner, project, ada, ben, conversation: await ada.conversationWith(ben.id) }
   }
-  /** Each of its sessions replaces the last. */
+  /** Each session of a legacy credential replaces the last one. */
   const legacy = async () => {
     const { id, owner } = await person()
     const { credential, secret } = await owner.issueLegacy(bridge().project.id, id)
@@ -84,7 +84,7 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
     const known = { server_id, agent: { id, name: 'legacy' }, project: bridge().project }
     return legacyAgent(bridge().url, { ...known, credential_id: credential.id }, secret, bridge().clock)
   }
-  /** Sends one more message into a conversation whose budget was one message. */
+  /** Sends one more message into a conversation whose budget is one message. */
   const spentBudget = async () => {
     const { ada, ben, project, conversation } = await pair({ message_budget: 1 })
     const fields = { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: 'on' }
@@ -92,7 +92,7 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
     expect(isDone(await say())).toBe(true)
     return Object.assign(say, { project: project.id, conversation })
   }
-  /** Whether the audit has one record of what `act` does again. */
+  /** Checks that the audit log still has one record after `act` is repeated. */
   const staysOne =
     (project: string, kind: string, subject: string, act: () => Promise<unknown>): GoesOn =>
     async () => {
@@ -107,7 +107,7 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
       await owner.ok<{ connection: { connected: boolean; next_contact: { overdue: boolean } } }>({ target })
     ).connection
   }
-  /** Alive: another instance does not replace it. */
+  /** Whether the session is alive, so that another instance cannot replace it. */
   const staying = async (schedule?: object): Promise<GoesOn> => {
     const one = await agent()
     if (schedule) await one.ok({ target: '/api/v1/connection-mode', body: schedule, key: null })
@@ -267,7 +267,7 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
         expect(isDone(await send())).toBe(true)
         return async () => {
           const { data, clock } = bridge()
-          // With a commit the server writes the time that the upkeep begins with.
+          // With a commit the server stores its steady time, from which the maintenance run starts.
           await ada.send(conversation, ben.id, 'another')
           const upkeep = openUpkeep(data, { clock, monotonicMs: clock.elapsedMs }, [idempotencyRetention])
           // A run after more than a day removes nothing.

@@ -1,6 +1,5 @@
 /**
- * The links that the host makes, while somebody sets the clock of the node and of the host: they are one
- * machine.
+ * Links made on the host while the clock of the node and the host, which are one machine, is set.
  *
  * Contract §5 "Lifetimes", §10 "Sign-in".
  */
@@ -26,9 +25,9 @@ interface Node {
   readonly clock: TestClock
 }
 
-/** As `bridge server owner-link` and `setup-link` do, on a host whose clock is the node's. */
+/** Makes a link as `bridge server owner-link` and `setup-link` do, on a host with the node's clock. */
 async function linkOfHost(kind: 'setup' | 'sign_in', node: Node): Promise<string> {
-  // Within a second the node writes down that the clock was set.
+  // Within one second the node stores that the clock was set.
   const ahead = () =>
     tamper(node.data, (database) =>
       database.prepare('SELECT wall_ms - steady_ms FROM steady_clock').pluck().get(),
@@ -52,7 +51,7 @@ async function makeLink(kind: 'setup' | 'sign_in', { data, clock }: Node): Promi
 
 const day = 86_400
 
-test('a link that the host makes ends in time, and not early, whatever the clock is set to', async () => {
+test('a link made on the host ends on time, and not early, however the clock is set', async () => {
   const data = await mkdtemp(join(tmpdir(), 'bridge-links-'))
   onTestFinished(() => rm(data, { recursive: true, force: true }))
   const settings = {

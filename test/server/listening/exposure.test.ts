@@ -1,4 +1,7 @@
-/** Beyond loopback only with TLS or behind listed proxies; each refusal says why and what to do. */
+/**
+ * The node listens beyond loopback only with TLS or behind listed proxies; each refusal gives the reason and
+ * the remedy.
+ */
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
 import { ConfigError } from '../../../server/config-error.ts'
@@ -8,7 +11,7 @@ const data = '/nowhere'
 const tls = { tls_cert: '/c.pem', tls_key: '/k.pem' }
 const origin = { portal_origin: 'https://bridge.example' }
 
-describe('refused', () => {
+describe('the configuration is refused:', () => {
   const cases: [string, Record<string, string>, RegExp][] = [
     [
       'plain HTTP beyond loopback, with both ways out',
@@ -43,7 +46,7 @@ describe('refused', () => {
   })
 })
 
-describe('accepted', () => {
+describe('the configuration is accepted:', () => {
   const cases: [string, Record<string, string>, object][] = [
     ['loopback as it is', {}, { host: '127.0.0.1', tls: undefined, trustedProxies: [] }],
     ['the whole of 127/8', { host: '127.0.0.2' }, { host: '127.0.0.2' }],
@@ -87,7 +90,7 @@ describe('the address of a client', () => {
     expect(behind(peer, forwarded, { tls: true })).toBe(address)
   })
 
-  test('is not asked for where nobody but a proxy may speak plain HTTP', () => {
+  test('is not determined if only a proxy may use plain HTTP and the peer is none', () => {
     expect(() => behind('192.0.2.1', undefined)).toThrow(
       /only a trusted proxy may use; use the https address/,
     )

@@ -1,8 +1,8 @@
 /**
- * Failed authentications are counted by the address of the client: behind a listed proxy by the one that it
- * names, else by that of the connection, whatever the request says.
+ * Failed authentications are counted per client address. Behind a listed proxy this is the address in the
+ * proxy's header, otherwise the address of the connection; other headers have no influence.
  *
- * The listed proxy is 127.0.0.2, and who connects from 127.0.0.1 is a stranger.
+ * The listed proxy is 127.0.0.2; a client at 127.0.0.1 is not a proxy.
  */
 import { request } from 'node:http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ interface Target {
   readonly method?: string
 }
 
-/** The status of a request without a credential. */
+/** Sends a request without a credential; returns the status. */
 const fail = (
   localAddress: string,
   forwarded: string,
@@ -46,12 +46,12 @@ const failures = async (localAddress: string, forwarded: readonly string[]): Pro
   return statuses
 }
 
-test('a stranger does not get a new count by naming new addresses', async () => {
+test('a client cannot get a new count by claiming new addresses', async () => {
   const named = ['203.0.113.1', '203.0.113.2', '203.0.113.3', '203.0.113.4']
   expect(await failures(stranger, named)).toEqual([401, 401, 429, 429])
 })
 
-test('behind the proxy each client has its own count, whatever it put before the name that the proxy gives it', async () => {
+test('behind the proxy each client has a separate count, whatever it wrote before the address that the proxy adds', async () => {
   const one = ['203.0.113.1', '198.51.100.1, 203.0.113.1', '198.51.100.2, 203.0.113.1', '203.0.113.2']
   expect(await failures(proxy, one)).toEqual([401, 401, 429, 401])
   expect(await fail(stranger, '203.0.113.1')).toBe(401)
@@ -64,7 +64,7 @@ test('hosts that report their load are counted by the same address', async () =>
   expect(statuses).toEqual([401, 401, 429, 401])
 })
 
-test('over a socket it is the same', async () => {
+test('sockets are counted by the same address', async () => {
   const refused = (localAddress: string, forwarded: string) =>
     new Promise<string>((resolve, reject) => {
       const url = `${bridge.url.replace('http', 'ws')}/api/v1/socket`

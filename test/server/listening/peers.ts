@@ -1,4 +1,4 @@
-/** A request as `clientAddresses` sees it: who connected, and what the header says. */
+/** A request as `clientAddresses` reads it: the peer of the connection, and the header. */
 import type { IncomingMessage } from 'node:http'
 import { clientAddresses } from '../../../server/http/client-address.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A node that speaks TLS with a chain of root, intermediate and its own certificate: the whole of what agents
- * and owners do, what clients refuse, and a renewal.
+ * A node that speaks TLS with a chain of root, intermediate and server certificate: the work of agents and
+ * owners, the refusals of clients, and a renewal.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -41,7 +41,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-test('agents talk over it by every transport', async () => {
+test('agents talk over TLS by every transport', async () => {
   expect(bridge.url).toBe(`https://127.0.0.1:${bridge.server.port}`)
   for (const transport of ['socket', 'sse', 'long-poll'] as const) {
     const client = bridgeOf(bridge.ben, { transports: [transport] })
@@ -55,7 +55,7 @@ test('agents talk over it by every transport', async () => {
   }
 })
 
-test('its origin is https, and the cookie is for that host alone and Secure', async () => {
+test('its origin is https, and the cookie is Secure and for that host only', async () => {
   const { portal_origin } = (await exchange(bridge.url, { method: 'GET', target: '/api/health' })).json as {
     portal_origin: string
   }
@@ -76,7 +76,7 @@ test('its origin is https, and the cookie is for that host alone and Secure', as
   expect((await signIn(bridge.url.replace('https', 'http'))).status).toBe(403)
 })
 
-test('what speaks plain HTTP to it is closed, and the node goes on', async () => {
+test('the node closes a plain HTTP connection and continues to work', async () => {
   const plain = bridge.url.replace('https', 'http')
   await expect(exchange(plain, { method: 'GET', target: '/api/health' })).rejects.toThrow()
   expect((await nodeStatus({ baseUrl: url })).readiness.ready).toBe(true)
@@ -132,7 +132,7 @@ describe('a client refuses', () => {
     bridge.server.reloadCertificate()
   })
 
-  test.each(cases)('%s, and says so', async (_name, certificate, message, hint) => {
+  test.each(cases)('%s, with the reason', async (_name, certificate, message, hint) => {
     write(await certificate())
     bridge.server.reloadCertificate()
     const failed = await nodeStatus({ baseUrl: url }).then(
@@ -146,7 +146,7 @@ describe('a client refuses', () => {
   })
 })
 
-test('the doctor of its host looks at the certificate that it was given by flags', async () => {
+test('the doctor command of its host checks the certificate given by flags', async () => {
   const desk = await Desk.make()
   const soon = new Date(Date.now() + 3.5 * 86_400_000)
   write(await chain.server({ until: soon }))
@@ -163,7 +163,7 @@ test('the doctor of its host looks at the certificate that it was given by flags
     tls: { state: 'warning', text: `${files.cert} is valid for 3 more days` },
     origin: { state: 'ok' },
   })
-  // Flags of its own are what a next start would be given.
+  // Flags given to the command describe the next start.
   expect((await examined('--host', '127.0.0.1')).tls).toBeUndefined()
   rmSync(files.cert)
   expect(await examined()).toMatchObject({ code: 2, tls: { state: 'problem' } })
@@ -171,7 +171,7 @@ test('the doctor of its host looks at the certificate that it was given by flags
   await desk.remove()
 })
 
-describe('a renewal', () => {
+describe('a renewed certificate', () => {
   const served = () =>
     new Promise<string>((resolve, reject) => {
       const socket = connect({ host: '127.0.0.1', port: bridge.server.port, servername: 'localhost' }, () => {
@@ -181,7 +181,7 @@ describe('a renewal', () => {
       socket.once('error', reject)
     })
 
-  test('is served to who connects after it, and what cannot be used changes nothing', async () => {
+  test('is used for later connections, and an unusable one changes nothing', async () => {
     const before = await served()
     write(await chain.server())
     expect(await served()).toBe(before)
@@ -202,7 +202,7 @@ describe('a renewal', () => {
 
 const other = await chain.server()
 
-describe('certificate and key that cannot be used stop the start', () => {
+describe('an unusable certificate or key stops the start:', () => {
   const cases: [string, () => void, RegExp][] = [
     [
       'where there is no certificate',

@@ -1,5 +1,6 @@
 /**
- * How maintenance runs: believing the clock, in small batches, one job not hindering another. Contract §10.
+ * Maintenance runs: they distrust jumps of the clock, work in small batches, and one job does not hinder
+ * another. Contract §10.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,7 +20,7 @@ beforeEach(async () => {
   return () => rm(data, { recursive: true, force: true })
 })
 
-/** Two clocks that a test moves: `pass` both, `jump` the wall clock alone. */
+/** Two clocks that a test moves: `pass` moves both, `jump` only the wall clock. */
 function clocks() {
   let wallMs = Date.now()
   let monotonicMs = 1000
@@ -56,7 +57,7 @@ function opened(times: Times, ...jobs: Job[]) {
 }
 
 test.each([1.1, 400, -1.1, -400])(
-  'a clock that jumps by %d days makes it skip one run, and no more',
+  'a clock that jumps by %d days makes maintenance skip exactly one run',
   async (days) => {
     const times = clocks()
     const { runs, job } = counting()
@@ -72,7 +73,7 @@ test.each([1.1, 400, -1.1, -400])(
   },
 )
 
-test('a clock that is put right by less, and time that passes, make no difference', async () => {
+test('a smaller correction of the clock and the passing of time skip no run', async () => {
   const times = clocks()
   const upkeep = opened(times, counting().job)
   await upkeep.cycle()
@@ -82,7 +83,7 @@ test('a clock that is put right by less, and time that passes, make no differenc
   expect(await upkeep.cycle()).toMatchObject({ skipped_for_jump_seconds: null })
 })
 
-test('after a start the time of the last run counts, so a clock that was wrong at the start removes nothing', async () => {
+test('a start uses the time of the last run, so a clock that was wrong at the start removes nothing', async () => {
   const times = clocks()
   const first = openUpkeep(data, times, [])
   await first.cycle()
@@ -95,13 +96,13 @@ test('after a start the time of the last run counts, so a clock that was wrong a
   expect(runs.count).toBe(1)
 })
 
-test('where maintenance never ran, the last audit record tells the time', async () => {
+test('if maintenance never ran, the last audit record gives the time', async () => {
   const times = clocks()
   times.jump(3)
   expect(await opened(times).cycle()).toMatchObject({ skipped_for_jump_seconds: expect.closeTo(259_200, -2) })
 })
 
-test('a job that fails is told and hinders no other, and nothing of its batch is stored', async () => {
+test('a failing job is reported, hinders no other job, and stores nothing of its batch', async () => {
   const failing: Job = {
     name: 'failing',
     begin: () => async (tx) => {
@@ -120,7 +121,7 @@ test('a job that fails is told and hinders no other, and nothing of its batch is
   expect(id).toMatch(/^[0-9a-f-]{36}$/)
 })
 
-test('batches grow to five hundred rows and shrink where they take long', async () => {
+test('batches grow to five hundred rows and shrink if they take long', async () => {
   let now = 0
   const asked: number[] = []
   const job: Job = {
@@ -138,7 +139,7 @@ test('batches grow to five hundred rows and shrink where they take long', async 
   expect(Math.max(...asked)).toBe(batchLimits.rows)
 })
 
-test('a run that is stopped ends behind its batch', async () => {
+test('a stopped run ends after its current batch', async () => {
   const upkeep = opened(
     {},
     {

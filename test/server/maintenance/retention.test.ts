@@ -1,4 +1,4 @@
-/** What maintenance removes and what it leaves. Contract §10 "Retention". */
+/** The rows that maintenance removes, and those that it keeps. Contract §10 "Retention". */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ interface Page {
   readonly retention_gap?: { readonly removed_through_sequence: number }
 }
 
-/** Ada wrote so many messages; those named are acknowledged. */
+/** Sends this many messages from ada and acknowledges the given ones. */
 async function spoken(count: number, acknowledged: readonly number[], pair?: Pair): Promise<Pair> {
   const made = pair ?? (await world.pair())
   const sent = []
@@ -47,7 +47,7 @@ const left = async ({ ada, conversation }: Pair): Promise<number[]> => {
   return (await ada.ok<Page>({ target })).messages.map(({ sequence }) => sequence)
 }
 
-test('of a conversation the longest prefix goes whose every message may go', async () => {
+test('from a conversation the longest prefix of removable messages is removed', async () => {
   const pair = await spoken(6, [1, 2, 3, 5, 6])
   age(pair, 91)
   expect(await upkeep(data)).toMatchObject({ 'messages removed': 3 })
@@ -57,7 +57,7 @@ test('of a conversation the longest prefix goes whose every message may go', asy
   expect(await left(pair)).toEqual([4, 5, 6, 7])
 })
 
-test('history tells of the gap in both directions, to agents and to the owner, and of none above it', async () => {
+test('the history shows the gap in both directions, to agents and to the owner, and no gap above it', async () => {
   const pair = await spoken(5, [1, 2])
   age(pair, 91)
   await upkeep(data)
@@ -90,7 +90,7 @@ test('history tells of the gap in both directions, to agents and to the owner, a
   expect(await owners('?after_sequence=2')).not.toHaveProperty('retention_gap')
 })
 
-test('nothing unacknowledged goes, however old, and nothing young by either of its times', async () => {
+test('unacknowledged messages stay, however old, and so do messages that are recent by either of their times', async () => {
   const unread = await spoken(2, [])
   const young = await spoken(2, [1, 2])
   const lately = await spoken(2, [1, 2])
@@ -101,7 +101,7 @@ test('nothing unacknowledged goes, however old, and nothing young by either of i
   for (const pair of [unread, young, lately]) expect(await left(pair)).toEqual([1, 2])
 })
 
-test('what an open task or transfer points to stays, and all behind it, until that is over', async () => {
+test('a message referenced by an open task or transfer stays, with all later ones, until that has ended', async () => {
   const { ada, ben, conversation } = await spoken(3, [1, 2, 3])
   const pair = { ada, ben, conversation } as Pair
   age(pair, 91)
@@ -126,7 +126,7 @@ test('what an open task or transfer points to stays, and all behind it, until th
   expect((await left(pair))[0]).toBe(4)
 })
 
-test('a project keeps messages and audit as long as its policy says', async () => {
+test('a project keeps messages and audit records for as long as its policy requires', async () => {
   const policy = { retention_days: 2, audit_days: 3 }
   const project = await world.owner.createProject(world.name('project'), { policy })
   const [ada, ben] = [await world.agent(project.id), await world.agent(project.id)]
@@ -152,7 +152,7 @@ test('a project keeps messages and audit as long as its policy says', async () =
   expect(records()).toEqual([...before.slice(1), 'message.removed', 'audit.removed'])
 })
 
-test('removing is recorded in the name of the service: how much, and what is gone', async () => {
+test('a removal is recorded in the name of the service, with its amount and range', async () => {
   const pair = await spoken(2, [1, 2])
   age(pair, 91)
   await upkeep(data)
@@ -164,7 +164,7 @@ test('removing is recorded in the name of the service: how much, and what is gon
   ])
 })
 
-test('what was removed is overwritten in the file', async () => {
+test('removed data is overwritten in the file', async () => {
   const word = 'a-word-that-nothing-else-holds'
   const pair = await world.pair()
   const { id } = await pair.ada.send(pair.conversation, pair.ben.id, word.repeat(400))
@@ -178,7 +178,7 @@ test('what was removed is overwritten in the file', async () => {
   expect(holdsIt()).toBe(false)
 })
 
-test('stored answers go after seven days, enrolments after a month, the rest when it has expired', async () => {
+test('stored answers are removed after seven days, enrolments after a month, the others once expired', async () => {
   await upkeep(data)
   const pair = await spoken(1, [])
   const counts = () =>

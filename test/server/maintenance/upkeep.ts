@@ -1,7 +1,4 @@
-/**
- * Maintenance for a test: over the data folder of a server that runs, with a clock and jobs of the test's
- * own.
- */
+/** Maintenance for a test: on the data folder of a running server, with the test's clock and jobs. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -37,7 +34,7 @@ export function openUpkeep(data: string, times: Times = {}, jobs?: readonly Job[
   return { ...maintenance, failures, stop: () => stop.abort(), close: () => store.close() }
 }
 
-/** One run; how much each job did, those that did nothing left out. */
+/** Performs one run; returns the amount of each job that did something. */
 export async function upkeep(data: string, times?: Times): Promise<Record<string, number>> {
   const opened = openUpkeep(data, times)
   const { jobs } = await opened.cycle()
@@ -45,10 +42,12 @@ export async function upkeep(data: string, times?: Times): Promise<Record<string
   return Object.fromEntries(jobs.filter(({ done }) => done > 0).map(({ name, done }) => [name, done]))
 }
 
-/** Changes rows behind the server's back: what a test wants to be old must have been stored long ago. */
+/**
+ * Changes rows without notifying the server: rows that a test needs to be old must have been stored long ago.
+ */
 export function tamper<T = unknown>(data: string, act: (database: Database.Database) => T): T {
   const database = new Database(join(data, 'bridge.db'), { timeout: 5000 })
-  // What a test deletes leaves no trace either.
+  // Rows that a test deletes are overwritten too.
   database.pragma('secure_delete = ON')
   try {
     return act(database)

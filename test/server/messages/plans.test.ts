@@ -1,5 +1,5 @@
 /**
- * What a message costs does not grow with what is stored: every statement of its way searches an index.
+ * The cost of a message does not grow with the stored rows: every statement on its path searches an index.
  * Contract §7.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-test('a message is sent, read and acknowledged without reading through anything', async () => {
+test('sending, reading and acknowledging a message scans no table', async () => {
   const { ada, ben } = bridge
   const texts = await statementsDuring(async () => {
     const { id } = await ada.send(conversation, ben.id, 'the build is green')
@@ -45,7 +45,7 @@ test('a guard that trips again finds its record by an index', async () => {
   bridge.clock.advance(limits.messageBudgetWindowSeconds)
 })
 
-test('the guard of a conversation looks at one number, and counts by numbers when it must', async () => {
+test('the guard of a conversation reads one number, and counts by sequence numbers if necessary', async () => {
   const { ada, ben } = bridge
   const pair = await ben.conversationWith(ada.id)
   const sending = statementsDuring(async () => {

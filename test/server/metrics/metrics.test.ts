@@ -1,5 +1,6 @@
 /**
- * What a scraper reads is what was done; the port answers it, to programs of this machine, and nothing else.
+ * The metrics match the requests made, and their port answers nothing but them, to programs on this machine
+ * only.
  *
  * Reliability T44.
  */
@@ -35,7 +36,7 @@ async function scrape(): Promise<(series: string) => number> {
 const answered = (endpoint: string, status: number) =>
   `bridge_request_duration_seconds_count{endpoint="${endpoint}",status="${status}"}`
 
-test('requests are counted by endpoint and status, and nothing that a client chose is a label', async () => {
+test('requests are counted by endpoint and status, and no label is chosen by a client', async () => {
   const { ada, ben } = bridge
   const conversation = await ada.conversationWith(ben.id)
   const before = await scrape()
@@ -56,7 +57,7 @@ test('requests are counted by endpoint and status, and nothing that a client cho
   expect(rise(answered('none', 404))).toBe(1)
   expect(rise(answered('none', 405))).toBe(1)
   expect((await ask({})).text).not.toMatch(/canary/)
-  // Each send, and what spends a nonce or notes an offer beside them, is in exactly one group.
+  // Each send, and each write that spends a nonce or records an offer beside it, is in exactly one group.
   const held = rise('bridge_write_group_requests_sum')
   expect(held).toBeGreaterThanOrEqual(6)
   expect(rise('bridge_write_group_requests_count')).toBeLessThanOrEqual(held)
@@ -67,7 +68,7 @@ test('requests are counted by endpoint and status, and nothing that a client cho
   )
 })
 
-test('waits are told by what holds them, and are gone when they end; a client that leaves is counted', async () => {
+test('waits are shown by their transport and disappear when they end; a disconnecting client is counted', async () => {
   const { ben, ada } = bridge
   await ben.inbox()
   const poll = openWait(ada)
@@ -96,7 +97,7 @@ test('waits are told by what holds them, and are gone when they end; a client th
     .toEqual([0, 1])
 })
 
-test('storage, queues, readiness, lag and the build are read when they are asked for', async () => {
+test('storage, queues, readiness, lag and the build are read at the time of the scrape', async () => {
   const told = await scrape()
   expect(told('bridge_storage_bytes{kind="database"}')).toBeGreaterThan(4096)
   expect(told('bridge_storage_bytes{kind="wal"}')).toBeGreaterThan(4096)
@@ -110,7 +111,7 @@ test('storage, queues, readiness, lag and the build are read when they are asked
   expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m)
 })
 
-test('runs of maintenance and what they removed are counted; a failed group of writes by its reason', async () => {
+test('maintenance runs and their removals are counted, and a failed group of writes by its reason', async () => {
   const meters = createMeters()
   const at = new Date('2026-11-21T12:00:00Z')
   const jobs = [{ name: 'messages removed', done: 7 }]
@@ -129,14 +130,14 @@ test('runs of maintenance and what they removed are counted; a failed group of w
   expect(lines).toContain('bridge_write_group_requests_count 0')
 })
 
-test('every metric that a scrape tells is in the page for operators', async () => {
+test('the page for operators describes every metric of a scrape', async () => {
   const page = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
   const told = [...(await ask({})).text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
   expect(told.length).toBeGreaterThan(30)
   expect(told.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
 })
 
-test('what cannot be read is left out, and the rest is told', async () => {
+test('metrics that cannot be read are omitted, and the others are reported', async () => {
   const meters = createMeters()
   const fail = () => Promise.reject(new Error('the database does not answer'))
   const reading = () => ({ some: 1 })
@@ -175,7 +176,7 @@ test.each<[string, Partial<Exchange>, number]>([
   expect(reply.text).not.toContain('bridge_')
 })
 
-test('it listens on loopback only, and the API does not know it', async ({ skip }) => {
+test('the metrics port listens on loopback only, and the API has no metrics', async ({ skip }) => {
   expect((await ask({}, bridge.url)).status).toBe(404)
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   const outer = addresses.find(({ internal, family }) => !internal && family === 'IPv4')
@@ -184,7 +185,7 @@ test('it listens on loopback only, and the API does not know it', async ({ skip 
   await expect(ask({}, elsewhere)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
 })
 
-test('without the setting there is no port', async () => {
+test('without the setting there is no metrics port', async () => {
   const quiet = await startBridge()
   expect(quiet.server.metricsUrl).toBeUndefined()
   await quiet.close()

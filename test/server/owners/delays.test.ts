@@ -1,6 +1,6 @@
 /**
- * Delays of wrong passwords, on a clock that is moved: how they grow, end and are forgotten. Contract §10
- * "Sign-in".
+ * Delays after wrong passwords: how they grow, end and are forgotten, with a clock that the test moves.
+ * Contract §10 "Sign-in".
  */
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../server/api-error.ts'
@@ -27,7 +27,7 @@ function delays() {
   }
 }
 
-test('four mistakes are free, then each doubles the wait up to five minutes', () => {
+test('four mistakes are free, then each doubles the delay up to five minutes', () => {
   const { failed, left, pass } = delays()
   const waits = []
   for (let failure = 1; failure <= 16; failure += 1) {
@@ -40,7 +40,7 @@ test('four mistakes are free, then each doubles the wait up to five minutes', ()
   expect(waits).toEqual([0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300])
 })
 
-test('a wait ends by itself and nobody else waits', () => {
+test('a delay expires, and other names are not delayed', () => {
   const { failed, left, pass } = delays()
   for (let failure = 0; failure < 6; failure += 1) failed('olu')
   expect(left('olu')).toBe(2000)
@@ -51,7 +51,7 @@ test('a wait ends by itself and nobody else waits', () => {
   expect(left('olu')).toBe(0)
 })
 
-test('a right password begins anew', () => {
+test('a correct password resets the count', () => {
   const { failed, succeeded, left } = delays()
   for (let failure = 0; failure < 9; failure += 1) failed('olu')
   succeeded('olu')
@@ -60,7 +60,7 @@ test('a right password begins anew', () => {
   expect(left('olu')).toBe(0)
 })
 
-test('guesses under ten thousand names forget the oldest, not the one that is guessed at', () => {
+test('guesses under ten thousand names evict the oldest names, not the name under attack', () => {
   const { failed, left } = delays()
   for (let failure = 0; failure < 5; failure += 1) failed('first')
   for (let n = 0; n < 10_000; n += 1) {

@@ -1,4 +1,4 @@
-/** The audit of failed sign-ins: which are recorded, and with how much. Contract §10. */
+/** The audit of failed sign-ins: which failures are recorded, and with which fields. Contract §10. */
 import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createFailedSignIns } from '../../../server/owners/failed-sign-ins.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
   bridge = await startBridge({ clock, monotonicMs: clock.elapsedMs, settings })
 })
 afterAll(() => bridge.close())
-/** The records of one test are told from those before it by their time. */
+/** The time separates the records of one test from earlier ones. */
 let since: string
 beforeEach(() => {
   bridge.clock.advance(61)
@@ -46,7 +46,7 @@ const records = async () => {
   return (await bridge.owner.ok<{ audit: FailedRecord[] }>({ target })).audit
 }
 
-test('many failures of one address leave one record a minute, refused ones and right names included', async () => {
+test('many failures from one address leave one record per minute, including refused attempts and existing names', async () => {
   const statuses: number[] = []
   for (let n = 0; n < 5; n += 1) statuses.push(await signIn({ name: ownerName, password: wrong }))
   expect(statuses).toEqual([401, 401, 401, 429, 429])
@@ -69,7 +69,7 @@ test('many failures of one address leave one record a minute, refused ones and r
   expect(await records()).toHaveLength(2)
 })
 
-test('another address has a record of its own in the same minute', async () => {
+test('another address gets a separate record in the same minute', async () => {
   for (const address of ['127.0.0.1', '127.0.0.3', '127.0.0.3'])
     await signIn({ name: 'nobody', password: wrong }, address)
   expect((await records()).map(({ details }) => details)).toEqual([
@@ -81,19 +81,19 @@ test('another address has a record of its own in the same minute', async () => {
 test.each([
   ['an unknown name', { name: 'my secret password', password: wrong }, 'password'],
   ['an unknown link', { link_token: 'a'.repeat(43) }, 'link'],
-])('the record of %s holds neither the name, the password nor the token', async (_, body, by) => {
+])('the record of %s contains neither the name, the password nor the token', async (_, body, by) => {
   expect(await signIn(body)).toBe(401)
   const all = await records()
   expect(all).toMatchObject([{ subject: { type: 'owner_user', id: null }, details: { by } }])
   for (const secret of Object.values(body)) expect(JSON.stringify(all)).not.toContain(secret)
 })
 
-test('a sign-in that succeeds leaves no such record', async () => {
+test('a successful sign-in leaves no such record', async () => {
   expect(await signIn({ name: ownerName, password: ownerPassword })).toBe(200)
   expect(await records()).toEqual([])
 })
 
-describe('which failures are taken', () => {
+describe('recorded failures', () => {
   const taking = () => {
     let now = 0
     const { take } = createFailedSignIns(() => now)
@@ -103,7 +103,7 @@ describe('which failures are taken', () => {
     return { take, pass }
   }
 
-  test('one a minute and network, and an IPv6 network of /64 is one', () => {
+  test('are limited to one per minute and network, and an IPv6 network of /64 counts as one', () => {
     const { take, pass } = taking()
     expect([take('2001:db8::1'), take('2001:db8::2'), take('2001:db8:0:1::1')]).toEqual([true, false, true])
     pass(59_999)
@@ -112,7 +112,7 @@ describe('which failures are taken', () => {
     expect([take('2001:db8::1'), take('2001:db8::1')]).toEqual([true, false])
   })
 
-  test('a thousand of a minute, from however many addresses', () => {
+  test('are limited to a thousand per minute for all addresses together', () => {
     const { take, pass } = taking()
     const flood = () => {
       let taken = 0

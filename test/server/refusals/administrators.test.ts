@@ -1,8 +1,8 @@
 /**
- * A project administrator: what was not given to it does not exist, what is the owner's alone is refused, and
- * a project that is taken away is gone at the next request. Every route of the contract.
+ * A project administrator: projects not assigned to it do not exist, owner-only actions are refused, and a
+ * project taken from it is unknown at the next request. All routes of the contract are tested.
  *
- * "Project administrators see only assigned projects." Interface §5; contract §10; reliability T23 to T25.
+ * "Project administrators see only assigned projects." Interface §5, contract §10, reliability T23 to T25.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
@@ -41,7 +41,7 @@ const blind = ({ status, headers, text }: Reply) => ({
   body: text.replace(/"request_id":"[^"]*"/, ''),
 })
 
-test('every owner endpoint is of one project, or the owner alone calls it, or it is about the caller', () => {
+test('every owner endpoint belongs to one project, or is owner-only, or concerns the caller', () => {
   const rest = owners.filter((entry) => !inProjects.includes(entry) && !entry.ownerOnly)
   expect(rest.map(({ id }) => id).filter((id) => !id.startsWith('owner.signIn.'))).toEqual([
     'owner.projects.list',
@@ -49,7 +49,7 @@ test('every owner endpoint is of one project, or the owner alone calls it, or it
 })
 
 describe.each(named(inProjects))('$id', ({ entry }) => {
-  test('is there for an administrator while the project is its own, and unknown before and after', async () => {
+  test('is available to an administrator while the project is assigned to it, and unknown before and after', async () => {
     const ours = await ready(entry)
     const project = ours.params?.id ?? ''
     const before = store.read()
@@ -67,7 +67,7 @@ describe.each(named(inProjects))('$id', ({ entry }) => {
 })
 
 describe.each(named(ownerOnly))('$id', ({ entry }) => {
-  test("is refused to an administrator, in its own project and in nobody's", async () => {
+  test('is refused to an administrator, in its own project and in any other', async () => {
     const ours = await ready(entry)
     const project = await world.project()
     await world.assign(kim.id, project, true)
@@ -82,7 +82,7 @@ describe.each(named(ownerOnly))('$id', ({ entry }) => {
 })
 
 describe('the list of projects', () => {
-  test('holds those of an administrator and no others', async () => {
+  test('contains the projects of an administrator and no others', async () => {
     const [one = '', other = ''] = [await world.project(), await world.project(), await world.project()]
     const seen = async () => {
       const { projects } = await kim.by.ok<{ projects: { id: string }[] }>({ target: '/api/admin' })
@@ -101,7 +101,7 @@ describe('the list of projects', () => {
 })
 
 describe('an administrator', () => {
-  test('has one link of a first sign-in, which works once', async () => {
+  test('has one link for the first sign-in, which works once', async () => {
     const { link } = await world.owner.ok<{ link: string }>({
       target: `/api/admin/administrators/${kim.id}/link`,
       body: {},
@@ -114,7 +114,7 @@ describe('an administrator', () => {
     for (const reply of replies.filter(({ status }) => status !== 200)) expectRefusal(reply, 'sign_in_failed')
   })
 
-  test("gets another link only in place of the last, and the owner's own is left alone", async () => {
+  test("gets a new link only as a replacement of the last one, and the owner's link is not affected", async () => {
     const make = () =>
       world.owner.ok<{ link: string }>({ target: `/api/admin/administrators/${kim.id}/link`, body: {} })
     const owners = await world.linkToken()
@@ -126,7 +126,7 @@ describe('an administrator', () => {
     expect((await world.follow(owners)).json).toMatchObject({ user: { role: 'owner' } })
   })
 
-  test('has no link beyond its time', async () => {
+  test('has no valid link after its expiry', async () => {
     const other = await world.elsewhere()
     const { link } = await other.owner.ok<{ link: string }>({
       target: '/api/admin/administrators',
@@ -136,7 +136,7 @@ describe('an administrator', () => {
     expectRefusal(await other.follow(new URL(link).hash.slice(1)), 'sign_in_failed')
   })
 
-  test('who is disabled loses every sign-in and link at once, and enabling brings none of them back', async () => {
+  test('loses every sign-in and link immediately when disabled, and enabling restores none', async () => {
     const lee = await world.administrator()
     const target = `/api/admin/administrators/${lee.id}`
     const { link } = await world.owner.ok<{ link: string }>({ target: `${target}/link`, body: {} })
@@ -148,7 +148,7 @@ describe('an administrator', () => {
     expectRefusal(await world.follow(new URL(link).hash.slice(1)), 'sign_in_failed')
   })
 
-  test('chooses a password, which nobody else learns or needs', async () => {
+  test('chooses a password that no one else learns or needs', async () => {
     const lee = await world.administrator()
     const body = { new_password: 'a password of my own' }
     const wrong = { password: 'a password of my own' }

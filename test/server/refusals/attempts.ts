@@ -1,8 +1,8 @@
 /**
- * Requests that must be refused, made from one that is accepted.
+ * Requests that must be refused, derived from an accepted one.
  *
- * Each endpoint's good request is made ready once and never sent while its bad relatives are; it is sent at
- * the end, so that a refusal is known to come from what was wrong.
+ * Each endpoint's valid request is prepared once. It is sent only after the invalid ones, and its success
+ * shows that they were refused for their fault.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
@@ -20,13 +20,13 @@ export interface Attempt {
   readonly what: string
   readonly ready: Ready
   readonly code: ErrorCode
-  /** One of `details.faults` must name it. */
+  /** One of `details.faults` must have this path. */
   readonly path?: string
-  /** What that fault, or else the message, must say. */
+  /** That fault, or else the message, must match this. */
   readonly says?: RegExp
 }
 
-/** So many at once, that they share commits and the machine keeps up. */
+/** The number of attempts sent in parallel: they share commits, and the machine can keep up. */
 const atOnce = 16
 
 export class Attempts {
@@ -48,25 +48,25 @@ export class Attempts {
     return new Attempts(world, ready)
   }
 
-  /** The request of an endpoint that is accepted as it stands. */
+  /** Returns the accepted request of an endpoint. */
   ready(entry: EndpointSpec): Ready {
     const ready = this.#ready.get(entry.id)
     if (ready === undefined) throw new Error(`${entry.id} has no request`)
     return ready
   }
 
-  /** Every attempt is refused as it says, and nothing is stored. */
+  /** Expects that every attempt is refused as declared and that nothing is stored. */
   async expectRefused(entry: EndpointSpec, attempts: readonly Attempt[]): Promise<void> {
     const before = this.#stored()
     for (let next = 0; next < attempts.length; next += atOnce) {
       await Promise.all(attempts.slice(next, next + atOnce).map((attempt) => refused(entry, attempt)))
     }
     const after = this.#stored()
-    // Compared quickly; where they differ, the tables show where.
+    // A fast comparison first; if it fails, the tables show the difference.
     if (!isDeepStrictEqual(after, before)) expect(after).toEqual(before)
   }
 
-  /** The request without a fault is accepted. */
+  /** Expects that the request without a fault is accepted. */
   async expectAccepted(entry: EndpointSpec, ready: Ready = this.ready(entry)): Promise<void> {
     expectSuccess(entry, await send(entry, ready))
   }
@@ -99,11 +99,11 @@ async function refused(entry: EndpointSpec, { what, ready, code, path, says }: A
   if (says) expect(faults.find((fault) => fault.path === path)?.problem, what).toMatch(says)
 }
 
-/** Beside each endpoint its place in the contract, for {@link rowsAt}. */
+/** Adds to each endpoint its index in the contract, for {@link rowsAt}. */
 export const named = (entries: readonly EndpointSpec[]) =>
   entries.map((entry) => ({ id: entry.id, entry, place: endpoints.findIndex(({ id }) => id === entry.id) }))
 
-/** The endpoints that answer once, in JSON; streams and sockets have tests of their own. */
+/** The endpoints that answer once with JSON; streams and sockets have separate tests. */
 export const answering = endpoints.filter(({ stream }) => !stream)
 
 export const withBody = answering.filter((entry) => entry.body !== undefined)

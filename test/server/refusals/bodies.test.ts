@@ -1,5 +1,5 @@
 /**
- * Bodies that are not what they should be before any field is looked at: size, content type, text, JSON.
+ * Bodies that are refused before any field is read: size, content type, text, JSON.
  *
  * Contract §1, §2; design: reliability T27, T39.
  */
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => attempts.close())
 
-/** The JSON text of a good body, changed. */
+/** Changes of the JSON text of a valid body. */
 const texts: Record<string, { readonly change: (good: string) => string | Buffer; readonly says: RegExp }> = {
   'nothing at all': { change: () => '', says: /is not valid JSON/ },
   'cut off': { change: (good) => good.slice(0, -1), says: /is not valid JSON/ },
@@ -88,14 +88,14 @@ describe.each(named(withBody))('$id', ({ entry, place }) => {
     ...rest,
   })
 
-  test('takes no text that is not one JSON object', async () => {
+  test('refuses text that is not one JSON object', async () => {
     const all = rowsAt(place, 4, Object.entries(texts)).map(([what, { change, says }]) =>
       refused(what, { body: change(good().text) }, { code: 'invalid_request', path: 'body', says }),
     )
     await attempts.expectRefused(entry, all)
   })
 
-  test('takes JSON only, and says so', async () => {
+  test('refuses any other content type than JSON, with that reason', async () => {
     const all = rowsAt(place, 4, Object.entries(contentTypes)).map(([what, type]) =>
       refused(
         what,
@@ -111,7 +111,7 @@ describe.each(named(withBody))('$id', ({ entry, place }) => {
     await attempts.expectRefused(entry, all)
   })
 
-  test('takes no encoded body', async () => {
+  test('refuses an encoded body', async () => {
     const all = rowsAt(place, 3, ['gzip', 'deflate', 'br', 'identity, gzip', 'x-unknown']).map((encoding) =>
       refused(
         encoding,
@@ -122,7 +122,7 @@ describe.each(named(withBody))('$id', ({ entry, place }) => {
     await attempts.expectRefused(entry, all)
   })
 
-  test('takes 256 KiB and no byte more', async () => {
+  test('accepts 256 KiB and refuses one byte more', async () => {
     const { ready, text } = good()
     const exact = `{"surplus":1}${tooLong.slice(13)}`
     const chunked = [...(ready.extra ?? []), ['Transfer-Encoding', 'chunked'] as const]
@@ -142,7 +142,7 @@ describe.each(named(withBody))('$id', ({ entry, place }) => {
   })
 })
 
-describe('a body of a hundred thousand faults', () => {
+describe('a body with a hundred thousand faults', () => {
   const bodies = {
     'of a wrong type': `{"message_ids":[${'1,'.repeat(100_000)}1]}`,
     'that are no ids': `{"message_ids":[${'"a",'.repeat(60_000)}"b"]}`,
@@ -150,7 +150,7 @@ describe('a body of a hundred thousand faults', () => {
     'in one text': JSON.stringify({ message_ids: [`a${' '.repeat(250_000)}`] }),
   }
 
-  test.each(Object.entries(bodies))('%s is refused as quickly as any other', async (_what, body) => {
+  test.each(Object.entries(bodies))('that is %s is refused as quickly as any other', async (_what, body) => {
     const entry = contract.acknowledgements.create
     const started = performance.now()
     await attempts.expectRefused(entry, [

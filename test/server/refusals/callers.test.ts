@@ -1,5 +1,5 @@
 /**
- * Callers that may not: what every endpoint answers them, whatever it would have done.
+ * Callers without permission: the answers of every endpoint to them.
  *
  * Contract §2, §3, §5, §10; design: reliability T2 to T8.
  */
@@ -44,11 +44,11 @@ describe.each(answering.filter(asksForAgent).map((entry) => ({ id: entry.id, ent
 
     const all = () => (entry.caller === 'agent' ? [...standing, ...sessionless] : standing).map(by)
 
-    test('refuses an agent without standing or session', async () => {
+    test('refuses an agent without a valid credential or session', async () => {
       await attempts.expectRefused(entry, all())
     })
 
-    test('refuses it whatever its body says', async () => {
+    test('refuses such an agent for any body', async () => {
       const broken = all().map(
         (each): Attempt => ({
           ...each,
@@ -58,7 +58,7 @@ describe.each(answering.filter(asksForAgent).map((entry) => ({ id: entry.id, ent
       await attempts.expectRefused(entry, broken)
     })
 
-    test('takes a proof for five minutes back and half a minute ahead', async () => {
+    test('accepts a proof dated up to five minutes back and half a minute ahead', async () => {
       const now = Math.floor(attempts.world.bridge.clock().getTime() / 1000)
       const times = [now - limits.proofBackSeconds - 5, now + limits.proofAheadSeconds + 5]
       for (const time of times) {
@@ -68,7 +68,7 @@ describe.each(answering.filter(asksForAgent).map((entry) => ({ id: entry.id, ent
       }
     })
 
-    test('takes a nonce once', async () => {
+    test('accepts a nonce once', async () => {
       const nonce = crypto.randomUUID().replaceAll('-', '')
       const { by: agent } = attempts.ready(entry)
       await (agent as TestAgent).ok({ target: '/api/v1/bootstrap', session: null, nonce })
@@ -76,7 +76,7 @@ describe.each(answering.filter(asksForAgent).map((entry) => ({ id: entry.id, ent
       await attempts.expectRefused(entry, [{ what: 'again', ready, code: 'request_replayed' }])
     })
 
-    test('asks for a scope that it names, or for none', async () => {
+    test('requires the scope that it declares, or none', async () => {
       const reads = entry.method === 'GET' || entry.reads === true
       const permitted = (scope: Scope) =>
         entry.scope === undefined ||
@@ -106,7 +106,7 @@ describe.each(answering.filter(asksForAgent).map((entry) => ({ id: entry.id, ent
 const owners = answering.filter(({ caller }) => caller === 'owner')
 
 describe('an owner', () => {
-  test('is asked to confirm where an action is dangerous, ten minutes after signing in, and nowhere else', async () => {
+  test('must confirm dangerous actions ten minutes after signing in, and no others', async () => {
     const { owner: by, bridge } = await attempts.world.elsewhere()
     bridge.clock.advance(limits.ownerFreshSeconds)
     const leaves = ['owner.signIn.close', 'owner.signIn.confirm']
@@ -116,7 +116,7 @@ describe('an owner', () => {
       else expect([200, 404], `${entry.id} ${reply.text}`).toContain(reply.status)
     }
     await by.ok({ target: '/api/admin/session/confirm', body: { password: ownerPassword } })
-    // Changing the password ends the session, so it comes last.
+    // Changing the password ends the session, so it runs last.
     const dangerous = owners.filter(({ fresh }) => fresh)
     const last = ({ id }: EndpointSpec) => Number(id === 'owner.signIn.password')
     for (const entry of dangerous.toSorted((one, other) => last(one) - last(other))) {
@@ -144,7 +144,7 @@ describe('an owner', () => {
     }
   })
 
-  test('is not an agent, and an agent is no owner', async () => {
+  test('is not accepted as an agent, and an agent is not accepted as an owner', async () => {
     const { owner, bridge } = attempts.world
     for (const entry of answering) {
       const ready = attempts.ready(entry)
@@ -177,7 +177,7 @@ describe('too many requests', () => {
     }
   })
 
-  test('with a wrong identity are refused by address, and the right one is still heard', async () => {
+  test('with an invalid identity are refused by address, and a valid one is still accepted', async () => {
     const other = await attempts.world.elsewhere({ settings: { failed_auth_per_minute: '3' } })
     const { ada } = other.bridge
     const wrong = {

@@ -1,5 +1,5 @@
 /**
- * Fields that break their schema: unknown, missing, of a wrong type, too long, out of range, malformed.
+ * Fields that violate their schema: unknown, missing, of a wrong type, too long, out of range, malformed.
  *
  * "An unknown field, a wrong type, an over-long value is 422 with the path of each fault." Contract §1.
  */
@@ -23,12 +23,12 @@ describe.each(named(withBody))('$id', ({ entry, place }) => {
     path,
   })
 
-  test('names the field that breaks its rule', async () => {
+  test('names the field that violates its rule', async () => {
     const good = attempts.ready(entry).body
     await attempts.expectRefused(entry, rowsAt(place, 3, badFields(entry.body as Schema, good)).map(refused))
   })
 
-  test('knows no field by a name of the language', async () => {
+  test("treats names of JavaScript's prototype as unknown fields", async () => {
     const text = JSON.stringify(attempts.ready(entry).body).slice(1)
     const poisoned = ['__proto__', 'constructor', 'toString'].map((name) => ({
       what: name,
@@ -39,14 +39,14 @@ describe.each(named(withBody))('$id', ({ entry, place }) => {
     expect(({} as { polluted?: true }).polluted).toBeUndefined()
   })
 
-  test('names every fault of a body that has several', async () => {
+  test('names every fault of a body with several', async () => {
     const body = { ...(attempts.ready(entry).body as object), surplus: 1, another: 2 }
     const says = (path: string) => refused({ what: path, body, path })
     await attempts.expectRefused(entry, [says('body/surplus'), says('body/another')])
   })
 
-  // Made by the same code as the bodies of every other file here.
-  test('takes the body that was left as it is', async () => {
+  // Built by the same code as the bodies of every other file here.
+  test('accepts the unchanged body', async () => {
     await attempts.expectAccepted(entry)
   })
 })

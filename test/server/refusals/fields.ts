@@ -1,18 +1,18 @@
 /**
- * Every way in which a body can break its schema, one at a time, made from a body that keeps it.
+ * Every way in which a body can violate its schema, one at a time, derived from a valid body.
  *
- * The schema says what to break, never what is right: whether a value is refused is for the server to show.
+ * The schema determines only the violations. The server must show that it refuses them.
  */
 import { namedSchemas } from '../../../sdk/contract/primitives.ts'
 
 export interface BadField {
   readonly what: string
   readonly body: unknown
-  /** Where the fault lies, as `details.faults` names it. */
+  /** The path of the fault in `details.faults`. */
   readonly path: string
 }
 
-/** What is read of a JSON Schema here. */
+/** The part of JSON Schema that is read here. */
 export interface Schema {
   readonly $ref?: string
   readonly anyOf?: readonly Schema[]
@@ -47,7 +47,7 @@ export function badFields(schema: Schema, good: unknown): BadField[] {
   const walk = (node: Schema, path: Path): BadField[] => {
     const branches = branchesOf(node)
     const free = branches.filter((branch) => branch.const === undefined)
-    // Beside a free text no other word is wrong.
+    // If a free text is also allowed, no other word is invalid.
     const words = free.some(({ type }) => type === 'string')
       ? []
       : branches.filter((branch) => !free.includes(branch))
@@ -74,14 +74,17 @@ export function badFields(schema: Schema, good: unknown): BadField[] {
   return walk(schema, []).filter(({ path }) => path !== 'body')
 }
 
-/** The alternatives of a node, references followed. */
+/** Returns the alternatives of a node with references resolved. */
 function branchesOf(node: Schema): Schema[] {
   if (node.$ref !== undefined)
     return branchesOf((namedSchemas.get(node.$ref.replace('#', '')) ?? {}) as Schema)
   return node.anyOf ? node.anyOf.flatMap(branchesOf) : [node]
 }
 
-/** Of several shapes of an object the one that the good body has; an absent one is walked all the same. */
+/**
+ * Whether a branch is the shape of the valid body, if an object has several shapes; an absent object is
+ * visited too.
+ */
 function fits(branch: Schema, good: unknown): boolean {
   if (branch.type !== 'object') return good !== undefined
   return (branch.required ?? []).every((name) => good === undefined || Object.hasOwn(good as object, name))
@@ -127,7 +130,7 @@ function wrongValues(branch: Schema, good: unknown): [string, unknown][] {
   return []
 }
 
-/** Lengths are counted in characters, a four-byte emoji being one; sizes in bytes, that emoji being four. */
+/** Lengths are counted in characters, where a four-byte emoji is one; sizes in bytes, where it is four. */
 function wrongLengths(branch: Schema): [string, unknown][] {
   const { minLength = 0, maxLength, 'x-max-bytes': maxBytes } = branch
   return [
@@ -210,7 +213,7 @@ function wrongLists({ minItems = 0, maxItems, uniqueItems }: Schema, good: unkno
 const at = (value: unknown, path: Path): unknown =>
   path.reduce<unknown>((node, key) => (node as Record<string | number, unknown> | undefined)?.[key], value)
 
-/** A copy in which one place has another value; `undefined` takes it away. */
+/** Returns a copy with another value at one path; `undefined` removes it. */
 function replaced(node: unknown, [key, ...rest]: Path, value: unknown): unknown {
   if (key === undefined) return value
   if (Array.isArray(node))

@@ -1,4 +1,4 @@
-/** Bytes that no HTTP client would send, for a node and for what stands before it. */
+/** Bytes that no HTTP client would send, for a node and for proxies in front of it. */
 export const head = 'Host: bridge.test\r\nConnection: close\r\n'
 export const get = (lines = '', target = '/api/health', version = 'HTTP/1.1') =>
   `GET ${target} ${version}\r\n${head}${lines}\r\n`
@@ -103,7 +103,7 @@ export const parsable: Record<string, readonly [bytes: string, ...told: string[]
   ],
 }
 
-/** Each is one request, or none. */
+/** Each entry is at most one request. */
 export const framingCases: Readonly<Record<string, string | Buffer>> = {
   ...unparsable,
   ...Object.fromEntries(Object.entries(parsable).map(([name, [bytes]]) => [name, bytes])),

@@ -1,8 +1,8 @@
 /**
- * The greatest and the least value of each field, as the contract has them, are values that the server takes.
+ * The server accepts the largest and the smallest value of each field in the contract.
  *
- * `fields.test.ts` shows that one more is refused. Together they say that a figure of the contract, which is
- * also that of docs/api.md, is the figure that the server enforces.
+ * `fields.test.ts` shows that it refuses one more. Together they show that each limit in the contract, and
+ * thus in docs/api.md, is the limit that the server enforces.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../sdk/contract/error-body.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Fields whose value must fit another field or what is stored: a proof, a secret, a claim, a file. */
+/** Fields whose value must match another field or stored data: a proof, a secret, a claim, a file. */
 const bound: Partial<Record<EndpointId, readonly string[]>> = {
   'enrollments.claim': ['code', 'public_key', 'proof', 'device'],
   'owner.signIn.setup': ['token'],
@@ -40,7 +40,7 @@ const bound: Partial<Record<EndpointId, readonly string[]>> = {
 
 type Extreme = 'greatest' | 'least'
 
-/** The value at the edge of a field; undefined where only one form of it exists, such as an id. */
+/** Returns the value at the limit of a field; undefined if the field has only one form, such as an id. */
 function edgeOf(schema: Schema, good: unknown, extreme: Extreme): unknown {
   const { maxLength, minLength, minimum, maximum, pattern, 'x-max-bytes': bytes } = schema
   if (schema.type === 'integer') return extreme === 'greatest' ? maximum : minimum
@@ -54,14 +54,13 @@ function edgeOf(schema: Schema, good: unknown, extreme: Extreme): unknown {
 
 function listOf(schema: Schema, good: readonly unknown[], extreme: Extreme): unknown {
   const count = extreme === 'greatest' ? schema.maxItems : schema.minItems
-  // Of ids that must differ the refusal tests ask for too many; whether a hundred are taken is the inbox's to
-  // show.
+  // Lists of unique ids are skipped: the refusal tests cover too many, and the inbox tests cover a hundred.
   if (count === undefined || schema.uniqueItems) return undefined
   const [first] = good
   return Array.from({ length: count }, () => extremes(schema.items ?? {}, first, extreme, []))
 }
 
-/** The body with each field that has an edge at it. */
+/** Returns the body with each field at its limit, if it has one. */
 function extremes(node: Schema, good: unknown, extreme: Extreme, left: readonly string[]): unknown {
   const schema = resolved(node, good)
   if (schema.properties === undefined || typeof good !== 'object' || good === null)
@@ -74,7 +73,7 @@ function extremes(node: Schema, good: unknown, extreme: Extreme, left: readonly 
   )
 }
 
-/** Behind a reference, and of several alternatives the one that the good value has. */
+/** Resolves references, and selects the alternative that matches the valid value. */
 function resolved(node: Schema, good: unknown): Schema {
   if (node.$ref !== undefined)
     return resolved((namedSchemas.get(node.$ref.replace('#', '')) ?? {}) as Schema, good)
@@ -87,7 +86,7 @@ function resolved(node: Schema, good: unknown): Schema {
 }
 
 describe.each(withBody.map((entry) => ({ id: entry.id as EndpointId, entry })))('$id', ({ id, entry }) => {
-  test.each(['greatest', 'least'] as const)('takes the %s value of each field', async (extreme) => {
+  test.each(['greatest', 'least'] as const)('accepts the %s value of each field', async (extreme) => {
     const ready = await (cases[id] as CaseOf<never>).success(world)
     const body = extremes(entry.body as Schema, ready.body, extreme, bound[id] ?? [])
     const reply = await send(entry, { ...ready, body })
@@ -101,7 +100,7 @@ interface Edges {
   readonly edges: readonly number[]
 }
 
-/** Numbers of a query. What waits is left out: that it may wait so long is the tests' of delivery to show. */
+/** Numbers of a query. Parameters of waits are left out; the tests of delivery cover them. */
 const numbersOf = (query: Schema | undefined): Edges[] =>
   Object.entries(query?.properties ?? {}).flatMap(([name, { type, minimum, maximum }]) =>
     type === 'integer' && name !== 'wait_seconds'
@@ -116,7 +115,7 @@ const asked = answering.map((entry) => ({
 }))
 
 test.each(asked.filter(({ numbers }) => numbers.length > 0))(
-  '$id takes the greatest and the least number of each parameter',
+  '$id accepts the largest and the smallest number of each parameter',
   async ({ id, entry, numbers }) => {
     const ready = await (cases[id] as CaseOf<never>).success(world)
     for (const { name, edges } of numbers)
@@ -132,7 +131,7 @@ test.each(asked.filter(({ numbers }) => numbers.length > 0))(
   },
 )
 
-test('an Idempotency-Key of the least and of the greatest length is taken', async () => {
+test('an Idempotency-Key of the minimum and of the maximum length is accepted', async () => {
   const entry = contract.messages.send
   const ready = await (cases['messages.send'] as CaseOf<never>).success(world)
   for (const length of [8, 128]) {

@@ -1,5 +1,5 @@
 /**
- * Headers that are missing, malformed or there twice.
+ * Headers that are missing, malformed or duplicated.
  *
  * "Each at most once in the raw header list." Contract §3; interface §4.1; design: reliability T13, T29.
  */
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => attempts.close())
 
-/** What is changed, the code, and the place of the fault. */
+/** The name of the change, the changed request, the code, and the path of the fault. */
 type Row = readonly [what: string, changed: Partial<Ready>, code: ErrorCode, path?: string]
 
 const secret = 'A'.repeat(43)
@@ -115,22 +115,25 @@ const those = (which: (entry: EndpointSpec) => boolean | undefined) => named(ans
 const agents = those(({ caller }) => caller === 'agent' || caller === 'agent-without-session')
 const owners = those(({ caller }) => caller === 'owner')
 
-test.each(agents)('$id asks for one identity and one proof', async ({ entry, place }) => {
+test.each(agents)('$id requires exactly one identity and one proof', async ({ entry, place }) => {
   await attempts.expectRefused(
     entry,
     rowsAt(place, 4, identityRows).map((row) => attempt(entry, row)),
   )
 })
 
-test.each(those(({ caller }) => caller === 'agent'))('$id asks for one session', async ({ entry, place }) => {
-  await attempts.expectRefused(
-    entry,
-    rowsAt(place, 3, sessionRows).map((row) => attempt(entry, row)),
-  )
-})
+test.each(those(({ caller }) => caller === 'agent'))(
+  '$id requires exactly one session',
+  async ({ entry, place }) => {
+    await attempts.expectRefused(
+      entry,
+      rowsAt(place, 3, sessionRows).map((row) => attempt(entry, row)),
+    )
+  },
+)
 
 test.each(those(({ idempotent }) => idempotent))(
-  '$id asks for one Idempotency-Key',
+  '$id requires exactly one Idempotency-Key',
   async ({ entry, place }) => {
     await attempts.expectRefused(
       entry,
@@ -139,7 +142,7 @@ test.each(those(({ idempotent }) => idempotent))(
   },
 )
 
-test.each(owners)('$id asks for one cookie', async ({ entry, place }) => {
+test.each(owners)('$id requires exactly one cookie', async ({ entry, place }) => {
   const rows = rowsAt(place, 3, ownerRows(ownerOf(entry).cookie))
   await attempts.expectRefused(
     entry,
@@ -147,7 +150,7 @@ test.each(owners)('$id asks for one cookie', async ({ entry, place }) => {
   )
 })
 
-test.each(owners)('$id takes no second Cookie line', async ({ entry }) => {
+test.each(owners)('$id refuses a second Cookie line', async ({ entry }) => {
   const { baseUrl, cookie } = ownerOf(entry)
   const headers = [
     ['Cookie', cookie],

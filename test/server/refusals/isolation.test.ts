@@ -1,8 +1,8 @@
 /**
- * Two projects on one node: what belongs to one does not exist for the other.
+ * Two projects on one node: objects of one project do not exist for the other.
  *
- * "Project and access isolation apply to every operation, including long-poll responses." Interface §1;
- * contract §1; design: reliability T1 to T4.
+ * "Project and access isolation apply to every operation, including long-poll responses." Interface §1,
+ * contract §1, reliability T1 to T4.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
@@ -20,9 +20,9 @@ import { answering, named } from './attempts.ts'
 import type { Schema } from './fields.ts'
 
 let world: World
-/** The project that is looked for. */
+/** The project whose objects are requested. */
 let theirs: Pair & { readonly ids: Readonly<Record<string, string>> }
-/** The project that looks. */
+/** The project whose agents send the requests. */
 let ours: Pair
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** One id of each kind, of things that exist and are in use. */
+/** Returns one id of each kind, of objects that exist and are in use. */
 async function everyIdOf({ project, ada, ben, conversation }: Pair): Promise<Record<string, string>> {
   const message = await ada.send(conversation, ben.id, 'between us')
   const ownerConversation = await ada.conversationWith(ada.id)
@@ -66,10 +66,10 @@ async function everyIdOf({ project, ada, ben, conversation }: Pair): Promise<Rec
   }
 }
 
-/** An id beside this one, of nothing: where ids are in order it stands at the same place. */
+/** Returns an unused id next to this one, which has the same place in any order. */
 const nobodys = (id: string): string => `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`
 
-/** The answer without what differs between any two answers. */
+/** Returns the answer without the parts that differ between any two answers. */
 const blind = ({ status, headers, text }: Reply, id: string) => ({
   status,
   headers: Object.keys(headers).sort(),
@@ -78,7 +78,7 @@ const blind = ({ status, headers, text }: Reply, id: string) => ({
     .replaceAll(/"(request_id|observed_at|server_time|last_contact_at)":"[^"]*"/g, '"$1":"…"'),
 })
 
-/** Where a request may name something: parameters of the path, ids in the query and in the body. */
+/** The places where a request may have an id: parameters of the path, query and body. */
 function placesOf(entry: EndpointSpec): ((ready: Ready, id: string) => Ready)[] {
   const names = (schema: unknown) => Object.entries((schema as Schema | undefined)?.properties ?? {})
   const isId = ([, node]: [string, Schema]) => node.format === 'uuid' || node.items?.format === 'uuid'
@@ -99,7 +99,7 @@ function placesOf(entry: EndpointSpec): ((ready: Ready, id: string) => Ready)[] 
   ]
 }
 
-/** A list of ids in which the last is another. */
+/** Returns a list of ids whose last id is replaced. */
 function listWith({ body }: Ready, name: string, id: string): string[] {
   const list = (body as Record<string, string[]>)[name] ?? []
   return [...list.slice(0, -1), id]
@@ -125,17 +125,17 @@ async function expectAlike(
 describe.each(named(forAgents))('$id', (it) => {
   const { entry } = it
 
-  test('reads an id of another project as one of nothing', async () => {
+  test('treats an id of another project like an unknown one', async () => {
     for (const place of placesOf(entry)) {
       const own = await ready(entry)
-      // An instance has an id of its own making; asked by a live agent, so that neither attempt starts a
+      // An instance chooses its own id. A live agent sends this request, so that neither attempt starts a
       // session.
       const by = entry.id === 'sessions.start' ? ours.ada : own.by
       await expectAlike(it, (id) => place({ ...own, by }, id))
     }
   })
 
-  test('tells nothing of another project', async () => {
+  test('reveals nothing of another project', async () => {
     if (entry.id === 'sessions.close') return
     const { text } = await send(entry, { ...(await ready(entry)), by: ours.ada })
     for (const [kind, id] of Object.entries(theirs.ids))
@@ -143,7 +143,7 @@ describe.each(named(forAgents))('$id', (it) => {
   })
 })
 
-test.each(named(withSession))('$id knows no session of another project', async ({ entry }) => {
+test.each(named(withSession))('$id does not find a session of another project', async ({ entry }) => {
   const own = { ...(await ready(entry)), by: ours.ada }
   const { session = '' } = theirs.ids
   const foreign = await send(entry, { ...own, session })
@@ -155,7 +155,7 @@ test.each(named(withSession))('$id knows no session of another project', async (
 describe.each(named(forOwners))('$id', (it) => {
   const { entry } = it
 
-  test('finds nothing of one project in another', async () => {
+  test('finds no object of one project in another', async () => {
     const places = placesOf(entry)
     const own = await ready(entry)
     for (const place of places.slice(1)) {
@@ -166,13 +166,13 @@ describe.each(named(forOwners))('$id', (it) => {
 })
 
 describe('a conversation', () => {
-  test('is there for its own agent and for nobody of another project', async () => {
+  test('is found by its own agent and by no agent of another project', async () => {
     const target = `/api/v1/conversations/${theirs.conversation}`
     expect((await theirs.ada.call({ target })).status).toBe(200)
     expect((await ours.ada.call({ target })).json).toMatchObject({ error: 'not_found' })
   })
 
-  test('of two agents is nothing to a third of their project', async () => {
+  test('of two agents is not found by a third agent of their project', async () => {
     const cy = await world.agent(theirs.project.id)
     for (const id of [theirs.conversation, theirs.ids['owner conversation'] ?? '']) {
       for (const path of [`/api/v1/conversations/${id}`, `/api/v1/conversations/${id}/messages`]) {
@@ -184,7 +184,7 @@ describe('a conversation', () => {
     expect(reply.json).toMatchObject({ error: 'not_found' })
   })
 
-  test('is not acknowledged by its sender', async () => {
+  test('cannot be acknowledged by its sender', async () => {
     const body = { message_ids: [theirs.ids.message] }
     const reply = await theirs.ada.call({ target: '/api/v1/acknowledgements', body })
     expect(reply.json).toMatchObject({ error: 'not_found' })
@@ -192,7 +192,7 @@ describe('a conversation', () => {
 })
 
 describe('an Idempotency-Key', () => {
-  test('is another one in another project', async () => {
+  test('is separate in another project', async () => {
     const key = crypto.randomUUID()
     const open = ({ ada }: Pair) =>
       ada.call({ target: '/api/v1/conversations', body: { recipient_agent_id: ada.id }, key })
@@ -206,7 +206,7 @@ describe('an Idempotency-Key', () => {
 describe('a wait', () => {
   const waitSeconds = 2
 
-  test('is not ended by what another project hears', async () => {
+  test('is not ended by a message in another project', async () => {
     const listener = await world.agent(ours.project.id)
     const started = performance.now()
     const waiting = listener.call({ target: `/api/v1/inbox?wait_seconds=${waitSeconds}` })

@@ -1,7 +1,6 @@
 /**
- * Names are what people read and compare: a character that nobody sees, or that turns the text around, is
- * refused where a name is given, with the field and the code point. A name that is older than the rule stays
- * usable.
+ * People read and compare names, so a name with an invisible character, or one that changes the text
+ * direction, is refused with the field and the code point. A name from before this rule stays usable.
  *
  * Contract §10 "Names refuse control, bidi and invisible characters: 422".
  */
@@ -58,11 +57,11 @@ const good: readonly (readonly [string, string])[] = [
   ['a keycap', word('1', picture16, 0x20e3)],
 ]
 
-test.each(refused)('%s is found', (_what, name, codePoint) => {
+test.each(refused)('the rule finds %s', (_what, name, codePoint) => {
   expect(hiddenIn(name)).toBe(codePoint)
 })
 
-test.each(good)('%s is a good name', (_what, name) => {
+test.each(good)('the rule accepts %s', (_what, name) => {
   expect(hiddenIn(name)).toBeUndefined()
 })
 
@@ -93,7 +92,7 @@ describe('a new name', () => {
       'body/name',
     ],
   ]
-  test.each(inputs)('%s says which field and which character is wrong', async (_what, where, body, path) => {
+  test.each(inputs)('%s names the field and the character at fault', async (_what, where, body, path) => {
     const target = where()
     const { status, json } = await bridge.owner.call({ target, body })
     expect([status, (json as { error: string }).error]).toEqual([422, 'invalid_request'])
@@ -101,7 +100,7 @@ describe('a new name', () => {
     expect((json as { message: string }).message).toContain(`${path} ${problem}`)
   })
 
-  test('of the owner, before the set-up link is looked at', async () => {
+  test('of the owner is checked before the set-up link', async () => {
     const { status, json } = await exchange(bridge.url, {
       method: 'POST',
       target: '/api/admin/setup',
@@ -114,13 +113,13 @@ describe('a new name', () => {
     expect([status, faultsOf(json)]).toEqual([422, [{ path: 'body/name', problem }]])
   })
 
-  test('of a client that starts a session', async () => {
+  test('of a client that starts a session is checked too', async () => {
     const client = { name: turned, version: '1' }
     const { status, json } = await bridge.ada.requestSession(undefined, { client })
     expect([status, faultsOf(json)]).toEqual([422, [{ path: 'body/client/name', problem }]])
   })
 
-  test('with a control character is told by that character alone', async () => {
+  test('with a control character names only that character in its refusal', async () => {
     const { json } = await bridge.owner.call({ target: agents, body: { name: 'two\nlines' } })
     expect(faultsOf(json)).toEqual([
       {
@@ -130,13 +129,13 @@ describe('a new name', () => {
     ])
   })
 
-  test.each(good)('in %s is stored as it was given', async (_what, name) => {
+  test.each(good)('in %s is stored unchanged', async (_what, name) => {
     const { id } = await bridge.owner.createAgent(bridge.project.id, name)
     expect(await bridge.owner.ok({ target: `${agents}/${id}` })).toMatchObject({ name })
   })
 })
 
-test('a name from before the rule is shown, confirmed and signed in with', async () => {
+test('a name from before the rule is shown, and works for confirmation and sign-in', async () => {
   const { id } = await bridge.owner.createProject('old')
   tamper(bridge.data, (database) => {
     database.prepare('UPDATE projects SET name = ? WHERE id = ?').run(turned, id)

@@ -1,5 +1,5 @@
 /**
- * Of two faults in one request, which is told: the order of checks, pair by pair.
+ * The order of checks, pair by pair: a request with two faults is refused for the one that is checked first.
  *
  * "Order: framing, route 404, method 405, Origin 403, header shape, credential, time, body size 413, proof,
  * nonce, rate, admission (agent, project, scope, session), schema 422; then the stored idempotent answer, the
@@ -24,12 +24,12 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** What is wrong with a request, or with the world it comes to. */
+/** A fault of a request, or of the state that it meets. */
 interface Wrong {
   readonly code: ErrorCode
-  /** Tells faults of one code apart. */
+  /** Distinguishes faults with the same code. */
   readonly path?: string
-  /** A state that the world must be in. */
+  /** The state that the world must have. */
   readonly state?: State
   readonly change?: (ready: Ready) => Ready | Promise<Ready>
 }
@@ -109,7 +109,7 @@ const pairsOf = (faults: Record<string, Wrong>) => {
   return all.flatMap(([first, one], index) =>
     all
       .slice(index + 1)
-      // A project is either archived or paused.
+      // A project cannot be archived and paused.
       .filter(([, other]) => !(one.state === 'archived' && other.state === 'paused'))
       .map(([second, other]) => ({ first, second, one, other })),
   )
@@ -117,7 +117,7 @@ const pairsOf = (faults: Record<string, Wrong>) => {
 
 type States = readonly (State | undefined)[]
 
-/** Refused requests change nothing, so one pair of agents serves all that ask for its states. */
+/** Refused requests change nothing, so all tests of the same states share one pair of agents. */
 const pairs = new Map<string, ReturnType<typeof talking>>()
 
 function pairIn(states: States) {
@@ -127,7 +127,7 @@ function pairIn(states: States) {
   return pair
 }
 
-/** Two agents in the states that are asked for, with what one would send the other. */
+/** Creates two agents in the given states, with a request that one would send the other. */
 async function talking(states: States) {
   const project = await world.owner.createProject(
     world.name('project'),
@@ -169,7 +169,7 @@ async function ownerReady(states: States): Promise<Ready> {
   }
 }
 
-/** The request with both faults, the later one made first. */
+/** Returns the request with both faults; the later one is applied first. */
 async function both(ready: Ready, { one, other }: { one: Wrong; other: Wrong }): Promise<Ready> {
   const wrong = await (other.change?.(ready) ?? ready)
   return one.change?.(wrong) ?? wrong
@@ -181,24 +181,24 @@ function expectFirst(reply: Reply, { code, path }: Wrong): void {
   if (path !== undefined) expect(paths).toContain(path)
 }
 
-describe('an agent hears', () => {
-  test.each(pairsOf(agentFaults))('$first before $second', async (pair) => {
+describe("an agent's request is refused", () => {
+  test.each(pairsOf(agentFaults))('for $first before $second', async (pair) => {
     const ready = await agentReady([pair.one.state, pair.other.state])
     expectFirst(await send(contract.messages.send, await both(ready, pair)), pair.one)
   })
 
-  test('nothing wrong of a request that has no fault', async () => {
+  test('never if it has no fault', async () => {
     expect((await send(contract.messages.send, await agentReady([]))).status).toBe(200)
   })
 })
 
-describe('an owner hears', () => {
-  test.each(pairsOf(ownerFaults))('$first before $second', async (pair) => {
+describe("an owner's request is refused", () => {
+  test.each(pairsOf(ownerFaults))('for $first before $second', async (pair) => {
     const ready = await ownerReady([pair.one.state, pair.other.state])
     expectFirst(await send(contract.owner.messages.send, await both(ready, pair)), pair.one)
   })
 
-  test('nothing wrong of a request that has no fault', async () => {
+  test('never if it has no fault', async () => {
     expect((await send(contract.owner.messages.send, await ownerReady([]))).status).toBe(200)
   })
 })
@@ -212,26 +212,26 @@ describe('a nonce', () => {
     return { first, second: await send(entry, ready) }
   }
 
-  test('is spent by a good proof over a bad body', async () => {
+  test('is spent by a valid proof over an invalid body', async () => {
     const { first, second } = await twice({ body: { surplus: 1 } })
     expectRefusal(first, 'invalid_request')
     expectRefusal(second, 'request_replayed')
   })
 
-  test('is spent by a good proof over a body that is no JSON', async () => {
+  test('is spent by a valid proof over a body that is not JSON', async () => {
     const { first, second } = await twice({ body: '{' })
     expectRefusal(first, 'invalid_request')
     expectRefusal(second, 'request_replayed')
   })
 
-  test('is spent by a good proof that the handler then refuses', async () => {
+  test('is spent by a valid proof that the handler then refuses', async () => {
     const { by } = await agentReady([])
     const ready = { by, params: { id: unknownId }, nonce: nonce() }
     expectRefusal(await send(contract.messages.get, ready), 'not_found')
     expectRefusal(await send(contract.messages.get, ready), 'request_replayed')
   })
 
-  test('is not spent by a wrong proof, nor by a body that is too long to be proven', async () => {
+  test('is not spent by an invalid proof, nor by a body that is too long to be proven', async () => {
     const forged = await twice({ override: { 'X-Bridge-Proof': 'A'.repeat(86) } })
     expectRefusal(forged.first, 'signature_invalid')
     expect(forged.second.status).toBe(200)
@@ -240,7 +240,7 @@ describe('a nonce', () => {
     expect(long.second.status).toBe(200)
   })
 
-  test('used again is a replay, whatever the body says', async () => {
+  test('that is used again is a replay for any body', async () => {
     const ready = { ...(await agentReady([])), nonce: nonce() }
     expect((await send(entry, ready)).status).toBe(200)
     expectRefusal(await send(entry, { ...ready, body: '{' }), 'request_replayed')
@@ -263,7 +263,7 @@ describe('a stored answer', () => {
     return { pair, ready, first }
   }
 
-  test('is given again, byte for byte, after the state has moved on', async () => {
+  test('is repeated, byte for byte, after the state has changed', async () => {
     const { pair, ready, first } = await answered()
     await world.setPairing(pair, false)
     await world.setProject(pair.project.id, 'paused')
@@ -275,13 +275,13 @@ describe('a stored answer', () => {
     ])
   })
 
-  test('is no answer to another body, even one that names nothing', async () => {
+  test('is not repeated for another body, even one that names unknown objects', async () => {
     const { ready } = await answered()
     const other = withBody({ conversation_id: unknownId })(ready)
     expectRefusal(await send(entry, other), 'idempotency_conflict')
   })
 
-  test('is not for an agent that is fenced, revoked or disabled', async () => {
+  test('is not repeated to an agent that is fenced, revoked or disabled', async () => {
     const { pair, ready } = await answered()
     await world.setAgent(pair.project.id, pair.ada.id, 'disabled')
     expectRefusal(await send(entry, ready), 'agent_disabled')
@@ -293,7 +293,7 @@ describe('a stored answer', () => {
     expectRefusal(await send(entry, ready), 'credential_revoked')
   })
 
-  test('is not for another agent with the same key', async () => {
+  test('is not repeated to another agent with the same key', async () => {
     const { pair, ready, first } = await answered()
     const { ada, ben, conversation } = pair
     const mirrored = {
@@ -307,7 +307,7 @@ describe('a stored answer', () => {
     expect(others.text).not.toBe(first.text)
   })
 
-  test('is none where the first attempt was refused', async () => {
+  test('does not exist if the first attempt was refused', async () => {
     const { by, body } = await agentReady([])
     const key = crypto.randomUUID()
     expectRefusal(

@@ -1,5 +1,5 @@
 /**
- * Where an owner's POST may come from: one origin, byte for byte, asked before anything else.
+ * The Origin of an owner's POST: exactly one, compared byte for byte, and checked before anything else.
  *
  * Interface §5; contract §10; design: reliability T26 to T28.
  */
@@ -21,7 +21,7 @@ afterAll(() => attempts.close())
 
 const originOf = ({ by }: Ready) => ('url' in by ? by.url : by.baseUrl)
 
-/** Everything near an origin such as `http://127.0.0.1:8484` that is not it. */
+/** Origins similar to one such as `http://127.0.0.1:8484`, but different. */
 function others(origin: string): Record<string, string | null> {
   const { hostname, port } = new URL(origin)
   return {
@@ -48,7 +48,7 @@ function others(origin: string): Record<string, string | null> {
 }
 
 describe.each(named(posts))('$id', ({ entry, place }) => {
-  test('comes from the portal or not at all', async () => {
+  test("is refused from any origin but the portal's", async () => {
     const ready = attempts.ready(entry)
     const origin = originOf(ready)
     const all = Object.entries(others(origin)).map(
@@ -73,7 +73,7 @@ describe.each(named(posts))('$id', ({ entry, place }) => {
     await attempts.expectRefused(entry, rowsAt(place, 4, [...all, twice, ...sites]))
   })
 
-  test('is asked where it comes from before who asks and what', async () => {
+  test('checks the origin before identity and body', async () => {
     const stranger = new TestOwner(originOf(attempts.ready(entry)), 'bridge_owner_dev=unknown')
     const ready = { ...attempts.ready(entry), by: stranger, key: null, body: 'no JSON' }
     await attempts.expectRefused(entry, [

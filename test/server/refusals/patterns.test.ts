@@ -1,8 +1,8 @@
 /**
- * No pattern of the contract takes longer over a hostile text than over an honest one.
+ * No pattern of the contract takes longer on a hostile text than on an honest one.
  *
- * A pattern with nested quantifiers blocks the process for seconds on thirty characters; these are asked with
- * as many as a body may hold. Design: reliability T41.
+ * A pattern with nested quantifiers blocks the process for seconds on thirty characters; these tests use as
+ * many as a body may contain. Design: reliability T41.
  */
 import { expect, test } from 'vitest'
 import { headerRules } from '../../../sdk/contract/headers.ts'
@@ -43,14 +43,14 @@ const units = [
   '2026-01-01',
 ]
 const ends = ['', '!', ' ', '\n', '\u0000', '\ud800']
-/** Of the processor's time, which others on the machine do not take. */
+/** Processor time, which other processes of the machine do not affect. */
 const budgetMs = 200
 
-test('there are patterns to ask', () => {
+test('the contract has patterns to test', () => {
   expect(patterns.length).toBeGreaterThan(5)
 })
 
-test.each(patterns)('%s is quick', (source) => {
+test.each(patterns)('the pattern %s is fast', (source) => {
   const pattern = new RegExp(source, 'u')
   for (const unit of units) {
     const text = unit.repeat(limits.jsonBodyBytes / unit.length)

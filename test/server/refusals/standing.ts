@@ -1,5 +1,5 @@
 /**
- * Agents whose standing lets them do nothing, each with a real history: revoked, expired, disabled, fenced,
+ * Agents that are not permitted to do anything, each with a real history: revoked, expired, disabled, fenced,
  * closed.
  */
 import Database from 'better-sqlite3'
@@ -13,7 +13,7 @@ export interface Standing {
   readonly by: TestAgent
 }
 
-/** What an agent meets at any endpoint. */
+/** Agents that every endpoint refuses. */
 export async function withoutStanding(world: World): Promise<Standing[]> {
   return [
     { code: 'credential_revoked', by: await revoked(world) },
@@ -23,7 +23,7 @@ export async function withoutStanding(world: World): Promise<Standing[]> {
   ]
 }
 
-/** What an agent meets at an endpoint that asks for a session. */
+/** Agents that every endpoint with a session refuses. */
 export async function withoutSession(world: World): Promise<Standing[]> {
   return [
     { code: 'session_fenced', by: await fenced(world) },
@@ -45,8 +45,8 @@ async function revoked(world: World): Promise<TestAgent> {
 }
 
 /**
- * No endpoint gives a credential an end yet, so the end is written into the data file; the server reads it
- * anew.
+ * No endpoint sets the expiry of a credential, so it is written into the data file, which the server reads
+ * again.
  */
 async function expired(world: World): Promise<TestAgent> {
   const agent = await world.enrolled()
@@ -74,7 +74,7 @@ async function archived(world: World): Promise<TestAgent> {
   return agent
 }
 
-/** Disabling fences; enabled again, the agent lacks only a session. */
+/** Disabling fences the session; once enabled again, the agent lacks only a session. */
 async function fenced(world: World): Promise<TestAgent> {
   const { project, agent } = await placed(world)
   await world.setAgent(project, agent.id, 'disabled')
@@ -88,7 +88,7 @@ async function closed(world: World): Promise<TestAgent> {
   return agent
 }
 
-/** Alive, but another agent's. */
+/** The session is alive but belongs to another agent. */
 async function withForeignSession(world: World): Promise<TestAgent> {
   const { agent } = await placed(world)
   const other = await world.agent()

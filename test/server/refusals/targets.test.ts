@@ -1,7 +1,7 @@
 /**
- * Targets that name nothing: unknown paths, other methods, malformed ids, queries that break their schema.
+ * Targets that do not exist: unknown paths, other methods, malformed ids, queries that violate their schema.
  *
- * "A malformed id is 422, an unknown one 404"; "every method that a path doesn't have: 405 with Allow".
+ * "A malformed id is 422, an unknown one 404", "every method that a path doesn't have: 405 with Allow".
  * Contract §1.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -60,7 +60,7 @@ const invalidOf = (entry: EndpointSpec, what: string, changed: object, path: str
 
 const gets = answering.filter(({ method }) => method === 'GET').map((entry) => ({ id: entry.id, entry }))
 
-test.each(gets)('$id takes no body', async ({ entry }) => {
+test.each(gets)('$id refuses a body', async ({ entry }) => {
   const chunked = [['Transfer-Encoding', 'chunked']] as const
   await attempts.expectRefused(entry, [
     invalidOf(entry, 'an object', { body: '{}' }, 'body'),
@@ -68,7 +68,7 @@ test.each(gets)('$id takes no body', async ({ entry }) => {
   ])
 })
 
-/** Of the parts of a package: plain decimal numbers are well formed. */
+/** Malformed indexes of the parts of a package: a plain decimal number would be well formed. */
 const malformedIndexes = ['-1', '01', '1.0', 'one', '12345']
 
 describe.each(named(answering))('$id', ({ entry, place }) => {
@@ -85,7 +85,7 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
     await attempts.expectRefused(entry, all)
   })
 
-  test('names what is wrong in its query', async () => {
+  test('names the fault in its query', async () => {
     const query = Object.entries((entry.query as Schema | undefined)?.properties ?? {})
     const all = [
       invalid('unknown', { query: '?surplus=1' }, 'query/surplus'),
@@ -108,7 +108,7 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
     await attempts.expectRefused(entry, all)
   })
 
-  test('has no other method than its path says', async () => {
+  test('refuses every method that its path does not have', async () => {
     const allowed = endpoints.filter(({ path }) => path === entry.path).map(({ method }) => method as string)
     const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].filter(
       (method) => !allowed.includes(method),
@@ -122,7 +122,7 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
     expect([head.status, head.headers.allow, head.text]).toEqual([405, [...new Set(allowed)].join(', '), ''])
   })
 
-  test('is at its path and nowhere near it', async () => {
+  test('is found at its path and at no similar one', async () => {
     const path = targetOf(entry, attempts.ready(entry)).split('?', 1)[0] ?? ''
     const [first = '', ...rest] = path.slice(1).split('/')
     const near = [
@@ -153,11 +153,11 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
   })
 })
 
-describe('a path that is nobody’s', () => {
+describe('an unknown path', () => {
   const health = endpoints.find(({ id }) => id === 'health.get') as (typeof endpoints)[number]
   const paths = ['/', '/api', '/api/v1', '/api/v2/messages', '/favicon.ico', '/api/admin/project/x', '*']
 
-  test.each(paths)('%s is not found, whatever comes with it', async (target) => {
+  test.each(paths)('%s is not found, whatever the rest of the request', async (target) => {
     const by = attempts.world.bridge
     const long = 'a'.repeat(limits.jsonBodyBytes + 1)
     const all: Attempt[] = [
@@ -173,7 +173,7 @@ describe('a path that is nobody’s', () => {
     await attempts.expectRefused(health, all)
   })
 
-  test('says nothing of itself', async () => {
+  test('reveals nothing', async () => {
     const reply = await send(health, { by: attempts.world.bridge, target: '/api/v1/nobody' })
     expect(reply.json).toEqual({
       error: 'not_found',

@@ -1,8 +1,8 @@
 /**
- * What a snapshot costs does not depend on what a project has stored.
+ * The cost of a snapshot does not depend on the stored rows of a project.
  *
- * The plan of every query is looked at by default; BRIDGE_ROWS=100000 also measures, beside a project of a
- * thousand rows.
+ * By default the test checks the plan of every query. With BRIDGE_ROWS=100000 it also measures, beside a
+ * project of a thousand rows.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-/** Every statement that one snapshot runs, with its values. */
+/** Returns every statement of one snapshot, with its values. */
 async function statementsOf(projectId: string): Promise<string[]> {
   const statements: string[] = []
   const path = join(bridge.data, 'bridge.db')
@@ -78,7 +78,7 @@ test('every query of a snapshot searches an index and sorts nothing', async () =
         .map(({ detail }) => detail),
     })),
   )
-  // What is counted is limited first: `found` holds no more than the limit.
+  // Counted rows are limited first: `found` has at most that many.
   const isWhole = (step: string) => /^SCAN (?!found\b)|TEMP B-TREE/.test(step)
   expect(plans.filter(({ steps }) => steps.some(isWhole))).toEqual([])
   expect(plans.filter(({ steps }) => steps.length === 0)).toEqual([])
@@ -87,7 +87,7 @@ test('every query of a snapshot searches an index and sorts nothing', async () =
   expect(used).toEqual(expect.arrayContaining(narrow))
 })
 
-/** A project that has stored so much of everything that grows. */
+/** Creates a project with this many rows of everything that grows. */
 function stored(count: number): string {
   const projectId = randomUUID()
   tamper(bridge.data, (database) =>
@@ -136,7 +136,7 @@ function stored(count: number): string {
 
 const median = (all: number[]): number => all.toSorted((one, other) => one - other)[all.length >> 1] ?? 0
 
-test.runIf(rows > 0)(`${rows} rows cost what a thousand cost`, async () => {
+test.runIf(rows > 0)(`a snapshot of ${rows} rows costs as much as one of a thousand`, async () => {
   const [few, many] = [stored(1000), stored(rows)]
   const times: Record<string, number[]> = { [few]: [], [many]: [] }
   for (let turn = 0; turn < 60; turn += 1) {

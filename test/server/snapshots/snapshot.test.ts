@@ -1,4 +1,4 @@
-/** A project at a glance, and what needs the owner. Contract §10 "Snapshot". */
+/** The overview of a project, and the entries that need the owner's attention. Contract §10 "Snapshot". */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Message } from '../../../sdk/contract/agent/messages.ts'
 import { limits } from '../../../sdk/contract/limits.ts'
@@ -19,7 +19,7 @@ afterAll(() => world.close())
 
 const snapshot = (id: string) => world.owner.ok<ProjectSnapshot>({ target: `/api/admin/projects/${id}` })
 
-/** With the password, since a link of the host runs by the host's clock. */
+/** Signs in with the password, because a link of the host runs by the host's clock. */
 async function signIn({ url }: World['bridge']): Promise<TestOwner> {
   const reply = await exchange(url, {
     method: 'POST',
@@ -36,7 +36,7 @@ async function signIn({ url }: World['bridge']): Promise<TestOwner> {
 const attention = async ({ project }: Pick<Pair, 'project'>): Promise<AttentionItem[]> =>
   (await snapshot(project.id)).attention
 
-test('it shows the project, its agents and what was observed of them, and what happened last', async () => {
+test('a snapshot shows the project, its agents with their observed state, and the latest activity', async () => {
   const { project, ada, ben, conversation } = await world.pair()
   await ada.send(conversation, ben.id, 'a text that stays where it is')
   const found = await snapshot(project.id)
@@ -56,7 +56,7 @@ test('it shows the project, its agents and what was observed of them, and what h
   expect(JSON.stringify(found)).not.toContain('stays where it is')
 })
 
-test('of the activity it shows the latest hundred, oldest first', async () => {
+test('of the activity a snapshot shows the latest hundred records, oldest first', async () => {
   const id = await world.project()
   for (let turn = 0; turn < 51; turn += 1)
     for (const state of ['paused', 'active'] as const) await world.setProject(id, state)
@@ -68,7 +68,7 @@ test('of the activity it shows the latest hundred, oldest first', async () => {
   expect(activity.toReversed()).toEqual(audit)
 })
 
-test('the schedule of an agent is told, and that it is overdue', async () => {
+test('a snapshot shows the schedule of an agent, and that it is overdue', async () => {
   const other = await world.elsewhere()
   const { project, ada, ben, conversation } = await other.pair()
   const read = () => other.owner.ok<ProjectSnapshot>({ target: `/api/admin/projects/${project.id}` })
@@ -83,11 +83,11 @@ test('the schedule of an agent is told, and that it is overdue', async () => {
   other.bridge.clock.advance(91)
   const late = await read()
   expect(late.counts).toMatchObject({ overdue: 1, connected: 0 })
-  // Ben said that he comes after his step, so his mail is expected to wait.
+  // Ben declared that he checks after each step, so his mail is expected to wait.
   expect(late.attention).toMatchObject([{ kind: 'agent_overdue', agent: { name: ada.name }, count: 1 }])
 })
 
-test('mail that nobody listens for needs attention until somebody comes for it', async () => {
+test('mail for an agent that is not listening needs attention until that agent reads it', async () => {
   const other = await world.elsewhere()
   const { project, ada, ben, conversation } = await other.pair()
   const read = () => other.owner.ok<ProjectSnapshot>({ target: `/api/admin/projects/${project.id}` })
@@ -152,7 +152,7 @@ test('a second use of an enrolment needs attention', async () => {
   expect(JSON.stringify(found)).not.toContain(code)
 })
 
-test('a tripped guard needs attention until the owner has written there', async () => {
+test('a tripped guard needs attention until the owner writes in the conversation', async () => {
   const project = await world.owner.createProject(world.name('project'), { policy: { message_budget: 1 } })
   const [ada, ben] = [await world.agent(project.id), await world.agent(project.id)]
   const conversation = await ada.conversationWith(ben.id)
@@ -169,7 +169,7 @@ test('a tripped guard needs attention until the owner has written there', async 
   expect(await attention({ project })).toEqual([])
 })
 
-test('tasks are counted, and one that failed needs attention for a week', async () => {
+test('tasks are counted, and a failed one needs attention for a week', async () => {
   const { project, ada, ben } = await world.pair()
   const create = async (title: string) => {
     const body = { assignee_agent_id: ben.id, title, instructions: 'as told' }
@@ -197,7 +197,7 @@ test('tasks are counted, and one that failed needs attention for a week', async 
   expect(await attention({ project })).toEqual([])
 })
 
-test('what is overdue or unheard of an agent that is disabled needs nobody', async () => {
+test('an overdue or silent agent needs no attention while it is disabled', async () => {
   const { project, ada, ben, conversation } = await world.pair()
   await ada.send(conversation, ben.id, 'never mind')
   await world.setAgent(project.id, ben.id, 'disabled')
@@ -236,7 +236,7 @@ test('an agent whose last credential was revoked needs attention until it is enr
   expect((await snapshot(project.id)).agents.find(({ id }) => id === ben.id)?.connection.connected).toBe(true)
 })
 
-test('an expired credential with none beside it needs attention too', async () => {
+test('an expired credential without another one needs attention too', async () => {
   const other = await world.elsewhere()
   const { owner, bridge } = other
   const { project, ada } = await other.pair()
@@ -249,7 +249,7 @@ test('an expired credential with none beside it needs attention too', async () =
   expect(await read()).toMatchObject([{ kind: 'no_credential_left', at: expires_at, agent: { id: ada.id } }])
 })
 
-test('a question between agents needs attention once it is overdue by its own waiting time', async () => {
+test('a question between agents needs attention once it is overdue relative to its own waiting time', async () => {
   const other = await world.elsewhere()
   const { owner, bridge } = other
   const { project, ada, ben, conversation } = await other.pair()
@@ -281,7 +281,7 @@ test('a question between agents needs attention once it is overdue by its own wa
   await ask(600, { type: 'note' })
   bridge.clock.advance(660)
   await ben.acknowledge(first.id)
-  // The one is overdue by ten times what it waited for, the others by a tenth.
+  // The first question is overdue by ten times its waiting time, the others by a tenth.
   expect(await overdue()).toMatchObject([{ subject: { id: short.id } }])
   await reply(ben, ada, short.id)
   expect(await overdue()).toEqual([])
@@ -295,7 +295,7 @@ test('a question between agents needs attention once it is overdue by its own wa
     { subject: { id: second.id } },
     { subject: { id: first.id } },
   ])
-  // A word of the one who asked is no answer; one of its peer is, and one of the owner.
+  // A message of the asking agent is no answer; a message of its peer is, and so is one of the owner.
   await reply(ada, ben, first.id)
   await reply(ben, ada, second.id)
   await owner.ok({

@@ -1,4 +1,4 @@
-/** The reserve comes, goes and comes again; what it does for a disk that is really full is in test/faults. */
+/** The reserve file is created, removed and created again. For its effect on a full disk see test/faults. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -46,7 +46,7 @@ const isWhole = async (of: ReturnType<typeof open>) => {
   await expect.poll(() => of.storage.state).toBe('whole')
 }
 
-test('it is made when the server runs, whole and private, and is there at the next start', async () => {
+test('the running server creates the reserve, complete and private, and finds it at the next start', async () => {
   const made = open()
   expect([made.storage.state, existsSync(path())]).toEqual(['lean', false])
   made.watch()
@@ -57,7 +57,7 @@ test('it is made when the server runs, whole and private, and is there at the ne
   expect(open().storage.state).toBe('whole')
 })
 
-test('a full disk takes it, tells once who makes room, and again each minute; with room it is made again', async () => {
+test('on a full disk the node removes the reserve and reports it, repeats the report every minute, and creates it again once there is space', async () => {
   const of = open()
   of.watch()
   await isWhole(of)
@@ -69,7 +69,7 @@ test('a full disk takes it, tells once who makes room, and again each minute; wi
   expect(of.lines.map(({ state }) => state)).toEqual(['full', 'whole'])
 })
 
-test('a disk with less left than a quarter of the reserve counts as full before it is', async () => {
+test('a disk with less free space than a quarter of the reserve counts as full', async () => {
   const of = open(2 ** 50)
   of.watch()
   vi.advanceTimersByTime(1000)
@@ -77,7 +77,7 @@ test('a disk with less left than a quarter of the reserve counts as full before 
   expect([existsSync(path()), of.relieved()]).toEqual([false, 1])
 })
 
-test('another size takes the place of the last, and none keeps none', async () => {
+test('another size replaces the reserve, and size 0 removes it', async () => {
   const of = open()
   of.watch()
   await isWhole(of)
@@ -99,12 +99,12 @@ test('another size takes the place of the last, and none keeps none', async () =
   expect(none.storage.state).toBe('lean')
 })
 
-test('a server that stops while it is made leaves no part of it', async () => {
+test('a server that stops while it creates the reserve leaves no part of it', async () => {
   const making = makeReserve({ data, bytes, random: randomBytes }, AbortSignal.abort())
   expect([await making, readdirSync(data)]).toEqual([false, []])
 })
 
-test('a disk that fails while it is made leaves no part of it', async () => {
+test('a disk that fails while the reserve is created leaves no part of it', async () => {
   const random = () => {
     throw new Error('no bytes')
   }

@@ -1,5 +1,5 @@
 /**
- * Who may do what to a task and when: keys, races, pause, archive, disabled pairs, scopes, deletion, the
+ * Permissions on tasks and their timing: keys, races, pause, archive, disabled pairs, scopes, deletion, the
  * clock.
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -28,7 +28,7 @@ async function claimed(fields: object = {}) {
 const key = () => crypto.randomUUID()
 const result = { result: '90', evidence }
 
-test('a retried mutation gets the same bytes, also after the state has moved on, and changes nothing more', async () => {
+test('a retried mutation gets the same bytes, also after the state has changed, and changes nothing more', async () => {
   const { ada, ben } = await world.pair()
   const keys = { create: key(), claim: key(), complete: key() }
   const create = () =>
@@ -52,7 +52,7 @@ test('a retried mutation gets the same bytes, also after the state has moved on,
     expect(again.headers['idempotency-replayed']).toBe('true')
     expect([again.status, again.text]).toEqual([200, before.text])
   }
-  // From a session that follows as well.
+  // A later session gets the same bytes too.
   await ben.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
   await ben.startSession()
   expect((await claim()).text).toBe(first.text)
@@ -60,7 +60,7 @@ test('a retried mutation gets the same bytes, also after the state has moved on,
   expect(await toldOf(ada, id)).toHaveLength(2)
 })
 
-test('every mutation of a task is answered with the same bytes again, whatever became of the task since', async () => {
+test('every retried mutation of a task gets the same bytes, whatever the current state of the task', async () => {
   const { project, ada, ben } = await world.pair()
   const asked: { again: () => Promise<Reply>; first: Reply }[] = []
   const once = async (again: () => Promise<Reply>) => {
@@ -103,7 +103,7 @@ test('every mutation of a task is answered with the same bytes again, whatever b
   }
 })
 
-test('a claim that races with itself has one winner, and every loser hears who and until when', async () => {
+test('of simultaneous claims one wins, and every other gets the holder and the end of its claim', async () => {
   const { ada, ben } = await world.pair()
   const { id } = await createTask(ada, ben)
   const replies = await Promise.all(Array.from({ length: 16 }, () => ask(ben, id, 'claim')))
@@ -121,7 +121,7 @@ test('a claim that races with itself has one winner, and every loser hears who a
   }
 })
 
-test('a result that races with a cancellation ends the task once, whoever comes first', async () => {
+test('a result that races with a cancellation ends the task once, whichever arrives first', async () => {
   for (let round = 0; round < 4; round += 1) {
     const { ada, ben, id, held } = await claimed()
     const done = () => ask(ben, id, 'complete', { ...held, ...result })
@@ -134,7 +134,7 @@ test('a result that races with a cancellation ends the task once, whoever comes 
   }
 })
 
-test('after a takeover nothing of the old session counts: neither by its id nor by its generation', async () => {
+test('after a takeover nothing of the old session is accepted, neither its id nor its generation', async () => {
   const { ada, ben, id, held, project } = await claimed()
   const { grant } = await world.owner.takeover(project.id, ben.id)
   expect(codeOf(await ask(ben, id, 'complete', { ...held, ...result }))).toBe('session_fenced')
@@ -145,7 +145,7 @@ test('after a takeover nothing of the old session counts: neither by its id nor 
   expect(await getTask(ada, id)).toMatchObject({ state: 'claimed', outcome: null })
 })
 
-test('a paused project starts nothing new, and what is held is finished', async () => {
+test('a paused project starts no new task, and held tasks can be finished', async () => {
   const { ada, ben, id, held, project } = await claimed()
   const waiting = await createTask(ada, ben)
   await world.setProject(project.id, 'paused')
@@ -159,7 +159,7 @@ test('a paused project starts nothing new, and what is held is finished', async 
   expect(await world.owner.ok({ target, body, key: key() })).toMatchObject({ state: 'open' })
 })
 
-test('an archived project refuses its agents; the owner sees its tasks and cancels them', async () => {
+test('an archived project refuses its agents, and the owner sees and cancels its tasks', async () => {
   const { ben, id, held, project } = await claimed()
   await world.setProject(project.id, 'archived')
   expect(codeOf(await ask(ben, id, 'complete', { ...held, ...result }))).toBe('project_archived')
@@ -170,7 +170,7 @@ test('an archived project refuses its agents; the owner sees its tasks and cance
   })
 })
 
-test('a disabled pair loses its tasks, but the holder may finish, and its mail waits', async () => {
+test('a disabled pair loses its tasks, but the holder may finish, and its mail is withheld', async () => {
   const { pair, ada, ben, id, held } = await claimed()
   const other = await createTask(ada, ben)
   await ben.acknowledge(...(await ben.inbox()).messages.map((message) => message.id))
@@ -188,7 +188,7 @@ test('a disabled pair loses its tasks, but the holder may finish, and its mail w
 })
 
 test.each(transports)(
-  'task messages go to credentials with that scope only, over the %s',
+  'task messages reach only credentials with that scope, over the %s',
   async (_, open) => {
     const { project, ada } = await world.pair()
     const talker = await world.agent(project.id, { scopes: ['messages'] })
@@ -204,7 +204,7 @@ test.each(transports)(
   },
 )
 
-test.each(transports)('every change of a task is told to the other side over the %s', async (_, open) => {
+test.each(transports)('every change of a task is reported to the other side over the %s', async (_, open) => {
   const { project, ada, ben } = await world.pair()
   const streams = { creator: listening(open, ada), assignee: listening(open, ben) }
   await Promise.all([streams.creator.opened, streams.assignee.opened])
@@ -264,14 +264,14 @@ test.each(transports)('every change of a task is told to the other side over the
   ])
 })
 
-/** An open wait that ends with the test, also when that fails. */
+/** Opens a wait that is closed with the test, also if the test fails. */
 function listening(open: (agent: TestAgent) => OpenStream, agent: TestAgent): OpenStream {
   const stream = open(agent)
   onTestFinished(() => stream.close())
   return stream
 }
 
-test('a deleted project takes its tasks with it, held or not', async () => {
+test('a deleted project deletes its tasks, held or not', async () => {
   const { ben, id, held, project } = await claimed({ claim_ttl_seconds: 30 })
   const { projects } = await world.owner.ok<{ projects: { id: string; name: string }[] }>({
     target: '/api/admin?limit=100',
@@ -288,7 +288,7 @@ test('a deleted project takes its tasks with it, held or not', async () => {
 const expiryOf = async (by: TestAgent, id: string) =>
   Date.parse((await getTask(by, id)).claim?.expires_at ?? '')
 
-test('a clock that is set an hour on or back ends no claim early and keeps none', async () => {
+test('a clock that is set an hour forward or back ends no claim early and extends none', async () => {
   const { clock } = world.bridge
   for (const step of [3600, -3600]) {
     const { ada, ben, id, held } = await claimed({ claim_ttl_seconds: 30 })
@@ -306,7 +306,7 @@ test('a clock that is set an hour on or back ends no claim early and keeps none'
   }
 })
 
-test('the step of a clock outlives a restart, and a claim never lasts longer than its lease after one', async () => {
+test('the step of a clock is kept across a restart, after which a claim never lasts longer than its lease', async () => {
   const other = await world.elsewhere()
   const { bridge } = other
   const { ada, ben, clock } = bridge
@@ -314,7 +314,7 @@ test('the step of a clock outlives a restart, and a claim never lasts longer tha
   const held = heldBy(await act(ben, stepped.id, 'claim'))
   clock.step(3600)
   expect((await getTask(ada, stepped.id)).state).toBe('claimed')
-  // The server writes the step down within a second of seeing it.
+  // The server stores the step within a second of noticing it.
   const kept = () =>
     tamper(bridge.data, (database) =>
       database.prepare('SELECT wall_ms - steady_ms FROM steady_clock').pluck().get(),

@@ -1,4 +1,4 @@
-/** Tasks as the wire sees them, for tests of the server. */
+/** Requests on tasks, for tests of the server. */
 import { randomUUID } from 'node:crypto'
 import type { Evidence, Task, TaskList, TaskTimeline } from '../../../sdk/contract/agent/tasks.ts'
 import type { TestAgent } from '../../support/agent.ts'
@@ -29,7 +29,7 @@ export const createTask = (
     ...(key !== undefined && { key }),
   })
 
-/** The answer of one mutation, whatever it is. */
+/** Sends one mutation and returns its reply, whatever it is. */
 export const ask = (
   by: TestAgent,
   id: string,
@@ -39,7 +39,7 @@ export const ask = (
 ): Promise<Reply> =>
   by.call({ target: `/api/v1/tasks/${id}/${verb}`, body, ...(key !== undefined && { key }) })
 
-/** One that must succeed. */
+/** Sends one mutation that must succeed. */
 export const act = (
   by: TestAgent,
   id: string,
@@ -87,8 +87,8 @@ export interface TaskMessage {
 }
 
 /**
- * What an agent was told of a task: the first words of each message, oldest first. Everything is
- * acknowledged.
+ * Reads the notifications of an agent about a task: the first words of each message, oldest first.
+ * Acknowledges all.
  */
 export async function toldOf(by: TestAgent, taskId: string): Promise<string[]> {
   const told: string[] = []

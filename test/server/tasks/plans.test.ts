@@ -1,6 +1,6 @@
 /**
- * Listing and claiming follow an index whatever lies behind: by the plans of the statements that the server
- * runs, and with BRIDGE_TASKS=1000000 by the clock.
+ * Listing and claiming follow an index, whatever the number of tasks. The test checks the plans of the
+ * server's statements, and with BRIDGE_TASKS=1000000 also the time.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -67,7 +67,7 @@ async function wholeTask(): Promise<void> {
   await act(ben, id, 'complete', { ...held, result: '90', evidence })
 }
 
-test.each(Object.entries(requests))('%s: by index, in its order', async (_, [request, index]) => {
+test.each(Object.entries(requests))('%s follows an index in its order', async (_, [request, index]) => {
   const explained = explain(bridge.data, await statementsOf(request))
   expect(growing(explained)).toEqual([])
   expect(indexesOf(explained)).toContain(index)
@@ -77,7 +77,7 @@ test.each([
   ['?role=assignee&state=claimed', 'tasks_held_by'],
   ['?role=creator&state=cancel_requested', 'tasks_held'],
 ])(
-  'held ones of an agent, %s: found by the end of their claim, and only they are put in order',
+  'the held tasks of an agent, %s, are found by the end of their claim, and only they are sorted',
   async (query, index) => {
     const explained = explain(bridge.data, await statementsOf(() => listTasks(bridge.ada, query)))
     const [found, ...others] = growing(explained)
@@ -88,7 +88,7 @@ test.each([
   },
 )
 
-test('claiming, renewing and progress write to no list of tasks', async () => {
+test('claiming, renewing and progress change no index of the task lists', async () => {
   const { ada, ben } = bridge
   const { id } = await createTask(ada, ben)
   const texts = await statementsDuring(async () => {
@@ -101,7 +101,7 @@ test('claiming, renewing and progress write to no list of tasks', async () => {
   expect(updates.filter((text) => text.includes('"ended"'))).toEqual([])
 })
 
-/** Medians in milliseconds of an open list and of a claim. */
+/** Returns the medians in milliseconds of a list of open tasks and of a claim. */
 async function costs(): Promise<{ list: number; claim: number }> {
   const { ada, ben } = bridge
   const lists: number[] = []
@@ -120,7 +120,7 @@ async function costs(): Promise<{ list: number; claim: number }> {
   return { list: median(lists), claim: median(claims) }
 }
 
-/** Copies of one finished task, written behind the server's back in the order of their ids. */
+/** Inserts copies of one finished task into the data file, in the order of their ids. */
 function fill(from: number, count: number): void {
   tamper(bridge.data, (database) => {
     database.pragma('synchronous = OFF')
@@ -142,7 +142,7 @@ test.skipIf(many === 0)(
     fill(1, 1000)
     const few = await costs()
     fill(1001, many)
-    // What was written at once is folded, and read once, as it would be where tasks came one by one.
+    // The bulk insert is checkpointed and read once, which is the state after tasks that arrive one by one.
     await costs()
     const lots = await costs()
     process.stdout.write(`${JSON.stringify({ few, lots })}\n`)

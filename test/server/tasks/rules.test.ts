@@ -1,4 +1,4 @@
-/** The state table of tasks, cell by cell, and the fence before it. */
+/** The state table of tasks, cell by cell, and the fence that is checked before it. */
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../server/api-error.ts'
 import {
@@ -15,8 +15,8 @@ import {
 const conflict = 'state_conflict'
 
 /**
- * Contract §8, written out: state → event → next, or the code. `again` is open, or failed with attempts used
- * up.
+ * Contract §8 in full: a map from state and event to the next state or the code. `again` is open, or failed
+ * if the attempts are used up.
  */
 const expected: Record<TaskState, Record<TaskEvent, string>> = {
   open: {
@@ -97,7 +97,7 @@ const outcome = (task: ClaimState, event: TaskEvent): string => {
 
 const states = Object.keys(expected) as TaskState[]
 
-test('the table knows exactly the states and events of the contract', () => {
+test('the table has exactly the states and events of the contract', () => {
   expect(Object.keys(transitions).sort()).toEqual([...states].sort())
   for (const state of states) expect(Object.keys(transitions[state]).sort()).toEqual([...taskEvents].sort())
 })
@@ -111,7 +111,7 @@ test.each(states.flatMap((state) => taskEvents.map((event) => ({ state, event })
   },
 )
 
-test('a refused state is named, and a loser is told who holds the claim', () => {
+test('a refused event names the state, and a lost claim names the holder', () => {
   const caught = (state: TaskState) => {
     try {
       decide(standing(state, 1), 'claim', () => ({ holder: 'ben', expires_at: 'soon' }))
@@ -124,7 +124,7 @@ test('a refused state is named, and a loser is told who holds the claim', () => 
   expect(caught('claimed')).toEqual({ holder: 'ben', expires_at: 'soon' })
 })
 
-test('the states that nothing leads out of are final', () => {
+test('the states without a transition to another state are final', () => {
   const leavesNowhere = (state: TaskState) =>
     Object.values(transitions[state]).every((cell) => !('next' in cell) || cell.next === state)
   expect(states.filter(isFinal)).toEqual(['completed', 'failed', 'declined', 'cancelled'])
@@ -133,7 +133,7 @@ test('the states that nothing leads out of are final', () => {
 
 const named = { claim_generation: 3, session_generation: 5, calling_generation: 5 }
 
-test('only the last claim, of the session that speaks, which was not lost, passes the fence', () => {
+test('the fence accepts only the latest claim, not lost, from the session that sends the request', () => {
   const fenced = (task: Partial<ClaimState>, claim: Partial<typeof named>, event: TaskEvent = 'complete') => {
     try {
       requireClaim({ ...standing('claimed', 1), ...task }, event, { ...named, ...claim })
@@ -151,7 +151,7 @@ test('only the last claim, of the session that speaks, which was not lost, passe
   expect(fenced({ claim_end: 'expired', state: 'failed' }, {})).toBe('claim_lost')
   expect(fenced({ claim_end: 'released', state: 'open' }, {})).toBe('claim_lost')
   expect(fenced({ claim_end: 'finished', state: 'completed' }, {})).toBe('passes')
-  // A late word that the work has stopped may come from a session that follows.
+  // A late confirmation that the work has stopped may come from a later session.
   const over = { claim_end: 'expired', state: 'cancelled' } as const
   expect(fenced(over, { calling_generation: 6 }, 'stopped')).toBe('passes')
   expect(fenced(over, { claim_generation: 2 }, 'stopped')).toBe('claim_lost')

@@ -1,4 +1,4 @@
-/** Load of hosts: who may report, what is kept, when it is stale. Contract §11. */
+/** Load of hosts: permission to report, the stored samples, and when they are stale. Contract §11. */
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ const post = (authorization: readonly string[], body: unknown = sampleOf('desk')
     body: JSON.stringify(body),
   })
 
-test('of each host the latest sample is kept and shown, in the order of their names', async () => {
+test('the latest sample of each host is stored and shown, ordered by name', async () => {
   await report(sampleOf('b-host', { cpu_percent: 90 }))
   await report(sampleOf('a-host'))
   const second = await report(sampleOf('b-host', { cpu_percent: 20 }))
@@ -74,7 +74,7 @@ test('a sample is stale after 90 seconds, and a clock that is ahead makes it no 
   expect(await find('ahead')).toMatchObject({ stale: false })
 })
 
-test('only the token reports: neither none, nor another, nor two, nor the sign-in of the owner', async () => {
+test("only the right token may report: neither no token, another one, two of them, nor the owner's sign-in", async () => {
   const other = 'A'.repeat(43)
   for (const given of [
     [],
@@ -98,14 +98,14 @@ test('only the token reports: neither none, nor another, nor two, nor the sign-i
   expect(asked.json).toMatchObject({ error: 'owner_session_expired' })
 })
 
-test('failures count against the address', async () => {
+test('failed reports are counted against the address', async () => {
   const other = await world.elsewhere({ settings: { failed_auth_per_minute: '2' } })
   const wrong = () =>
     exchange(other.bridge.url, { method: 'POST', target: '/api/telemetry/host', headers: [], body: '{}' })
   expect([(await wrong()).status, (await wrong()).status, (await wrong()).status]).toEqual([401, 401, 429])
 })
 
-test('a sample that cannot be is refused by its field', async () => {
+test('an impossible sample is refused with its field', async () => {
   for (const [field, value] of [
     ['host', '../etc'],
     ['cpu_percent', 101],
@@ -120,7 +120,7 @@ test('a sample that cannot be is refused by its field', async () => {
   }
 })
 
-test('a new token ends the one before; only its hash is stored, and its making is recorded', async () => {
+test('a new token invalidates the previous one, only its hash is stored, and its creation is recorded', async () => {
   const other = await world.elsewhere()
   const config = readConfig({ data: other.bridge.data }, {})
   const [first, second] = [await issueTelemetryToken(config), await issueTelemetryToken(config)]
@@ -138,7 +138,7 @@ test('a new token ends the one before; only its hash is stored, and its making i
   expect(audit).toMatchObject([{ actor: { kind: 'system' }, details: {} }, {}])
 })
 
-test('a host that says nothing for a month is forgotten', async () => {
+test('a host without reports for a month is forgotten', async () => {
   await report(sampleOf('quiet'))
   const { data } = world.bridge
   tamper(data, (database) =>

@@ -1,6 +1,6 @@
 /**
- * Bytes of a package move for as long as their agent may move them: they keep its session alive, and end at
- * once with its right. Contract §3, §5.
+ * Bytes of a package move while their agent has the right to move them. They keep its session alive, and stop
+ * as soon as the right is lost. Contract §3, §5.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -46,7 +46,7 @@ async function scene(): Promise<Scene> {
 const large = randomBytes(3 * 1024 * 1024)
 const sent = large.length - 1024 * 1024
 
-/** Whether the first bytes of the part lie in a file of the package. */
+/** Whether the first bytes of the part are in a file of the package. */
 function isStored(id: string): boolean {
   const folder = join(bridge.data, 'packages', id)
   try {
@@ -58,7 +58,10 @@ function isStored(id: string): boolean {
   }
 }
 
-/** Two of three megabytes of a part, some of which are stored; how it ends, and when its connection does. */
+/**
+ * Sends two of three megabytes of a part, some of which are stored; returns the outcome, and when the
+ * connection closes.
+ */
 async function stalledUpload({ sender, recipient }: Scene) {
   const { id } = await offer({ from: sender, to: recipient, bytes: large })
   const target = `/api/v1/transfers/${id}/package/parts/0`
@@ -83,7 +86,7 @@ async function stalledUpload({ sender, recipient }: Scene) {
 
 const refusal = (code: ErrorCode) => [errors[code].status, expect.stringContaining(`"error":"${code}"`)]
 
-describe('an upload is refused, nothing of its part stays, and its connection ends, when', () => {
+describe('an upload is refused, its part is deleted and its connection is closed when', () => {
   test.concurrent.each(losses)('$by', async ({ reason, happens }) => {
     const its = await scene()
     const { id, answered, closed } = await stalledUpload(its)
@@ -92,7 +95,7 @@ describe('an upload is refused, nothing of its part stays, and its connection en
     expect(await answered).toEqual(refusal(reason))
     expect(performance.now() - lostMs).toBeLessThan(2000)
     expect(isStored(id)).toBe(false)
-    // The rest of the body never comes: the node does not wait for it.
+    // The rest of the body never arrives, and the node does not wait for it.
     await closed
   })
 
@@ -132,7 +135,7 @@ async function downloading(its: Scene, what?: string) {
   return { id, ...download }
 }
 
-describe('a download is cut, and its file let go of, when', () => {
+describe('a download is cut off and its file is closed when', () => {
   test.concurrent.each(losses)('$by', async ({ happens }) => {
     const its = await scene()
     const { id, rest } = await downloading(its)
@@ -151,7 +154,7 @@ describe('a download is cut, and its file let go of, when', () => {
     expect(await rest()).toBeLessThan(packageBytes / 2)
   })
 
-  test('its right ended without a notice', async () => {
+  test('its right ended without a notification', async () => {
     const its = await scene()
     const { id, rest } = await downloading(its)
     behindItsBack(bridge, "UPDATE agents SET state = 'disabled' WHERE id = ?", its.recipient.id)
@@ -160,7 +163,7 @@ describe('a download is cut, and its file let go of, when', () => {
   })
 })
 
-test('what happens to others, and notices of other things, end nothing', async () => {
+test('losses of other agents, and notifications of other kinds, end no transfer', async () => {
   const its = await scene()
   const { rest } = await downloading(its, 'parts/3')
   const other = await bridge.agent('other', its.project.id)
@@ -171,11 +174,11 @@ test('what happens to others, and notices of other things, end nothing', async (
   expect(await rest()).toBe(partBytes)
 })
 
-describe('a session is alive, however long ago it called, while', () => {
-  /** As another process of the agent would start. */
+describe('a session is alive, however old its last request is, while', () => {
+  /** Starts a session as another process of the agent would. */
   const displace = (agent: TestAgent) => agent.requestSession(randomUUID())
 
-  test('an upload of it moves', async () => {
+  test('it has an upload in progress', async () => {
     const its = await scene()
     const { call, answered } = await stalledUpload(its)
     bridge.clock.advance(95)
@@ -188,7 +191,7 @@ describe('a session is alive, however long ago it called, while', () => {
     expect((await displace(its.sender)).status).toBe(200)
   })
 
-  test('a download of it moves, and for as long after it as after any contact', async () => {
+  test('it has a download in progress, and afterwards as long as after any contact', async () => {
     const its = await scene()
     const { rest } = await downloading(its, 'parts/3')
     bridge.clock.advance(95)
@@ -200,20 +203,20 @@ describe('a session is alive, however long ago it called, while', () => {
     expect((await displace(its.recipient)).status).toBe(200)
   })
 
-  test('and no longer than that: one that is cut counts no more', async () => {
+  test('and not longer: a download that is cut off does not count', async () => {
     const its = await scene()
     const { call, id } = await stalledUpload(its)
     bridge.clock.advance(95)
     expect(told(await displace(its.sender))).toEqual([409, 'session_active'])
     call.destroy()
     await vi.waitFor(() => expect(isStored(id)).toBe(false), soon)
-    // While it moved it may have been written down as contact.
+    // While it was in progress, it may have been stored as contact.
     bridge.clock.advance(91)
     await vi.waitFor(async () => expect((await displace(its.sender)).status).toBe(200), soon)
   })
 })
 
-test('a part that came whole before its sender lost the right stays good for the next session', async () => {
+test('a part that was complete before its sender lost the right stays stored for the next session', async () => {
   const its = await scene()
   const bytes = fileOf(2000)
   const transfer = await offer({ from: its.sender, to: its.recipient, bytes, partSize: 1000 })

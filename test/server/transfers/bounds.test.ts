@@ -1,6 +1,7 @@
 /**
- * What no side can talk the service into: names that are paths, manifests that lie, more bytes than there is
- * room for, parts that nobody offered, effects that happen twice. And what the owner sees and ends.
+ * The node refuses hostile transfers: names that are paths, false manifests, more bytes than there is space
+ * for, parts that were not offered, repeated effects. The file also tests the transfers that the owner sees
+ * and ends.
  *
  * Spec §2; contract §9.
  */
@@ -53,14 +54,14 @@ const count = async () =>
   (await ada.ok<{ transfers: unknown[] }>({ target: '/api/v1/transfers?limit=100' })).transfers.length
 const folderOf = (id: string) => join(bridge.data, 'packages', id)
 const folders = () => readdir(join(bridge.data, 'packages')).catch(() => [])
-/** Whether the first bytes lie in any file of the package. */
+/** Whether the first bytes are in any file of the package. */
 async function isStored(id: string, some: Buffer): Promise<boolean> {
   const names = await readdir(folderOf(id))
   return names.some((name) => readFileSync(join(folderOf(id), name)).includes(some.subarray(0, 64)))
 }
 const gone = (id: string) => vi.waitFor(() => expect(existsSync(folderOf(id))).toBe(false), soon)
 
-/** Room for the next test. */
+/** Ends the transfer, which frees space for the next test. */
 async function over({ id, mode }: Pick<Transfer, 'id' | 'mode'>): Promise<void> {
   await act(ada, id, 'cancel')
   if (mode === 'package') await vi.waitFor(() => expect(existsSync(folderOf(id))).toBe(false), soon)
@@ -71,7 +72,7 @@ const reserved = async (id: string) => {
   return mode === 'package' && cleanup.service_at === null
 }
 
-/** An offer that is over with the test. */
+/** Makes an offer that is cancelled when the test ends. */
 async function offered(fields: object = {}): Promise<Transfer> {
   const transfer = await offer(given(fields))
   onTestFinished(() => over(transfer))
@@ -139,13 +140,13 @@ describe('an offer is refused, and nothing is stored, when', () => {
   )
 })
 
-test.each(goodNames.map((name) => [name]))('the name %j is offered as it is', async (filename) => {
+test.each(goodNames.map((name) => [name]))('the name %j is accepted unchanged', async (filename) => {
   const transfer = await offered({ filename, mode: 'direct' })
   expect((await look(ben, transfer.id)).filename).toBe(filename)
 })
 
-describe('room', () => {
-  test('is there for a package of the limit, and for no byte more', async () => {
+describe('package space', () => {
+  test('is sufficient for a package of the limit, and not for one byte more', async () => {
     const longer = fileOf(1001)
     const body = await offerBody({ from: ada, to: ben, bytes: longer })
     expect(told(await ada.call({ target: '/api/v1/transfers', body }))).toEqual([422, 'invalid_request'])
@@ -157,7 +158,7 @@ describe('room', () => {
     await over(await offer({ from: ada, to: ben, bytes: fileOf(1000) }))
   })
 
-  test('is taken by the offer, also by many at once, and given back when its bytes are gone', async () => {
+  test('is reserved by offers, also by simultaneous ones, and freed once the bytes are deleted', async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => propose({})))
     const taken = answers.filter(({ status }) => status === 200).map(({ json }) => json as Transfer)
     expect(taken).toHaveLength(2)
@@ -169,7 +170,7 @@ describe('room', () => {
 
   const limitOf = ({ json }: Reply) => (json as { details?: { limit?: string } }).details?.limit
 
-  test('is left for others by one sender, however much it offers that nobody accepts', async () => {
+  test('is left for others by one sender, however much it offers without an acceptance', async () => {
     const taken = [await offer(given()), await offer(given())]
     const refused = await propose({})
     expect([...told(refused), limitOf(refused)]).toEqual([503, 'capacity_reached', 'sender_packages_bytes'])
@@ -215,7 +216,7 @@ describe('a part', () => {
     expect((await look(ada, transfer.id)).package).toMatchObject({ stored_parts: 0 })
   })
 
-  test('of other bytes, another length, or with none said is refused and kept nowhere', async () => {
+  test('with other bytes, another length, or no stated length is refused and not stored', async () => {
     const transfer = await offered()
     const target = `/api/v1/transfers/${transfer.id}/package/parts/0`
     const other = Buffer.from(part(0)).fill(7, 399)
@@ -229,7 +230,7 @@ describe('a part', () => {
     expect(told(await finalize(ada, transfer.id))).toEqual([409, 'state_conflict'])
   })
 
-  test('that is refused has left nothing in the folder when its answer comes', async () => {
+  test('that is refused has left no file in the folder when its answer arrives', async () => {
     const transfer = await offered()
     const other = randomBytes(400)
     expect((await putPart(ada, transfer.id, 1, part(1))).status).toBe(200)
@@ -239,7 +240,7 @@ describe('a part', () => {
     expect((await finalize(ada, transfer.id)).status).toBe(200)
   })
 
-  test('that is sent twice at once is stored once', async () => {
+  test('that is sent twice simultaneously is stored once', async () => {
     const transfer = await offered()
     const replies = await Promise.all(Array.from({ length: 4 }, () => putPart(ada, transfer.id, 0, part(0))))
     const stored = replies.filter(
@@ -251,7 +252,7 @@ describe('a part', () => {
     expect((await look(ada, transfer.id)).package).toMatchObject({ stored_parts: 1 })
   })
 
-  test('after the end of the upload is measured and changes nothing', async () => {
+  test('after the end of the upload is checked and changes nothing', async () => {
     const transfer = await offered()
     for (const index of [0, 1, 2]) await putPart(ada, transfer.id, index, part(index))
     const ends = await Promise.all(Array.from({ length: 3 }, () => finalize(ada, transfer.id)))
@@ -345,14 +346,14 @@ describe('an endpoint', () => {
   )
 
   test.each(['http://127.0.0.1:1', 'http://localhost:1', 'http://192.168.1.9:1', 'http://[fd00::1]:1'])(
-    'of this network may be plain: %s',
+    'of this network may use plain HTTP: %s',
     async (endpoint) => {
       const { id } = await offered({ mode: 'direct' })
       expect(told(await act(ada, id, 'secret', secret({ endpoint })))).toEqual([200, undefined])
     },
   )
 
-  test('that comes while the one before is found over stays', async () => {
+  test('that arrives while the previous one is being expired stays', async () => {
     const { id } = await offered({ mode: 'direct' })
     await act(ben, id, 'accept')
     const target = `/api/v1/transfers/${id}/secret`
@@ -387,7 +388,7 @@ describe('the owner', () => {
   }
 
   test.each(steps)(
-    'cancels what is %s in mode %s, and its bytes and its secret go',
+    'cancels a transfer that is %s in mode %s, and its bytes and its secret are deleted',
     async (state, mode, ...verbs) => {
       const { id } = await standing(mode, verbs)
       const one = `${admin()}/${id}`
@@ -414,7 +415,7 @@ describe('the owner', () => {
   test.each<[TransferState, 'ada' | 'ben', string, number]>([
     ['declined', 'ben', 'decline', 409],
     ['cancelled', 'ada', 'cancel', 200],
-  ])('changes nothing of what is %s', async (state, by, verb, status) => {
+  ])('changes nothing of a transfer that is %s', async (state, by, verb, status) => {
     const { id } = await offered()
     await act({ ada, ben }[by], id, verb)
     expect((await bridge.owner.call({ target: `${admin()}/${id}/cancel`, body: {} })).status).toBe(status)

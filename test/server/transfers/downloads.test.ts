@@ -1,6 +1,6 @@
 /**
- * A download whose transfer ends while its reader takes nothing: it is cut, its file is let go of, and only
- * then are the bytes said to be gone. Contract §9 "bytes removed".
+ * A download whose transfer ends while its client reads nothing: the node closes the connection and the file,
+ * and only then reports the bytes as removed. Contract §9 "bytes removed".
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
@@ -38,7 +38,7 @@ async function begun(by: TestAgent, id: string, what?: string): Promise<StalledD
 const removed = (by: TestAgent, id: string) =>
   vi.waitFor(async () => expect((await look(by, id)).cleanup.service_at).not.toBeNull(), soon)
 
-describe('a download is cut, and its bytes are gone, when', () => {
+describe('a download is cut off and its bytes are deleted when', () => {
   const receipt = { size: packageBytes, sha256: packageSha256 }
   const ends: [string, [number, string], (id: string) => Promise<unknown>][] = [
     ['the sender cancels', [409, 'state_conflict'], (id) => act(bridge.ada, id, 'cancel')],
@@ -62,7 +62,7 @@ describe('a download is cut, and its bytes are gone, when', () => {
       [410, 'offer_expired'],
       async () => {
         bridge.clock.advance(61)
-        // A list writes it down, as the upkeep does.
+        // A list stores the expiry, as maintenance does.
         await bridge.ada.ok({ target: '/api/v1/transfers' })
       },
     ],
@@ -95,16 +95,16 @@ describe('a download is cut, and its bytes are gone, when', () => {
   })
 })
 
-test('an end that comes by itself is written down when it comes, and its bytes go', async () => {
+test('an expiry is stored when it occurs, and the bytes are deleted', async () => {
   const { id } = await accepted(bridge.ada, bridge.ben, { ttl_seconds: 60 })
   bridge.clock.advance(59.5)
   bridge = await bridge.restart()
-  // Nobody lists, and the quarter of a minute is not over.
+  // No list is requested, and fifteen seconds have not passed yet.
   await expect.poll(async () => (await look(bridge.ada, id)).cleanup.service_at).not.toBeNull()
   expect((await look(bridge.ben, id)).state).toBe('expired')
 })
 
-test('the end of one transfer cuts no download of another', async () => {
+test('the end of one transfer does not affect a download of another', async () => {
   const { ada, ben } = bridge
   const [one, other] = [await accepted(ada, ben), await accepted(ada, ben)]
   await begun(ben, other.id)

@@ -1,6 +1,7 @@
 /**
- * The answer that ends a package says that its bytes are removed, and the room of its sender is free by then.
- * If they cannot be removed, the answer comes too and says so. Contract §9 "bytes removed".
+ * The answer that ends a package reports that its bytes are removed, and the space of its sender is free at
+ * that time. If the bytes cannot be removed, the request is still answered, and the answer reports that.
+ * Contract §9 "bytes removed".
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -19,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-/** Takes all the room that the sender has. */
+/** Makes an accepted transfer that takes all the space of the sender. */
 async function accepted(): Promise<Transfer> {
   const { ada, ben } = bridge
   const transfer = await offer({ from: ada, to: ben, bytes })
@@ -41,7 +42,7 @@ const removed = {
   cleanup: { service_at: expect.any(String) },
 }
 
-describe('in the answer the bytes are removed, and their room is free, when', () => {
+describe('the answer reports the bytes as removed, and their space is free, when', () => {
   const answer = async (by: 'ada' | 'ben', id: string, verb: string, body = {}) =>
     (await act(bridge[by], id, verb, body)).json as Transfer
   const ends: [string, (transfer: Transfer) => Promise<Transfer>][] = [
@@ -82,7 +83,7 @@ describe('in the answer the bytes are removed, and their room is free, when', ()
   })
 })
 
-test('what a crash left of a removal is in the way of no other, and is freed at the next start', async () => {
+test('files that a crash left of a removal block no other removal, and are deleted at the next start', async () => {
   const { id } = await accepted()
   const left = join(folder(), `${id}.0.removed`)
   mkdirSync(left)
@@ -96,11 +97,11 @@ test('what a crash left of a removal is in the way of no other, and is freed at 
 const isRoot = process.geteuid?.() === 0 && process.platform === 'linux'
 
 test.skipIf(!isRoot)(
-  'where the bytes cannot be removed the end stands, and the same again removes them',
+  'if the bytes cannot be removed, the transfer still ends, and repeating the request removes them',
   async () => {
     const { id } = await accepted()
     const place = join(folder(), id)
-    // A mount point is not moved, and not removed.
+    // A mount point can be neither moved nor removed.
     const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', place])
     onTestFinished(() => void spawnSync('umount', ['-l', place]))
     expect(mounted.status).toBe(0)

@@ -1,4 +1,4 @@
-/** The table of a transfer, cell by cell, against the words of the contract. Contract §9. */
+/** The state table of a transfer, cell by cell, against the text of contract §9. */
 import { describe, expect, test } from 'vitest'
 import {
   finalTransferStates,
@@ -7,7 +7,7 @@ import {
 } from '../../../sdk/contract/agent/transfers.ts'
 import { decide, type TransferEvent, transferEvents } from '../../../server/transfers/rules.ts'
 
-/** What each pair comes to: a state, `same` for what has happened already, or the refusal. */
+/** The result of each pair: a state, `same` if it has already happened, or the refusal. */
 const expected: Record<TransferState, Record<TransferEvent, string>> = {
   offered: {
     accept: 'accepted',
@@ -34,7 +34,7 @@ const expected: Record<TransferState, Record<TransferEvent, string>> = {
   expired: all('offer_expired'),
 }
 
-/** A final state: cleanup is noted, and no time ends it. */
+/** A final state: cleanup is recorded, and no expiry applies. */
 function all(
   refusal: string,
   more: Partial<Record<TransferEvent, string>> = {},
@@ -52,7 +52,7 @@ function outcome(state: TransferState, event: TransferEvent): string {
 }
 
 describe.each(transferStates)('a transfer that is %s', (state) => {
-  test.each(transferEvents)('at %s', (event) => {
+  test.each(transferEvents)('for the event %s follows the table', (event) => {
     expect(outcome(state, event)).toBe(expected[state][event])
   })
 })

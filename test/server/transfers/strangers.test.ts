@@ -1,8 +1,8 @@
 /**
- * The bytes of a package, and the endpoint of a direct transfer, asked for by everybody who may not have
- * them.
+ * Requests for the bytes of a package, and for the endpoint of a direct transfer, from every caller without
+ * permission.
  *
- * Each is refused with its code before a byte of a body is taken, and what is stored stays as it is. Contract
+ * Each is refused with its code before a byte of a body is read, and stored data stays unchanged. Contract
  * §2, §9.
  */
 import { request } from 'node:http'
@@ -62,7 +62,7 @@ interface Operation {
   readonly method: 'GET' | 'PUT' | 'POST'
   readonly on: 'package' | 'direct'
   readonly path: string
-  /** Who may. */
+  /** The side that has permission. */
   readonly side: 'ada' | 'ben' | 'both'
   readonly body?: () => Buffer
 }
@@ -91,7 +91,7 @@ interface Asked {
 
 type Headers = readonly (readonly [string, string])[]
 
-/** As the client of a transfer signs it: the hash of a part is stated. */
+/** Signs a request as the client of a transfer does: the hash of a part is stated in a header. */
 function signed(by: TestAgent, { operation, target, body }: Asked, session?: string): Headers {
   const { method } = operation
   const content = body.length > 0 ? { body } : {}
@@ -102,11 +102,11 @@ function signed(by: TestAgent, { operation, target, body }: Asked, session?: str
 interface Heard {
   readonly status: number
   readonly error: string | undefined
-  /** Whether the server asked for the body. */
+  /** Whether the server requested the body with 100 Continue. */
   readonly invited: boolean
 }
 
-/** Sends the head alone. The body is kept back until it is asked for, and then still. */
+/** Sends the head only. The body is not sent, even if the server requests it. */
 function knock({ operation, target, body }: Asked, headers: Headers): Promise<Heard> {
   const { method } = operation
   const length = method === 'GET' ? {} : { 'content-length': String(body.length) }
@@ -140,7 +140,7 @@ function askFor(operation: Operation, place: Moving): Asked {
   return { operation, target, body: operation.body?.() ?? Buffer.alloc(0) }
 }
 
-/** Every operation by its own side, in the way of an intruder. Nothing is taken and nothing changes. */
+/** Expects that every operation is refused with these headers; no byte is accepted and nothing changes. */
 async function expectRefused(
   place: Moving,
   code: ErrorCode,
@@ -151,7 +151,8 @@ async function expectRefused(
   for (const operation of operations) {
     const asked = askFor(operation, place)
     const heard = await knock(asked, headersOf(asked, place[operation.side === 'ada' ? 'ada' : 'ben']))
-    // JSON is signed as a whole, so it is asked for once the head is good; the bytes of a part never are.
+    // JSON is signed as a whole, so the server requests it once the head is valid; it never requests the
+    // bytes of a part.
     const asksForBody = invited && operation.method === 'POST' && asked.body.length > 0
     expect({ at: named(operation), ...heard }).toEqual({
       at: named(operation),
@@ -162,30 +163,30 @@ async function expectRefused(
   expect(stored(world.bridge.data)).toEqual(before)
 }
 
-describe('the bytes and the endpoint of a transfer are refused', () => {
+describe('the bytes and the endpoint of a transfer', () => {
   let place: Moving
   beforeAll(async () => {
     place = await moving()
   })
 
-  test('to a third agent of the project', async () => {
+  test('are refused to a third agent of the project', async () => {
     const cleo = await world.agent(place.project.id)
     await expectRefused(place, 'not_found', (asked) => signed(cleo, asked), { invited: true })
   })
 
-  test('to an agent of another project', async () => {
+  test('are refused to an agent of another project', async () => {
     const dora = await world.agent()
     await expectRefused(place, 'not_found', (asked) => signed(dora, asked), { invited: true })
   })
 
-  test('to nobody, to the owner’s cookie, and to the token of the helper', async () => {
+  test("are refused without an identity, with the owner's cookie, and with the token of the helper", async () => {
     await expectRefused(place, 'unauthenticated', () => [])
     const origin = ['Origin', world.bridge.url] as const
     await expectRefused(place, 'unauthenticated', () => [['Cookie', world.owner.cookie], origin])
     await expectRefused(place, 'unauthenticated', () => [['Authorization', `Bearer ${token}`]])
   })
 
-  test('to who names another’s credential', async () => {
+  test("are refused to an agent that names another's credential", async () => {
     const cleo = await world.agent(place.project.id)
     const posing = (asked: Asked, by: TestAgent) =>
       signed(cleo, asked, by.session?.id).map(([name, value]): readonly [string, string] =>
@@ -194,14 +195,14 @@ describe('the bytes and the endpoint of a transfer are refused', () => {
     await expectRefused(place, 'signature_invalid', posing, { invited: true })
   })
 
-  test('to a proof that was made for another transfer', async () => {
+  test('are refused to a proof that was made for another transfer', async () => {
     const other = await moving()
     const elsewhere = (asked: Asked, by: TestAgent) =>
       signed(by, { ...asked, target: askFor(asked.operation, other).target })
     await expectRefused(place, 'signature_invalid', elsewhere, { invited: true })
   })
 
-  test('to a key that comes as a secret, and to a secret that is wrong', async () => {
+  test('are refused to a key presented as a secret, and to a wrong secret', async () => {
     const bearing = (secretOf: string) => (asked: Asked, by: TestAgent) =>
       signed(legacyAgent(world.bridge.url, by.enrolled, secretOf, world.bridge.clock), asked, by.session?.id)
     await expectRefused(place, 'signature_required', bearing(token))
@@ -213,7 +214,7 @@ describe('the bytes and the endpoint of a transfer are refused', () => {
     await expectRefused(place, 'credential_unknown', wrong)
   })
 
-  test('to a credential of the very party that lacks the scope', async () => {
+  test('are refused to a credential of the right agent without the scope', async () => {
     const limited = async (by: TestAgent) => {
       const fields = { scopes: ['messages', 'tasks'], keep_existing: true }
       const code = await world.owner.enrollmentCode(place.project.id, by.id, fields)
@@ -227,7 +228,7 @@ describe('the bytes and the endpoint of a transfer are refused', () => {
     await expectRefused(place, 'scope_missing', asLimited, { invited: true })
   })
 
-  test('to a proof that was used', async () => {
+  test('are refused to a used proof', async () => {
     for (const operation of operations) {
       const asked = askFor(operation, place)
       const headers = signed(place[operation.side === 'ada' ? 'ada' : 'ben'], asked)
@@ -236,12 +237,12 @@ describe('the bytes and the endpoint of a transfer are refused', () => {
     }
   })
 
-  test('still moves for its two sides afterwards', async () => {
+  test('are still available to the two sides afterwards', async () => {
     expect(await look(place.ada, place.package)).toMatchObject({ state: 'accepted', receipt: null })
   })
 })
 
-describe('a part is refused for what it is, before a byte of it is taken, when its proof is over bytes of its sender’s choice', () => {
+describe("a part signed over bytes of the sender's choice is refused by its own fault, before a byte of it is read, when", () => {
   const own = Buffer.alloc(400, 7)
   let place: Moving
   let cleo: TestAgent
@@ -279,20 +280,20 @@ describe('a part is refused for what it is, before a byte of it is taken, when i
     expect(await put(place.ada, place.direct)).toEqual(refusal('state_conflict'))
   })
 
-  test('the transfer is over', async () => {
+  test('the transfer has ended', async () => {
     const over = await uploaded(place)
     await act(place.ada, over.id, 'cancel')
     expect(await put(place.ada, over.id)).toEqual(refusal('state_conflict'))
   })
 
-  test('the stated hash is not the one that was signed', async () => {
+  test('the stated hash is not the signed one', async () => {
     const manifest = sha256(first)
     expect(await put(place.ada, place.package, '0', manifest)).toEqual(refusal('signature_invalid'))
     expect(await put(cleo, place.package, '0', manifest)).toEqual(refusal('signature_invalid'))
   })
 
   test.each(['', 'x', sha256(own).toUpperCase(), `${sha256(own)}0`])(
-    'the stated hash is %j, which is none',
+    'the stated hash is %j, which is not a hash',
     async (stated) => {
       expect(await put(place.ada, place.package, '0', stated)).toEqual(refusal('invalid_request'))
     },
@@ -323,7 +324,7 @@ eachAttack<[ErrorCode, (place: Moving, by: TestAgent) => Promise<unknown>]>(
   },
 )
 
-test('a party whose session is another’s is refused', async () => {
+test('an agent with the session of another agent is refused', async () => {
   const place = await moving()
   const { session } = await world.agent(place.project.id)
   const astray = (asked: Asked, by: TestAgent) => signed(by, asked, session?.id)
@@ -332,7 +333,10 @@ test('a party whose session is another’s is refused', async () => {
 
 type Answer = ErrorCode | 'yes'
 
-/** By the state: what the sender and the recipient hear at each operation, in their order. */
+/**
+ * For each state, the answers to the sender and the recipient at each operation, in the order of the
+ * operations.
+ */
 const matrix: Record<TransferState, Record<'ada' | 'ben', readonly Answer[]>> = {
   accepted: {
     ada: ['yes', 'not_permitted', 'not_permitted', 'yes', 'yes', 'yes', 'not_permitted'],
@@ -358,8 +362,8 @@ const matrix: Record<TransferState, Record<'ada' | 'ben', readonly Answer[]>> = 
 }
 
 /**
- * Who may not hears that in any state; the other hears of the state. The endpoint is destroyed in any final
- * state.
+ * An agent without permission gets that refusal in any state; the other agent gets the state. The endpoint is
+ * deleted in every final state.
  */
 function over(code: ErrorCode, bytesGone: ErrorCode = code): Record<'ada' | 'ben', readonly Answer[]> {
   const no = 'not_permitted' as const
@@ -386,13 +390,13 @@ const ways: Record<TransferState, readonly [by: 'ada' | 'ben', verb: string][]> 
   expired: [['ben', 'accept']],
 }
 
-describe('a transfer answers each side at every operation as the table says when it is', () => {
+describe('a transfer answers each side at every operation as in the table when it is', () => {
   let pair: Pair
   beforeAll(async () => {
     pair = await world.pair()
   })
 
-  // Expired last: the clock does not go back.
+  // Expired is last, because the clock does not go back.
   const states = Object.keys(matrix) as TransferState[]
   eachAttack(
     3,

@@ -1,4 +1,4 @@
-/** Offers and what becomes of them, over a real socket. Contract §9. */
+/** Offers and their outcomes, over a real socket. Contract §9. */
 import { readFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -34,7 +34,7 @@ async function newest(by: TestAgent) {
 }
 
 describe('an offer', () => {
-  test('tells its recipient from the service, with the command that takes it', async () => {
+  test('is announced to its recipient by the service, with the command that accepts it', async () => {
     const { id } = await direct()
     expect(await newest(ben)).toMatchObject({
       type: 'transfer',
@@ -44,7 +44,7 @@ describe('an offer', () => {
     })
   })
 
-  test('goes to verified by the recipient’s receipt, and tells the sender at each step', async () => {
+  test("becomes verified by the recipient's receipt, and the sender is notified of each step", async () => {
     const { id } = await direct()
     expect(told(await act(ben, id, 'accept'))).toEqual([200, undefined])
     expect((await newest(ada))?.body).toContain('accepted by ben')
@@ -53,14 +53,14 @@ describe('an offer', () => {
     expect((await newest(ada))?.body).toContain('received and verified by ben')
   })
 
-  test('that is answered twice alike changes once', async () => {
+  test('that gets the same answer twice changes once', async () => {
     const { id } = await direct()
     const first = await act(ben, id, 'accept')
     expect((await act(ben, id, 'accept')).json).toEqual(first.json)
     expect(told(await act(ben, id, 'decline'))).toEqual([409, 'state_conflict'])
   })
 
-  test('can be declined by its recipient alone', async () => {
+  test('can be declined by its recipient only', async () => {
     const { id } = await direct()
     expect(told(await act(ada, id, 'decline'))).toEqual([403, 'not_permitted'])
     expect((await act(ben, id, 'decline', { reason: 'too large' })).json).toMatchObject({ state: 'declined' })
@@ -77,12 +77,12 @@ describe('an offer', () => {
     ['size', 2999],
     ['parts', [{ index: 1, offset: 0, size: 3000, sha256: sha256(bytes) }]],
     ['sha256', sha256(Buffer.from('other'))],
-  ])('with a wrong %s is no manifest', async (field, value) => {
+  ])('with a wrong %s is refused as a manifest', async (field, value) => {
     const body = await offerBody(given({ [field]: value }))
     expect(told(await ada.call({ target: '/api/v1/transfers', body }))).toEqual([422, 'manifest_invalid'])
   })
 
-  test('goes to agents, not to the owner', async () => {
+  test('can be made to agents, not to the owner', async () => {
     const body = {
       ...(await offerBody(given())),
       conversation_id: await ada.conversationWith(ada.id),
@@ -91,14 +91,14 @@ describe('an offer', () => {
     expect(told(await ada.call({ target: '/api/v1/transfers', body }))).toEqual([422, 'invalid_request'])
   })
 
-  test('is known to its two sides only', async () => {
+  test('is visible to its two sides only', async () => {
     const cleo = await bridge.agent('cleo')
     const { id } = await direct()
     expect(told(await cleo.call({ target: `/api/v1/transfers/${id}` }))).toEqual([404, 'not_found'])
     expect(told(await act(cleo, id, 'accept'))).toEqual([404, 'not_found'])
   })
 
-  test('under one key is stored once', async () => {
+  test('with one key is stored once', async () => {
     const body = await offerBody(given())
     const key = 'offer-once-1'
     const first = await ada.ok<Transfer>({ target: '/api/v1/transfers', body, key })
@@ -107,7 +107,7 @@ describe('an offer', () => {
 })
 
 describe('a receipt', () => {
-  test('that does not match leaves the transfer as it was, and is recorded', async () => {
+  test('that does not match leaves the transfer unchanged and is recorded', async () => {
     const { id } = await direct()
     await act(ben, id, 'accept')
     const wrong = { size: 3000, sha256: sha256(Buffer.from('other')) }
@@ -116,13 +116,13 @@ describe('a receipt', () => {
     expect(await kindsOf(id)).toContain('transfer.receipt_refused')
   })
 
-  test('is the recipient’s to give', async () => {
+  test('can be given by the recipient only', async () => {
     const transfer = await direct()
     await act(ben, transfer.id, 'accept')
     expect(told(await act(ada, transfer.id, 'receipt', receiptOf(transfer)))).toEqual([403, 'not_permitted'])
   })
 
-  test('does not come before the package', async () => {
+  test('is refused before the package is complete', async () => {
     const transfer = await offer(given())
     await act(ben, transfer.id, 'accept')
     expect(told(await act(ben, transfer.id, 'receipt', receiptOf(transfer)))).toEqual([409, 'state_conflict'])
@@ -133,7 +133,7 @@ describe('a receipt', () => {
   })
 })
 
-describe('the bytes of a package move in parts: refused is', () => {
+describe('a package moves in parts, and the node refuses', () => {
   const ranges = ['Range: bytes=0-1', 'range: bytes=-1', 'Range: lines=0-1', 'Content-Range: bytes 0-1/2']
   test.each(ranges)('%s', async (line) => {
     const transfer = await offer(given())
@@ -162,8 +162,8 @@ async function kindsOf(id: string): Promise<string[]> {
   return audit.map(({ kind }) => kind)
 }
 
-describe('time', () => {
-  test('ends a transfer for both, wherever it stands', async () => {
+describe('elapsed time', () => {
+  test('ends a transfer for both sides in every state', async () => {
     const { id } = await offer(given({ ttl_seconds: 60 }))
     bridge.clock.advance(61)
     expect(await look(ada, id)).toMatchObject({ state: 'expired', offer: { endpoint_ready: false } })
@@ -173,7 +173,7 @@ describe('time', () => {
   })
 
   test.each([3600, -3600])(
-    'is what passes: a clock that is set on by %i s ends nothing, and what is shown moves along',
+    'is independent of the clock: setting it by %i s ends nothing, and the shown times move along',
     async (seconds) => {
       const { clock } = bridge
       const file = await offer(given({ ttl_seconds: 600 }))
@@ -208,19 +208,19 @@ describe('time', () => {
       expect((await fetch()).status).toBe(200)
       clock.advance(300)
       expect(told(await fetch())).toEqual([410, 'offer_expired'])
-      // A list writes it down; from then on nothing moves.
+      // A list stores the expiry; afterwards nothing changes.
       await ben.ok({ target: '/api/v1/transfers' })
       const over = await look(ben, file.id)
       expect(over.state).toBe('expired')
       expect(away(over.expires_at, file.expires_at, seconds)).toBeLessThan(1000)
       clock.step(-seconds)
       expect(await look(ada, file.id)).toMatchObject({ state: 'expired', expires_at: over.expires_at })
-      // Nothing is lost for good: the same file is offered again.
+      // The failure is not permanent: the same file can be offered again.
       await act(ada, (await offer(given())).id, 'cancel')
     },
   )
 
-  test('that passed is known after a restart, and none lasts longer than it may after one', async () => {
+  test('is known after a restart, and no transfer lasts longer than allowed afterwards', async () => {
     const { clock } = bridge
     const { id } = await offer(given({ ttl_seconds: 600 }))
     clock.step(3600)
@@ -242,11 +242,11 @@ describe('time', () => {
   })
 })
 
-/** Of an instant from another, in milliseconds, but for so many seconds that the clock was set by. */
+/** The difference of two times in milliseconds, corrected by the seconds that the clock was set by. */
 const away = (shown: string | null | undefined, of: string | null, seconds: number): number =>
   Math.abs(Date.parse(shown ?? '') - Date.parse(of ?? '') - seconds * 1000)
 
-test('cleanup is reported by each side once the transfer is over', async () => {
+test('each side reports its cleanup once the transfer has ended', async () => {
   const { id } = await direct()
   expect(told(await act(ada, id, 'cleanup'))).toEqual([409, 'state_conflict'])
   await act(ada, id, 'cancel')
@@ -259,7 +259,7 @@ test('cleanup is reported by each side once the transfer is over', async () => {
   })
 })
 
-test('a disabled pair loses its transfers at once: open ones are cancelled', async () => {
+test('disabling a pair cancels its open transfers immediately', async () => {
   const { id } = await direct()
   await act(ben, id, 'accept')
   const pairing = (enabled: boolean) =>
@@ -291,7 +291,7 @@ const plainBody = async () => ({
   encryption: 'none',
 })
 
-test('lists follow role and state, without parts', async () => {
+test('lists are filtered by role and state and contain no parts', async () => {
   const { id } = await direct()
   const page = await ben.ok<{ transfers: Partial<Transfer>[] }>({
     target: '/api/v1/transfers?role=recipient&state=offered&limit=100',
@@ -302,7 +302,7 @@ test('lists follow role and state, without parts', async () => {
   expect(own.transfers).toEqual([])
 })
 
-describe('an endpoint and its token lie sealed, and nothing of them is left once the transfer', () => {
+describe('an endpoint and its token are stored sealed, and are deleted once the transfer', () => {
   const secret = (letter = 'T') => ({
     endpoint: 'https://tunnel.example',
     token: letter.repeat(43),
@@ -310,7 +310,7 @@ describe('an endpoint and its token lie sealed, and nothing of them is left once
     helper_mode: 'download',
   })
 
-  /** What is stored of it, sealed; with another row of the transfer it does not open. */
+  /** Returns the sealed value stored for it, which cannot be opened with another row of the transfer. */
   function sealedOf(id: string): Buffer | undefined {
     const database = new Database(databasePath(bridge.data), { readonly: true })
     try {
@@ -323,7 +323,7 @@ describe('an endpoint and its token lie sealed, and nothing of them is left once
     }
   }
 
-  /** The pages of the file, once what was written beside it is folded in. */
+  /** Returns the pages of the database file after a checkpoint. */
   function pages(): Buffer {
     const database = new Database(databasePath(bridge.data))
     database.pragma('wal_checkpoint(TRUNCATE)')
