@@ -1,9 +1,9 @@
 /**
- * The examples of the owner's help, typed as they stand into a shell.
+ * Runs the examples in the help of the owner's commands in a shell, exactly as printed.
  *
- * They run in the order of the command tree, one after another on one node. Those of setup, login, logout and password
- * begin and end a sign-in or need a terminal: test/cli/admin.test.ts has them. That of watch does not end by itself: test/cli/admin-upkeep.test.ts
- * has it.
+ * They run in the order of the command tree, one after another on one node. The examples of setup, login,
+ * logout and password start or end a sign-in, or need a terminal; test/cli/admin.test.ts runs them. The
+ * example of watch does not end; test/cli/admin-upkeep.test.ts runs it.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,13 +23,13 @@ import { TestHome } from './program.ts'
 
 const apart = new Set(['setup', 'login', 'logout', 'password', 'watch'])
 
-/** Every command that does something, as the words that one types. */
+/** Every command without subcommands, as its words. */
 const leaves = (command: Command, words: readonly string[] = []): string[][] =>
   command.commands.length === 0
     ? [[...words, command.name()]]
     : command.commands.flatMap((child) => leaves(child, [...words, command.name()]))
 
-/** A takeover leaves its agent waiting for the grant, and a deleted project leaves nothing: they come last. */
+/** These run last: a takeover leaves its agent waiting for the grant, and a deleted project is unusable. */
 const last = ['admin takeover', 'admin project delete']
 const rank = (words: readonly string[]) => last.indexOf(words.join(' '))
 
@@ -37,7 +37,7 @@ const commands = leaves(adminCommand({} as CliContext))
   .filter(([, noun = '']) => !apart.has(noun))
   .sort((one, other) => rank(one) - rank(other))
 
-test('every example of the owner commands works as typed', async () => {
+test('every example of the owner commands works as printed', async () => {
   const node = await startServerProcess()
   onTestFinished(() => node.close())
   const desk = await Desk.make()
@@ -50,7 +50,7 @@ test('every example of the owner commands works as typed', async () => {
   const signIn = ['admin', 'login', '--password-stdin']
   expect(await desk.run(signIn, { stdin: 'correct horse battery staple\n' })).toMatchObject({ code: 0 })
 
-  /** Let in anew, since an example revokes the credential. */
+  /** Enrolls the agent again, because an example revokes its credential. */
   const letIn = async (name: string) => {
     const { stdout } = await admin('enrollment', 'create', name)
     const agent = await enroll(node.url, codeOf(stdout), () => new Date())
@@ -62,7 +62,7 @@ test('every example of the owner commands works as typed', async () => {
     await ada.send(await ada.conversationWith(ada.id), ada.id, text)
   }
 
-  /** What an example needs that the ones before it did not leave behind. */
+  /** Prepares the state that an example needs and that earlier examples did not leave. */
   const arrange: Readonly<Record<string, () => Promise<void>>> = {
     'admin pairing enable': async () => {
       await admin('project', 'state', 'demo', 'active')
@@ -79,7 +79,7 @@ test('every example of the owner commands works as typed', async () => {
       await admin('pairing', 'enable', 'ada', 'ben')
       await offer({ from: await letIn('ada'), to: await letIn('ben'), bytes: Buffer.from('a file') })
     },
-    // The owner's own message would be the latest otherwise, and nobody acknowledges what is not to them.
+    // Otherwise the latest message would be the owner's own, which the owner cannot acknowledge.
     'admin ack': () => adaSays('half of it'),
   }
 

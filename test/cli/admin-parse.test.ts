@@ -1,4 +1,4 @@
-/** What the words of an owner's command become, without a node. */
+/** Parsing of the owner's commands, without a node. */
 import { randomBytes } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
@@ -42,7 +42,7 @@ const context = createContext({
 
 type Make = (context: CliContext, run: (...args: unknown[]) => Promise<void>) => Command
 
-/** What `run` is called with, less the context. */
+/** Returns the arguments that `run` is called with, without the context. */
 async function parsed(make: Make, argv: readonly string[]): Promise<unknown[]> {
   const run = vi.fn(async () => {})
   const command = make(context, run).configureOutput({ writeErr: () => {}, outputError: () => {} })

@@ -1,4 +1,7 @@
-/** What an owner sees with the program: the audit. Against a real server. */
+/**
+ * The owner's commands that show activity and state: audit, status, watch, maintenance. Run against a real
+ * server.
+ */
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadWording, snapshotText } from '../../cli/owner/snapshot-text.ts'
@@ -39,7 +42,7 @@ interface Record {
 const audit = (...args: string[]) =>
   desk.json<{ audit: Record[]; has_more: boolean; next_after: string }>(['admin', 'audit', ...args])
 
-/** A command that goes on until it is interrupted. */
+/** Starts a command that runs until it is interrupted. */
 function started(args: readonly string[], stdout?: PassThrough) {
   const interruption = new AbortController()
   const looking = new Set<() => void>()
@@ -63,7 +66,7 @@ function started(args: readonly string[], stdout?: PassThrough) {
   return { shows, interrupt: () => interruption.abort(), ended }
 }
 
-test('the audit is shown oldest above, one line a record, without what was said', async () => {
+test('the audit is shown oldest first, one line per record, without message texts', async () => {
   await bridge.owner.message(bridge.project.id, bridge.ada.id, 'between the two of us')
   const { stdout } = await admin('audit')
   const lines = stdout.trimEnd().split('\n')
@@ -74,7 +77,7 @@ test('the audit is shown oldest above, one line a record, without what was said'
   expect(stdout).not.toContain('between the two of us')
 })
 
-test('the audit is narrowed by agent, kind and time, and paged both ways', async () => {
+test('the audit can be filtered by agent, kind and time, and paged in both directions', async () => {
   const byAda = await audit('--actor', 'ada')
   expect(byAda.audit.map(({ actor }) => actor.name)).toEqual(byAda.audit.map(() => 'ada'))
   const [only] = (await audit('--actor', 'ada', '--kind', 'session.started', '--since', '1h')).audit
@@ -95,7 +98,7 @@ test('--node shows the sign-ins', async () => {
   expect(records.map(({ kind }) => kind)).toContain('owner.signed_in')
 })
 
-test('a filter that is none is a usage error, and so is an agent that nobody knows', async () => {
+test('an invalid filter is a usage error, and so is an unknown agent', async () => {
   for (const args of [
     ['--kind', 'everything'],
     ['--since', 'yesterday'],
@@ -107,7 +110,7 @@ test('a filter that is none is a usage error, and so is an agent that nobody kno
   expect(await admin('audit', '--actor', 'zoe')).toMatchObject({ code: 3 })
 })
 
-test('--follow prints what happens, also after the node was away, until it is interrupted', async () => {
+test('--follow prints new records, also after the node was unreachable, until it is interrupted', async () => {
   const following = started(['audit', '--follow', '--limit', '1', '--json'])
   await following.shows(/\n/)
   await bridge.owner.createAgent(bridge.project.id, 'dee')
@@ -128,14 +131,14 @@ test('--follow prints what happens, also after the node was away, until it is in
   await bridge.owner.setProject(bridge.project.id, 'active')
 })
 
-test('a conversation is found by its id, by its agent, and not by anything else', async () => {
+test('a conversation is found by its id or its agent, and by nothing else', async () => {
   const { conversation_id } = await bridge.owner.message(bridge.project.id, bridge.ben.id, 'hello ben')
   for (const wanted of [conversation_id, 'ben', bridge.ben.id])
     expect((await admin('history', wanted)).stdout).toContain('hello ben')
   expect(await admin('history', bridge.project.id)).toMatchObject({ code: 3 })
 })
 
-test('maintain runs beside the server, removes what is old, and says how much', async () => {
+test('maintain runs beside the server, removes old data, and prints how much', async () => {
   const { ada, ben, data } = bridge
   const conversation = await ada.conversationWith(ben.id)
   const { id } = await ada.send(conversation, ben.id, 'long ago')
@@ -162,7 +165,7 @@ test('maintain runs beside the server, removes what is old, and says how much', 
   expect(await desk.run(['server', 'maintain', '--data', desk.folder])).toMatchObject({ code: 3, stdout: '' })
 })
 
-test('status tells what needs attention, who is there, and what waits', async () => {
+test('status shows the entries that need attention, the connected agents, and waiting mail', async () => {
   const { owner, project, ada } = bridge
   await owner.setProject(project.id, 'active')
   const conversation = await ada.conversationWith(ada.id)
@@ -195,7 +198,7 @@ test('status tells what needs attention, who is there, and what waits', async ()
   })
 })
 
-test('watch without a terminal prints one line for each change, also after the node was away', async () => {
+test('watch without a terminal prints one line per change, also after the node was unreachable', async () => {
   const watching = started(['watch'])
   await watching.shows(/agent {2}ada {2}Connected\n/)
   await bridge.owner.createAgent(bridge.project.id, 'eve')
@@ -208,7 +211,7 @@ test('watch without a terminal prints one line for each change, also after the n
   await bridge.owner.setAgent(bridge.project.id, bridge.ben.id, 'enabled')
 })
 
-test('watch --json prints snapshots, one a line, when something is new', async () => {
+test('watch --json prints one snapshot per line when something has changed', async () => {
   const watching = started(['watch', '--json'])
   await watching.shows(/\n/)
   await bridge.owner.setProject(bridge.project.id, 'paused')
@@ -224,7 +227,7 @@ test('watch --json prints snapshots, one a line, when something is new', async (
   await bridge.owner.setProject(bridge.project.id, 'active')
 })
 
-test('watch on a terminal draws one picture again and again, no larger than the terminal', async () => {
+test('watch on a terminal redraws one screen that fits the terminal', async () => {
   const stdout = Object.assign(new PassThrough(), { isTTY: true, rows: 12, columns: 60 })
   const watching = started(['watch'], stdout)
   await watching.shows(/demo, active/)
@@ -242,7 +245,7 @@ test('watch on a terminal draws one picture again and again, no larger than the 
   await bridge.owner.setProject(bridge.project.id, 'active')
 })
 
-test('what was seen too long ago is Unavailable', async () => {
+test('status observed too long ago is shown as Unavailable', async () => {
   const soon = new Date()
   const snapshot = await desk.json<ProjectSnapshot>(['admin', 'status'])
   const wording = await loadWording()
@@ -253,7 +256,7 @@ test('what was seen too long ago is Unavailable', async () => {
   expect(Date.parse(snapshot.observed_at)).toBeGreaterThanOrEqual(soon.getTime() - 5000)
 })
 
-test('an agent whose only credential was revoked is not connected, and needs attention', async () => {
+test('an agent whose only credential was revoked is not connected and needs attention', async () => {
   const faye = await bridge.agent('faye')
   expect((await admin('status')).stdout).toMatch(/\nfaye +enabled +yes +no +just now +unknown +0\n/)
   await bridge.owner.revoke(bridge.project.id, faye.enrolled.credential_id)
@@ -263,7 +266,7 @@ test('an agent whose only credential was revoked is not connected, and needs att
   expect((await admin('agent', 'list')).stdout).toMatch(/^faye +enabled +last contact just now +/m)
 })
 
-test('a project that is not there cannot be watched', async () => {
+test('watching an unknown project is refused', async () => {
   expect(await admin('watch', '--project', 'nowhere')).toMatchObject({ code: 3, stdout: '' })
   expect(await admin('status', '--project', 'nowhere')).toMatchObject({ code: 3, stdout: '' })
 })

@@ -1,4 +1,4 @@
-/** An owner's day with the program, against a real server. */
+/** The owner's daily commands against a real server. */
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -31,7 +31,7 @@ const login = (
   more: readonly string[] = ['--password-stdin'],
 ) => desk.run(['admin', 'login', '--url', bridge.url, '--name', ownerName, ...more], options)
 
-/** Hashing a password takes half a second: one sign-in serves the tests that don't end it. */
+/** Hashing a password takes half a second, so one sign-in serves all tests that do not end it. */
 let shared: string | undefined
 
 async function signedIn(): Promise<void> {
@@ -53,7 +53,7 @@ async function signedInAnew(): Promise<void> {
 const admin = (...args: string[]) => desk.run(['admin', ...args])
 const adminJson = <T>(...args: string[]) => desk.json<T>(['admin', ...args])
 
-test('an owner signs in with a password from standard input, and is known afterwards', async () => {
+test('an owner signs in with a password from standard input and stays signed in', async () => {
   const { code, stdout, stderr } = await login()
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(new RegExp(`^signed in as olu \\(owner\\) until \\S+Z at ${bridge.url}\n$`))
@@ -61,7 +61,7 @@ test('an owner signs in with a password from standard input, and is known afterw
   expect(await adminJson('whoami')).toMatchObject({ user: { name: 'olu', role: 'owner' }, current: true })
 })
 
-test('on a terminal the password is asked for and not echoed', async () => {
+test('on a terminal the command prompts for the password without echoing it', async () => {
   const { code, stdout, stderr, raw } = await login({ typed: [ownerPassword] }, [])
   expect(code).toBe(0)
   expect(stderr).toBe('password: \n')
@@ -69,7 +69,7 @@ test('on a terminal the password is asked for and not echoed', async () => {
   expect(raw).toEqual([true, false])
 })
 
-test('without a terminal and without --password-stdin nothing is asked', async () => {
+test('without a terminal and without --password-stdin there is no prompt', async () => {
   const { code, stderr } = await login({ stdin: `${ownerPassword}\n` }, [])
   expect(code).toBe(2)
   expect(stderr).toBe(
@@ -77,7 +77,7 @@ test('without a terminal and without --password-stdin nothing is asked', async (
   )
 })
 
-test('a wrong password signs nobody in, and is in no output and no file', async () => {
+test('a wrong password is refused and appears in no output and no file', async () => {
   const { code, stdout, stderr } = await login({ stdin: 'not the password at all\n' })
   expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
   expect(stderr).toMatch(/^bridge: the name, password or link is wrong\nhint: bridge server owner-link/)
@@ -88,7 +88,7 @@ test('a wrong password signs nobody in, and is in no output and no file', async 
   })
 })
 
-test('the session is stored for its user alone, and no command prints it', async () => {
+test('the session file is readable by its user only, and no command prints it', async () => {
   await signedInAnew()
   const path = desk.path('default', 'owner.json')
   expect((await stat(path)).mode & 0o777).toBe(0o600)
@@ -110,14 +110,14 @@ test('the session is stored for its user alone, and no command prints it', async
   }
 })
 
-test('profiles keep their sign-ins apart', async () => {
+test('each profile has a separate sign-in', async () => {
   await signedIn()
   expect((await admin('whoami', '--profile', 'ada')).code).toBe(5)
   expect((await desk.run(['admin', 'whoami'], { environment: { BRIDGE_PROFILE: 'ada' } })).code).toBe(5)
   expect((await admin('whoami', '--profile', '../default')).code).toBe(2)
 })
 
-test('a stored sign-in that is damaged is told, not repeated, and login writes it again', async () => {
+test('a damaged stored sign-in is reported without its content, and login writes it again', async () => {
   await signedInAnew()
   const path = desk.path('default', 'owner.json')
   const stored = JSON.parse(await readFile(path, 'utf8')) as object
@@ -129,7 +129,7 @@ test('a stored sign-in that is damaged is told, not repeated, and login writes i
   expect((await admin('whoami')).code).toBe(0)
 })
 
-test('login refuses plain http beyond this machine before it asks for anything', async () => {
+test('login refuses plain http beyond this machine before any prompt', async () => {
   const { code, stderr, raw } = await desk.run(
     ['admin', 'login', '--url', 'http://bridge.example', '--name', 'olu'],
     { typed: [ownerPassword] },
@@ -138,7 +138,7 @@ test('login refuses plain http beyond this machine before it asks for anything',
   expect(stderr).toMatch(/^bridge: plain http to bridge.example .*\nhint: use https;/)
 })
 
-test('a node that is away is exit 9', async () => {
+test('an unreachable node exits 9', async () => {
   const args = ['admin', 'login', '--url', 'http://127.0.0.1:1', '--name', 'olu', '--password-stdin']
   expect(await desk.run(args, { stdin: 'whatever it is\n' })).toMatchObject({
     code: 9,
@@ -147,7 +147,7 @@ test('a node that is away is exit 9', async () => {
   })
 })
 
-test('signing out ends the session at the node and forgets it here', async () => {
+test('signing out ends the session at the node and deletes it locally', async () => {
   await signedInAnew()
   const path = desk.path('default', 'owner.json')
   const stored = await readFile(path, 'utf8')
@@ -167,7 +167,7 @@ test('signing out ends the session at the node and forgets it here', async () =>
   await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('a lost sign-in is ended from another one', async () => {
+test('a lost sign-in can be ended from another one', async () => {
   await signedInAnew()
   const lost = await adminJson<{ id: string }>('whoami')
   await signedInAnew()
@@ -179,7 +179,7 @@ test('a lost sign-in is ended from another one', async () => {
   expect((await admin('sessions', 'revoke', bridge.project.id)).code).toBe(3)
 })
 
-test('a project is made once, found by name or id, and moved between its states', async () => {
+test('a project is created once, found by name or id, and moved between its states', async () => {
   await signedIn()
   const made = await adminJson<{ id: string; policy: object }>(
     'project',
@@ -205,7 +205,7 @@ test('a project is made once, found by name or id, and moved between its states'
   expect((await admin('project', 'state', 'orchid', 'paused')).code).toBe(3)
   const { projects } = await adminJson<{ projects: object[] }>('project', 'list')
   expect(projects).toContainEqual(expect.objectContaining({ id: made.id, state: 'paused' }))
-  // With two projects that are not archived, none goes without saying.
+  // With two projects that are not archived, a command must name one.
   expect(await admin('agent', 'list')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('there is more than one project'),
@@ -215,7 +215,7 @@ test('a project is made once, found by name or id, and moved between its states'
   expect((await admin('agent', 'list')).stdout).toMatch(/^ada {2}/m)
 })
 
-test('an agent is made in an environment, shown, disabled and enabled', async () => {
+test('an agent is created in an environment, shown, disabled and enabled', async () => {
   await signedIn()
   const desk1 = await adminJson<{ id: string }>('environment', 'create', 'desk-1', '--kind', 'laptop')
   expect((await admin('environment', 'create', 'desk-1')).code).toBe(7)
@@ -264,7 +264,7 @@ test('an enrolment prompt is printed once, on standard output only, and stored n
   expect((await admin('enrollment', 'show', 'ada', enrollmentId)).code).toBe(3)
 })
 
-test('what is dangerous asks for the password again once the sign-in is ten minutes old', async () => {
+test('a dangerous command prompts for the password again once the sign-in is ten minutes old', async () => {
   await signedInAnew()
   bridge.clock.advance(11 * 60)
   const create = ['admin', 'enrollment', 'create', 'ben']
@@ -281,7 +281,7 @@ test('what is dangerous asks for the password again once the sign-in is ten minu
     stdin: `${ownerPassword}\n`,
   })
   expect(right).toMatchObject({ code: 0, stdout: expect.stringContaining('bridge enroll') })
-  // Confirmed: the next ten minutes ask for nothing.
+  // After a confirmation no prompt appears for ten minutes.
   expect((await desk.run([...create, '--keep-existing'])).code).toBe(0)
   bridge.clock.advance(11 * 60)
   const asked = await desk.run([...create, '--keep-existing'], { typed: [ownerPassword] })
@@ -290,7 +290,7 @@ test('what is dangerous asks for the password again once the sign-in is ten minu
   shared = undefined
 })
 
-test('a confirmation is kept for the next command, and a watch beside it goes on', async () => {
+test('a confirmation is stored for the next command, and a running watch continues', async () => {
   await signedInAnew()
   const { cookie } = JSON.parse(await readFile(desk.path('default', 'owner.json'), 'utf8')) as {
     cookie: string
@@ -320,7 +320,7 @@ test('a confirmation is kept for the next command, and a watch beside it goes on
   shared = undefined
 })
 
-test('credentials are listed without secrets and revoked for good', async () => {
+test('credentials are listed without secrets and revoked permanently', async () => {
   await signedIn()
   await admin('agent', 'create', 'hal')
   const { stdout: prompt } = await admin('enrollment', 'create', 'hal')
@@ -335,7 +335,7 @@ test('credentials are listed without secrets and revoked for good', async () => 
   expect((await admin('credential', 'revoke', bridge.project.id)).code).toBe(3)
 })
 
-test('a pair of agents is kept apart and let together again', async () => {
+test('a pair of agents is disabled and enabled again', async () => {
   await signedIn()
   expect((await admin('pairing', 'list')).stdout).toMatch(/^ada +ben +enabled/m)
   const { id } = await offer({ from: bridge.ada, to: bridge.ben, bytes: Buffer.from('a file') })
@@ -352,7 +352,7 @@ test('a pair of agents is kept apart and let together again', async () => {
   expect((await admin('pairing', 'enable', 'ada', 'nobody')).code).toBe(3)
 })
 
-test('the owner writes, reads what agents answered, and acknowledges it', async () => {
+test("the owner writes, reads the agents' answers, and acknowledges them", async () => {
   await signedIn()
   const key = ['--key', 'owner-to-ada-1']
   const sent = await admin('message', 'ada', 'how far are you?', '--type', 'question', ...key)
@@ -384,7 +384,7 @@ test('the owner writes, reads what agents answered, and acknowledges it', async 
   expect((await admin('history', 'nobody')).code).toBe(3)
 })
 
-test('a changed password ends every session; the old one is good for nothing', async () => {
+test('a changed password ends every session, and the old password is refused', async () => {
   await signedInAnew()
   const next = 'another horse battery staple'
   const short = await desk.run(['admin', 'password', '--password-stdin'], { stdin: 'short\n' })
@@ -408,7 +408,7 @@ test('a changed password ends every session; the old one is good for nothing', a
   shared = undefined
 })
 
-test('a changed portal origin is told, and signing in again pins the new one', async () => {
+test('a changed portal origin is reported, and signing in again pins the new one', async () => {
   await signedIn()
   const path = desk.path('default', 'owner.json')
   const stored = JSON.parse(await readFile(path, 'utf8')) as object
@@ -424,7 +424,7 @@ test('a changed portal origin is told, and signing in again pins the new one', a
   expect((await admin('project', 'state', 'demo', 'active')).code).toBe(0)
 })
 
-test('a message whose fate is unknown names the key that makes sending it again safe', async () => {
+test('a message whose outcome is unknown is reported with the key for a safe retry', async () => {
   await signedIn()
   const page = { has_more: false, next_after: null }
   const node = await startNode(({ method, url }, _nth, response) => {

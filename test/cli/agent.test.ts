@@ -1,6 +1,6 @@
 /**
- * An agent's day with the program, against a real server: two profiles on one machine. What ends by itself
- * runs in this process; what waits, is killed or has its pipe closed is a process of its own over the same
+ * An agent's daily commands against a real server, with two profiles on one machine. Commands that end run in
+ * this process. Commands that wait, are killed or lose their pipe run as separate processes with the same
  * profiles.
  */
 import { randomBytes } from 'node:crypto'
@@ -33,14 +33,14 @@ afterAll(async () => {
   await bridge.close()
 })
 
-/** Read and acknowledge what is left over, so that a test begins with an empty inbox. */
+/** Reads and acknowledges remaining messages, so that a test starts with an empty inbox. */
 async function emptyInbox(agent: Enrolled): Promise<void> {
   const [page] = await agent.lines<Unacknowledged>('inbox')
   const ids = page?.messages.map(({ id }) => id) ?? []
   if (ids.length > 0) await agent.bridge('ack', ...ids)
 }
 
-test('an enrolled profile knows who it is, and its files are private', async () => {
+test('an enrolled profile shows its identity, and its files are private', async () => {
   const { code, stdout } = await home.run(['whoami', '--profile', 'cleo'])
   expect(code).toBe(0)
   expect(stdout).toContain(`agent cleo (${cleo.id})`)
@@ -53,7 +53,7 @@ test('an enrolled profile knows who it is, and its files are private', async () 
   }
 })
 
-test('a message is sent, listened for once, acknowledged and answered', async () => {
+test('a message is sent, received by one listen, acknowledged and answered', async () => {
   const sent = await cleo.bridge('send', 'dan', 'is the build green?', '--type', 'question')
   expect(sent).toMatchObject({ code: 0, stderr: '' })
   expect(sent.stdout).toMatch(/^stored \S+ as number 1\nrecipient: [^\n]+\n$/)
@@ -90,7 +90,7 @@ test('a message is sent, listened for once, acknowledged and answered', async ()
   await cleo.bridge('ack', answer?.id ?? '')
 })
 
-test('the text comes from standard input, byte for byte but for the last newline', async () => {
+test('the text is read from standard input, byte for byte except the last newline', async () => {
   const text = 'two\nlines, ünïcode 日本 ‮rtl‬\n\n'
   const { code } = await desk.run(['send', 'dan', '--profile', 'cleo'], { stdin: text })
   expect(code).toBe(0)
@@ -105,12 +105,12 @@ test('the text comes from standard input, byte for byte but for the last newline
 test.each([
   ['nothing', ''],
   ['a newline', '\n'],
-])('%s is no text', async (_what, stdin) => {
+])('%s is refused as a text', async (_what, stdin) => {
   const ended = await desk.run(['send', 'dan', '-', '--profile', 'cleo'], { stdin })
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('<text> is empty') })
 })
 
-test('a text that no message holds is refused before it is kept', async () => {
+test('a text that exceeds the size of a message is refused before it is stored', async () => {
   const text = 'é'.repeat(32_769)
   const ended = await desk.run(['send', 'dan', '--profile', 'cleo'], { stdin: text })
   expect(ended).toMatchObject({
@@ -120,7 +120,7 @@ test('a text that no message holds is refused before it is kept', async () => {
   expect((await cleo.bridge('outbox', 'list')).stderr).toBe('the outbox is empty\n')
 })
 
-test('the same key sends once', async () => {
+test('one key sends one message', async () => {
   const first = await cleo.lines<MessageSent>('send', 'dan', 'once', '--key', 'greet-dan-1')
   const again = await cleo.lines<MessageSent>('send', 'dan', 'once', '--key', 'greet-dan-1')
   expect(again).toEqual(first)
@@ -129,7 +129,7 @@ test('the same key sends once', async () => {
   await emptyInbox(dan)
 })
 
-test('--require-listening tells that nobody listens; the message is stored all the same', async () => {
+test('--require-listening reports that the recipient is not listening, and the message is stored either way', async () => {
   bridge.clock.advance(10)
   const sent = await cleo.bridge('send', 'dan', 'anybody?', '--require-listening')
   expect(sent.code).toBe(10)
@@ -149,7 +149,7 @@ test('--require-listening tells that nobody listens; the message is stored all t
   await emptyInbox(dan)
 })
 
-test('peers, conversations and history tell what there is', async () => {
+test('peers, conversations and history list the existing ones', async () => {
   const peers = await cleo.bridge('peers')
   expect(peers.stdout).toMatch(/^NAME +ROLE +CONNECTION +ID +DESCRIPTION\n/)
   expect(peers.stdout).toMatch(new RegExp(`\ndan +.* ${dan.id}\n`))
@@ -174,7 +174,7 @@ test('peers, conversations and history tell what there is', async () => {
   })
 })
 
-test('who does not listen all the time says when it looks again, and others see it', async () => {
+test('an agent that does not listen all the time declares its next check, and others see it', async () => {
   bridge.clock.advance(10)
   const every = await dan.bridge('schedule', '--every', '5m')
   expect(every).toMatchObject({
@@ -192,7 +192,7 @@ test('who does not listen all the time says when it looks again, and others see 
   expect((await dan.bridge('guide')).stdout).toContain('bridge listen')
 })
 
-test('the owner writes, is answered, and is told apart', async () => {
+test('the owner writes, gets an answer, and is shown as the owner', async () => {
   const { id } = await bridge.owner.message(bridge.project.id, cleo.id, 'stop at noon')
   const heard = await cleo.bridge('listen', '--once', '--timeout', '20')
   expect(heard.stdout).toMatch(/^note from owner olu \(verified\), project demo, /)
@@ -203,7 +203,7 @@ test('the owner writes, is answered, and is told apart', async () => {
   expect(page?.messages.map(({ body }) => body)).toEqual(['stop at noon', 'will do', 'stopped'])
 })
 
-test('a question waits for its own answer, and can be taken up again', async () => {
+test('a question waits for its own answer, and the wait can be resumed', async () => {
   const asked = await cleo.bridge('ask', 'dan', 'which branch?', '--timeout', '1')
   expect(asked.code).toBe(4)
   const id = /hint: bridge ask --profile cleo --resume (\S+) waits on/.exec(asked.stderr)?.[1] ?? ''
@@ -222,21 +222,21 @@ test('a question waits for its own answer, and can be taken up again', async () 
     'journal',
   ])
   await dan.bridge('send', 'cleo', 'by the way')
-  // A follow-up by who asked is no answer.
+  // A follow-up of the asking agent is no answer.
   await cleo.bridge('reply', id, 'for the release, that is')
   await dan.bridge('reply', id, 'release-2')
   const ended = await waiting.ended
   expect(ended).toMatchObject({ code: 0, stderr: '' })
   expect(ended.stdout).toMatch(/^answer from agent dan \(verified\).*\n.*\nreplies to \S+\n\| release-2\n$/)
 
-  // What was shown here is not shown again, and only this was acknowledged.
+  // A message shown here is not shown again, and only this one was acknowledged.
   const [rest] = await cleo.lines<Message>('listen', '--once', '--timeout', '20')
   expect(rest?.body).toBe('by the way')
   await emptyInbox(dan)
   await emptyInbox(cleo)
 })
 
-test('listen prints a message once; a redelivery is only counted', async () => {
+test('listen prints a message once, and a redelivery is only counted', async () => {
   const id = storedId(await cleo.bridge('send', 'dan', 'once only'))
   expect((await dan.lines<Message>('listen', '--once', '--timeout', '20')).map((each) => each.id)).toEqual([
     id,
@@ -247,7 +247,7 @@ test('listen prints a message once; a redelivery is only counted', async () => {
   expect(again.stderr).toMatch(
     /^1 unacknowledged: bridge inbox --profile dan shows them, bridge ack --profile dan acknowledges\nbridge: nothing came within 1 second\n$/,
   )
-  // However lately it was offered, and without a word to whoever waits for it.
+  // The message is offered again soon after its last offer, without disturbing a waiting listener.
   const inbox = await dan.bridge('inbox')
   expect(inbox.stdout).toContain('| once only')
   expect(inbox.stderr).toBe('1 unacknowledged, 1 shown\n')
@@ -265,7 +265,7 @@ test('--ack journal acknowledges what was recorded and printed', async () => {
   expect((await cleo.bridge('status', id)).stdout).toContain('; acknowledged ')
 })
 
-test('--exec hands the message over, and acknowledges it only when the command exits 0', async () => {
+test('--exec passes the message to a command, and acknowledges it only if the command exits 0', async () => {
   const id = storedId(await cleo.bridge('send', 'dan', 'do it'))
   const fails = await dan.bridge('listen', '--once', '--timeout', '20', '--exec', 'exit 3')
   expect(fails).toMatchObject({
@@ -275,14 +275,14 @@ test('--exec hands the message over, and acknowledges it only when the command e
   expect((await cleo.bridge('status', id)).stdout).toContain('not acknowledged')
 
   bridge.clock.advance(61)
-  // Its output goes where that of the process goes.
+  // The output of the command goes to the output of the process.
   const works = await home.run('listen --once --timeout 20 --exec cat --profile dan'.split(' '))
   expect(works).toMatchObject({ code: 0, stderr: `handled and acknowledged ${id}\n` })
   expect(JSON.parse(works.stdout)).toMatchObject({ id, body: 'do it' })
   expect((await cleo.bridge('status', id)).stdout).toContain('; acknowledged ')
 })
 
-test('one listen a profile: a second one is told, or is quietly content', async () => {
+test('a second listen of a profile is refused, or with an option exits quietly', async () => {
   const first = home.start(['listen', '--profile', 'dan', '--json'])
   const id = storedId(await cleo.bridge('send', 'dan', 'to the first'))
   await first.printed(new RegExp(id))
@@ -298,7 +298,7 @@ test('one listen a profile: a second one is told, or is quietly content', async 
   expect((await dan.bridge('listen', '--timeout', '1')).code).toBe(4)
 })
 
-test('listen survives a restart of the node', async () => {
+test('listen continues after a restart of the node', async () => {
   const listening = home.start(['listen', '--profile', 'dan', '--json', '--ack', 'journal'])
   await cleo.bridge('send', 'dan', 'before')
   await listening.printed(/before/)
@@ -313,7 +313,7 @@ test('listen survives a restart of the node', async () => {
   expect((await listening.ended).code).toBe(130)
 })
 
-test('a reader that goes away ends listen, without acknowledging what it did not read', async () => {
+test('a closed reader ends listen, and unread messages are not acknowledged', async () => {
   const listening = home.start(['listen', '--profile', 'dan', '--ack', 'journal'])
   listening.child.stdout.destroy()
   const id = storedId(await cleo.bridge('send', 'dan', 'unread'))
@@ -322,7 +322,7 @@ test('a reader that goes away ends listen, without acknowledging what it did not
   await dan.bridge('ack', id)
 })
 
-test('a reader that goes away changes nothing about a send and a flush', async () => {
+test('a closed reader does not affect a send or a flush', async () => {
   const unread = async (...args: string[]) => {
     const started = home.start([...args, '--profile', 'cleo'])
     started.child.stdout.destroy()
@@ -341,7 +341,7 @@ test('a reader that goes away changes nothing about a send and a flush', async (
   await emptyInbox(dan)
 })
 
-test('what the node could not be told is kept, and goes out with the next command, once', async () => {
+test('a request that could not reach the node is stored and sent once with the next command', async () => {
   await bridge.server.stop()
   const known = await cleo.bridge('send', 'dan', 'kept one', '--key', 'kept-one-1')
   expect(known.code).toBe(9)
@@ -377,7 +377,7 @@ test('what the node could not be told is kept, and goes out with the next comman
   await emptyInbox(dan)
 })
 
-test('a flush tells what the node refused', async () => {
+test('a flush reports refused requests', async () => {
   await bridge.server.stop()
   await cleo.bridge('ack', dan.id)
   bridge = await bridge.restart()
@@ -391,7 +391,7 @@ test('a flush tells what the node refused', async () => {
   expect((await cleo.bridge('outbox', 'list')).stdout).toBe('')
 })
 
-test('all commands of a profile share one session; closing it ends a listen', async () => {
+test('all commands of a profile share one session, and closing it ends a listen', async () => {
   const [session] = await dan.lines<{ id: string; generation: number }>('session', 'start')
   expect((await dan.lines<{ id: string }>('session', 'start'))[0]).toMatchObject({
     id: session?.id,
@@ -415,7 +415,7 @@ test('all commands of a profile share one session; closing it ends a listen', as
   )
 })
 
-test('many commands of a profile at the same time lose and double nothing', async () => {
+test('simultaneous commands of a profile neither lose nor duplicate a message', async () => {
   const texts = Array.from({ length: 6 }, () => randomBytes(4).toString('hex'))
   const ended = await Promise.all(texts.map((text) => home.run(['send', 'dan', text, '--profile', 'cleo'])))
   expect(ended.map(({ code }) => code)).toEqual(texts.map(() => 0))
@@ -431,7 +431,7 @@ test.each([
   ['SIGINT', 130],
   ['SIGKILL', null],
 ] as const)(
-  'a command of --exec ends with listen, also by %s, and is not acknowledged',
+  'a command of --exec ends with listen, also by %s, and its message is not acknowledged',
   async (signal, code) => {
     const id = storedId(await cleo.bridge('send', 'dan', 'long work'))
     const listening = home.start(['listen', '--profile', 'dan', '--exec', 'echo started $$; sleep 60; true'])
@@ -444,7 +444,7 @@ test.each([
   },
 )
 
-test('after a takeover the grant starts the session, gives it back once more, and a wrong grant says so', async () => {
+test('after a takeover the grant starts the session, returns it once more, and a wrong grant is reported', async () => {
   const eve = await enrolled(bridge, desk, 'eve')
   const [first] = await eve.lines<Session>('session', 'start')
   const { grant } = await bridge.owner.takeover(bridge.project.id, eve.id)

@@ -1,4 +1,4 @@
-/** The commands that our own sentences name are commands, and work as they stand where they are read. */
+/** The commands in our own messages exist, and work exactly as printed. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -18,9 +18,9 @@ const all = (command: Command, words: readonly string[] = []): [string, Command]
   })
 const tree = new Map(all(root))
 
-test('what is spelled is what the tree holds', () => {
+test('the spelling table contains exactly the commands of the tree', () => {
   const isGroup = (path: string) => (tree.get(path)?.commands.length ?? 0) > 0
-  // Both act alone as well, and neither of a helper nor of a script is anything of a profile.
+  // Both also act alone, and neither the helper nor a script uses a profile.
   const apart = new Set(['admin sessions', 'helper', 'help', 'completion'])
   const named = [...tree.keys()].filter((path) => !apart.has(path))
   expect([...groups].sort()).toEqual(named.filter(isGroup).sort())
@@ -43,17 +43,17 @@ test.each([
   expect(asTyped(text, {})).toBe(text)
 })
 
-test('by npx it is spelled so', () => {
+test('with npx the printed command is spelled accordingly', () => {
   expect(asTyped('bridge server start; is this a bridge node?', { byNpx: true })).toBe(
     'npx bridge server start; is this a bridge node?',
   )
 })
 
-/** In a string of the sources: a command, its words, and the options right behind them. */
+/** A command in a string of the sources: its words and the options directly after them. */
 const mentions =
   /\bbridge ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*){0,2})((?: --[a-z-]+| [A-Z_]+| <[a-z_]+>| \$\{[^}]+\})*)/g
 
-test('every command that the program, the node, a guide or a prompt names is one, with its options', async () => {
+test('every command named by the program, the node, a guide or a prompt exists, with its options', async () => {
   for (const [path, command] of tree) if (path.startsWith('server ')) await addSettings(command)
   const here = join(import.meta.dirname, '../..')
   const files = [
@@ -75,9 +75,9 @@ test('every command that the program, the node, a guide or a prompt names is one
         tree.has(each.trim()),
       )
       const command = tree.get(name?.trim() ?? '')
-      // "bridge task" may be a word of prose; a group with another word behind it is none of its commands.
+      // "bridge task" may be prose; a group followed by an unknown word is a mistake.
       if (groups.has(first) && command === tree.get(first) && second !== '') wrong.push(`${path}: ${mention}`)
-      // Which command of the group it is, is only known when it runs.
+      // The subcommand is only known at run time.
       if (behind.startsWith(' ${') && (command?.commands.length ?? 0) > 0) continue
       const options = [...(command?.options ?? []), ...root.options].map(({ long }) => long)
       for (const [, option = ''] of behind.matchAll(/ (--[a-z-]+)/g))
@@ -95,7 +95,7 @@ beforeAll(async () => {
 })
 afterAll(() => desk.remove())
 
-test('a node in a folder of its own is told of with that folder, and what is told works as it stands', async () => {
+test('messages about a node in another folder contain that folder, and their commands work as printed', async () => {
   const data = join(desk.folder, 'my data')
   const made = await desk.run(['server', 'init', '--data', data])
   expect(made.stderr).toContain(
@@ -120,7 +120,7 @@ test('a node in a folder of its own is told of with that folder, and what is tol
   expect((await desk.run(['server', 'restore', file, '--data', into])).stderr).toContain(
     `next: bridge server start --data ${into}; bridge server owner-link --data ${into} makes a link`,
   )
-  // The folder that is used without --data needs no word.
+  // The default folder is not mentioned.
   const environment = { BRIDGE_DATA: join(desk.folder, 'usual') }
   expect((await desk.run(['server', 'init'], { environment })).stderr).toContain(
     'next: bridge server start; then',

@@ -1,4 +1,4 @@
-/** Several transfers at once: of one command, and of several commands of one profile. Contract §9, §12. */
+/** Simultaneous transfers: of one command, and of several commands of one profile. Contract §9, §12. */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -34,7 +34,7 @@ async function expectAll(into: string): Promise<void> {
   for (const name of names) expect((await readFile(join(into, name))).equals(bytesOf(name))).toBe(true)
 }
 
-test('one command sends several files, one receives them, and each tells of its own', async () => {
+test('one command sends several files, one receives them, and each is reported separately', async () => {
   const sent = await pia.lines<Transfer>('transfer', 'send', ...paths(), '--to', 'quy')
   expect(sent.map(({ filename }) => filename).sort()).toEqual(names)
   const into = await box()
@@ -44,7 +44,7 @@ test('one command sends several files, one receives them, and each tells of its 
   await expectAll(into)
 })
 
-test('one that fails keeps none of the others, and its failure is told with its name', async () => {
+test('a failing file does not stop the others, and its failure is reported with its name', async () => {
   const none = join(folder, 'none.bin')
   const [first = '', second = ''] = paths()
   const sent = await pia.bridge('transfer', 'send', first, none, second, '--to', 'quy', '--json')
@@ -80,7 +80,7 @@ test.each([
   expect(await scene.count()).toBe(before)
 })
 
-test('several files do not go into one file', async () => {
+test('several files cannot be received into one file', async () => {
   const refused = await quy.bridge(
     'transfer',
     'receive',
@@ -92,8 +92,8 @@ test('several files do not go into one file', async () => {
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('into a folder') })
 })
 
-test('commands of one profile send and receive at the same time, each process its own file', async () => {
-  // One of them in this process: what they share is on the disk, and the node.
+test('commands of one profile send and receive simultaneously, each process another file', async () => {
+  // One of them runs in this process: they share only the disk and the node.
   const send = (name: string) => ['transfer', 'send', join(folder, name), '--to', 'quy', '--profile', 'pia']
   const [a, b, c] = await Promise.all([
     home.json<Transfer>(send('a.bin')),
@@ -110,7 +110,7 @@ test('commands of one profile send and receive at the same time, each process it
       expect([who, kept, await readdir(desk.path(who, 'transfers', kept))]).toEqual([who, kept, []])
 })
 
-test('two commands that receive the same file into one place leave it there whole, once', async () => {
+test('two commands that receive the same file into one place produce one complete file', async () => {
   const [sent] = await pia.lines<Transfer>('transfer', 'send', join(folder, 'a.bin'), '--to', 'quy')
   const into = await box()
   const words = ['transfer', 'receive', sent?.id ?? '', '--output', into, '--profile', 'quy']
@@ -121,11 +121,11 @@ test('two commands that receive the same file into one place leave it there whol
   expect((await quy.lines<Transfer>('transfer', 'show', sent?.id ?? ''))[0]?.state).toBe('verified')
 })
 
-test('what is broken off in the middle goes on with the parts that are across, in both directions', async () => {
+test('an interrupted transfer resumes with the parts that were transferred, in both directions', async () => {
   const bytes = fileOf(17 * 1024 * 1024)
   const file = join(folder, 'large.bin')
   await writeFile(file, bytes)
-  /** Control-C when the first part is across; then the same command again. */
+  /** Sends control-C after the first part, then runs the same command again. */
   const twice = async (words: readonly string[]) => {
     const interruption = new AbortController()
     const onError = (text: string) => {

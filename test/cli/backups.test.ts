@@ -1,4 +1,7 @@
-/** Backup, restore and another envelope key from the command line: what is said, and every exit code. Contract §12. */
+/**
+ * Backup, restore and replacing the envelope key on the command line: the output and every exit code.
+ * Contract §12.
+ */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -8,7 +11,7 @@ import { Desk } from './desk.ts'
 
 let bridge: TestBridge
 let desk: Desk
-/** Of the node while it served. */
+/** A backup made while the node was running. */
 let file: string
 
 const server = (...args: string[]) => desk.run(['server', ...args])
@@ -30,10 +33,10 @@ afterAll(async () => {
   await bridge.close()
 })
 
-test('a backup into a folder is named by the time alone, and is told as JSON', async () => {
+test('a backup into a folder is named by its time and reported as JSON', async () => {
   const folder = join(desk.folder, 'many')
   mkdirSync(folder)
-  // As one that was killed leaves it.
+  // Files as a killed backup leaves them.
   for (const end of ['', '-lock']) writeFileSync(join(folder, `.left.db.partial-0123456789ab${end}`), '')
   const made = JSON.parse((await server('backup', folder, '--data', bridge.data, '--json')).stdout)
   expect(made).toEqual({
@@ -54,7 +57,7 @@ test('a backup into a folder is named by the time alone, and is told as JSON', a
   )
 })
 
-test('what a backup refuses', async () => {
+test('refusals of a backup', async () => {
   expect(await server('backup', file, '--data', bridge.data)).toMatchObject({
     code: 7,
     stdout: '',
@@ -74,7 +77,7 @@ test('what a backup refuses', async () => {
   })
 })
 
-test('a restore tells what to look at: credentials, what is good no more, people', async () => {
+test('a restore lists the things to check: credentials, invalidated items, people', async () => {
   const data = join(desk.folder, 'new')
   const { code, stdout, stderr } = await server('restore', file, '--data', data)
   expect(code).toBe(0)
@@ -99,13 +102,13 @@ test('a restore tells what to look at: credentials, what is good no more, people
   expect(JSON.parse(again.stdout)).toMatchObject({ known: true, kept: expect.stringContaining('/replaced-') })
 })
 
-test('a restore whose operator vouches for the credentials holds nobody', async () => {
+test("a restore with the operator's confirmation of the credentials disables no agent", async () => {
   const args = ['restore', file, '--data', join(desk.folder, 'moved'), '--accept-credentials', '--json']
   const { credentials } = JSON.parse((await server(...args)).stdout)
   expect(credentials.map(({ state }: { state: string }) => state)).toEqual(['good', 'good'])
 })
 
-test('what a restore refuses', async () => {
+test('refusals of a restore', async () => {
   const data = join(desk.folder, 'refused')
   expect(await server('restore', join(desk.folder, 'none.db'), '--data', data)).toMatchObject({ code: 3 })
   const damaged = join(desk.folder, 'damaged.db')
@@ -121,7 +124,7 @@ test('what a restore refuses', async () => {
   expect(await server('restore')).toMatchObject({ code: 2 })
 })
 
-test('the envelope key is exchanged beside a running server, and never shown', async () => {
+test('the envelope key is replaced beside a running server, and never shown', async () => {
   const path = join(bridge.data, 'envelope.key')
   const before = readFileSync(path, 'utf8').trim()
   const { code, stdout, stderr } = await server('rotate-key', '--data', bridge.data)

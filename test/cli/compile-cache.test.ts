@@ -1,4 +1,4 @@
-/** What Node compiled is kept between runs: by whom it may be read back, and that no command hangs on it. */
+/** Node's compile cache is kept between runs: who may read it, and that no command depends on it. */
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ async function guide(environment: Record<string, string>): Promise<string> {
   return (await promisify(execFile)(process.execPath, [launcher, 'send', '--help'], { env })).stdout
 }
 
-test('a command keeps what was compiled for the next one, in a folder of its user alone', async () => {
+test('a command stores its compiled code for the next one, in a folder of its user only', async () => {
   const first = await guide({ HOME: home })
   const folder = join(home, '.cache/agent-bridge')
   expect(statSync(folder).mode & 0o777).toBe(0o700)
@@ -29,7 +29,7 @@ test('a command keeps what was compiled for the next one, in a folder of its use
   expect(await guide({ HOME: home })).toBe(first)
 })
 
-test('a folder that others may write is left alone', async () => {
+test('a folder that others may write is not used', async () => {
   const folder = join(home, 'agent-bridge')
   mkdirSync(folder)
   chmodSync(folder, 0o777)
@@ -37,7 +37,7 @@ test('a folder that others may write is left alone', async () => {
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('without a home, or with one that takes no folders, a command does what it does', async () => {
+test('without a home folder, or with one that is not writable, a command works', async () => {
   writeFileSync(join(home, 'file'), '')
   expect(await guide({})).toContain('bridge send')
   expect(await guide({ HOME: join(home, 'file') })).toContain('bridge send')

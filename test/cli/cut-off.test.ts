@@ -1,4 +1,4 @@
-/** Real processes that are cut off while they print: killed in the middle, or with nowhere to write to. */
+/** Processes that are cut off while they print: killed in the middle, or with an output that fails. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
@@ -19,7 +19,8 @@ let dan: Enrolled
 
 const children = new Set<ChildProcess>()
 
-// A node and two agents a test: what one leaves unread, or its clock, is not the next one's.
+// Each test has its own node and two agents, so that unread messages and the clock do not affect the next
+// test.
 beforeEach(async () => {
   bridge = await startBridge()
   desk = await Desk.make()
@@ -37,7 +38,7 @@ afterEach(async () => {
   await bridge.close()
 })
 
-/** The program with this as standard output. */
+/** Starts the program with this standard output. */
 function startWith(stdout: 'pipe' | number, ...args: string[]) {
   const { PATH = '' } = process.env
   const child = spawn(process.execPath, [program, ...args], {
@@ -67,14 +68,14 @@ const idsIn = (text: string) => [...text.matchAll(/^\{"id":"([^"]+)".*\}$/gm)].m
 
 const notedIn = (line: Line) => (line.kind === 'printed' ? (line.ids ?? []) : [])
 
-/** A pipe that holds what a pipe holds, read only when asked: both ends. */
+/** Opens both ends of a named pipe with the normal capacity, which is read only on request. */
 function namedPipe(path: string) {
   execFileSync('mkfifo', [path])
   const reading = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   return { reading, writing: openSync(path, constants.O_WRONLY) }
 }
 
-/** What is there to be read, up to a bound. */
+/** Reads the available data, up to a bound. */
 function readSome(pipe: number, bound = Number.POSITIVE_INFINITY): string {
   const block = Buffer.alloc(4096)
   let text = ''
@@ -90,12 +91,13 @@ function readSome(pipe: number, bound = Number.POSITIVE_INFINITY): string {
   return text
 }
 
-test('kill -9 between journal and print: what was not printed is printed by the next listen', async () => {
+test('after kill -9 between journal and output, the next listen prints the unprinted message', async () => {
   const body = 'x'.repeat(60_000)
   const ids: string[] = []
   for (let count = 0; count < 8; count += 1) ids.push(storedId(await cleo.bridge('send', dan.name, body)))
 
-  // Its reader takes one message and no more: a full pipe holds it up while the journal has more than was printed.
+  // Its reader takes one message only: a full pipe blocks the process while the journal has more messages
+  // than were printed.
   const { reading, writing } = namedPipe(desk.path(dan.name, 'pipe'))
   const listening = startWith(writing, 'listen', '--json', '--profile', dan.name)
   closeSync(writing)
@@ -119,9 +121,9 @@ test('kill -9 between journal and print: what was not printed is printed by the 
 
   const noted = (await journalOf(dan)).flatMap(notedIn)
   expect(noted.length).toBeLessThan(ids.length)
-  // What counts as printed was handed over whole.
+  // A message that counts as printed was written completely.
   expect(idsIn(written)).toEqual(expect.arrayContaining(noted))
-  // What was on its way and not in the journal yet comes again, later.
+  // A message in flight that was not in the journal yet is offered again later.
   bridge.clock.advance(120)
   const next: Message[] = []
   while (noted.length + next.length < ids.length)
@@ -133,7 +135,7 @@ test('kill -9 between journal and print: what was not printed is printed by the 
 /** `BRIDGE_KILLS=200` for the long form. */
 const kills = Number(process.env.BRIDGE_KILLS ?? 2)
 
-test(`${kills} kills of a listen at any moment lose no message, and double none but the one that was being printed`, async () => {
+test(`${kills} kills of a listen at any moment lose no message, and duplicate only the one that was being printed`, async () => {
   const chance = chanceFrom(7)
   const ids: string[] = []
   const printed: string[] = []
@@ -154,7 +156,7 @@ test(`${kills} kills of a listen at any moment lose no message, and double none 
     listening.kill('SIGKILL')
     await once(listening, 'close')
     printed.push(...idsIn(text))
-    // The guard against loops counts messages of one side.
+    // The loop guard counts the messages of one side.
     await dan.bridge('ack', ...ids.slice(-6).filter((id) => printed.includes(id)))
     bridge.clock.advance(120)
   }
@@ -164,7 +166,7 @@ test(`${kills} kills of a listen at any moment lose no message, and double none 
   expect(printed.length - ids.length).toBeLessThanOrEqual(kills)
 }, 600_000)
 
-test('with a full disk as its output listen fails and loses nothing; send tells on standard error', async () => {
+test('with a full disk as its output listen fails without losing a message, and send reports on standard error', async () => {
   const onFullDisk = async (...args: string[]) => {
     const full = openSync('/dev/full', 'w')
     const child = startWith(full, ...args)

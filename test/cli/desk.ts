@@ -1,6 +1,6 @@
 /**
- * The program in this process, at an owner's desk: a BRIDGE_HOME of its own, streams that a test feeds and reads, and a
- * terminal that a test can type on.
+ * The program in this process for an owner: a separate BRIDGE_HOME, streams that a test writes and reads, and
+ * a terminal that a test types on.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -13,24 +13,24 @@ import type { Streams } from '../../cli/terminal/io.ts'
 import type { Ended } from './program.ts'
 
 export interface DeskOptions {
-  /** All of standard input, which is then no terminal. */
+  /** The complete standard input, which is then no terminal. */
   readonly stdin?: string
-  /** Standard input is a terminal: each line is typed when the next prompt is shown. */
+  /** Makes standard input a terminal; each line is typed at the next prompt. */
   readonly typed?: readonly string[]
   readonly clock?: () => Date
   readonly environment?: Readonly<Record<string, string>>
-  /** In place of one that takes everything. */
+  /** Replaces the output that accepts everything. */
   readonly stdout?: Writable
-  /** Aborting it is control-C. */
+  /** Aborting it acts like control-C. */
   readonly interruption?: AbortController
-  /** Hears all of standard output so far, as it comes. */
+  /** Called with all standard output so far whenever more arrives. */
   readonly onOutput?: (text: string) => void
   /** The same for standard error. */
   readonly onError?: (text: string) => void
 }
 
 export interface AtTerminal extends Ended {
-  /** What the terminal was told about echoing, in order: true turns it off. */
+  /** The echo settings that the terminal received, in order; true turns echo off. */
   readonly raw: readonly boolean[]
 }
 
@@ -80,7 +80,7 @@ export class Desk {
     return { code, ...texts, raw }
   }
 
-  /** {@link run} that must succeed; its standard output as JSON. */
+  /** {@link run} for a command that must succeed; returns its standard output as JSON. */
   async json<T>(args: readonly string[], options: DeskOptions = {}): Promise<T> {
     const { code, stdout, stderr } = await this.run([...args, '--json'], options)
     if (code !== 0) throw new Error(`bridge ${args.join(' ')} exited ${code}: ${stderr}`)
@@ -91,7 +91,7 @@ export class Desk {
     return join(this.folder, 'bridge')
   }
 
-  /** A file of a profile. */
+  /** The path of a file of a profile. */
   path(...parts: string[]): string {
     return join(this.home, 'profiles', ...parts)
   }

@@ -1,6 +1,6 @@
 /**
- * The way to a served file, tried by its sender before the peer is told: servers that lie, and what is said of each.
- * Contract §9 "Direct mode", §12.
+ * The sender's probe of the address of a served file, before the peer is notified: wrong servers and the
+ * error for each. Contract §9 "Direct mode", §12.
  */
 import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
@@ -28,7 +28,7 @@ trustOnly(trusted.root.cert)
 
 interface Heard {
   readonly endpoint: string
-  /** Of each request. */
+  /** The received requests. */
   readonly asked: { readonly path: string; readonly authorization: string | undefined }[]
 }
 
@@ -64,7 +64,7 @@ interface Tried {
   readonly interruption?: AbortController
 }
 
-/** What was noted meanwhile. */
+/** Probes an endpoint; returns the notes printed in the meantime. */
 async function tried(endpoint: string, options: Tried = {}): Promise<string[]> {
   const { ended = new Promise(() => {}), interruption = new AbortController(), ...probe } = options
   const notes: string[] = []
@@ -73,14 +73,14 @@ async function tried(endpoint: string, options: Tried = {}): Promise<string[]> {
   return notes
 }
 
-describe('a way that leads to the helper of this command is good', () => {
-  test('when it answers with the digest of the manifest, asked with the token', async () => {
+describe('an address that leads to the helper of this command is accepted', () => {
+  test('if it answers a request with the token with the digest of the manifest', async () => {
     const { endpoint, asked } = await serverOf((_, response) => json(response, 200, statusOf()))
     expect(await tried(endpoint)).toEqual([])
     expect(asked).toEqual([{ path: '/v1/status', authorization: `Bearer ${token}` }])
   })
 
-  test('also when the tunnel comes up late, and shows errors and pages of its own before', async () => {
+  test('even if the tunnel starts late and first shows errors and pages of its own', async () => {
     let count = 0
     const { endpoint, asked } = await serverOf((request, response) => {
       count += 1
@@ -94,7 +94,7 @@ describe('a way that leads to the helper of this command is good', () => {
   })
 })
 
-describe('a tunnel that leads elsewhere is named, at once, and nothing more is asked:', () => {
+describe('a tunnel that leads elsewhere is reported immediately, and no further request is sent:', () => {
   test.each<[string, number, RegExp, RequestListener]>([
     ['a redirect', 9, /redirect/, (_, answer) => void answer.writeHead(302, { location: '/x' }).end()],
     [
@@ -130,14 +130,14 @@ describe('a tunnel that leads elsewhere is named, at once, and nothing more is a
     ],
     ['is for another name', /another name/, () => trusted.server({ hosts: ['other.example'] })],
     ['is over', /has expired/, () => trusted.server(expired)],
-  ])('a certificate that %s, before the token leaves', async (_, words, certificate) => {
+  ])('a certificate that %s is refused before the token is sent', async (_, words, certificate) => {
     const { endpoint, asked } = await serverOf((__, response) => response.end(), certificate())
     await expectRefused(tried(endpoint), 9, words)
     expect(asked).toEqual([])
   })
 })
 
-describe('what never becomes our helper is named when the time is over:', () => {
+describe('an address that never leads to our helper is reported after the time limit:', () => {
   const single = { withinMs: 0, attemptMs: 10_000 }
 
   test.each<[string, RegExp, RequestListener, number?]>([
@@ -154,7 +154,7 @@ describe('what never becomes our helper is named when the time is over:', () => 
     ])
   })
 
-  test('an address at which nobody listens, or that has no TLS', async () => {
+  test('an address without a listener, or without TLS', async () => {
     const nobody = `https://localhost:${await freePort()}`
     await expectRefused(tried(nobody, single), 9, /no connection to the helper/)
     const plain = createPlain((_, response) => response.end()).listen(0, '127.0.0.1')
@@ -168,7 +168,7 @@ describe('what never becomes our helper is named when the time is over:', () => 
   })
 })
 
-test('it is given up with its command, and with its helper, which another follows', async () => {
+test('the probe ends with its command, and with its helper, which another one follows', async () => {
   const begun = Promise.withResolvers<void>()
   const { endpoint } = await serverOf(() => begun.resolve())
   const interruption = new AbortController()
@@ -179,7 +179,7 @@ test('it is given up with its command, and with its helper, which another follow
   await tried(endpoint, { ended: begun.promise })
 })
 
-/** Without the token in any word. */
+/** Expects a failure with this exit code, and no token in its message. */
 async function expectRefused(given: Promise<unknown>, code: number, words: RegExp) {
   const { exitCodes } = await import('../../cli/exit-codes.ts')
   const failure = await given.then(

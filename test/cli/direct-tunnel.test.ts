@@ -1,6 +1,6 @@
 /**
- * What leads to the helper of a direct transfer: tunnels that print anything, nothing or too little, and that never stay
- * behind; and helpers that do not start. Contract §9 "Direct mode".
+ * Tunnels to the helper of a direct transfer that print anything, nothing or too little, and that never
+ * remain afterwards; and helpers that fail to start. Contract §9 "Direct mode".
  */
 import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** One that has ended, and that nobody asked about yet, is not. */
+/** Whether a process is running. A zombie, which has not been reaped yet, counts as ended. */
 const isAlive = (pid: number): boolean => {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
@@ -33,7 +33,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** Writes its id, so that a test can see whether it is still there. */
+/** Writes its id, so that a test can check whether it is running. */
 const staying = (file: string) => `sleep 300 & echo $! > ${join(folder, file)}`
 async function pidIn(file: string): Promise<number> {
   const pid = Number(await readFile(join(folder, file), 'utf8'))
@@ -42,12 +42,12 @@ async function pidIn(file: string): Promise<number> {
 }
 
 async function expectGone(file: string): Promise<void> {
-  // On a busy machine it may have been ended before it had begun.
+  // On a busy machine it may have been ended before it began.
   const pid = await pidIn(file).catch(() => undefined)
   if (pid !== undefined) await vi.waitFor(() => expect(isAlive(pid)).toBe(false), soon)
 }
 
-describe('the address of a tunnel is', () => {
+describe('the address of a tunnel', () => {
   test.each<[string, string | undefined]>([
     ['your url is: https://xyz.loca.lt', 'https://xyz.loca.lt'],
     ['|  https://two-words.trycloudflare.com            |', 'https://two-words.trycloudflare.com'],
@@ -66,7 +66,7 @@ describe('the address of a tunnel is', () => {
     ['https://', undefined],
     ['https://-', undefined],
     ['', undefined],
-  ])('in %j: %j', (line, address) => {
+  ])('in %j is %j', (line, address) => {
     expect(addressIn(line)).toBe(address)
   })
 })
@@ -75,7 +75,7 @@ describe('a tunnel command', () => {
   const start = (command: string, signal = new AbortController().signal, times = {}) =>
     startTunnel({ environment, signal }, command, 8485, times)
 
-  test('is taken at its word, between whatever else it prints, and goes with all that it started', async () => {
+  test('gives its address among any other output, and ends with all processes that it started', async () => {
     const noise = 'printf "%070000d" 0; echo; echo "terms: https://terms.example/"'
     const tunnel = await start(`${staying('stays')}; ${noise} >&2; echo at https://a.example:$PORT; wait`)
     expect(tunnel.endpoint).toBe('https://a.example:8485')
@@ -85,7 +85,7 @@ describe('a tunnel command', () => {
     await tunnel.ended
   })
 
-  test('that does not end when asked is ended', async () => {
+  test('that ignores the signal to end is killed', async () => {
     const deaf = `trap '' TERM; echo $$ > ${join(folder, 'deaf')}; echo https://a.example; while :; do sleep 1; done`
     const tunnel = await start(`sh -c "${deaf.replaceAll('$$', '\\$\\$')}"`, undefined, { endMs: 100 })
     await tunnel.stop()
@@ -97,7 +97,7 @@ describe('a tunnel command', () => {
     ['prints plain http only', 'echo http://a.example; '],
     ['prints junk', 'head -c 100000 /dev/zero; echo; echo https://; '],
     ['prints an address that it does not end', 'printf https://a.example; '],
-  ])('that %s is given up, and is gone', async (_, printing) => {
+  ])('that %s is stopped, and its processes are gone', async (_, printing) => {
     const file = `silent-${printing.length}`
     const given = start(`${printing}${staying(file)}; wait`, undefined, { waitMs: 150 })
     await expect(given).rejects.toMatchObject({
@@ -112,14 +112,14 @@ describe('a tunnel command', () => {
     ['fails', 'exit 3'],
     ['is no program', '/nowhere/tunnel'],
     ['is no command', 'if then'],
-  ])('that %s before it has an address is told', async (_, command) => {
+  ])('that %s before it has an address is reported', async (_, command) => {
     await expect(start(command)).rejects.toMatchObject({
       exit: 'unexpected',
       message: expect.stringContaining('ended before'),
     })
   })
 
-  test('that works in the background lives on, and ends with the transfer', async () => {
+  test('that works in the background continues, and ends with the transfer', async () => {
     const script = `${staying('behind')}; (sleep 300; true) & echo https://a.example`
     const tunnel = await start(script)
     expect(isAlive(await pidIn('behind'))).toBe(true)
@@ -127,7 +127,7 @@ describe('a tunnel command', () => {
     await expectGone('behind')
   })
 
-  test('is gone when its sender is interrupted while it starts', async () => {
+  test('is ended when its sender is interrupted during the start', async () => {
     const interruption = new AbortController()
     const given = start(`${staying('early')}; wait`, interruption.signal)
     await vi.waitFor(() => pidIn('early'), soon)
@@ -137,7 +137,7 @@ describe('a tunnel command', () => {
   })
 })
 
-describe('a way to the helper', () => {
+describe('an address of the helper', () => {
   test.each<[string, object]>([
     ['none', {}],
     ['two', { tunnel: 'https://a.example=1', tunnelCommand: 'true' }],
@@ -145,7 +145,7 @@ describe('a way to the helper', () => {
     ['plain http to a name', { tunnel: 'http://a.example=1', allowPlain: true }],
     ['plain http to a public address', { tunnel: 'http://203.0.113.7:80=1', allowPlain: true }],
     ['plain http to an address of a carrier', { tunnel: 'http://100.64.0.1=1', allowPlain: true }],
-  ])('is not: %s', async (_, way) => {
+  ])('cannot be %s', async (_, way) => {
     await expect(requireWay(way)).rejects.toMatchObject({ exit: 'usage' })
   })
 
@@ -155,7 +155,7 @@ describe('a way to the helper', () => {
     [{ tunnelCommand: 'x', allowPlain: true }, false],
     [{ allowPlain: true }, true],
     [{ tunnel: 'http://192.168.0.2:8080=1', allowPlain: true }, true],
-  ])('is %j, and it is plain: %j', async (way, plain) => {
+  ])('can be %j; it is plain http: %j', async (way, plain) => {
     await requireWay(way)
     expect(isPlain(way)).toBe(plain)
   })
@@ -164,7 +164,7 @@ describe('a way to the helper', () => {
 describe('a helper', () => {
   const bytes = fileOf(1000)
 
-  /** What the sender hands to the helper, with a file of its own. */
+  /** Serves a file of the test, as the sender passes it to the helper. */
   async function served(held: Buffer) {
     const place = await mkdtemp(join(folder, 'serving-'))
     const [root, manifest] = [join(place, 'root'), join(place, 'manifest.json')]
@@ -191,7 +191,7 @@ describe('a helper', () => {
     } as unknown as CliContext
   }
 
-  test('whose file is another than the one that was offered ends in exit 15', async () => {
+  test('with another file than the offered one exits 15', async () => {
     const given = startServing(context(), await served(fileOf(1000, 9)), { tunnelCommand: 'true' })
     await expect(given).rejects.toMatchObject({
       exit: 'integrity',
@@ -199,7 +199,7 @@ describe('a helper', () => {
     })
   })
 
-  test('whose port is taken says so', async () => {
+  test('whose port is in use reports that', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => void taken.close())
     await new Promise<void>((resolve) => taken.once('listening', resolve))
@@ -208,7 +208,7 @@ describe('a helper', () => {
     await expect(given).rejects.toMatchObject({ exit: 'conflict', message: expect.stringContaining('port') })
   })
 
-  test('does not outlive a tunnel that has no address', async () => {
+  test('ends with a tunnel that has no address', async () => {
     const given = startServing(context(), await served(bytes), {
       tunnelCommand: `echo $PORT > ${join(folder, 'port')}; exit 1`,
     })
@@ -221,7 +221,7 @@ describe('a helper', () => {
     again.close()
   })
 
-  test('that is given up while it starts ends', async () => {
+  test('that is aborted during its start ends', async () => {
     const interruption = new AbortController()
     const given = startServing(context(interruption), await served(bytes), { tunnelCommand: 'true' })
     interruption.abort()

@@ -1,4 +1,7 @@
-/** A file from machine to machine over loopback: the sender a process of its own, the recipient in this one. Contract §9. */
+/**
+ * A direct transfer over loopback: the sender is a separate process, the recipient runs in this one. Contract
+ * §9.
+ */
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
@@ -29,7 +32,7 @@ let opal: Enrolled
 const bytes = fileOf(20 * 1024 * 1024)
 let server: Server | undefined
 
-// Of this process alone, which is the recipient's.
+// Applies to this process only, which is the recipient's.
 const trusted = await certificateChain()
 trustOnly(trusted.root.cert)
 
@@ -60,14 +63,14 @@ async function serve(...more: string[]): Promise<{ sender: Started; id: string }
 const helperOf = ({ child }: Started): number =>
   Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
 
-/** What a process started, and what that started. */
+/** Returns the processes that a process started, and their children. */
 function childrenOf(pid: number): number[] {
   const words = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
   const children = words.filter((word) => word !== '').map(Number)
   return children.flatMap((child) => [child, ...childrenOf(child)])
 }
 
-test('a file goes from machine to machine, and the service has nothing of it but its description', async () => {
+test('a file goes directly to the recipient, and the service stores only its description', async () => {
   const { sender, id } = await serve()
   const into = await box()
   const received = await opal.bridge('transfer', 'receive', id, '--output', into, '--allow-plain')
@@ -83,7 +86,7 @@ test('a file goes from machine to machine, and the service has nothing of it but
   expect(shown?.cleanup).toMatchObject({ sender_at: expect.any(String), recipient_at: expect.any(String) })
 })
 
-test('a helper that is killed in the middle is followed by another, and what came across stays', async () => {
+test('a helper killed in the middle is replaced by another, and the transferred parts are kept', async () => {
   const { sender, id } = await serve()
   const into = await box()
   let killed = false
@@ -101,7 +104,7 @@ test('a helper that is killed in the middle is followed by another, and what cam
   expect(stderr.match(/serving the file/g)).toHaveLength(2)
 })
 
-test('plain http is taken and served only by who says so', async () => {
+test('plain http is used by sender and recipient only on explicit request', async () => {
   const refused = await ned.bridge('transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct')
   expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--tunnel') })
   const { sender, id } = await serve()
@@ -118,7 +121,7 @@ test('plain http is taken and served only by who says so', async () => {
 
 test('the https address that a tunnel prints is deposited, and the sender ends with the transfer', async () => {
   const tunnel = 'echo "up at https://abc.example:$PORT now"; exec sleep 60'
-  // Nothing is at that address: the sender is told not to look.
+  // No server is at that address, so the sender runs without the probe.
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--no-probe']
   const sender = home.start([...words, '--tunnel-command', tunnel, '--profile', 'ned'])
   const id = /offered as ([0-9a-f-]{36})/.exec(await sender.said(/serving the file/))?.[1] ?? ''
@@ -128,7 +131,7 @@ test('the https address that a tunnel prints is deposited, and the sender ends w
   expect(endpoint).toMatch(/^https:\/\/abc\.example:\d+$/)
   const all = [sender.child.pid ?? 0, ...childrenOf(sender.child.pid ?? 0)]
   expect(all.length).toBeGreaterThan(2)
-  // The helper alone has the token, and in its surroundings, which are its user's own.
+  // Only the helper has the token, in its environment, which only its user can read.
   for (const pid of all) expect(readFileSync(`/proc/${pid}/cmdline`).includes(token)).toBe(false)
   const helper = helperOf(sender)
   for (const pid of all.filter((each) => each !== helper))
@@ -141,7 +144,7 @@ test('the https address that a tunnel prints is deposited, and the sender ends w
   for (const pid of all) expect(existsSync(`/proc/${pid}/cwd`)).toBe(false)
 })
 
-test('a tunnel that is there already leads to the port that is named for it, over TLS that its sender trusts too', async () => {
+test('an existing tunnel leads to the given port, over TLS that the sender trusts too', async () => {
   const port = await freePort()
   const tunnel = createTunnel(await trusted.server(), (incoming, response) => {
     const { method, url: path, headers } = incoming
@@ -194,7 +197,7 @@ test.each([
   expect(refused.stderr).not.toContain('offered as')
 })
 
-/** A transfer to opal whose endpoint is this server. */
+/** Makes a transfer to opal whose endpoint is this server. */
 async function servedBy(listener: RequestListener): Promise<{ id: string; asked: string[] }> {
   const asked: string[] = []
   const home = createServer((request, response) => {
@@ -240,7 +243,7 @@ test.each<[string, number, RequestListener]>([
           : fileOf(1000, 7),
       ),
   ],
-])('a home that %s is refused with exit %d, and nothing has the name', async (_, code, listener) => {
+])('a source that %s is refused with exit %d, and no file gets the name', async (_, code, listener) => {
   const { id, asked } = await servedBy(listener)
   const into = await box()
   const refused = await opal.bridge('transfer', 'receive', id, '--output', into, '--allow-plain')
@@ -253,8 +256,8 @@ test.each<[string, number, RequestListener]>([
   })
 })
 
-/** Last: from here on opal has a key, and what is for her is sealed unasked. */
-test('what is served directly is sealed too: the endpoint has the age file only, and the peer opens it', async () => {
+/** This test is last: afterwards opal has a key, and files for her are sealed by default. */
+test('a file that is served directly is sealed too, and only the peer can open it', async () => {
   const bare = await ned.bridge(
     'transfer',
     'send',
@@ -286,7 +289,7 @@ test('what is served directly is sealed too: the endpoint has the age file only,
   })
 })
 
-/** As any client that has the token. */
+/** Requests the file as any client with the token does. */
 async function getServed(endpoint: string, token: string): Promise<Buffer> {
   const asking = request(`${endpoint}/v1/file`, { headers: { authorization: `Bearer ${token}` } }).end()
   const [answer] = (await once(asking, 'response')) as [IncomingMessage]

@@ -1,6 +1,7 @@
 /**
- * What else both doctors find, each with its remedy and exit: clocks, versions, another node at the address, a node that
- * is not ready or away, what could not be sent, a full disk, a database of a newer program.
+ * Further findings of both doctor commands, each with its remedy and exit code: clocks, versions, another
+ * node at the address, a node that is not ready or unreachable, unsent requests, a full disk, a database of a
+ * newer program.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
@@ -42,7 +43,7 @@ const found = ({ stdout }: Ended, check: string) =>
 
 const doctor = (options: DeskOptions = {}) => desk.run(['doctor', '--json', '--profile', 'cleo'], options)
 
-/** The profile is told of another address, until the test is over. */
+/** Sets another address in the profile until the test ends. */
 function movedTo(url: string): void {
   const path = desk.path('cleo', 'profile.json')
   const before = readFileSync(path, 'utf8')
@@ -50,7 +51,7 @@ function movedTo(url: string): void {
   writeFileSync(path, JSON.stringify({ ...JSON.parse(before), base_url: url }))
 }
 
-/** Stands before the node and changes what it says. */
+/** Starts a proxy in front of the node that changes its answers. */
 async function changing(change: (body: string) => string): Promise<string> {
   const server = createServer((asked, answer) => {
     const { url: path, method, headers } = asked
@@ -76,9 +77,9 @@ describe('bridge doctor', () => {
   test.each([
     [20, "the node's clock is 20 seconds behind this machine's"],
     [-20, "the node's clock is 20 seconds ahead of this machine's"],
-    // Further than a proof may be off: it is corrected before the doctor asks.
+    // The offset is larger than a proof may have, so it is corrected before the doctor's request.
     [600, "the node's clock is 600 seconds behind this machine's"],
-  ])('tells that the clock is off by %i seconds', async (seconds, text) => {
+  ])('reports that the clock is off by %i seconds', async (seconds, text) => {
     const clock = () => new Date(Date.now() + seconds * 1000)
     const ended = await doctor({ clock })
     expect([ended.code, ...found(ended, 'clock')]).toEqual([
@@ -87,7 +88,7 @@ describe('bridge doctor', () => {
     ])
   })
 
-  test('tells of another version at the node', async () => {
+  test('reports another version of the node', async () => {
     movedTo(await changing((body) => body.replace(`"version":"${version}"`, '"version":"0.0.9"')))
     const ended = await doctor()
     expect([ended.code, ...found(ended, 'version')]).toMatchObject([
@@ -96,7 +97,7 @@ describe('bridge doctor', () => {
     ])
   })
 
-  test('tells that another node answers at the address', async () => {
+  test('reports that another node answers at the address', async () => {
     const other = await startBridge()
     onTestFinished(() => other.close())
     movedTo(other.url)
@@ -107,7 +108,7 @@ describe('bridge doctor', () => {
     ])
   })
 
-  test('tells that the node is not ready, and why', async () => {
+  test('reports that the node is not ready, with the reason', async () => {
     const key = join(bridge.data, 'envelope.key')
     renameSync(key, `${key}.away`)
     const ended = await doctor()
@@ -122,7 +123,7 @@ describe('bridge doctor', () => {
     ])
   })
 
-  test('tells that the node is away, and what waits to be sent', async () => {
+  test('reports that the node is unreachable, and the requests waiting to be sent', async () => {
     movedTo('http://127.0.0.1:9')
     const sent = await desk.run(['send', 'owner', 'for later', '--profile', 'cleo'])
     expect(sent.code).toBe(9)
@@ -139,7 +140,7 @@ describe('bridge doctor', () => {
   })
 })
 
-/** An installation that no server runs on, changed. */
+/** Makes a changed installation without a running server. */
 async function installation(change: (database: Database.Database, data: string) => void): Promise<string> {
   const data = desk.path(`data-${Math.floor(performance.now() * 1000)}`)
   await initServer(readConfig({ data }, {}))
@@ -192,7 +193,7 @@ describe('bridge server doctor', () => {
       'problem',
       /said that it runs at .* and does not answer/,
     ],
-  ])('tells of %s', async (_, change, code, check, state, text) => {
+  ])('reports %s', async (_, change, code, check, state, text) => {
     const ended = await serverDoctor(await installation(change))
     expect([ended.code, ...found(ended, check)]).toEqual([
       code,
@@ -200,7 +201,7 @@ describe('bridge server doctor', () => {
     ])
   })
 
-  test('tells of a log that somebody keeps from being folded', async () => {
+  test('reports a WAL whose checkpoint is blocked by a reader', async () => {
     const data = await installation(() => {})
     const log = join(data, 'bridge.db-wal')
     writeFileSync(log, '')
@@ -213,7 +214,7 @@ describe('bridge server doctor', () => {
     expect(found(await serverDoctor(data), 'journal')).toMatchObject([{ state: 'ok' }])
   })
 
-  test('tells that the clock is behind what is stored', async () => {
+  test('reports that the clock is behind the stored time', async () => {
     const data = await installation(() => {})
     const ended = await serverDoctor(data, { clock: () => new Date(Date.now() - 3_600_000) })
     expect([ended.code, ...found(ended, 'clock')]).toMatchObject([
@@ -222,31 +223,38 @@ describe('bridge server doctor', () => {
     ])
   })
 
-  test.runIf(canMount())('tells of a disk with little room: a warning, then a problem', async () => {
-    const data = desk.path('small')
-    mkdirSync(data)
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=200m,mode=700', 'tmpfs', data])
-    onTestFinished(() => {
-      execFileSync('umount', [data])
-    })
-    await initServer(readConfig({ data }, {}))
-    const little = await serverDoctor(data)
-    expect([little.code, ...found(little, 'disk')]).toMatchObject([0, { state: 'warning' }])
-    expect(found(little, 'reserve')).toMatchObject([{ state: 'ok', text: 'the running server makes it' }])
-    expect(found(little, 'server')).toMatchObject([{ text: 'does not run' }])
-    writeFileSync(join(data, 'filling'), Buffer.alloc(150 * 1024 * 1024))
-    const none = await serverDoctor(data)
-    expect([none.code, ...found(none, 'disk')]).toMatchObject([
-      1,
-      { state: 'problem', text: expect.stringMatching(/^\d+ MiB free/), remedy: expect.any(String) },
-    ])
-    expect(found(none, 'reserve')).toMatchObject([
-      { state: 'warning', text: expect.stringContaining('no space for 64 MiB'), remedy: expect.any(String) },
-    ])
-  })
+  test.runIf(canMount())(
+    'reports a disk with little space, first as a warning, then as a problem',
+    async () => {
+      const data = desk.path('small')
+      mkdirSync(data)
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=200m,mode=700', 'tmpfs', data])
+      onTestFinished(() => {
+        execFileSync('umount', [data])
+      })
+      await initServer(readConfig({ data }, {}))
+      const little = await serverDoctor(data)
+      expect([little.code, ...found(little, 'disk')]).toMatchObject([0, { state: 'warning' }])
+      expect(found(little, 'reserve')).toMatchObject([{ state: 'ok', text: 'the running server makes it' }])
+      expect(found(little, 'server')).toMatchObject([{ text: 'does not run' }])
+      writeFileSync(join(data, 'filling'), Buffer.alloc(150 * 1024 * 1024))
+      const none = await serverDoctor(data)
+      expect([none.code, ...found(none, 'disk')]).toMatchObject([
+        1,
+        { state: 'problem', text: expect.stringMatching(/^\d+ MiB free/), remedy: expect.any(String) },
+      ])
+      expect(found(none, 'reserve')).toMatchObject([
+        {
+          state: 'warning',
+          text: expect.stringContaining('no space for 64 MiB'),
+          remedy: expect.any(String),
+        },
+      ])
+    },
+  )
 })
 
-/** A file system of its own takes root. */
+/** Mounting a file system requires root. */
 function canMount(): boolean {
   return process.getuid?.() === 0 && spawnSync('unshare', ['-m', 'true']).status === 0
 }

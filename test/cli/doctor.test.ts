@@ -1,4 +1,7 @@
-/** `bridge doctor` and `bridge server doctor`: what is broken, with its remedy and its exit; a closed network is told apart. */
+/**
+ * `bridge doctor` and `bridge server doctor`: each fault with its remedy and exit code; a sandbox without
+ * network is distinguished from an unreachable node.
+ */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,7 +40,7 @@ const reportOf = ({ stdout }: Ended): Report => JSON.parse(stdout) as Report
 const found = (ended: Ended, check: string) => reportOf(ended).findings.filter((each) => each.check === check)
 
 describe('bridge doctor', () => {
-  test('finds a profile in order, and warns of unread mail with nobody listening', async () => {
+  test('accepts a valid profile, and warns of unread mail without a listener', async () => {
     await ada.bridge('peers')
     const well = await ada.bridge('doctor', '--json')
     expect(well.code).toBe(0)
@@ -63,12 +66,12 @@ describe('bridge doctor', () => {
         remedy: expect.any(String),
       },
     ])
-    // It offered nothing: the first offer is still to come.
+    // The doctor offered no message, so this is the first offer.
     const [message] = await ada.lines<{ delivery?: { attempt: number } }>('listen', '--once')
     expect(message?.delivery?.attempt ?? 1).toBe(1)
   })
 
-  test('a key that others may read is broken, with the exit and the remedy of every command', async () => {
+  test('reports a key that others may read, with the exit code and the remedy of every command', async () => {
     const key = join(home.path('cleo'), (await keyFile()) ?? '')
     chmodSync(key, 0o644)
     const open = await ada.bridge('doctor', '--json')
@@ -79,7 +82,7 @@ describe('bridge doctor', () => {
     chmodSync(key, 0o600)
   })
 
-  test('without a profile it says how to get one', async () => {
+  test('explains how to get a profile if there is none', async () => {
     const none = await home.run(['doctor', '--profile', 'nobody'])
     expect(none).toMatchObject({
       code: 5,
@@ -96,7 +99,7 @@ async function keyFile(): Promise<string | undefined> {
 const hasStrace = spawnSync('strace', ['-V']).status === 0
 const hasUnshare = spawnSync('unshare', ['-n', 'true']).status === 0
 
-/** The program under another one that closes its network. */
+/** Runs the program through another one that blocks its network. */
 function closed(words: readonly string[], args: readonly string[]) {
   const [command = '', ...before] = words
   return spawnSync(command, [...before, process.execPath, program, ...args, '--profile', 'cleo'], {
@@ -107,7 +110,7 @@ function closed(words: readonly string[], args: readonly string[]) {
       BRIDGE_HOME: join(home.folder, 'bridge'),
       NODE_COMPILE_CACHE: compileCache,
     },
-    // It blocks this process, so the limit of the test cannot end it.
+    // The call blocks this process, so the time limit of the test cannot end it.
     timeout: 240_000,
   })
 }
@@ -136,13 +139,13 @@ for (const [name, is, words] of blockers) {
   })
 }
 
-test('a node that is away is not a sandbox', async () => {
+test('reports an unreachable node differently from a sandbox', async () => {
   const away = await home.run(['server', 'status', '--url', 'http://127.0.0.1:9'])
   expect(away.code).toBe(9)
 })
 
 describe('bridge server doctor', () => {
-  test('finds an installation in order, and what was spoilt in it', async () => {
+  test('accepts a valid installation, and reports faults made in it', async () => {
     const data = ['--data', bridge.data]
     const well = await home.run(['server', 'doctor', '--json', ...data])
     expect([well.code, reportOf(well).findings.filter(({ state }) => state === 'problem')]).toEqual([0, []])
@@ -159,7 +162,7 @@ describe('bridge server doctor', () => {
     chmodSync(join(bridge.data, 'envelope.key'), 0o600)
   })
 
-  test('nothing there, a damaged database, and a setting that cannot be used have exits of their own', async () => {
+  test('has separate exit codes for a missing installation, a damaged database, and an invalid setting', async () => {
     const empty = join(home.folder, 'empty')
     expect(await home.run(['server', 'doctor', '--data', empty])).toMatchObject({
       code: 3,

@@ -1,4 +1,4 @@
-/** Frozen: programs and hooks depend on these numbers. Contract §12. */
+/** The exit codes are frozen, because programs and hooks depend on them. Contract §12. */
 import { expect, test } from 'vitest'
 import { onHost } from '../../cli/commands/server/settings.ts'
 import { exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
@@ -16,7 +16,7 @@ import {
 } from '../../server/host/backups/errors.ts'
 import { RestoreUnfinishedError } from '../../server/host/data-folder.ts'
 
-test('the exit codes are what the contract says', () => {
+test('the exit codes are those of the contract', () => {
   expect(exitCodes).toEqual({
     done: 0,
     unexpected: 1,
@@ -98,7 +98,7 @@ test('each refusal of the node has its exit code', () => {
   })
 })
 
-test('each failure on this side of the node has its exit code', () => {
+test('each local failure has its exit code', () => {
   expect(Object.keys(localExits).sort()).toEqual(Object.keys(localErrors).sort())
   expect(codesOf(localExits)).toEqual({
     1: ['storage_failed'],

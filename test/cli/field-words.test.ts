@@ -1,4 +1,4 @@
-/** A refusal of a schema names what was typed: no path and no field of the wire is in it. */
+/** A refusal of a field uses the words that a person typed, and no path or field name of the wire. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { failureWords } from '../../cli/failures/failure-words.ts'
@@ -37,7 +37,7 @@ const fieldsOf = ({ properties = {}, items, anyOf = [] }: Schema): string[] => [
   ...[...Object.values(properties), ...(items ? [items] : []), ...anyOf].flatMap(fieldsOf),
 ]
 
-test('every field that a request may have is named in words', () => {
+test('every field of a request has words', () => {
   const fields = new Set(
     endpoints.flatMap(({ body, query, params }) =>
       [body, query, params].flatMap((part) => (part === undefined ? [] : fieldsOf(part as Schema))),
@@ -79,7 +79,7 @@ test.each<[readonly string[], string, string?]>([
   expect({ code, stdout }).toEqual({ code: words.includes('is not the id') ? 3 : 2, stdout: '' })
 })
 
-test('a rule that is a sentence of its own stands behind its subject', () => {
+test('a rule in the form of a sentence follows its subject', () => {
   const faults = [{ path: 'body/size', problem: 'a package has at most 9 bytes' }]
   const body = { error: 'invalid_request' as const, message: '', request_id: 'r', details: { faults } }
   const refusal = new BridgeError({ method: 'POST', path: '/' }, 422, body)
@@ -98,7 +98,7 @@ test('a program gets the words for people, and the paths of the wire beside them
   })
 })
 
-test('a set-up with a password that is too short says so, and the link is still good', async () => {
+test('a set-up with too short a password is refused with that reason, and the link stays valid', async () => {
   const fresh = await Desk.make()
   const data = join(fresh.folder, 'data')
   const { initServer } = await import('../../server/host/init.ts')

@@ -1,6 +1,6 @@
 /**
- * A node, two people whose profiles are on one machine, and folders to send from and to receive into: what the tests of
- * `bridge transfer` begin with.
+ * A node, two people whose profiles are on one machine, and folders to send from and receive into, for the
+ * tests of `bridge transfer`.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,14 +13,14 @@ import { type Ended, TestHome } from './program.ts'
 
 export class FileScene {
   readonly bridge: TestBridge
-  /** Commands in this process. */
+  /** Runs commands in this process. */
   readonly desk: Desk
-  /** The same profiles, in processes of their own. */
+  /** Runs commands with the same profiles as separate processes. */
   readonly home: TestHome
   readonly folder: string
   readonly sender: Enrolled
   readonly recipient: Enrolled
-  /** A fresh empty folder. */
+  /** Makes a fresh empty folder. */
   readonly box = boxesIn(() => this.folder)
 
   private constructor(parts: Pick<FileScene, 'bridge' | 'desk' | 'folder' | 'sender' | 'recipient'>) {
@@ -50,18 +50,18 @@ export class FileScene {
     await this.bridge.close()
   }
 
-  /** A file below its folder. */
+  /** The path of a file below its folder. */
   path(name: string): string {
     return join(this.folder, name)
   }
 
-  /** How many transfers the sender has made or got. */
+  /** The number of the sender's transfers. */
   async count(): Promise<number | undefined> {
     const [list] = await this.sender.lines<{ transfers: unknown[] }>('transfer', 'list')
     return list?.transfers.length
   }
 
-  /** A send that is interrupted before its first byte: how it ended, and what it had offered. */
+  /** Runs a send that is interrupted before its first byte; returns its exit and the id of the offer. */
   async interrupted(name: string, ...more: string[]): Promise<Ended & { readonly id: string }> {
     const interruption = new AbortController()
     const onError = (text: string) => {

@@ -1,4 +1,4 @@
-/** The program in this process, without a node: argv in, exit code and words out. */
+/** The program in this process, without a node: arguments in, exit code and output out. */
 import { randomBytes } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import { type CliContext, createContext, type Environment } from '../../cli/context.ts'

@@ -1,6 +1,6 @@
 /**
- * What texts for agents say: of refusals, every one that a task can meet, with the exit code that the program has for it; of
- * mail that is not acknowledged, where it is found.
+ * The guides for agents contain every refusal that a task can get, with its exit code, and the place of
+ * unacknowledged mail.
  */
 import { expect, test } from 'vitest'
 import { exitCodes, refusalExits } from '../../cli/exit-codes.ts'
@@ -10,7 +10,7 @@ import { enrollmentPrompt } from '../../server/enrollments/prompt.ts'
 import { guideTexts } from '../../server/guides/texts.ts'
 import { runHere } from './frame.ts'
 
-/** `- claim_held, exit 7: …`; several codes may stand before their exit. */
+/** `- claim_held, exit 7: …`; several codes may share an exit code. */
 const told = new Map(
   [...guideTexts.tasks.matchAll(/^- ([a-z_, ]+), exit (\d+):/gm)].flatMap(([, codes = '', exit]) =>
     codes.split(', ').map((code) => [code, Number(exit)] as const),
@@ -19,11 +19,11 @@ const told = new Map(
 
 const refused = new Set<ErrorCode>(Object.values(tasks).flatMap(({ errors }) => errors))
 
-test.each([...refused])('the guide of tasks says what %s means, and how it exits', (code) => {
+test.each([...refused])('the guide of tasks explains %s with its exit code', (code) => {
   expect(told.get(code)).toBe(exitCodes[refusalExits[code]])
 })
 
-test('the guide of tasks names no refusal that there is not', () => {
+test('the guide of tasks names no unknown refusal', () => {
   expect([...told.keys()].filter((code) => !refused.has(code as ErrorCode))).toEqual([])
 })
 
@@ -41,13 +41,16 @@ test.each([
   ['the guide of messages', async () => guideTexts.messaging],
   ['the primer', async () => (await runHere(['help', 'agents'])).stdout],
   ['the enrolment prompt', async () => prompt],
-])('%s says that listen prints once, and that inbox shows what is unacknowledged', async (_what, text) => {
-  const words = (await text()).replace(/\s+/g, ' ')
-  expect(words).toMatch(/prints (a|each) message once|message is printed once/)
-  expect(words).toMatch(
-    /inbox (shows (everything that|what) is not acknowledged|lists unacknowledged messages)/,
-  )
-  expect(words).toMatch(/bridge inbox/)
-  // Only streams of the SDK offer it again; a profile prints nothing twice.
-  expect(words).not.toMatch(/comes again/)
-})
+])(
+  '%s explains that listen prints a message once, and that inbox shows unacknowledged ones',
+  async (_what, text) => {
+    const words = (await text()).replace(/\s+/g, ' ')
+    expect(words).toMatch(/prints (a|each) message once|message is printed once/)
+    expect(words).toMatch(
+      /inbox (shows (everything that|what) is not acknowledged|lists unacknowledged messages)/,
+    )
+    expect(words).toMatch(/bridge inbox/)
+    // Only streams of the SDK offer it again; a profile prints no message twice.
+    expect(words).not.toMatch(/comes again/)
+  },
+)

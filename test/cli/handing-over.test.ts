@@ -1,6 +1,6 @@
 /**
- * What `listen` and `ask` hand to whoever reads: each message once, and nothing lost where the reader, the disk or the
- * process goes away in between. In this process, at a real server.
+ * The output of `listen` and `ask`: each message is printed once, and no message is lost if the reader, the
+ * disk or the process fails in between. Runs in this process, with a real server.
  */
 import { appendFile, readFile, stat } from 'node:fs/promises'
 import { Writable } from 'node:stream'
@@ -30,7 +30,7 @@ beforeEach(async () => {
   dan = await enrolled(bridge, desk, `dan-${count}`)
 })
 
-/** Takes this many writes and then none. */
+/** A stream that accepts this many writes and then no more. */
 class Reader extends Writable {
   readonly got: string[] = []
   readonly #takes: number
@@ -62,14 +62,14 @@ test.each([
   ['EPIPE', 0, ''],
   ['ENOSPC', 1, 'bridge: cannot write to standard output (ENOSPC)\n'],
 ])(
-  'what could not be written for %s is printed by the next listen, at once and once',
+  'messages that could not be written for %s are printed once by the next listen',
   async (code, exit, words) => {
     const ids = await send('one', 'two', 'three')
     const reader = new Reader(1, code)
     const cut = await desk.run([...listenOnce, '--profile', dan.name], { stdout: reader })
     expect(cut).toMatchObject({ code: exit, stderr: words })
     expect(reader.got.map((text) => bodies(text))).toEqual([['one']])
-    // Meanwhile one of them is seen and acknowledged elsewhere.
+    // In between, one of them is read and acknowledged by another command.
     await dan.bridge('ack', ids[1] ?? '')
     expect(bodies((await dan.bridge(...listenOnce)).stdout)).toEqual(['three'])
     expect(await dan.bridge('listen', '--once', '--timeout', '1')).toMatchObject({
@@ -80,20 +80,20 @@ test.each([
   },
 )
 
-test('--ack journal acknowledges nothing for a reader that went away', async () => {
+test('--ack journal acknowledges no message for a closed reader', async () => {
   await send('one', 'two')
   const journal = [...listenOnce, '--ack', 'journal']
   await desk.run([...journal, '--profile', dan.name], { stdout: new Reader(1, 'EPIPE') })
   const [left] = await dan.lines<Unacknowledged>('inbox')
   expect(left?.messages.map(({ body }) => body)).toEqual(['one', 'two'])
   expect(bodies((await dan.bridge(...journal)).stdout)).toEqual(['two'])
-  // What was printed comes again, and is acknowledged without being printed twice.
+  // A printed message is offered again, and is acknowledged without being printed twice.
   bridge.clock.advance(61)
   expect((await dan.bridge('listen', '--timeout', '1', '--ack', 'journal')).stdout).toBe('')
   expect((await dan.bridge('inbox')).stderr).toBe('nothing is unacknowledged\n')
 })
 
-test('the inbox shows all that is unacknowledged, and keeps nothing from a listen', async () => {
+test('the inbox shows every unacknowledged message, and a later listen still prints them', async () => {
   const [first = ''] = await send('one')
   await dan.bridge(...listenOnce)
   await send('two')
@@ -108,7 +108,7 @@ test('the inbox shows all that is unacknowledged, and keeps nothing from a liste
   expect(left).toMatchObject({ has_more: false, waiting: 1, messages: [{ body: 'two' }] })
 })
 
-test('a send whose words cannot be written is stored, and says so on standard error', async () => {
+test('a send whose output cannot be written is stored, and reports that on standard error', async () => {
   const sent = await desk.run(['send', dan.name, 'to nobody', '--profile', cleo.name], {
     stdout: new Reader(0, 'ENOSPC'),
   })
@@ -117,19 +117,19 @@ test('a send whose words cannot be written is stored, and says so on standard er
   expect(page?.messages.map(({ id }) => id)).toEqual([storedId({ ...sent, stdout: sent.stderr })])
 })
 
-/** A command that runs until it is interrupted. */
+/** Starts a command that runs until it is interrupted. */
 function running(args: readonly string[]) {
   const interruption = new AbortController()
   return { interruption, ended: desk.run(args, { interruption }) }
 }
 
-test('the answer that an ask waits for is left to it by a listen of the same profile', async () => {
+test('a listen of the same profile does not print the answer that an ask waits for', async () => {
   const listening = running(['listen', '--profile', cleo.name])
   const asking = desk.run(['ask', dan.name, 'which?', '--timeout', '20', '--profile', cleo.name])
   const question = storedMessage(await dan.bridge(...listenOnce))
   await dan.bridge('reply', question, 'this one')
   expect(await asking).toMatchObject({ code: 0, stdout: expect.stringContaining('| this one') })
-  // Its redelivery is no news either.
+  // Its redelivery is not printed either.
   bridge.clock.advance(61)
   await dan.bridge('send', cleo.name, 'by the way')
   await expect.poll(() => journalOf(cleo)).toContain('by the way')
@@ -137,7 +137,7 @@ test('the answer that an ask waits for is left to it by a listen of the same pro
   expect(bodies((await listening.ended).stdout)).toEqual(['by the way'])
 })
 
-test('an ask that is interrupted says how to take it up, and what it left is printed by a listen', async () => {
+test('an interrupted ask explains how to resume, and a listen prints the answer that arrives later', async () => {
   const { interruption, ended } = running(['ask', dan.name, 'which?', '--profile', cleo.name])
   const question = storedMessage(await dan.bridge(...listenOnce))
   interruption.abort()
@@ -153,7 +153,7 @@ test('an ask that is interrupted says how to take it up, and what it left is pri
   expect(bodies((await cleo.bridge(...listenOnce)).stdout)).toEqual(['this one'])
 })
 
-test('an ask waits through a restart of the node', async () => {
+test('an ask continues to wait across a restart of the node', async () => {
   const asking = desk.run(['ask', dan.name, 'which?', '--timeout', '60', '--profile', cleo.name])
   const question = storedMessage(await dan.bridge(...listenOnce))
   await bridge.server.stop()
@@ -162,7 +162,7 @@ test('an ask waits through a restart of the node', async () => {
   expect(await asking).toMatchObject({ code: 0, stdout: expect.stringContaining('| this one') })
 })
 
-test('a profile that only asks begins a new journal when the old one is full', async () => {
+test('a profile that only asks starts a new journal when the old one is full', async () => {
   const asking = desk.run(['ask', dan.name, 'which?', '--profile', cleo.name])
   const question = storedMessage(await dan.bridge(...listenOnce))
   const path = desk.path(cleo.name, 'journal.jsonl')

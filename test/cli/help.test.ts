@@ -1,4 +1,4 @@
-/** What `bridge help` tells beside the commands, and the completions of real shells. */
+/** The topics of `bridge help` beside the commands, and the completions of real shells. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { exitCodes } from '../../cli/exit-codes.ts'
 import { environment } from '../../cli/terminal/help-topics.ts'
 import { runHere } from './frame.ts'
 
-test('help tells every exit code and every variable', async () => {
+test('help lists every exit code and every variable', async () => {
   const { stdout: codes, code } = await runHere(['help', 'exit-codes'])
   expect(code).toBe(0)
   for (const each of Object.values(exitCodes)) expect(codes).toMatch(new RegExp(`^ *${each}  [A-Z]`, 'm'))
@@ -16,16 +16,16 @@ test('help tells every exit code and every variable', async () => {
   for (const name of Object.keys(environment)) expect(variables).toContain(name)
 })
 
-test('the primer is short enough for the instructions of an agent, and names what an agent types', async () => {
+test("the primer is short enough for an agent's instructions, and names the commands that an agent uses", async () => {
   const { stdout, code } = await runHere(['help', 'agents'])
   expect(code).toBe(0)
-  // One token for every three characters: more than any tokenizer in use counts.
+  // Three characters per token: a higher count than any tokenizer in use.
   expect(Math.ceil(stdout.length / 3)).toBeLessThan(700)
   for (const word of ['listen', 'send', 'ask', 'reply', 'ack', 'inbox', 'status'])
     expect(stdout).toMatch(new RegExp(`^- bridge ${word}\\b`, 'm'))
 })
 
-test('help of a command that is none is a usage error', async () => {
+test('help for an unknown command is a usage error', async () => {
   expect(await runHere(['help', 'frobnicate'])).toMatchObject({ code: 2, stdout: '' })
   expect(await runHere(['help', 'admin', 'frobnicate'])).toMatchObject({ code: 2, stdout: '' })
   expect((await runHere(['help', 'admin', 'agent'])).stdout).toMatch(/^Usage: bridge admin agent/)
@@ -43,7 +43,7 @@ describe('completion', () => {
 
   const has = (shell: string): boolean => spawnSync(shell, ['-c', 'true']).status === 0
 
-  /** The last word is the one that is being typed. */
+  /** The last word is the one being typed. */
   const ask: Record<string, (words: readonly string[]) => string> = {
     bash: (words) =>
       `source ${folder}/bash; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')})
@@ -75,7 +75,7 @@ describe('completion', () => {
     },
   )
 
-  test('a shell that is not known is refused', async () => {
+  test('an unknown shell is refused', async () => {
     expect(await runHere(['completion', 'tcsh'])).toMatchObject({ code: 2, stdout: '' })
   })
 })

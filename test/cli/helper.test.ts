@@ -1,4 +1,4 @@
-/** `bridge helper manifest`, and the helper reached through the command tree. */
+/** `bridge helper manifest`, and the helper called through the command tree. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ const written = (path = `${file}.manifest.json`) => {
   return { text, parsed: parseManifest(text), mode: statSync(path).mode & 0o777 }
 }
 
-test('writes a manifest for this user only, and prints its digest', async () => {
+test('helper manifest writes a manifest for this user only, and prints its digest', async () => {
   const { code, stdout } = await manifest('--part-size', '1000')
   const { text, parsed, mode } = written()
   expect({ code, stdout, mode }).toEqual({ code: 0, stdout: `${sha256(text)}\n`, mode: 0o600 })
@@ -35,7 +35,7 @@ test('writes a manifest for this user only, and prints its digest', async () => 
   )
 })
 
-test('takes a new transfer id each time, unless one is given to resume', async () => {
+test('helper manifest uses a new transfer id each time, unless one is given to resume', async () => {
   const idOf = async (...more: string[]): Promise<unknown> => {
     expect((await manifest(...more)).code).toBe(0)
     const { parsed } = written()
@@ -46,7 +46,7 @@ test('takes a new transfer id each time, unless one is given to resume', async (
   expect(await idOf('--transfer-id', first)).toBe(first)
 })
 
-test('with --json it prints what it wrote', async () => {
+test('helper manifest --json prints the written manifest', async () => {
   const out = join(folder, 'm.json')
   const { stdout } = await manifest('--json', '--out', out)
   expect(JSON.parse(stdout)).toMatchObject({
@@ -57,7 +57,7 @@ test('with --json it prints what it wrote', async () => {
   })
 })
 
-test('refuses what it cannot describe, and overwrites nothing but a manifest', async () => {
+test('helper manifest refuses a file that it cannot describe, and overwrites nothing but a manifest', async () => {
   const code = async (...args: string[]) => (await runHere(['helper', 'manifest', ...args])).code
   expect(await code(file)).toBe(2)
   expect(await code(file, '--mode', 'both')).toBe(2)
@@ -69,7 +69,7 @@ test('refuses what it cannot describe, and overwrites nothing but a manifest', a
   expect(readFileSync(file).equals(bytes)).toBe(true)
 })
 
-test('the helper reads its own words; its manifest and its help are commands', async () => {
+test('the helper parses its own arguments, and its manifest and help are commands', async () => {
   expect(startsHelper(['helper', '--manifest', 'm'])).toBe(true)
   expect(startsHelper(['helper'])).toBe(true)
   for (const words of [

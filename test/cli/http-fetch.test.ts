@@ -1,4 +1,4 @@
-/** The small fetch of short commands, against real sockets. */
+/** The small fetch of short commands, over real sockets. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
@@ -20,7 +20,7 @@ async function node(answer: Answer): Promise<FakeNode> {
 const never = new AbortController().signal
 const get = { method: 'GET', headers: {}, signal: never, redirect: 'manual' } as const
 
-test('method, headers and body travel; status, headers and text come back', async () => {
+test('method, headers and body are sent; status, headers and text are returned', async () => {
   const { url, heard } = await node((_heard, _nth, response) => {
     response.writeHead(418, { 'X-Request-Id': 'r-1', 'Set-Cookie': ['a=1', 'b=2'] }).end('tëapot')
   })
@@ -48,7 +48,7 @@ test('a request without a body has none', async () => {
   expect(heard[0]?.headers['transfer-encoding']).toBeUndefined()
 })
 
-test('requests after one another share a connection', async () => {
+test('successive requests share a connection', async () => {
   const ports = new Set<number | undefined>()
   const { url } = await node((_heard, _nth, response) => {
     ports.add(response.socket?.remotePort)
@@ -59,7 +59,7 @@ test('requests after one another share a connection', async () => {
   expect(ports.size).toBe(1)
 })
 
-test('a redirect is handed back', async () => {
+test('a redirect is returned, not followed', async () => {
   const { url, heard } = await node((_heard, _nth, response) => {
     response.writeHead(302, { location: '/elsewhere' }).end()
   })
@@ -67,7 +67,7 @@ test('a redirect is handed back', async () => {
   expect(heard).toHaveLength(1)
 })
 
-test('the signal ends a request and the reading of its answer', async () => {
+test('an abort ends a request and the reading of its answer', async () => {
   const { url } = await node(() => {})
   const silent = new AbortController()
   const waiting = httpFetch()(url, { ...get, signal: silent.signal })
@@ -82,7 +82,7 @@ test('the signal ends a request and the reading of its answer', async () => {
   await expect(text).rejects.toThrow()
 })
 
-test('an answer without end is refused as no answer of a bridge', async () => {
+test('an endless answer is refused as no answer of a bridge', async () => {
   const { url } = await node((_heard, _nth, response) => {
     response.writeHead(200)
     const write = () => {
@@ -95,7 +95,7 @@ test('an answer without end is refused as no answer of a bridge', async () => {
   await expect(bridge.peers.list()).rejects.toMatchObject({ name: 'LocalError', code: 'bad_response' })
 })
 
-test('what is no node becomes the same errors as with any fetch', async () => {
+test('a server that is no node causes the same errors as with any fetch', async () => {
   const mail = createServer((socket) => socket.resume().end('220 mail.example ESMTP\r\n'))
   mail.listen(0, '127.0.0.1')
   await once(mail, 'listening')

@@ -1,4 +1,4 @@
-/** What a command loads is most of what it costs. */
+/** Loading modules is most of the cost of a command. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -20,7 +20,7 @@ beforeAll(async () => {
   bridge = await startBridge()
   home = await TestHome.make()
   recorder = join(home.folder, 'recorder.mjs')
-  // Names each bundle and each package once, when the program ends.
+  // Prints each loaded bundle and package once, when the program ends.
   await writeFile(
     recorder,
     `import { registerHooks } from 'node:module'
@@ -57,7 +57,7 @@ test.each([
   expect(await loadedBy(...args)).toEqual(parser)
 })
 
-test('a command that learns something writes it through conf; one that learns nothing does not load it', async () => {
+test('only a command that stores new values loads conf', async () => {
   expect(await loadedBy('send', 'ada', 'first')).toContain('conf')
   for (const args of [
     ['send', 'ada', 'second'],
@@ -70,6 +70,6 @@ test('a command that learns something writes it through conf; one that learns no
   ]) {
     expect([args, await loadedBy(...args)]).toEqual([args, client])
   }
-  // A socket is worth its package only to a command that stays.
+  // Only a command that stays open loads the package for sockets.
   expect(await loadedBy('listen', '--timeout', '1')).toEqual([...client, 'ws'])
 })

@@ -1,6 +1,6 @@
 /**
- * The mistakes of a new user. Each error names the fault and a next step where there is one, and has the exit
- * code of its kind. No code, link or message is lost by it.
+ * The mistakes of a new user. Each error names the fault and, if possible, a next step, and has the exit code
+ * of its kind. The mistakes use up no code, link or message.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ afterAll(async () => {
   await bridge.close()
 })
 
-/** Exit code, and what a person reads. */
+/** Returns the exit code and the lines that a person reads. */
 async function told(
   argv: readonly string[],
   options: DeskOptions = {},
@@ -37,7 +37,7 @@ async function told(
 const id = '01980000-0000-7000-8000-000000000001'
 const login = ['admin', 'login', '--name', 'olu', '--password-stdin']
 
-describe('before there is anything', () => {
+describe('before anything is set up', () => {
   test.each<[readonly string[], number, string, string]>([
     [
       ['admin', 'agent', 'list'],
@@ -103,7 +103,7 @@ describe('before there is anything', () => {
 })
 
 describe('signing in', () => {
-  test('at the wrong address the address is what is told of', async () => {
+  test('at a wrong address reports the address', async () => {
     const options = { stdin: `${ownerPassword}\n` }
     const { port } = new URL(bridge.url)
     expect(await told([...login, '--url', `https://127.0.0.1:${port}`], options)).toEqual([
@@ -121,12 +121,12 @@ describe('signing in', () => {
       expect.any(String),
       `the address has the path /setup; most nodes are at ${bridge.url}`,
     ])
-    // None of them left a sign-in. Blanks around an address do no harm.
+    // None of these attempts stored a sign-in. Spaces around an address are ignored.
     expect(await told(['admin', 'whoami'])).toEqual([5, 'not signed in', expect.any(String)])
     expect((await desk.run([...login, '--url', `  ${bridge.url} `], options)).code).toBe(0)
   })
 
-  test('a password that is missing on standard input is told with what standard input holds', async () => {
+  test('without a password on standard input explains the expected content', async () => {
     expect(
       await told(['admin', 'setup', '--name', 'olu', '--password-stdin'], {
         stdin: `${bridge.url}/setup#${'a'.repeat(43)}\n`,
@@ -161,7 +161,7 @@ describe('enrolling', () => {
     expect(await enrol(name, pasted(code), ` ${bridge.url}/ `)).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('two codes are none', async () => {
+  test('two codes are refused', async () => {
     const [one, other] = ['a'.repeat(24), 'b'.repeat(24)]
     const { code, stderr } = await enrol('none', `${one}\n${other}\n`)
     expect([code, stderr]).toEqual([
@@ -233,13 +233,13 @@ describe('an agent at work', () => {
     ])
   })
 
-  test('a rule of a choice is told once, of what was typed', async () => {
+  test('an invalid choice is reported once, in the words that were typed', async () => {
     expect((await told(['schedule', '--every', '1', '--profile', 'cleo']))[1]).toBe(
       '--every must be at least 5 seconds',
     )
   })
 
-  test('files of a profile that are damaged are named, with what writes them again', async () => {
+  test('damaged files of a profile are named, with the command that writes them again', async () => {
     const path = desk.path('cleo', 'profile.json')
     const whole = await readFile(path, 'utf8')
     await writeFile(path, '{')
@@ -259,7 +259,7 @@ describe('an agent at work', () => {
     ])
   })
 
-  test('a home that cannot be used is named', async () => {
+  test('an unusable home folder is named', async () => {
     const file = join(desk.folder, 'a file')
     await writeFile(file, '')
     const ended = await desk.run(['enroll', '--url', bridge.url], {

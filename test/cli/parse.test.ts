@@ -1,4 +1,4 @@
-/** What the words of an agent's command become, without a node. */
+/** Parsing of an agent's commands, without a node. */
 import { expect, test, vi } from 'vitest'
 import type { Command } from '../../cli/command.ts'
 import { ackCommand } from '../../cli/commands/ack.ts'
@@ -23,7 +23,7 @@ const { context } = framed()
 
 type Make = (context: CliContext, run: () => Promise<void>) => Command
 
-/** What `run` is called with, less the context. */
+/** Returns the arguments that `run` is called with, without the context. */
 async function parsed(make: Make, argv: readonly string[]): Promise<unknown[]> {
   const run = vi.fn<(...args: unknown[]) => Promise<void>>(async () => {})
   const command = make(context, run).configureOutput({ writeErr: () => {}, outputError: () => {} })
@@ -130,7 +130,7 @@ const noon = new Date('2026-01-01T12:00:00.000Z')
 test.each([
   [{ seconds: 90 }, '2026-01-01T12:01:30.000Z'],
   [{ at: '2026-02-01T00:00:00.000Z' }, '2026-02-01T00:00:00.000Z'],
-])('a reply by %j is an instant on the wire', (expectsReplyBy, at) => {
+])('a reply deadline of %j is sent as a time', (expectsReplyBy, at) => {
   expect(messageFields({ type: 'note', expectsReplyBy }, noon)).toEqual({
     type: 'note',
     expects_reply_by: at,
@@ -140,7 +140,7 @@ test.each([
 test.each([
   ['2026-01-31T12:00:00+02:00', '2026-01-31T10:00:00.000Z'],
   ['2026-01-31T12:00:00Z', '2026-01-31T12:00:00.000Z'],
-])('the timestamp %s is taken in its zone', async (text, at) => {
+])('the timestamp %s is parsed in its time zone', async (text, at) => {
   const [, , options] = await parsed(sendCommand, ['ben', 'x', '--expects-reply-by', text])
   expect(options).toMatchObject({ expectsReplyBy: { at } })
 })

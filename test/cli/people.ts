@@ -1,8 +1,8 @@
-/** Agents of a real server, each a profile of a TestHome. */
+/** Agents of a real server, each with a profile of a TestHome. */
 import type { TestBridge } from '../support/bridge.ts'
 import type { Ended, RunOptions } from './program.ts'
 
-/** A machine of profiles: processes of their own, or a desk in this one. */
+/** A machine with profiles whose commands run as separate processes or in this one. */
 export interface Machine {
   run(args: readonly string[], options?: RunOptions): Promise<Ended>
 }
@@ -10,9 +10,9 @@ export interface Machine {
 export interface Enrolled {
   readonly id: string
   readonly name: string
-  /** A command of this profile. */
+  /** Runs a command with this profile. */
   bridge(...args: string[]): Promise<Ended>
-  /** One that must succeed; its JSON lines. */
+  /** Runs a command that must succeed; returns its JSON lines. */
   lines<T>(...args: string[]): Promise<T[]>
 }
 
@@ -35,7 +35,7 @@ export async function enrolled(bridge: TestBridge, home: Machine, name: string):
   }
 }
 
-/** A new enrolment of the same agent, claimed by the profile of its name. */
+/** Enrolls the same agent again; the profile of its name claims the code. */
 export async function enrollAgain(
   bridge: TestBridge,
   home: Machine,

@@ -1,4 +1,6 @@
-/** Profiles in real folders: what is read, what is refused, and what concurrent processes leave. */
+/**
+ * Profiles in real folders: the files that are accepted and refused, and the results of concurrent processes.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
@@ -41,18 +43,18 @@ async function stored(more: object = {}): Promise<void> {
   await writeJson(paths().record, { ...profile, ...more })
 }
 
-test.each(['ada', 'A-1', 'ada.b_c', 'x'.repeat(64)])('%s is a usable name', (name) => {
+test.each(['ada', 'A-1', 'ada.b_c', 'x'.repeat(64)])('%s is a valid name', (name) => {
   expect(profilePaths(home, name).folder).toBe(join(home, 'profiles', name))
 })
 
 test.each(['', '.', '..', '../ada', 'a/b', '.hidden', '-x', 'a b', 'x'.repeat(65), 'a\u0000'])(
-  '%j is no name',
+  '%j is refused as a name',
   (name) => {
     expect(() => profilePaths(home, name)).toThrow(expect.objectContaining({ exit: 'usage' }))
   },
 )
 
-test('a profile is written private and read back', async () => {
+test('a profile is written with private files and read back', async () => {
   await mkdir(paths().folder, { recursive: true })
   await writeFile(paths().pendingKey(profile.code_sha256), 'pem', { mode: 0o600 })
   await writeProfile(paths(), profile, 'pem')
@@ -61,14 +63,14 @@ test('a profile is written private and read back', async () => {
   expect(await readKeyFile(paths().key(record.credential_id))).toBe('pem')
 })
 
-test('folders that the program makes are private', async () => {
+test('folders made by the program are private', async () => {
   await stored()
   for (const folder of [join(home, 'profiles'), paths().folder]) {
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
   }
 })
 
-test('a new enrolment leaves nothing of the one before', async () => {
+test('a new enrolment keeps no data of the previous one', async () => {
   const { folder, session, peers } = paths()
   await mkdir(folder, { recursive: true })
   for (const file of ['key-old.pem', 'pending-other.pem'])
@@ -79,7 +81,7 @@ test('a new enrolment leaves nothing of the one before', async () => {
   expect((await readdir(folder)).sort()).toEqual([`key-${record.credential_id}.pem`, 'profile.json'])
 })
 
-test('no profile is told with the way to one', async () => {
+test('a missing profile is reported with the way to get one', async () => {
   expect(await readProfile(paths())).toBeUndefined()
   await expect(requireProfile(paths(), 'ada')).rejects.toMatchObject({
     exit: 'authentication',
@@ -101,7 +103,7 @@ test.each([
   await expect(read).rejects.not.toThrow('base_url')
 })
 
-test.each([0o640, 0o604, 0o660, 0o644])('a key of mode %o is refused, with what to do', async (mode) => {
+test.each([0o640, 0o604, 0o660, 0o644])('a key of mode %o is refused, with the remedy', async (mode) => {
   const path = join(home, 'key.pem')
   await writeFile(path, 'pem')
   await chmod(path, mode)
@@ -114,7 +116,7 @@ test.each([0o640, 0o604, 0o660, 0o644])('a key of mode %o is refused, with what 
   expect(await readKeyFile(path)).toBe('pem')
 })
 
-test('a key behind a symbolic link, a folder in its place, or no key is refused', async () => {
+test('a key behind a symbolic link, a folder in its place, or a missing key is refused', async () => {
   const [path, target] = [join(home, 'key.pem'), join(home, 'elsewhere.pem')]
   expect(await readKeyFileIfThere(path)).toBeUndefined()
   await expect(readKeyFile(path)).rejects.toThrow('is missing')
@@ -126,7 +128,7 @@ test('a key behind a symbolic link, a folder in its place, or no key is refused'
   await expect(readKeyFile(path)).rejects.toThrow('is not a regular file')
 })
 
-test('a session is kept between processes; the instance is the profile’s, whatever the file says', async () => {
+test("a session is kept between processes, and the instance is the profile's, whatever its file contains", async () => {
   const blank = blankSession(profile.instance_id)
   const sessions = profileSessions(paths(), blank)
   expect(await sessions.load()).toEqual(blank)
@@ -138,7 +140,7 @@ test('a session is kept between processes; the instance is the profile’s, what
   })
 })
 
-test('a broken file of what can be learnt again is as good as none', async () => {
+test('a damaged file with replaceable content is treated as missing', async () => {
   const blank = blankSession(profile.instance_id)
   await stored()
   await writeFile(paths().session, '{"session_id":')
@@ -152,7 +154,7 @@ test('a broken file of what can be learnt again is as good as none', async () =>
 const module = (name: string) =>
   JSON.stringify(fileURLToPath(new URL(`../../cli/${name}.ts`, import.meta.url)))
 
-/** A process of its own that runs a few lines. */
+/** Starts a separate process that runs a few lines. */
 function processOf(script: string) {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -161,7 +163,7 @@ function processOf(script: string) {
   return child
 }
 
-test('writers at the same time leave one whole file', async () => {
+test('simultaneous writers leave one complete file', async () => {
   const path = join(home, 'session.json')
   const writers = ['a', 'b', 'c'].map((name) =>
     processOf(`
@@ -177,7 +179,7 @@ test('writers at the same time leave one whole file', async () => {
   expect(await readdir(home)).toEqual(['session.json'])
 })
 
-test('the lock is one process’s, and free as soon as that dies, however it dies', async () => {
+test('the lock belongs to one process, and is free as soon as that process dies in any way', async () => {
   const path = join(home, 'listen.lock')
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
     const holder = processOf(`
@@ -199,7 +201,7 @@ test('the lock is one process’s, and free as soon as that dies, however it die
   expect((await stat(path)).mode & 0o777).toBe(0o600)
 })
 
-test('a lock that cannot be made is no lock that somebody holds', async () => {
+test('a lock that cannot be created is reported differently from one held by a process', async () => {
   await expect(takeLock(join(home, 'nowhere', 'listen.lock'))).rejects.toMatchObject({
     exit: 'unexpected',
   })

@@ -1,7 +1,7 @@
 /**
- * The real program for a test, built as it is published, in a process of its own, with a BRIDGE_HOME of its own.
+ * The real program, built as it is published, as a separate process with its own BRIDGE_HOME.
  *
- * Every process is awaited or ended by its id, and the folder goes with the test.
+ * Every process is awaited or ended by its id, and the folder is removed after the test.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ export interface RunOptions {
   readonly under?: readonly string[] | undefined
 }
 
-/** One machine's worth of profiles. */
+/** The profiles of one machine. */
 export class TestHome {
   readonly folder: string
   readonly #running = new Set<ChildProcessWithoutNullStreams>()
@@ -36,7 +36,7 @@ export class TestHome {
     return new TestHome(await mkdtemp(join(tmpdir(), 'bridge-home-')))
   }
 
-  /** Processes beside a {@link Desk}, over its profiles. */
+  /** Runs processes with the profiles of a {@link Desk}. */
   static at(folder: string): TestHome {
     return new TestHome(folder)
   }
@@ -65,14 +65,14 @@ export class TestHome {
     return started.ended
   }
 
-  /** {@link run} that must succeed; its standard output as JSON. */
+  /** {@link run} for a command that must succeed; returns its standard output as JSON. */
   async json<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
     const { code, stdout, stderr } = await this.run([...args, '--json'], options)
     if (code !== 0) throw new Error(`bridge ${args.join(' ')} exited ${code}: ${stderr}`)
     return JSON.parse(stdout) as T
   }
 
-  /** A file of a profile. */
+  /** The path of a file of a profile. */
   path(profile: string, ...parts: string[]): string {
     return join(this.folder, 'bridge', 'profiles', profile, ...parts)
   }
@@ -109,7 +109,7 @@ export class Started {
     }))
   }
 
-  /** Resolves when standard output matches; rejects when the program ends before. */
+  /** Resolves when standard output matches; rejects if the program exits first. */
   printed(pattern: RegExp): Promise<string> {
     return this.#until(this.child.stdout, () => this.#stdout, pattern)
   }

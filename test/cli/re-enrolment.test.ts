@@ -1,6 +1,7 @@
 /**
- * A new enrolment on a machine that has the profile. Its printed command works, keeps what the profile kept,
- * and survives a kill anywhere. An enrolment of another agent, or at another node, gives up nothing.
+ * A new enrolment on a machine that already has the profile. The printed command works, keeps the files of
+ * the profile, and can be repeated after a kill at any point. An enrolment of another agent, or at another
+ * node, deletes nothing.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -33,7 +34,7 @@ const codeFor = (id: string): Promise<string> => bridge.owner.enrollmentCode(bri
 const enrol = (profile: string, code: string, ...more: string[]) =>
   home.run(['enroll', '--url', bridge.url, '--profile', profile, ...more], { stdin: `${code}\n` })
 
-/** The outbox keeps one message, since the node cannot be reached. */
+/** Stores one message in the outbox by making the node unreachable. */
 async function keepOne(): Promise<void> {
   const gone = await startNode(() => {})
   await gone.close()
@@ -49,7 +50,7 @@ const bodies = async (): Promise<string[]> =>
     messages.map(({ body }) => body),
   )
 
-test('the prompt of a new enrolment works as it stands, and the profile keeps outbox, journal and age key', async () => {
+test('the prompt of a new enrolment works as printed, and the profile keeps outbox, journal and age key', async () => {
   await bridge.owner.message(bridge.project.id, cleo.id, 'heard')
   await cleo.bridge('key', 'create')
   expect((await cleo.bridge('listen', '--once', '--timeout', '20')).stdout).toContain('| heard')
@@ -71,14 +72,14 @@ test('the prompt of a new enrolment works as it stands, and the profile keeps ou
   expect(kept(after)).toEqual(kept(before))
   expect(after.filter((name) => name.endsWith('.pem'))).toHaveLength(1)
   expect(await instance()).toBe(instanceBefore)
-  // The next command sends what was kept; what was printed is not printed again, though a new session is
-  // offered it.
+  // The next command sends the stored message. A printed message is not printed again, although a new session
+  // is offered it.
   expect(await cleo.bridge('listen', '--once', '--timeout', '1')).toMatchObject({ code: 4, stdout: '' })
   expect((await cleo.bridge('send', 'owner', 'new')).stderr).toMatch(/^sent from the outbox: /)
   expect(await bodies()).toEqual(['heard', 'kept', 'new'])
 })
 
-test('a code of another agent leaves the profile as it is, and the next step that is told takes it', async () => {
+test('a code of another agent leaves the profile unchanged, and the suggested command uses it', async () => {
   const other = await bridge.owner.createAgent(bridge.project.id, `eve-${count}`)
   const code = await codeFor(other.id)
   const before = await readFile(home.path(cleo.name, 'profile.json'), 'utf8')
@@ -95,7 +96,7 @@ test('a code of another agent leaves the profile as it is, and the next step tha
   expect(await enrol(`eve-${count}`, code)).toMatchObject({ code: 0, stderr: '' })
   expect((await home.run(['whoami', '--profile', `eve-${count}`])).stdout).toContain(`agent eve-${count} `)
   expect((await readdir(home.path(cleo.name))).filter((name) => name.startsWith('pending-'))).toEqual([])
-  // A profile of that name which is somebody else's is not what the hint names.
+  // If the suggested profile name is taken by another agent, the hint names a different one.
   const third = await bridge.owner.createAgent(bridge.project.id, `fay-${count}`)
   await enrol('taken', await codeFor(third.id))
   const taken = await bridge.owner.createAgent(bridge.project.id, 'taken')
@@ -104,7 +105,7 @@ test('a code of another agent leaves the profile as it is, and the next step tha
   )
 })
 
-test('--replace gives the profile to the agent of the code, refused before or not', async () => {
+test('--replace assigns the profile to the agent of the code, also after a refusal', async () => {
   const other = await bridge.owner.createAgent(bridge.project.id, `eve-${count}`)
   const code = await codeFor(other.id)
   expect((await enrol(cleo.name, code)).code).toBe(7)
@@ -112,7 +113,7 @@ test('--replace gives the profile to the agent of the code, refused before or no
   expect((await cleo.bridge('whoami')).stdout).toContain(`agent eve-${count} `)
 })
 
-test('at another node nothing is used up: the code is still good there', async () => {
+test('a code is not used up at another node', async () => {
   const elsewhere = await startBridge()
   const { id } = await elsewhere.owner.createAgent(elsewhere.project.id, cleo.name)
   const code = await elsewhere.owner.enrollmentCode(elsewhere.project.id, id)
@@ -133,7 +134,7 @@ test('at another node nothing is used up: the code is still good there', async (
 })
 
 /**
- * In the order of an enrolment: the node is asked behind the first, the record is written between the last
+ * The order of an enrolment: the request follows the first moment, and the record is written between the last
  * two.
  */
 const moments = [
@@ -144,7 +145,7 @@ const moments = [
 ] as const
 
 test.runIf(canTrace).each(moments)(
-  'killed at %s, the same command ends it, and nothing is lost',
+  'after a kill at %s, the same command completes the enrolment, and nothing is lost',
   async (_what, calls, nth, file) => {
     await cleo.bridge('peers')
     await keepOne()
@@ -153,7 +154,7 @@ test.runIf(canTrace).each(moments)(
     const inject = ['-e', `trace=${calls}`, '-e', `inject=${calls}:signal=SIGKILL:when=${nth}`]
     const started = TestHome.at(home.folder).start(['enroll', '--url', bridge.url, '--profile', cleo.name], {
       under: ['strace', '-f', '-qqq', '-o', trace, ...inject],
-      // Calls are counted by thread.
+      // Calls are counted per thread.
       environment: { UV_THREADPOOL_SIZE: '1', NODE_DISABLE_COMPILE_CACHE: '1' },
     })
     started.child.stdin.end(`${code}\n`)

@@ -1,4 +1,4 @@
-/** What listen does with a page, beside another process that records in the same journal. */
+/** Printing a page in listen beside another process that records in the same journal. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-test('what ask showed beside a running listen is not printed again; what nobody showed is', async () => {
+test('listen does not print a message that ask showed, and prints the others', async () => {
   const { context, written } = framed()
   const paths = profilePaths(folder, 'ada')
   const options = { path: paths.journal, clock: context.clock }

@@ -1,4 +1,4 @@
-/** What goes wrong, each with its exit code and its words, beside what goes right. */
+/** Failures of commands, each with its exit code and its message, beside the successful case. */
 import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-/** Each test has a machine and an agent of its own. */
+/** Each test has its own machine and agent. */
 let count = 0
 beforeEach(async () => {
   count += 1
@@ -27,14 +27,14 @@ beforeEach(async () => {
 })
 afterEach(() => home.remove())
 
-/** Point the profile at another address. */
+/** Sets another address in the profile. */
 async function moveTo(url: string): Promise<void> {
   const path = home.path(cleo.name, 'profile.json')
   const profile = JSON.parse(await readFile(path, 'utf8')) as object
   await writeFile(path, JSON.stringify({ ...profile, base_url: url }))
 }
 
-test('without a profile there is nobody to be', async () => {
+test('a command without a profile is refused', async () => {
   expect(await home.run(['whoami', '--profile', 'nobody'])).toMatchObject({
     code: 5,
     stdout: '',
@@ -43,7 +43,7 @@ test('without a profile there is nobody to be', async () => {
   })
 })
 
-test('an interrupted send tells what it leaves in the outbox, and how to give that up', async () => {
+test('an interrupted send names its message in the outbox, and the command that discards it', async () => {
   let heard = () => {}
   const asked = new Promise<void>((resolve) => {
     heard = resolve
@@ -61,7 +61,7 @@ test('an interrupted send tells what it leaves in the outbox, and how to give th
   expect(await cleo.bridge('outbox', 'drop', id)).toMatchObject({ code: 0 })
 })
 
-test('what the outbox kept for one agent is not sent by the next one of the profile', async () => {
+test('messages in the outbox of one agent are not sent by the next agent of the profile', async () => {
   const address = bridge.url
   const gone = await startNode(() => {})
   await gone.close()
@@ -86,7 +86,7 @@ test('what the outbox kept for one agent is not sent by the next one of the prof
   expect(await readdir(home.path(cleo.name, 'outbox'))).toEqual([file])
 })
 
-test('what is kept for longer than six days goes out only when a person names it', async () => {
+test('an entry older than six days is sent only if a person names it', async () => {
   const address = bridge.url
   const gone = await startNode(() => {})
   await gone.close()
@@ -109,7 +109,7 @@ test('what is kept for longer than six days goes out only when a person names it
   expect(page?.messages.map(({ body }) => body)).toEqual(['news', 'is it still true?'])
 })
 
-test('a node that is down is exit 9, and its address is told', async () => {
+test('a stopped node exits 9, and its address is shown', async () => {
   const gone = await startNode(() => {})
   await gone.close()
   await moveTo(gone.url)
@@ -130,7 +130,7 @@ test('a node that is down is exit 9, and its address is told', async () => {
 test.each<[string, Answer]>([
   ['a page', (_heard, _nth, response) => void response.end('<html>welcome</html>')],
   ['another API', (_heard, _nth, response) => answerJson(response, 200, { hello: 'world' })],
-])('%s at the address is no node', async (_what, answer) => {
+])('%s at the address is reported as no node', async (_what, answer) => {
   const other = await startNode(answer)
   await moveTo(other.url)
   const { code, stderr } = await cleo.bridge('whoami')
@@ -140,7 +140,7 @@ test.each<[string, Answer]>([
   await other.close()
 })
 
-test("another bridge's node knows nothing of this identity", async () => {
+test('the node of another bridge refuses this identity', async () => {
   const elsewhere = await startBridge()
   await moveTo(elsewhere.url)
   const { code, stderr } = await cleo.bridge('whoami')
@@ -151,14 +151,14 @@ test("another bridge's node knows nothing of this identity", async () => {
   await elsewhere.close()
 })
 
-test('a clock that is off is corrected and remembered; one that stays off is exit 14', async () => {
+test('a wrong clock is corrected and the correction stored, and one that stays wrong exits 14', async () => {
   const ahead = await startBridge()
   const eve = await enrolled(ahead, home, 'eve')
   ahead.clock.advance(3600)
   expect((await eve.bridge('whoami')).code).toBe(0)
   const stored = await readFile(home.path('eve', 'session.json'), 'utf8')
   expect((JSON.parse(stored) as { clock_offset_ms: number }).clock_offset_ms).toBeGreaterThan(3_590_000)
-  // Ages are told by the node's time.
+  // Ages are computed with the node's time.
   await eve.bridge('send', 'owner', 'how late is it?', '--expects-reply-by', '30m')
   ahead.clock.advance(600)
   expect((await eve.bridge('history', 'owner')).stdout).toMatch(
@@ -179,7 +179,7 @@ test('a clock that is off is corrected and remembered; one that stays off is exi
   await odd.close()
 })
 
-test('a revoked credential is exit 5, and nothing enrols again', async () => {
+test('a revoked credential exits 5, and no command enrolls again', async () => {
   const [{ credential }] = (await cleo.lines<{ credential: { id: string } }>('whoami')) as [
     { credential: { id: string } },
   ]
@@ -201,7 +201,7 @@ test('a revoked credential is exit 5, and nothing enrols again', async () => {
   )
 })
 
-test('another instance is told of the live session; the one that was replaced stops for good', async () => {
+test('another instance is refused with the live session, and the replaced one stops permanently', async () => {
   await cleo.bridge('session', 'start')
   const twin = await Desk.make()
   await cp(home.path(cleo.name), twin.path(cleo.name), { recursive: true })
@@ -228,7 +228,7 @@ test('another instance is told of the live session; the one that was replaced st
   await twin.remove()
 })
 
-test('a key that others may read, or that is damaged or gone, is exit 5 with one line of help', async () => {
+test('a key that others may read, or that is damaged or missing, exits 5 with one line of help', async () => {
   const [file = ''] = (await readdir(home.path(cleo.name))).filter((name) => name.startsWith('key-'))
   const path = home.path(cleo.name, file)
   await chmod(path, 0o644)
@@ -254,7 +254,7 @@ test('a key that others may read, or that is damaged or gone, is exit 5 with one
   })
 })
 
-/** A fresh agent that nobody has enrolled yet, and its code. */
+/** Creates an agent that is not enrolled; returns its code. */
 async function invited(name: string) {
   const { id } = await bridge.owner.createAgent(bridge.project.id, name)
   return { id, name, code: await bridge.owner.enrollmentCode(bridge.project.id, id) }
@@ -263,7 +263,7 @@ async function invited(name: string) {
 const enrol = (machine: Desk, profile: string, url: string, code: string, ...more: string[]) =>
   machine.run(['enroll', '--url', url, '--profile', profile, ...more], { stdin: `${code}\n` })
 
-test('an enrolment whose answer was lost is claimed by the same command again', async () => {
+test('an enrolment whose answer was lost is completed by the same command', async () => {
   const { name, code } = await invited(`dan-${count}`)
   const losing = createServer((incoming, outgoing) => {
     const { hostname, port } = new URL(bridge.url)
@@ -303,14 +303,14 @@ test.each([
   ['a path', () => `${bridge.url}/setup`, 3, 'the address has the path /setup; most nodes are at http://127'],
   ['nobody there', () => 'http://127.0.0.1:1', 9, 'is the node running, and is this its address?'],
   ['no scheme', () => '127.0.0.1:8484', 2, 'an address is scheme, host and port: http://127.0.0.1:8484'],
-])('an enrolment at an address with %s says so, and leaves nothing', async (_what, url, exit, hint) => {
+])('an enrolment at an address with %s reports that and leaves no file', async (_what, url, exit, hint) => {
   const { code, stderr } = await enrol(home, 'fresh', url(), 'a-code-that-nobody-issued-0123')
   expect(code).toBe(exit)
   expect(stderr).toContain(`\nhint: ${hint}`)
   expect(await readdir(home.path())).toEqual([cleo.name])
 })
 
-test('a code is used once: another machine is refused, and its tries leave no identity', async () => {
+test('a code can be used once: another machine is refused, and its attempts leave no identity', async () => {
   const { name, code } = await invited(`dan-${count}`)
   await enrol(home, name, bridge.url, code)
   const other = await Desk.make()
@@ -334,11 +334,11 @@ test.each([
   expect(ended).toBe(exit)
   expect(stderr).toContain(words)
   if (code !== '') expect(stderr).not.toContain(code)
-  // Neither a key nor a profile is left of it.
+  // Neither a key nor a profile remains.
   expect(await readdir(home.path())).toEqual([cleo.name])
 })
 
-test('a new enrolment of the agent is its way back after a lost machine', async () => {
+test('after the loss of a machine the agent returns with a new enrolment', async () => {
   const lost = home
   home = await Desk.make()
   await enrollAgain(bridge, home, cleo)
@@ -350,7 +350,7 @@ test('a new enrolment of the agent is its way back after a lost machine', async 
   await lost.remove()
 })
 
-test('a device-bound identity works on its machine, and on no other', async () => {
+test('a device-bound identity works on its own machine only', async () => {
   const { id } = await bridge.owner.createAgent(bridge.project.id, `dev-${count}`)
   const code = await bridge.owner.enrollmentCode(bridge.project.id, id, { binding: 'device' })
   const unbound = await enrol(home, 'dev', bridge.url, code)
@@ -371,7 +371,7 @@ test('a device-bound identity works on its machine, and on no other', async () =
   })
 })
 
-test('plain http beyond this machine is refused before anything is sent or made', async () => {
+test('plain http beyond this machine is refused before anything is sent or created', async () => {
   const { code, stderr } = await enrol(
     home,
     'fresh',
@@ -384,7 +384,7 @@ test('plain http beyond this machine is refused before anything is sent or made'
   )
 })
 
-test('a profile that cannot be read is exit 5, and --replace is its way out', async () => {
+test('an unreadable profile exits 5, and --replace repairs it', async () => {
   await writeFile(home.path(cleo.name, 'profile.json'), '{')
   expect(await cleo.bridge('whoami')).toMatchObject({
     code: 5,
@@ -396,7 +396,7 @@ test('a profile that cannot be read is exit 5, and --replace is its way out', as
   expect((await cleo.bridge('whoami')).code).toBe(0)
 })
 
-test('an outbox that cannot be written refuses the send, so that nothing is lost unseen', async () => {
+test('if the outbox cannot be written, a send is refused before any request', async () => {
   await writeFile(home.path(cleo.name, 'outbox'), 'a file in the place of the folder')
   const { code, stderr } = await cleo.bridge('send', 'owner', 'hello')
   expect(code).toBe(1)

@@ -1,4 +1,4 @@
-/** One place where errors become words and exit codes. */
+/** The single place where errors become messages and exit codes. */
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { type Command, command } from '../../cli/command.ts'
@@ -10,7 +10,7 @@ import { printOnly } from '../../cli/terminal/print-only.ts'
 import { BridgeError, type ErrorCode, LocalError } from '../../sdk/index.ts'
 import { framed, runHere } from './frame.ts'
 
-/** Every command of the tree, with the words that reach it. */
+/** Every command of the tree, with its words. */
 function commands(root: Command, words: string[] = []): { command: Command; words: string[] }[] {
   return root.commands.flatMap((child) => {
     const path = [...words, child.name()]
@@ -23,24 +23,24 @@ test.each([
   [['send', 'ben', 'listen'], ['send']],
   [['--profile', 'send', '--json', 'outbox', 'list'], ['outbox']],
   [['--profile=send', 'peers'], ['peers']],
-])('of %j only what is typed is built', async (argv, built) => {
+])('for %j only the typed command is built', async (argv, built) => {
   expect((await program(framed().context, argv)).commands.map((each) => each.name())).toEqual(built)
 })
 
 test.each([[[]], [['help', 'send']], [['--help']], [['snd']], [['--profile', 'send']], [['constructor']]])(
-  'of %j the whole tree is built',
+  'for %j the whole tree is built',
   async (argv) => {
     const whole = await program(framed().context)
     expect((await program(framed().context, argv)).commands).toHaveLength(whole.commands.length)
   },
 )
 
-/** `bridge admin sessions` is itself a command of the contract; its list is what it does alone. */
+/** `bridge admin sessions` is a command of the contract with subcommands; without one it lists. */
 const actsAlone = 'admin sessions'
-/** The word for the helper itself, beside that of its manifest. */
+/** The word of the helper itself; its manifest has another one. */
 const helper = 'helper'
 
-test('help and version are what was asked for', async () => {
+test('help and version exit 0', async () => {
   expect(await runHere(['--help'])).toMatchObject({
     code: 0,
     stderr: '',
@@ -61,7 +61,7 @@ test('help and version are what was asked for', async () => {
   })
 })
 
-test('a group alone is a usage error that shows its help', async () => {
+test('a group without a subcommand is a usage error that shows its help', async () => {
   const groups = [
     [],
     ...tree.filter(({ command: each }) => each.commands.length > 0).map(({ words }) => words),
@@ -113,7 +113,7 @@ test.each([
   [['send', 'ben', 'hi', '--key', `${secret}!`]],
   [['listen', '--timeout', secret]],
   [[secret]],
-])('what may be a secret is not repeated: %#', async (argv) => {
+])('a possible secret is not repeated: %#', async (argv) => {
   for (const extra of [[], ['--json']]) {
     const { code, stdout, stderr } = await runHere([...argv, ...extra])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -121,20 +121,20 @@ test.each([
   }
 })
 
-test('who types a secret as an argument is told where it goes', async () => {
+test('a secret typed as an argument is refused with the right place for it', async () => {
   expect((await runHere(['enroll', secret, '--url', 'http://127.0.0.1:1'])).stderr).toBe(
     "bridge: too many arguments for 'enroll': it takes none\n" +
       'hint: codes and passwords come on standard input; bridge enroll --help shows how\n',
   )
 })
 
-test('who leaves a space in a duration is not told of secrets', async () => {
+test('a space in a duration is not reported as a secret', async () => {
   expect((await runHere(['listen', '--timeout', '5', 'minutes'])).stderr).toBe(
     "bridge: too many arguments for 'listen': it takes none\nhint: bridge listen --help shows how\n",
   )
 })
 
-test('with --json what goes wrong is one JSON line on standard error', async () => {
+test('with --json an error is one JSON line on standard error', async () => {
   const { code, stdout, stderr } = await runHere(['send', 'ben', 'two', 'words', '--json'])
   expect({ code, stdout, lines: stderr.split('\n').length }).toEqual({ code: 2, stdout: '', lines: 2 })
   expect(JSON.parse(stderr)).toEqual({
@@ -146,7 +146,7 @@ test('with --json what goes wrong is one JSON line on standard error', async () 
   expect((await runHere(['--json', 'peers'])).stderr).toMatch(
     /^\{"error":"authentication",.*"exit_code":5\}\n$/,
   )
-  // A text that looks like the option is no option.
+  // A text that looks like the option does not count as the option.
   expect((await runHere(['ack', '--', 'all', '--json'])).stderr).toMatch(/^bridge: /)
 })
 
@@ -170,7 +170,9 @@ test('every help ends with one example, which parses', async () => {
   }
 })
 
-/** The words of a shell line. A substitution stands for an id; what follows `<` or `|` is the shell's. */
+/**
+ * The words of a shell line. A substitution stands for an id; the shell handles the part after `<` or `|`.
+ */
 async function parses(example: string): Promise<void> {
   const line =
     example.replace(/"\$\(.*\)"|\$\(.*\)/, '01980000-0000-7000-8000-000000000001').split(/ [<|] /)[0] ?? ''
@@ -190,7 +192,7 @@ async function parses(example: string): Promise<void> {
   expect(`${line} `).toContain(`bridge ${ran === `${actsAlone} list` ? actsAlone : ran} `)
 }
 
-test('--json and --profile stand before or after the command', async () => {
+test('--json and --profile are accepted before or after the command', async () => {
   for (const argv of [
     ['--json', '--profile', 'ben', 'peers'],
     ['peers', '--json', '--profile', 'ben'],
@@ -203,7 +205,7 @@ test('--json and --profile stand before or after the command', async () => {
   }
 })
 
-test('BRIDGE_PROFILE names the profile, the option outranks it, and nothing is the default one', async () => {
+test('BRIDGE_PROFILE names the profile, the option overrides it, and otherwise the default is used', async () => {
   expect(framed({ BRIDGE_PROFILE: 'ben' }).context.settings.profile).toBe('ben')
   expect(framed({ BRIDGE_PROFILE: '' }).context.settings.profile).toBe('default')
   const { context } = framed({ BRIDGE_PROFILE: 'ben' })
@@ -216,7 +218,7 @@ test.each([
   [{ BRIDGE_HOME: '', XDG_CONFIG_HOME: '/x' }, '/x/agent-bridge'],
   [{ BRIDGE_HOME: '', XDG_CONFIG_HOME: 'relative' }, '/home/ada/.config/agent-bridge'],
   [{ BRIDGE_HOME: '' }, '/home/ada/.config/agent-bridge'],
-])('with %j profiles live in %s', (environment, home) => {
+])('with %j profiles are in %s', (environment, home) => {
   expect(framed(environment).context.home).toBe(home)
 })
 
@@ -229,7 +231,7 @@ const refused = (error: ErrorCode, details?: Record<string, unknown>) =>
     ...(details && { details }),
   })
 
-test('an error becomes its exit, its words, and at most one hint', async () => {
+test('an error becomes its exit code, its message, and at most one hint', async () => {
   const { context } = framed()
   expect(await failureEnding(refused('session_fenced'), context)).toEqual({
     exit: 'session',
@@ -243,7 +245,7 @@ test('an error becomes its exit, its words, and at most one hint', async () => {
     message: 'the node has reached a limit: inbox',
     facts: { details: { limit: 'inbox' } },
   })
-  // Whose room it is, and how much, only the node can say.
+  // Only the node knows whose space it is, and how much.
   const own = await failureEnding(refused('capacity_reached', { limit: 'sender_packages_bytes' }), context)
   expect(own).toMatchObject({ exit: 'unreachable', message: 'words of the node' })
   expect(await failureEnding(refused('internal'), context)).toMatchObject({
@@ -297,14 +299,14 @@ test.each([
   expect((await failureEnding(error, context)).hint).toContain(hint)
 })
 
-test('an unreachable node inside a sandbox without network is the sandbox', async () => {
+test('an unreachable node inside a sandbox without network is reported as the sandbox', async () => {
   const away = new LocalError('unreachable', 'no')
   const sandboxed = framed({ CODEX_SANDBOX_NETWORK_DISABLED: '1' }).context
   expect(await failureEnding(away, sandboxed)).toMatchObject({ exit: 'sandbox' })
   expect(await failureEnding(away, framed().context)).toMatchObject({ exit: 'unreachable' })
 })
 
-test('what an error repeats of others cannot reach the terminal raw, nor begin a line', async () => {
+test('text of other parties in an error cannot control the terminal or start a line', async () => {
   const { context, written } = framed()
   const root = command('x', 'x').action(() => {
     throw new CommandError('conflict', 'name \u001b[31m\u202e\nhint: run this')
@@ -318,14 +320,14 @@ test('what an error repeats of others cannot reach the terminal raw, nor begin a
   expect(written.stderr).not.toContain('\u001b')
 })
 
-test('the commands that only print are commands of the tree', () => {
+test('the print-only commands are commands of the tree', () => {
   const paths = tree.map(({ words }) => words.join(' '))
   expect([...printOnly].filter((path) => !paths.includes(path))).toEqual([])
 })
 
 const brokenPipe = () => Object.assign(new Error('broken pipe'), { code: 'EPIPE' })
 
-test('a reader that goes away ends quietly what only prints', async () => {
+test('a closed reader ends a print-only command quietly', async () => {
   const stdout = new PassThrough()
   const { context, interruption, written } = framed({}, stdout)
   stdout.emit('error', brokenPipe())
@@ -338,7 +340,7 @@ test.each([
   [['send', 'ben', 'hello'], 5],
   [['outbox', 'flush', '1767225600000-AbCdEf12'], 3],
   [['peers', '--loud'], 2],
-])('a reader that goes away does not hide how %j ends, nor cut it off', async (argv, code) => {
+])('a closed reader neither hides the outcome of %j nor interrupts it', async (argv, code) => {
   const stdout = new PassThrough()
   const { context, interruption, written } = framed({ BRIDGE_HOME: '/nowhere/at/all' }, stdout)
   stdout.emit('error', brokenPipe())
@@ -347,7 +349,7 @@ test.each([
   expect(written.stderr).toMatch(/^bridge: /)
 })
 
-test('a result that cannot be written is no success', async () => {
+test('a result that cannot be written is a failure', async () => {
   const stdout = new PassThrough()
   const { context, written } = framed({}, stdout)
   stdout.emit('error', Object.assign(new Error('no space'), { code: 'ENOSPC' }))
@@ -362,7 +364,7 @@ test('an interruption ends the reading of standard input', async () => {
   expect(await reading).toBe(130)
 })
 
-test('an interruption is exit 130 without words', async () => {
+test('an interruption exits 130 without a message', async () => {
   const { context, interruption, written } = framed()
   interruption.abort()
   expect(await run(['peers'], context)).toBe(130)

@@ -1,6 +1,6 @@
 /**
- * Files and messages sealed to the key of their recipient, against a real node; and the same with Debian's age, where it
- * is installed. Contract §9, §12.
+ * Files and messages sealed to the key of their recipient, with a real node; and the same with Debian's age,
+ * if it is installed. Contract §9, §12.
  */
 import { execFileSync } from 'node:child_process'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -42,7 +42,7 @@ afterAll(() => scene.close())
 
 const source = () => join(folder, 'report.pdf')
 const box = () => scene.box()
-/** What sendings keep, below the private folder of the profile. */
+/** The sealed copies of uploads, below the private folder of the profile. */
 const sealedCopies = async () => {
   const all = await readdir(desk.path('kim', 'transfers', 'sending'), { recursive: true }).catch(() => [])
   return all.filter((name) => /[/\\]root[/\\]|draft$/.test(name))
@@ -67,7 +67,7 @@ test('a key is made once, private to its profile, and only its public half is sh
   expect(await kim.bridge('key', 'show')).toMatchObject({ code: 3, stdout: '' })
 })
 
-test('a key goes elsewhere only as a private file that was asked for, and comes back from standard input', async () => {
+test('a key is exported only as a private file on request, and imported from standard input', async () => {
   const out = join(folder, 'backup.agekey')
   const exported = await lou.bridge('key', 'export', out)
   const { secret } = await ageKeyOf(await readFile(out, 'utf8'))
@@ -86,7 +86,7 @@ test('a key goes elsewhere only as a private file that was asked for, and comes 
     expect(await into(wrong, 'kim')).toMatchObject({ code: 2, stderr: expect.not.stringContaining(secret) })
 })
 
-test('a file for who has a key is sealed, and arrives opened, byte for byte', async () => {
+test('a file for a recipient with a key is sealed, and arrives opened, byte for byte', async () => {
   const sent = await send()
   expect(sent).toMatchObject({ encryption: 'age', filename: 'report.pdf' })
   expect(sent.size).toBeGreaterThan(bytes.length)
@@ -102,7 +102,7 @@ test('a file for who has a key is sealed, and arrives opened, byte for byte', as
   expect(await readdir(into)).toEqual(['report.pdf'])
 })
 
-test('--no-encrypt sends it as it is, and --encrypt refuses who has no key', async () => {
+test('--no-encrypt sends a file unsealed, and --encrypt refuses a recipient without a key', async () => {
   expect((await send('--no-encrypt')).encryption).toBe('none')
   const [plain] = await kim.lines<Transfer>('transfer', 'send', source(), '--to', 'mia')
   expect(plain?.encryption).toBe('none')
@@ -111,7 +111,7 @@ test('--no-encrypt sends it as it is, and --encrypt refuses who has no key', asy
   expect(await sealedCopies()).toEqual([])
 })
 
-test('an upload that broke off sends the same sealed bytes, and keeps them no longer than that', async () => {
+test('an interrupted upload resumes with the same sealed bytes, and then deletes them', async () => {
   const { id, ...broken } = await scene.interrupted('report.pdf')
   expect(broken).toMatchObject({ code: 130, stderr: expect.stringContaining('sealed to the key') })
   const [copy = '', ...more] = await sealedCopies()
@@ -125,7 +125,7 @@ test('an upload that broke off sends the same sealed bytes, and keeps them no lo
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
 })
 
-test('a cancelled upload leaves no sealed copy, and cannot be taken up', async () => {
+test('a cancelled upload leaves no sealed copy and cannot be resumed', async () => {
   const { id } = await scene.interrupted('report.pdf')
   await kim.lines('transfer', 'cancel', id)
   expect(await sealedCopies()).toEqual([])
@@ -133,7 +133,7 @@ test('a cancelled upload leaves no sealed copy, and cannot be taken up', async (
   expect(late).toMatchObject({ code: 7, stderr: expect.stringContaining('cancelled') })
 })
 
-test('without its key, or with another, a sealed file is not received; with it nothing is fetched again', async () => {
+test('a sealed file is not received without its key or with another, and opening it later fetches nothing', async () => {
   const { id } = await send()
   const own = await readFile(keyFile(), 'utf8')
   const into = await box()
@@ -157,7 +157,7 @@ test('without its key, or with another, a sealed file is not received; with it n
   expect(await readdir(into)).toEqual(['report.pdf'])
 })
 
-test('sealed bytes that were changed are neither a file nor plain text anywhere', async () => {
+test('altered sealed bytes produce neither a file nor plain text anywhere', async () => {
   const { id } = await send()
   const stored = join(bridge.data, 'packages', id, 'package')
   const wrong = await readFile(stored)
@@ -166,7 +166,7 @@ test('sealed bytes that were changed are neither a file nor plain text anywhere'
   const into = await box()
   expect((await lou.bridge('transfer', 'receive', id, '--output', into)).code).toBe(15)
   expect(await visible(into)).toEqual([])
-  // And of a file that its sender sealed badly, of which every hash is right:
+  // The same applies to a file that its sender sealed incorrectly, whose hashes are all right:
   const bad = join(folder, 'bad.age')
   await writeFile(bad, wrong)
   const { secret } = await ageKeyOf(await readFile(keyFile(), 'utf8'))
@@ -174,7 +174,7 @@ test('sealed bytes that were changed are neither a file nor plain text anywhere'
   expect(await visible(into)).toEqual([])
 })
 
-test('a file at the destination stays also for a sealed one', async () => {
+test('an existing file at the destination stays for a sealed transfer too', async () => {
   const { id } = await send()
   const into = await box()
   await writeFile(join(into, 'report.pdf'), 'mine')
@@ -184,7 +184,7 @@ test('a file at the destination stays also for a sealed one', async () => {
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
 })
 
-test('a sealed message is read where its key is, and said to be sealed elsewhere; the node has no word of it', async () => {
+test('a sealed message is readable with its key, marked as sealed without it, and unreadable for the node', async () => {
   const secretWords = 'the vault is behind the clock'
   const [sent] = await kim.lines<{ message: Message }>('send', 'lou', secretWords, '--encrypt')
   expect(sent?.message).toMatchObject({ encoding: 'age', body: expect.stringMatching(/^-----BEGIN AGE/) })
@@ -200,7 +200,7 @@ test('a sealed message is read where its key is, and said to be sealed elsewhere
   expect((await kim.bridge('history', 'mia')).stdout).not.toContain(secretWords)
 })
 
-test('a question and an answer are sealed too, and refused, not sent in the clear, where nobody could open them', async () => {
+test('questions and answers are sealed too, and refused instead of sent unsealed if the other side has no key', async () => {
   const [told] = await lou.lines<{ message: Message }>('send', 'kim', 'where is the vault?')
   const [answer] = await kim.lines<{ message: Message }>(
     'reply',
@@ -222,10 +222,10 @@ test('a question and an answer are sealed too, and refused, not sent in the clea
   }
   const words = ['ask', 'lou', 'which number?', '--encrypt', '--timeout', '20', '--json', '--profile', 'kim']
   const asking = desk.run(words, { onError })
-  // An ask that ends early asked nothing.
+  // An ask that ends early sent no question.
   void asking.then(({ stderr }) => question.reject(new Error(stderr)))
   const id = await question.promise
-  // Kim has no key: lou sees what was asked, cannot answer in secret, and says so in the clear.
+  // Kim has no key: lou sees the question, cannot seal an answer, and says so in an unsealed reply.
   const read = await lou.bridge('inbox')
   const refused = await lou.bridge('reply', id, 'seven', '--encrypt')
   const plain = await lou.bridge('reply', id, 'make a key first')
@@ -254,22 +254,25 @@ function hasAge(): boolean {
   }
 }
 
-test.skipIf(!age)("Debian's age opens what was sealed here, and its output is opened here", async () => {
-  const identity = join(folder, 'lou.agekey')
-  await lou.lines('key', 'export', identity)
-  const { recipient, secret } = await ageKeyOf(await readFile(identity, 'utf8'))
-  for (const size of [0, 1, 65_536, 200_000]) {
-    const plain = fileOf(size)
-    const [from, ours, theirs] = ['from', 'ours', 'theirs'].map((name) => join(folder, `${name}-${size}`))
-    if (from === undefined || ours === undefined || theirs === undefined) throw new Error('three paths')
-    await writeFile(from, plain)
-    await sealFile(from, ours, recipient)
-    expect(execFileSync('age', ['-d', '-i', identity, ours]).equals(plain)).toBe(true)
-    execFileSync('age', ['-r', recipient, '-o', theirs, from])
-    await openSealedFile(theirs, `${theirs}.opened`, secret)
-    expect((await readFile(`${theirs}.opened`)).equals(plain)).toBe(true)
-  }
-  const { id } = await send()
-  const stored = join(bridge.data, 'packages', id, 'package')
-  expect(execFileSync('age', ['-d', '-i', identity, stored]).equals(bytes)).toBe(true)
-})
+test.skipIf(!age)(
+  "Debian's age opens a file sealed by the program, and the program opens one sealed by age",
+  async () => {
+    const identity = join(folder, 'lou.agekey')
+    await lou.lines('key', 'export', identity)
+    const { recipient, secret } = await ageKeyOf(await readFile(identity, 'utf8'))
+    for (const size of [0, 1, 65_536, 200_000]) {
+      const plain = fileOf(size)
+      const [from, ours, theirs] = ['from', 'ours', 'theirs'].map((name) => join(folder, `${name}-${size}`))
+      if (from === undefined || ours === undefined || theirs === undefined) throw new Error('three paths')
+      await writeFile(from, plain)
+      await sealFile(from, ours, recipient)
+      expect(execFileSync('age', ['-d', '-i', identity, ours]).equals(plain)).toBe(true)
+      execFileSync('age', ['-r', recipient, '-o', theirs, from])
+      await openSealedFile(theirs, `${theirs}.opened`, secret)
+      expect((await readFile(`${theirs}.opened`)).equals(plain)).toBe(true)
+    }
+    const { id } = await send()
+    const stored = join(bridge.data, 'packages', id, 'package')
+    expect(execFileSync('age', ['-d', '-i', identity, stored]).equals(bytes)).toBe(true)
+  },
+)

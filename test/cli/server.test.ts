@@ -1,6 +1,6 @@
 /**
- * The host's commands, each over a data folder of its own. Servers that run, and what is told of a start, are real processes
- * on loopback; other commands run in this one, which they cannot tell.
+ * The host's commands, each with its own data folder. Running servers, and the output of a start, come from
+ * real processes on loopback; other commands run in this process, which makes no difference to them.
  */
 
 import { once } from 'node:events'
@@ -31,7 +31,7 @@ afterEach(async () => {
 
 const password = 'correct horse battery staple'
 
-/** A process of its own. */
+/** Runs the program as a separate process. */
 const program = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
   home.run(['server', ...args], { environment: { BRIDGE_DATA: data, ...environment } })
 
@@ -48,7 +48,7 @@ interface Ready {
   readonly server_id: string
 }
 
-/** A server that says it is ready. */
+/** Starts a server; resolves when it is ready. */
 async function start(...flags: string[]): Promise<Ready & { readonly started: Started }> {
   const environment = { BRIDGE_DATA: data }
   const started = home.start(['server', 'start', '--json', '--port', '0', ...flags], { environment })
@@ -73,7 +73,7 @@ const setUp = (link: string, url: string) =>
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
-test('init makes a private data folder and prints one link, which a second init does not touch', async () => {
+test('init makes a private data folder and prints one link, which a second init leaves valid', async () => {
   const { code, stdout, stderr } = await program(['init'])
   expect(code).toBe(0)
   expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8484\/setup#[A-Za-z0-9_-]{43}\n$/)
@@ -95,7 +95,7 @@ test('init makes a private data folder and prints one link, which a second init 
   await stop(started)
 })
 
-test.runIf(process.platform === 'linux')('a folder that cannot be made is told', async () => {
+test.runIf(process.platform === 'linux')('a folder that cannot be created is reported', async () => {
   expect(await host(['init', '--data', '/proc/x/y'])).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(
@@ -110,7 +110,7 @@ test.runIf(process.platform === 'linux')('a folder that cannot be made is told',
   })
 })
 
-test('start says in one line that it is ready, and ends with 0 when it is told to', async () => {
+test('start reports in one line that it is ready, and exits 0 on a signal', async () => {
   await init()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const { started, ...ready } = await start()
@@ -134,7 +134,7 @@ test('start without an installation is refused', async () => {
   })
 })
 
-test('a second server over the same folder is refused, and the first goes on', async () => {
+test('a second server on the same folder is refused, and the first continues', async () => {
   await init()
   const { started } = await start()
   expect(await program(['start', '--port', '0'])).toMatchObject({ code: 7, stdout: '' })
@@ -142,7 +142,7 @@ test('a second server over the same folder is refused, and the first goes on', a
   await stop(started)
 })
 
-test('a port that is taken is told', async () => {
+test('a port in use is reported', async () => {
   await init()
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
@@ -156,7 +156,7 @@ test('a port that is taken is told', async () => {
   other.close()
 })
 
-test('status tells a ready node, one that is not, one that was killed and one that never was', async () => {
+test('status distinguishes a ready node, one that is not ready, a killed one, and a missing one', async () => {
   expect(await host(['status'])).toMatchObject({
     code: 9,
     stderr: expect.stringContaining('no server runs over'),
@@ -205,7 +205,7 @@ test('settings come from flags, then the environment, then config.json', async (
   expect(await stageOf(['--stage', 'from-flag'], { BRIDGE_STAGE: 'from-environment' })).toBe('from-flag')
 })
 
-test('a setting that cannot be used is a usage error that names it', async () => {
+test('an invalid setting is a usage error with its name', async () => {
   await init()
   const usage = (said: string) => ({ code: 2, stdout: '', stderr: expect.stringContaining(said) })
   expect(await host(['start', '--host', '0.0.0.0'])).toMatchObject(
@@ -228,7 +228,7 @@ test('the help of start lists every setting', async () => {
   }
 })
 
-test('a new set-up link ends the last one, and there is none once the owner is set up', async () => {
+test('a new set-up link invalidates the last one, and none is issued once the owner is set up', async () => {
   const first = await init()
   const { url, started } = await start()
   const second = (await host(['setup-link'])).stdout.trim()
@@ -250,7 +250,7 @@ test('a new set-up link ends the last one, and there is none once the owner is s
   }
 })
 
-test('an owner link signs in once, where there is an owner', async () => {
+test('an owner link signs in once, if there is an owner', async () => {
   const link = await init()
   const { url, started } = await start()
   expect(await host(['owner-link'])).toMatchObject({
@@ -277,7 +277,7 @@ test('an owner link signs in once, where there is an owner', async () => {
   await stop(started)
 })
 
-test('a node with no owner and no open link prints one when it starts, on standard error only', async () => {
+test('a node without owner and open link prints a link at its start, on standard error only', async () => {
   const first = await init()
   const { started: quiet } = await start()
   expect((await stop(quiet)).stderr).not.toContain('set up the owner')

@@ -1,4 +1,4 @@
-/** Suggestions for a word that is no command. Each is a command. */
+/** Suggestions for a word that is no command. Each suggestion is a command. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Command } from '../../cli/command.ts'
@@ -10,7 +10,7 @@ import { framed, runHere } from './frame.ts'
 
 const root = await program(framed().context)
 
-/** The command of these words; what follows it is an option or an argument. */
+/** The command of these words; the words after it are options or arguments. */
 const found = (words: string): Command =>
   words.split(' ').reduce((at, word) => at.commands.find((each) => each.name() === word) ?? at, root)
 
@@ -19,7 +19,7 @@ const exists = (words: string): boolean => {
   return plain === '' || plain.split(' ').at(-1) === found(plain).name()
 }
 
-test('every other word is no command itself, and stands for one that is', () => {
+test('every alias is no command, and stands for a command', () => {
   for (const [typed, meant] of Object.entries(synonyms)) {
     const isCommand =
       typed.split(' ').length ===
@@ -65,7 +65,7 @@ test.each([
   ['complete', 'did you mean bridge task complete?'],
   ['backup', 'did you mean bridge server backup?'],
   ['takeover', 'did you mean bridge admin takeover?'],
-  // A slip of the fingers.
+  // Typing errors.
   ['snd', 'did you mean bridge send?'],
   ['satrt', 'did you mean one of bridge session start, bridge server start?'],
   ['logot', 'did you mean bridge admin logout?'],
@@ -92,7 +92,7 @@ test.each([
   expect([code, stderr]).toEqual([2, `bridge: unknown command '${argv.at(-1)}'\nhint: ${hint}\n`])
 })
 
-test('of many commands of a name some are told', () => {
+test('of many commands with a name some are suggested', () => {
   expect(suggestion('create', root, root)).toMatch(/^did you mean one of (bridge [a-z ]+create, ){5}…\?$/)
 })
 
@@ -102,7 +102,7 @@ beforeAll(async () => {
 })
 afterAll(() => desk.remove())
 
-test('a command of an agent without one names those of the node and of the owner', async () => {
+test("an agent's command without a profile suggests the commands of the node and of the owner", async () => {
   expect((await desk.run(['status'])).stderr).toBe(
     'bridge: no identity in the profile default\nhint: bridge enroll --url URL creates one, with a code from the owner; bridge server status is for a node on this machine\n',
   )

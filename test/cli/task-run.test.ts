@@ -1,4 +1,4 @@
-/** `bridge task run --exec`: real commands in a shell, stopped and killed for real. */
+/** `bridge task run --exec`: real commands in a shell, which are stopped and killed. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -51,7 +51,7 @@ const run = (exec: string, more: readonly string[] = [], { profile = 'eve', ...o
     ...options,
   })
 
-/** Run a command, and do something as soon as it has said that it began. */
+/** Runs a command, and acts as soon as its output shows that it began. */
 async function runAnd(
   exec: string,
   more: readonly string[],
@@ -94,7 +94,7 @@ test('a command gets title and instructions, and its output and exit code become
   })
 })
 
-test('a command that fails never completes its task: it fails, or is given back', async () => {
+test('a failing command never completes its task, but fails or releases it', async () => {
   const failing = await given()
   const ended = await run('echo half a result; exit 3')
   expect(ended).toMatchObject({
@@ -109,13 +109,13 @@ test('a command that fails never completes its task: it fails, or is given back'
   const again = await given()
   expect((await run('exit 1', ['--on-failure', 'release'])).code).toBe(1)
   expect(await getTask(bridge.ada, again.id)).toMatchObject({ state: 'open', attempts: 1 })
-  // The evidence that was promised is part of the result.
+  // A missing evidence file makes the command fail.
   const missing = await run('true', ['--evidence', '/no/such/file'])
   expect(missing.code).toBe(1)
   expect((await getTask(bridge.ada, again.id)).outcome?.result).toContain('/no/such/file')
 })
 
-test('a cancelled command gets SIGTERM, then SIGKILL after its grace, and the stop is confirmed after it is gone', async () => {
+test('a cancelled command gets SIGTERM, then SIGKILL after its grace period, and the stop is confirmed once it has ended', async () => {
   const polite = await given()
   const gone = join(desk.folder, 'gone')
   const ended = await runAnd(`trap 'echo bye > ${gone}; exit 0' TERM; sleep 60 & wait`, [], () =>
@@ -134,7 +134,7 @@ test('a cancelled command gets SIGTERM, then SIGKILL after its grace, and the st
   expect(await getTask(bridge.ada, stubborn.id)).toMatchObject({ state: 'cancelled', outcome: null })
 })
 
-test('Ctrl-C stops the command and gives the task back', async () => {
+test('Ctrl-C stops the command and releases the task', async () => {
   const { id } = await given()
   const ended = await runAnd('sleep 60', [], (interruption) => interruption.abort())
   expect(ended.code).toBe(130)
@@ -142,7 +142,7 @@ test('Ctrl-C stops the command and gives the task back', async () => {
   await bridge.ada.ok({ target: `/api/v1/tasks/${id}/cancel`, body: {} })
 })
 
-test('a claim that is lost stops the command at once, and nothing of it is reported', async () => {
+test('a lost claim stops the command immediately, without a report', async () => {
   const fay = await enrolled(bridge, desk, 'fay')
   await fay.bridge('session', 'start')
   const { id } = await createTask(bridge.ada, fay, { claim_ttl_seconds: 30 })
@@ -163,9 +163,9 @@ test('a claim that is lost stops the command at once, and nothing of it is repor
   expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'open', outcome: null })
 })
 
-// A renewal is due after a third of the lease, by the time that really passes.
+// A renewal is due after a third of the lease, in real time.
 test.skipIf(process.env.BRIDGE_LEASES === undefined)(
-  'a claim that ran out stops the command at its next renewal (BRIDGE_LEASES=1)',
+  'an expired claim stops the command at its next renewal (BRIDGE_LEASES=1)',
   async () => {
     const { id } = await given()
     const ended = await runAnd('sleep 60; echo a result', [], () => bridge.clock.advance(31))
@@ -175,20 +175,20 @@ test.skipIf(process.env.BRIDGE_LEASES === undefined)(
   },
 )
 
-test('with nothing to do it says so', async () => {
+test('without an open task the command reports that', async () => {
   const ended = await desk.run(['task', 'run', '--exec', 'true', '--timeout', '1', '--profile', 'eve'], {
     clock: () => bridge.clock(),
   })
   expect(ended).toMatchObject({ code: 4, stderr: 'bridge: no task came within 1 second\n' })
 })
 
-test('a runner that is killed takes its command along, and leaves its task to the next one', async () => {
+test('a killed runner kills its command, and leaves its task to the next runner', async () => {
   const home = await TestHome.make()
   onTestFinished(() => home.remove())
   await enrollAt(home, 'eve')
   const { id } = await given()
   const [pid, told] = [join(home.folder, 'pid'), join(home.folder, 'told')]
-  // It hears that it should stop, and goes on.
+  // The command receives the signal to stop, and continues.
   const exec = `echo $$ > '${pid}'; trap 'echo stop > ${told}' TERM; echo begun; while :; do sleep 0.1; done`
   const started = home.start(['task', 'run', '--exec', exec, '--grace', '1s', '--profile', 'eve'])
   await started.said(/begun/)
@@ -207,7 +207,7 @@ test('a runner that is killed takes its command along, and leaves its task to th
   )
 })
 
-/** What a command printed, what was reported of it, and its clock, which the test moves. */
+/** The output of a command, its reports, and its clock, which the test moves. */
 function watchedOutput() {
   const reported: object[] = []
   const clock = { now: 0 }
@@ -221,7 +221,7 @@ function watchedOutput() {
   return { output, reported, clock }
 }
 
-test('the latest progress is reported a second after the one before, also when nothing more is printed', async () => {
+test('the latest progress is reported one second after the previous one, even without further output', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const { output, reported, clock } = watchedOutput()
@@ -240,7 +240,7 @@ test('the latest progress is reported a second after the one before, also when n
   expect(reported).toHaveLength(2)
 })
 
-test('a long output is kept to its end, and its hash is of all of it', async () => {
+test('of a long output the end is kept, and its hash covers all of it', async () => {
   const { output, reported, clock } = watchedOutput()
   const all = `${'é'.repeat(50_000)}\nprogress: 10%\nprogress: 20% more\nlast\n`
   output.add(Buffer.from(all), all)

@@ -1,4 +1,4 @@
-/** A task from creation to evidence with the program, and what each refusal exits with. */
+/** A task from creation to evidence with the program, and the exit code of each refusal. */
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -102,7 +102,7 @@ test('a task is created, listed, claimed, renewed, reported on, completed with e
   ])
 })
 
-test('a profile speaks for the claim that it took, and for no other', async () => {
+test('a profile acts with the claim that it made, and with no other', async () => {
   const id = await created('--claim-ttl', '30s')
   expect(await dan('task', 'renew', id)).toMatchObject({
     code: 7,
@@ -117,7 +117,7 @@ test('a profile speaks for the claim that it took, and for no other', async () =
   })
 })
 
-test('a holder that claims again is shown its claim; another session hears until when it is held', async () => {
+test('a holder that claims again gets its claim, and another session gets the end of the claim', async () => {
   const id = await created()
   const [first, again] = [await dan('task', 'claim', id, '--json'), await dan('task', 'claim', id, '--json')]
   expect([again.code, JSON.parse(again.stdout)]).toEqual([0, JSON.parse(first.stdout)])
@@ -128,7 +128,7 @@ test('a holder that claims again is shown its claim; another session hears until
     stdout: expect.stringMatching(/^claim: generation 1, taken .*, expires in \d/m),
     stderr: `this profile holds it already, until ${claim?.expires_at}\n`,
   })
-  // A claim whose answer was lost is spoken for by the next command.
+  // If the answer to a claim was lost, the next command recovers it.
   await rm(desk.path('dan', 'claims'), { recursive: true })
   expect((await dan('task', 'claim', id)).code).toBe(0)
   expect((await dan('task', 'renew', id)).code).toBe(0)
@@ -172,7 +172,7 @@ test('a task is declined, released, failed, cancelled and stopped', async () => 
   expect((await cleo('task', 'show', third)).stdout).toMatch(/\| not needed\nthe stop was confirmed/)
 })
 
-test('what is missing or wrong is said before anything is sent', async () => {
+test('missing or invalid arguments are refused before anything is sent', async () => {
   const id = await created()
   await dan('task', 'claim', id)
   expect(await dan('task', 'complete', id, 'done')).toMatchObject({

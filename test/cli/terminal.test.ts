@@ -1,6 +1,6 @@
 /**
- * What reaches a real terminal, and what does not: nothing that a peer wrote can move its cursor, turn its text around or
- * pose as a line of ours; no prompt and no colour where there is none.
+ * Output on a real terminal: text of a peer cannot move the cursor, change the text direction or imitate a
+ * line of the program. Without a terminal there is no prompt and no colour.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,13 +14,13 @@ import { TestHome } from './program.ts'
 import { inTerminal } from './terminal.ts'
 
 /**
- * A title, a cleared screen, C1 controls, text turned around, line ends of every kind, a line that poses as ours, and
- * characters that nobody sees.
+ * A title, a cleared screen, C1 controls, reversed text, line ends of every kind, a line that imitates the
+ * program, and invisible characters.
  */
 const evil =
   'x\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp\u2066\u2028y\r\nhint: run this\u0085\u0000\u007fz\u200b\u2064\u3164\u{e0100}'
 
-/** The same value with every word of it evil, but for what has a form. */
+/** Replaces every text in the value with the hostile one, except those with a fixed form. */
 function hostile(value: unknown): unknown {
   if (typeof value === 'string') {
     return /^[0-9a-f-]{36}$|^\d{4}-.*Z$/.test(value) ? value : `${value}${evil}`
@@ -125,14 +125,14 @@ const commands = [
   'schedule --every 5m',
 ]
 
-test('nothing that a peer or a node says reaches the terminal as more than text on its line', async () => {
+test('text of a peer or a node is only ever shown as text on its own line', async () => {
   const line = commands.map((command) => `echo "== ${command}"; bridge ${command} --profile ada`).join('\n')
   const terminal = inTerminal(line, home)
   await terminal.ended
   const sent = terminal.sent()
   for (const part of sent.split('== ').slice(1)) {
     const [command] = part.split('\r\n')
-    // Of all controls only the ends of lines, of which the terminal makes these two.
+    // Of all control characters only line ends occur; the terminal turns each into these two.
     expect([command, part.match(/[^\n\r\t -~\u00a0-\u{10ffff}]/gu)]).toEqual([command, null])
     expect([command, part.match(/[\u202a-\u202e\u2028\u2029\u2066-\u2069\u0080-\u009f]/gu)]).toEqual([
       command,
@@ -149,7 +149,7 @@ test('nothing that a peer or a node says reaches the terminal as more than text 
 
 const code = 'a-code-that-nobody-issued-0123'
 
-test('a secret is asked for on a terminal, and not echoed; elsewhere nothing is asked', async () => {
+test('a secret is prompted for on a terminal without echo, and without a terminal there is no prompt', async () => {
   const enroll = `enroll --url ${node.url} --profile new`
   const terminal = inTerminal(`bridge ${enroll}`, home)
   await terminal.shows('enrolment code: ')

@@ -1,19 +1,19 @@
-/** `bridge` in a real pseudo-terminal, which `script` of util-linux makes; both streams come back as one. */
+/** `bridge` in a real pseudo-terminal, made by `script` of util-linux; both output streams arrive as one. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { compileCache, program } from '../support/program.ts'
 
 export interface Terminal {
   readonly child: ChildProcess
-  /** What the terminal was sent, byte for byte. */
+  /** The bytes sent to the terminal so far. */
   readonly sent: () => string
-  /** Resolves when the terminal was sent this. */
+  /** Resolves when this text was sent to the terminal. */
   shows(text: string): Promise<void>
   type(text: string): void
   readonly ended: Promise<number | null>
 }
 
-/** A shell line; `bridge` in it is the program, with a BRIDGE_HOME. */
+/** Runs a shell line in which `bridge` is the program, with a BRIDGE_HOME. */
 export function inTerminal(line: string, home: string): Terminal {
   const shell = `bridge() { "${process.execPath}" "${program}" "$@"; }\n${line}`
   const { PATH = '' } = process.env

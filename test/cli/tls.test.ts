@@ -1,4 +1,7 @@
-/** A node with TLS as processes meet it: the program is given the authority by NODE_EXTRA_CA_CERTS, or refuses. */
+/**
+ * A node with TLS and client processes: the program gets the authority by NODE_EXTRA_CA_CERTS, or refuses the
+ * node.
+ */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
@@ -16,7 +19,7 @@ afterEach(() => home.remove())
 const dayMs = 86_400_000
 const password = 'correct horse battery staple'
 
-test('an owner and an agent use it, a client without the authority refuses it, and SIGHUP renews it', async () => {
+test('owner and agent use the node, a client without the authority refuses it, and SIGHUP renews its certificate', async () => {
   const chain = await certificateChain()
   const [cert, key, root] = ['cert.pem', 'key.pem', 'root.pem'].map((name) => join(home.folder, name)) as [
     string,
@@ -42,11 +45,11 @@ test('an owner and an agent use it, a client without the authority refuses it, a
   const [, port] = /^ready at https:\/\/127\.0\.0\.1:(\d+)$/m.exec(await started.printed(/\n/)) ?? []
   const url = `https://localhost:${port}`
 
-  // Pinned to its own file, so that it needs no authority, nor the name.
+  // The command pins the certificate file itself, so it needs neither the authority nor the name.
   const local = { BRIDGE_DATA: environment.BRIDGE_DATA }
   expect(await home.run(['server', 'status'], { environment: local })).toMatchObject({ code: 0 })
 
-  // Owner requests carry the origin of the address that the node knows itself by.
+  // Owner requests carry the origin that the node has for itself.
   const at = ['--url', `https://127.0.0.1:${port}`]
   await ok(['admin', 'setup', '--name', 'olu', ...at, '--password-stdin'], `${link.trim()}\n${password}\n`)
   await ok(['admin', 'project', 'create', 'demo'])
@@ -78,7 +81,7 @@ test('an owner and an agent use it, a client without the authority refuses it, a
     await started.said(new RegExp(`(?:certificate reloaded[^]*){${renewals}}`))
     if (days > 0) expect(await served()).toBe(name)
   }
-  // Both doctors tell how long it still holds.
+  // Both doctor commands show the remaining validity.
   const toldBy = async (...args: string[]) => {
     const { code, stdout } = await home.run([...args, '--json'], { environment })
     const { findings } = JSON.parse(stdout) as { findings: { check: string; state: string; text: string }[] }

@@ -1,4 +1,4 @@
-/** The line that is drawn over while files move, by a clock that the test moves. Contract §12. */
+/** The line that is redrawn while files are transferred, with a clock that the test moves. Contract §12. */
 import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { CliContext } from '../../cli/context.ts'
@@ -33,7 +33,7 @@ const moving = (bytes: number, fields: Partial<TransferProgress> = {}): Transfer
   ...fields,
 })
 
-test('the rate is that of the bytes that moved now, and the time left follows from it', () => {
+test('the rate counts the bytes of this run, and the remaining time follows from it', () => {
   const { drawn, progress, after } = shown(1)
   const { onProgress } = progress.of('a')
   const resumed = { resumedParts: 4 }
@@ -48,7 +48,7 @@ test('the rate is that of the bytes that moved now, and the time left follows fr
   ])
 })
 
-test('the line is gone before anything else is written, on either stream', () => {
+test('the line is cleared before any other output, on either stream', () => {
   const { drawn, progress, io, after } = shown(1)
   const { onProgress } = progress.of('a')
   onProgress(moving(MiB))
@@ -64,7 +64,7 @@ test('the line is gone before anything else is written, on either stream', () =>
   ])
 })
 
-test('what comes before and after the bytes is shown too, with a rate of its own', () => {
+test('the steps before and after the transfer are shown too, each with its own rate', () => {
   const { drawn, progress, after } = shown(1)
   const { onProgress } = progress.of('a')
   const none = { parts: 0, totalParts: 0 }
@@ -81,7 +81,7 @@ test('what comes before and after the bytes is shown too, with a rate of its own
   ])
 })
 
-test('it is drawn four times a second at most, and fits the terminal', () => {
+test('the line is drawn at most four times per second, and fits the terminal', () => {
   const { drawn, progress, after } = shown(1, { columns: 20 })
   const { onProgress } = progress.of('a')
   for (let index = 0; index < 100; index += 1) {
@@ -92,7 +92,7 @@ test('it is drawn four times a second at most, and fits the terminal', () => {
   expect(Math.max(...drawn.map((line) => line.length))).toBe('\r'.length + 19 + '\u001b[K'.length)
 })
 
-test('several files are one line on a terminal, and lines of their own for a program', () => {
+test('several files share one line on a terminal, and have separate lines for a program', () => {
   const both = (context: ReturnType<typeof shown>) => {
     context.progress.of('a').onProgress(moving(30 * MiB))
     context.progress.of('b').onProgress(moving(100 * MiB, { phase: 'reading', parts: 0, totalParts: 0 }))
@@ -109,7 +109,7 @@ test('several files are one line on a terminal, and lines of their own for a pro
   ])
 })
 
-test('nothing is drawn where nobody watches', () => {
+test('without a terminal no line is drawn', () => {
   const { drawn, progress } = shown(1, { terminal: false })
   progress.of('a').onProgress(moving(MiB))
   progress.done()

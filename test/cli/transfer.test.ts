@@ -1,6 +1,6 @@
 /**
- * `bridge transfer` against a real node: two profiles of one machine. What ends by itself runs in this process; what is
- * interrupted by a signal, or draws on a terminal, is a process of its own. Contract §9, §12.
+ * `bridge transfer` with a real node and two profiles of one machine. Commands that end run in this process;
+ * those interrupted by a signal, or drawing on a terminal, are separate processes. Contract §9, §12.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -48,7 +48,7 @@ async function upload(file = sent(), ...more: string[]): Promise<Transfer> {
 const show = async (by: Enrolled, id: string): Promise<Transfer> =>
   (await by.lines<Transfer>('transfer', 'show', id))[0] as Transfer
 
-test('a file is sent, listed, received byte for byte, and both sides see its receipt', async () => {
+test('a file is sent, listed and received byte for byte, and both sides see its receipt', async () => {
   const said = await ines.bridge('transfer', 'send', sent(), '--to', 'jon')
   expect(said).toMatchObject({ code: 0, stderr: expect.stringMatching(/^offered as \S+\n$/) })
   const id = /^uploaded (\S+): offered; /.exec(said.stdout)?.[1] ?? ''
@@ -72,7 +72,7 @@ test('a file is sent, listed, received byte for byte, and both sides see its rec
 })
 
 test.each(['My notes.txt', '.gitignore', "-it's $(id)"])(
-  'a file called %j is sent and received under its name',
+  'a file named %j is sent and received under its name',
   async (name) => {
     await writeFile(sent(name), bytes)
     const transfer = await upload(sent(name))
@@ -84,7 +84,7 @@ test.each(['My notes.txt', '.gitignore', "-it's $(id)"])(
   },
 )
 
-test('with --json there is the transfer on standard output, and progress a line each on the other', async () => {
+test('with --json the transfer is on standard output, and progress on standard error, one line each', async () => {
   const { code, stdout, stderr } = await ines.bridge('transfer', 'send', sent(), '--to', 'jon', '--json')
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({ filename: 'report.pdf', size: 70_000, state: 'offered' })
@@ -92,14 +92,14 @@ test('with --json there is the transfer on standard output, and progress a line 
   expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ progress: { bytes: 70_000, total: 70_000 } })
 })
 
-test('progress is drawn on a terminal, and only there', async () => {
+test('progress is drawn on a terminal only', async () => {
   const { stderr } = await ines.bridge('transfer', 'send', sent(), '--to', 'jon')
   expect(stderr).not.toContain('part 1 of 1')
   const line = `bridge transfer send ${sent()} --to jon --profile ines; echo left $?`
   const terminal = inTerminal(line, desk.home)
   expect(await terminal.ended).toBe(0)
   expect(terminal.sent()).toMatch(/\ruploaded 68 KiB of 68 KiB, .*\/s, part 1 of 1/)
-  // What stands there in the end: each line as it was after it was drawn over.
+  // The final text: each line as it was last drawn.
   const left = terminal
     .sent()
     .split('\r\n')
@@ -114,7 +114,7 @@ test('progress is drawn on a terminal, and only there', async () => {
   ])
 })
 
-test('a file that has the name stays; --overwrite replaces it', async () => {
+test('an existing file of that name stays, and --overwrite replaces it', async () => {
   const { id } = await upload()
   const into = await box()
   await writeFile(join(into, 'report.pdf'), 'mine')
@@ -125,7 +125,7 @@ test('a file that has the name stays; --overwrite replaces it', async () => {
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
 })
 
-test('wrong bytes end in exit 15 and in no file; the transfer is not verified', async () => {
+test('wrong bytes exit 15 without a file, and the transfer is not verified', async () => {
   const { id } = await upload()
   await writeFile(join(bridge.data, 'packages', id, 'package'), fileOf(70_000, 99))
   const into = await box()
@@ -135,7 +135,7 @@ test('wrong bytes end in exit 15 and in no file; the transfer is not verified', 
   expect(await show(ines, id)).toMatchObject({ state: 'accepted', receipt: null })
 })
 
-test('a receive whose transfer is cancelled in the middle says so, ends with exit 7 and leaves nothing', async () => {
+test('a receive whose transfer is cancelled in the middle reports that, exits 7 and leaves no file', async () => {
   const { id } = await storeZeros(bridge, { from: bridge.ada, to: jon })
   const into = await box()
   let ended: Promise<unknown> | undefined
@@ -151,7 +151,7 @@ test('a receive whose transfer is cancelled in the middle says so, ends with exi
   expect((await look(bridge.ada, id)).cleanup.recipient_at).toEqual(expect.any(String))
 })
 
-test('what is interrupted while it uploads goes on by the command that it printed', async () => {
+test('an interrupted upload is resumed by the command that it printed', async () => {
   const name = "it's.pdf"
   await writeFile(sent(name), bytes)
   const { id, ...broken } = await scene.interrupted(name, '--name', 'its.pdf')
@@ -167,7 +167,7 @@ test('what is interrupted while it uploads goes on by the command that it printe
   expect((await show(ines, id)).package?.stored_at).not.toBeNull()
 })
 
-test('control-C ends a receive with the command that goes on, which then has the file', async () => {
+test('control-C ends a receive and prints the command that resumes it, which completes the file', async () => {
   const transfer = await offeredOnly()
   const into = await box()
   const waiting = home.start(['transfer', 'receive', transfer.id, '--output', `${into}/`, '--profile', 'jon'])
@@ -183,11 +183,11 @@ test('control-C ends a receive with the command that goes on, which then has the
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
 })
 
-/** An offer whose upload was interrupted before its first byte. */
+/** Makes an offer whose upload was interrupted before its first byte. */
 const offeredOnly = async (): Promise<TransferSummary> =>
   show(ines, (await scene.interrupted('report.pdf')).id)
 
-test('another file than the one that was offered is not uploaded in its place', async () => {
+test('another file is not uploaded in place of the offered one', async () => {
   const { id } = await offeredOnly()
   await writeFile(sent('changed.pdf'), fileOf(70_000, 5))
   const refused = await ines.bridge('transfer', 'send', sent('changed.pdf'), '--resume', id)
@@ -195,7 +195,7 @@ test('another file than the one that was offered is not uploaded in its place', 
   expect((await show(ines, id)).package?.stored_at).toBeNull()
 })
 
-test('an offer is accepted, or declined with a reason, by its recipient alone', async () => {
+test('an offer is accepted, or declined with a reason, by its recipient only', async () => {
   const first = await upload()
   expect((await ines.bridge('transfer', 'accept', first.id)).code).toBe(5)
   expect((await jon.bridge('transfer', 'accept', first.id)).stdout).toBe(`accepted ${first.id}: accepted\n`)
@@ -208,7 +208,7 @@ test('an offer is accepted, or declined with a reason, by its recipient alone', 
   expect(late).toMatchObject({ code: 7, stdout: '' })
 })
 
-test('a cancelled transfer is not received, and cleaned up only once it is over', async () => {
+test('a cancelled transfer is not received, and is cleaned up only once it has ended', async () => {
   const { id } = await upload()
   expect((await ines.bridge('transfer', 'cleanup', id)).code).toBe(7)
   const cancelled = await ines.bridge('transfer', 'cancel', id, '--reason', 'wrong file')
@@ -220,12 +220,12 @@ test('a cancelled transfer is not received, and cleaned up only once it is over'
 })
 
 test.each(['../evil', '/etc/passwd', 'a..b', 'a/b', 'a\\b', 'CON', 'x\u001b[2J'])(
-  'a name that is no plain file name is no offer, and never a path: %j',
+  'a name that is no plain file name is refused in an offer, and never used as a path: %j',
   async (filename) => {
     const body = await offerBody({ from: bridge.ada, to: bridge.ben, bytes, fields: { filename } })
     const reply = await bridge.ada.call({ target: '/api/v1/transfers', body })
     expect(told(reply)).toEqual([422, 'manifest_invalid'])
-    // A node that does not keep the rule itself reaches no file with it either.
+    // If a node does not enforce the rule, the recipient still refuses the name.
     await expect(destinationOf(folder, filename)).rejects.toThrow('no plain file name')
     expect(await destinationOf(join(folder, 'mine.pdf'), filename)).toBe(join(folder, 'mine.pdf'))
   },
@@ -252,7 +252,7 @@ test.each([
   },
 )
 
-test('who is no party sees nothing of a transfer', async () => {
+test('an agent that is not a party sees nothing of a transfer', async () => {
   const { id } = await upload()
   const eva = await enrolled(bridge, desk, 'eva')
   for (const word of ['show', 'receive', 'accept', 'decline', 'cancel', 'cleanup'])

@@ -1,7 +1,8 @@
 /**
- * What docs/operations.md says of an upgrade: who waits is told, nothing is lost, there is no way back in place, and there
- * is one by the backup. That clients come again by themselves is in test/sdk/delivery/restart.test.ts, that what they send
- * meanwhile is kept in test/sdk/outbox.test.ts, a migration that is killed in test/faults/migration-kills.test.ts.
+ * The statements of docs/operations.md about an upgrade: waiting clients are notified, nothing is lost, there
+ * is no downgrade in place, and there is one by the backup. For reconnecting clients see
+ * test/sdk/delivery/restart.test.ts, for stored requests test/sdk/outbox.test.ts, for a killed migration
+ * test/faults/migration-kills.test.ts.
  */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -25,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => desk.remove())
 
-test('waits are told that the node stops, and read on at the new process in the session that they have', async () => {
+test('open waits are notified that the node stops, and continue at the new process in the same session', async () => {
   const bridge = await startBridge()
   onTestFinished(() => bridge.close())
   const { ada, ben } = bridge
@@ -50,7 +51,7 @@ test('waits are told that the node stops, and read on at the new process in the 
   }
 })
 
-/** An installation that nobody serves. */
+/** Makes an installation without a running server. */
 async function installation(name: string): Promise<string> {
   const data = join(desk.folder, name)
   await initServer(readConfig({ data }, {}))
@@ -66,7 +67,7 @@ function inDatabase<T>(data: string, act: (database: Database.Database) => T): T
   }
 }
 
-/** As the next version leaves it: one step further. */
+/** Changes a database as the next version would: one migration more. */
 const upgradedBeyond = (data: string) =>
   inDatabase(data, (database) => {
     database.exec('CREATE TABLE of_the_next_version (x INTEGER) STRICT')
@@ -91,7 +92,7 @@ describe('a database of a newer program', () => {
     ['owner-link'],
     ['telemetry-token'],
     ['rotate-key'],
-  ])('is refused by %s with exit code 7, and nothing is changed', async (...args) => {
+  ])('is refused by %s with exit code 7, and not changed', async (...args) => {
     const before = stored(data)
     expect(await server(...args, '--data', data)).toMatchObject({
       code: 7,
@@ -101,14 +102,14 @@ describe('a database of a newer program', () => {
     expect(stored(data)).toEqual(before)
   })
 
-  test('is what the doctor finds', async () => {
+  test('is reported by the doctor', async () => {
     const { code, stdout } = await server('doctor', '--data', data)
     expect({ code, told: /problem +schema/.test(stdout) }).toEqual({ code: 7, told: true })
     expect(stdout).toContain('use the newer version of the program')
   })
 })
 
-test('the way back: the backup from before takes the place of the newer database, which is kept', async () => {
+test('downgrading restores the backup from before over the newer database, which is kept', async () => {
   const data = await installation('back')
   const file = join(desk.folder, 'before.db')
   expect(await server('backup', file, '--data', data)).toMatchObject({ code: 0 })
@@ -124,9 +125,9 @@ test('the way back: the backup from before takes the place of the newer database
   })
 })
 
-test('the doctor of a new version tells how many steps will run', async () => {
+test('the doctor of a new version shows the number of pending migrations', async () => {
   const data = await installation('earlier')
-  // Nothing is left out of the schema, so that only the record tells: the doctor asks no more than that.
+  // The schema is complete, and only the record lacks the steps: the doctor checks no more than that.
   inDatabase(data, (database) =>
     database.prepare('DELETE FROM schema_migrations WHERE number > ?').run(migrations.length - 2),
   )

@@ -18,7 +18,7 @@ test.each([
   [-86_400, '1 day ago'],
   [90, 'in 1 minute'],
   [3 * 86_400, 'in 3 days'],
-])('%d seconds away is %s', (seconds, words) => {
+])('%d seconds ahead is %s', (seconds, words) => {
   expect(relative(at(seconds), now)).toBe(words)
 })
 
@@ -58,7 +58,7 @@ test.each<[Partial<Connection>, string]>([
 
 const letter = (sequence: number, more: object = {}) => message(sequence, more) as unknown as Message
 
-test('stored, offered and acknowledged are three things', () => {
+test('stored, offered and acknowledged are three states', () => {
   const stored = { stored_at: at(-120), first_offered_at: null, offers: 0, acknowledged_at: null }
   expect(deliveryWords(letter(1, { delivery: stored }), now)).toBe(
     'stored 2 minutes ago; not offered yet; not acknowledged',
@@ -85,7 +85,7 @@ test('a question is open until the other side answers it', () => {
   expect(unanswered([question, followUp, answer], isAnswerTo)).toEqual([])
 })
 
-test('whatever expects a reply is open; notes and the service ask for nothing', () => {
+test('every message that expects a reply is open, and notes and service messages are not', () => {
   const note = letter(1)
   const urgent = letter(2, { expects_reply_by: at(60) })
   const service = letter(3, { sender: { kind: 'system', name: 'service' }, expects_reply_by: at(60) })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const module = new URL('../../cli/commands/server/young-generation.ts', import.meta.url).href
 
-/** How large the part for new objects is after much was made and some of it kept for a while, in MiB. */
+/** The size in MiB of V8's young generation after many allocations, of which some were kept for a while. */
 const program = (bound: string) => `
   const { getHeapSpaceStatistics } = await import('node:v8')
   const { boundYoungGeneration, holdYoungGeneration } = await import('${module}')
@@ -22,7 +22,7 @@ const sizeOf = async (bound: string) => {
   return Number((await promisify(execFile)(process.execPath, args)).stdout)
 }
 
-test('a busy process keeps little memory for new objects once it is bounded', async () => {
+test('a busy process uses little memory for new objects once the young generation is bounded', async () => {
   const [unbounded, bounded, held, both] = await Promise.all([
     sizeOf(''),
     sizeOf('boundYoungGeneration()'),
@@ -32,6 +32,6 @@ test('a busy process keeps little memory for new objects once it is bounded', as
   expect(unbounded).toBeGreaterThan(16)
   expect(bounded).toBeLessThanOrEqual(16)
   expect(held).toBeLessThan(bounded)
-  // Held for the start alone.
+  // The bound applied at the start only.
   expect(both).toBe(bounded)
 })

@@ -29,17 +29,17 @@ test.each([
   expect(() => parseBaseUrl(text)).toThrow(expect.objectContaining({ name: 'LocalError', code }))
 })
 
-test('plain http beyond this machine needs the explicit option', () => {
+test('plain http beyond this machine requires the explicit option', () => {
   expect(parseBaseUrl('http://10.0.0.5:4000', { allowPlainHttp: true }).origin).toBe('http://10.0.0.5:4000')
 })
 
-test('no refusal repeats what the address holds', () => {
+test('no refusal repeats the content of the address', () => {
   for (const text of ['https://ada:hunter22@bridge.example', 'https://bridge.example/?token=hunter22']) {
     expect(() => parseBaseUrl(text)).toThrow(expect.not.stringContaining('hunter22'))
   }
 })
 
-test('a target holds its parameters and query, without what is undefined', () => {
+test('a target contains its parameters and query, without undefined values', () => {
   expect(targetOf('/api/v1/inbox', {}, { wait_seconds: 20, limit: undefined })).toBe(
     '/api/v1/inbox?wait_seconds=20',
   )
@@ -47,13 +47,13 @@ test('a target holds its parameters and query, without what is undefined', () =>
 })
 
 test.each(['', '.', '..', undefined])(
-  'a parameter %j, which would name another endpoint, is refused',
+  'a parameter %j, which would lead to another endpoint, is refused',
   (id) => {
     expect(() => targetOf('/api/v1/messages/{id}', { id })).toThrow(TypeError)
   },
 )
 
-test('what is signed is what travels, behind any prefix', () => {
+test('the signed target is the sent one, behind any prefix', () => {
   const address = { origin: 'https://bridge.example', prefix: '/team' }
   const value = fc.string({ minLength: 1, unit: 'grapheme' }).filter((text) => !['.', '..'].includes(text))
   fc.assert(

@@ -1,6 +1,7 @@
 /**
- * An endpoint lives half an hour at most, the transfer longer: what becomes of a direct transfer when the one ends before
- * the other, on either side. Helpers and recipient are in this process. Contract §9 "Direct mode".
+ * An endpoint is valid for half an hour at most, and the transfer for longer. The tests cover the outcome of
+ * a direct transfer when one ends before the other, on either side. Helpers and recipient run in this
+ * process. Contract §9 "Direct mode".
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request as ask, createServer, type Server, type ServerResponse } from 'node:http'
@@ -33,7 +34,7 @@ const helpers: RunningHelper[] = []
 const doors: Server[] = []
 const giveUp: AbortController[] = []
 
-/** A test that fails leaves nothing that another one hears of. */
+/** A failing test leaves nothing that affects another. */
 afterEach(async () => {
   for (const each of giveUp.splice(0)) each.abort()
   for (const door of doors.splice(0)) {
@@ -56,14 +57,14 @@ function untilTestEnds(): AbortController {
   return controller
 }
 
-/** Served until it is over; one that a failed test leaves is heard by nobody. */
+/** Serves until the transfer ends; errors of a run that a failed test left behind are ignored. */
 function serve(id: string, start: () => Promise<ServingHelper>, onDeposited?: (at: string) => void) {
   const served = ada.transfers.serve(id, start, { signal: untilTestEnds().signal, onDeposited })
   served.catch(() => {})
   return served
 }
 
-/** A direct transfer of three parts, and what a helper of it needs. */
+/** Makes a direct transfer of three parts, with the data that its helper needs. */
 async function offered(ttlSeconds = 3600): Promise<{ transfer: Transfer; manifest: string; root: string }> {
   const address = await ada.directory.address('ben')
   const input = { ...address, filename: 'report.pdf', ...describeBytes(bytes, 10_000) }
@@ -88,21 +89,21 @@ async function offered(ttlSeconds = 3600): Promise<{ transfer: Transfer; manifes
 }
 
 interface Served {
-  /** What each endpoint was asked for, in order. */
+  /** The paths requested from each endpoint, in order. */
   readonly asked: string[][]
   readonly start: () => Promise<ServingHelper>
 }
 
 interface Door {
-  /** Of the helper. */
+  /** The lifetime of the helper. */
   readonly ttlSeconds?: number
-  /** What is deposited, when it is not what the helper says. */
+  /** The deposited expiry, if it differs from the helper's. */
   readonly expiresAt?: Date
-  /** True: it answers this request itself. */
+  /** Answers a request in place of the helper if it returns true. */
   readonly instead?: (path: string, answer: ServerResponse, helper: RunningHelper) => boolean
 }
 
-/** Helpers one after the other, each behind a door that writes down what it is asked for. */
+/** Starts helpers one after the other, each behind a proxy that records its requests. */
 function serving(
   { manifest, root }: { manifest: string; root: string },
   each: (round: number) => Door,
@@ -142,9 +143,9 @@ function serving(
 
 const part = (index: number) => `/v1/parts/${index}`
 
-test('a helper that reaches its deadline inside a part is followed by another, which is asked for the rest', async () => {
+test('a helper that expires inside a part is followed by another, which gets requests for the remaining parts', async () => {
   const { transfer, ...place } = await offered()
-  // The first ends after two seconds, with half of the second part across.
+  // The first helper expires after two seconds, with half of the second part sent.
   const { asked, start } = serving(place, (round) => ({
     ttlSeconds: round === 1 ? 2 : 60,
     instead: (path, answer, { ended }) => {
@@ -169,7 +170,7 @@ test('a helper that reaches its deadline inside a part is followed by another, w
   ])
 })
 
-test('a recipient that broke off goes on at whatever endpoint there is later, with the parts that it has', async () => {
+test('an interrupted recipient resumes with its parts at any later endpoint', async () => {
   const { transfer, ...place } = await offered()
   const { asked, start } = serving(place, () => ({}))
   const { signal } = untilTestEnds()
@@ -183,7 +184,7 @@ test('a recipient that broke off goes on at whatever endpoint there is later, wi
     onProgress: ({ parts }) => void (parts === 1 && gone.abort()),
   })
   await expect(broken).rejects.toMatchObject({ code: 'aborted' })
-  // Two endpoints end while nobody asks them for anything.
+  // Two endpoints expire without a request.
   for (const round of [1, 2]) {
     await helpers[round - 1]?.stop()
     await expect.poll(() => deposited.length).toBe(round + 1)
@@ -200,7 +201,7 @@ test('a recipient that broke off goes on at whatever endpoint there is later, wi
   expect((await served).state).toBe('verified')
 })
 
-test('an endpoint that was over before the recipient came is not asked; the next one is waited for', async () => {
+test('an endpoint that expired before the recipient arrived gets no request, and the recipient waits for the next one', async () => {
   const { transfer, ...place } = await offered()
   const { asked, start } = serving(place, (round) =>
     round === 1 ? { expiresAt: new Date(node.clock().getTime() + 30_000) } : {},
@@ -218,7 +219,7 @@ test('an endpoint that was over before the recipient came is not asked; the next
   expect((await served).state).toBe('verified')
 })
 
-test('when the transfer itself ends, serving ends with it, and who waits is told', async () => {
+test('when the transfer ends, serving ends too, and the waiting caller gets an error', async () => {
   const { transfer, ...place } = await offered(60)
   const { asked, start } = serving(place, (round) => ({
     instead: (path, answer) => {
@@ -240,7 +241,7 @@ test('when the transfer itself ends, serving ends with it, and who waits is told
   await expect(readFile(join(folder, 'never.pdf'))).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('a sender that cannot serve again says so, and one whose helpers end at once gives up', async () => {
+test('a sender that cannot serve again reports it, and one whose helpers end immediately gives up', async () => {
   const { transfer, ...place } = await offered()
   const { start } = serving(place, () => ({}))
   let starts = 0
@@ -261,7 +262,7 @@ test('a sender that cannot serve again says so, and one whose helpers end at onc
   expect((await ada.transfers.get(transfer.id)).state).toBe('offered')
 })
 
-test('a recipient that waits for an endpoint ends with the transfer', async () => {
+test('a recipient that waits for an endpoint stops when the transfer ends', async () => {
   const { transfer } = await offered()
   const onWaiting = () => void ada.transfers.cancel(transfer.id)
   const received = ben.transfers.receive(transfer.id, join(folder, 'never.pdf'), { onWaiting })
@@ -269,7 +270,7 @@ test('a recipient that waits for an endpoint ends with the transfer', async () =
 })
 
 test.each([-250, 1, 25, 2 * 86_400])(
-  'a helper on a machine that is %d seconds ahead deposits an end that the node takes',
+  'a helper on a machine that is %d seconds ahead deposits an expiry that the node accepts',
   async (seconds) => {
     const clock = Object.assign(() => new Date(node.clock().getTime() + seconds * 1000), node.clock)
     const sender = bridgeOf({ ...node, clock }, node.ada)

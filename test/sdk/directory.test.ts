@@ -1,4 +1,4 @@
-/** Names to addresses: looked up once, remembered for an hour. */
+/** Names are resolved to addresses, looked up once and cached for an hour. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type DirectoryStore, type Message, memoryDirectory, replyAddress } from '../../sdk/program.ts'
 import { testClock } from '../support/clock.ts'
@@ -8,7 +8,7 @@ import { adaId, benId, bridgeAt, message, record, talkId } from './people.ts'
 let node: FakeNode
 let clock: ReturnType<typeof testClock>
 let store: DirectoryStore
-/** What the node lists; a test may change it. */
+/** The peers that the node lists; a test may change them. */
 let peers: { id: string; name: string; conversation_id: string | null }[]
 
 const otherId = '01980000-0000-7000-8000-0000000000bb'
@@ -34,7 +34,7 @@ const directory = () => bridgeAt(node.url, { clock, directory: store }).director
 const asked = () => node.heard.splice(0).map(({ method, url }) => `${method} ${url.split('?')[0]}`)
 const ben = { recipient_agent_id: benId, conversation_id: talkId }
 
-test('a name is looked up and its conversation opened once; the next process asks nobody', async () => {
+test('a name is looked up and its conversation opened once, and the next process sends no request', async () => {
   expect(await directory().address('ben')).toEqual(ben)
   expect(asked()).toEqual(['GET /api/v1/peers', 'POST /api/v1/conversations'])
   expect(await directory().address('ben')).toEqual(ben)
@@ -43,13 +43,13 @@ test('a name is looked up and its conversation opened once; the next process ask
   expect(asked()).toEqual([])
 })
 
-test('a conversation that the node knows is not opened', async () => {
+test('a conversation that the node lists is not opened again', async () => {
   peers = [{ id: benId, name: 'ben', conversation_id: talkId }]
   expect(await directory().address('ben')).toEqual(ben)
   expect(asked()).toEqual(['GET /api/v1/peers'])
 })
 
-test('a name that passes to another agent is followed after an hour', async () => {
+test('a name that moves to another agent is resolved to that agent after an hour', async () => {
   peers = [{ id: benId, name: 'ben', conversation_id: talkId }]
   await directory().address('ben')
   peers = [{ id: otherId, name: 'ben', conversation_id: talkId }]
@@ -59,23 +59,23 @@ test('a name that passes to another agent is followed after an hour', async () =
   expect((await directory().address('ben')).recipient_agent_id).toBe(otherId)
 })
 
-test.each(['Ben', 'be', 'ben ', ''])('%j is nobody', async (name) => {
+test.each(['Ben', 'be', 'ben ', ''])('the name %j is unknown', async (name) => {
   await expect(directory().address(name)).rejects.toMatchObject({ name: 'LocalError', code: 'peer_unknown' })
 })
 
-test('owner is the owner, also when a peer has that name', async () => {
+test('the name owner means the owner, even if a peer has that name', async () => {
   peers = [{ id: benId, name: 'owner', conversation_id: talkId }]
   expect((await directory().address('owner')).recipient_agent_id).toBe(adaId)
   expect(await directory().address(adaId)).toEqual({ recipient_agent_id: adaId, conversation_id: talkId })
   expect(asked()).toEqual(['POST /api/v1/conversations'])
 })
 
-test('looking for a conversation opens none', async () => {
+test('looking up a conversation opens none', async () => {
   expect(await directory().conversation('ben')).toBeUndefined()
   expect(asked()).toEqual(['GET /api/v1/peers'])
 })
 
-test('every page of the peers is read, and one that never ends is not', async () => {
+test('every page of the peers is read, and an endless list is refused', async () => {
   const pages = await startNode(({ url }, _nth, response) => {
     const after = new URL(url, 'http://x').searchParams.get('after')
     if (after === null) answerJson(response, 200, { peers: [], has_more: true, next_after: benId })
@@ -107,7 +107,7 @@ test.each([
   expect(replyAddress(letter(more), adaId)).toEqual(address)
 })
 
-test('the service reads no replies', () => {
+test('a reply to a message of the service is refused', () => {
   const task = letter({ sender: { kind: 'system', name: 'service' }, type: 'task' })
   expect(() => replyAddress(task, adaId)).toThrow(expect.objectContaining({ code: 'peer_unknown' }))
 })

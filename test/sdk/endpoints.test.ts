@@ -1,4 +1,4 @@
-/** The short methods of the SDK at a real node: what an agent and its owner do besides messages. */
+/** The short methods of the SDK at a real node: everything an agent and its owner do besides messages. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -33,7 +33,7 @@ const recipients = [
 ] as const
 
 describe('guides', () => {
-  test.each(guideTopics)('%s is a text of that topic', async (topic) => {
+  test.each(guideTopics)('the guide %s is a text about that topic', async (topic) => {
     await using client = bridgeOf(bridge.ada)
     const guide = await client.guides.get(topic)
     expect(guide).toMatchObject({ topic, version: expect.any(String) })
@@ -41,8 +41,8 @@ describe('guides', () => {
   })
 })
 
-describe('when an agent comes back', () => {
-  test('is declared, and shown to others', async () => {
+describe('the schedule of an agent', () => {
+  test('is declared and shown to others', async () => {
     const agent = await bridge.agent('scheduled')
     await using client = bridgeOf(agent)
     const declared = await client.schedule({ mode: 'short_poll', interval_seconds: 300 })
@@ -64,7 +64,7 @@ describe('when an agent comes back', () => {
 })
 
 describe('recipient keys', () => {
-  test('are registered once, read by the other side, and replaced by the owner alone', async () => {
+  test('are registered once, read by the other side, and replaced by the owner only', async () => {
     const [keeper, reader] = [await bridge.agent('keeper'), await bridge.agent('reader')]
     await using client = bridgeOf(keeper)
     await using other = bridgeOf(reader)
@@ -126,7 +126,7 @@ describe('legacy credentials', () => {
 })
 
 describe('takeovers', () => {
-  test('fence the session; only the grant starts the next one, once', async () => {
+  test('fence the session, and only the grant starts the next one, once', async () => {
     const agent = await bridge.agent('taken')
     await using first = bridgeOf(agent)
     await using second = bridgeOf(agent, { sessions: memorySessions(randomUUID()) })
@@ -170,7 +170,7 @@ describe('a device-bound identity', () => {
     return { id, at }
   }
 
-  test('fetches a challenge before every start and resume, and listens on every transport', async () => {
+  test('requests a challenge before every start and resume, and listens on every transport', async () => {
     const { id, at } = await enrolled('device')
     const sessions = memorySessions(randomUUID())
     await using client = at(device, sessions)
@@ -187,7 +187,7 @@ describe('a device-bound identity', () => {
     }
   })
 
-  test('starts its session by itself when it listens', async () => {
+  test('starts its session automatically when it listens', async () => {
     const { id, at } = await enrolled('device-listens')
     await using client = at(device)
     const ear = new Ear(client)
@@ -197,7 +197,7 @@ describe('a device-bound identity', () => {
     await ear.stop()
   })
 
-  test('may have its system renamed, and is refused on another machine', async () => {
+  test('may have another operating system version, and is refused on another machine', async () => {
     const { at } = await enrolled('device-moves')
     const install = JSON.parse(device).install as string
     await using upgraded = at(encodeDevice({ os: 'linux 7', machine: 'ab'.repeat(32), install }))
@@ -207,7 +207,7 @@ describe('a device-bound identity', () => {
     await expect(elsewhere.listen().next()).rejects.toMatchObject({ code: 'device_mismatch' })
   })
 
-  test('uses a challenge that it was handed, once', async () => {
+  test('uses a given challenge once', async () => {
     const { at } = await enrolled('device-by-hand')
     await using client = at(device)
     const { challenge } = await client.sessions.challenge()
@@ -215,7 +215,7 @@ describe('a device-bound identity', () => {
     await expect(client.sessions.start({ challenge })).rejects.toMatchObject({ code: 'challenge_invalid' })
   })
 
-  test('is what a challenge is for: a key-bound identity gets none', async () => {
+  test('is required for a challenge: a key-bound identity gets none', async () => {
     await using client = bridgeOf(bridge.ben, { sessions: sessionsOf(bridge.ben) })
     await expect(client.sessions.challenge()).rejects.toMatchObject({ code: 'state_conflict' })
   })

@@ -1,4 +1,4 @@
-/** Claiming a code: what travels, and what is accepted as an identity. */
+/** Claiming a code: the request that is sent, and the answers accepted as an identity. */
 import { afterEach, expect, test } from 'vitest'
 import { enroll, generateKeyPair } from '../../sdk/index.ts'
 import { enrollV1, sha256Hex } from '../../sdk/signing/canonical.ts'
@@ -21,7 +21,7 @@ async function node(...args: Parameters<typeof startNode>): Promise<FakeNode> {
 const code = 'one-time-code-0123456789'
 const claimed = { ...record, server_time: '2026-01-01T00:00:00.000Z' }
 
-test('the claim carries the public key and a proof of the private one', async () => {
+test('the claim contains the public key and a proof of the private one', async () => {
   const { url, heard } = await node((_heard, _nth, response) => answerJson(response, 200, claimed))
   const { privateKey, publicKey } = generateKeyPair()
   const client = { name: 'test', version: '1' }
@@ -34,7 +34,7 @@ test('the claim carries the public key and a proof of the private one', async ()
   expect(await verify(importPublicKey(publicKey), text, input.proof)).toBe(true)
 })
 
-test('a device travels in the body and the header, byte for byte', async () => {
+test('the device is in the body and the header, byte for byte equal', async () => {
   const { url, heard } = await node((_heard, _nth, response) =>
     answerJson(response, 200, { ...claimed, binding: 'device' }),
   )
@@ -48,13 +48,13 @@ test.each([
   ['another binding', { binding: 'device' }],
   ['no id of the node', { server_id: '' }],
   ['no agent', { agent: {} }],
-])('an answer with %s is no identity', async (_what, more) => {
+])('an answer with %s is refused as an identity', async (_what, more) => {
   const { url } = await node((_heard, _nth, response) => answerJson(response, 200, { ...claimed, ...more }))
   const call = enroll({ baseUrl: url, code, privateKey: generateKeyPair().privateKey })
   await expect(call).rejects.toMatchObject({ name: 'LocalError', code: 'bad_response' })
 })
 
-test('a refusal is told once, without the code', async () => {
+test('a refusal is reported once, without the code', async () => {
   const { url, heard } = await node((_heard, _nth, response) => refuse(response, 410, 'enrollment_used'))
   const call = enroll({ baseUrl: url, code, privateKey: generateKeyPair().privateKey })
   await expect(call).rejects.toMatchObject({ code: 'enrollment_used', status: 410 })

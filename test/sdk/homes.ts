@@ -1,7 +1,9 @@
 /**
- * Homes of a file for tests of its recipient: one that answers as a helper does, and those that do not keep to the protocol.
+ * Sources of a file for tests of its recipient: one that answers like a helper, and several that violate the
+ * protocol.
  *
- * The file is always the same, in three parts. Real TLS, on loopback; whoever uses the doors closes them.
+ * The file is always the same, in three parts. The connections use real TLS on loopback; each test closes the
+ * servers that it opens.
  */
 import { createServer as createHttp, type RequestListener, type Server } from 'node:http'
 import { createServer as createHttps } from 'node:https'
@@ -27,7 +29,7 @@ async function listening(door: Server | TcpServer): Promise<number> {
   return (door.address() as AddressInfo).port
 }
 
-/** What a home was asked for, with the authority that came along. */
+/** A request to a source, with the Authorization header that came with it. */
 export interface Asked {
   readonly path: string
   readonly authorization: string | undefined
@@ -38,7 +40,7 @@ export interface Door {
   readonly endpoint: string
 }
 
-/** A home with this certificate, by default one that is trusted, or without one. */
+/** Starts a source with this certificate (by default a trusted one), or without TLS. */
 export async function door(
   listener: RequestListener,
   tls?: { readonly cert: string; readonly key: string } | null,
@@ -53,7 +55,7 @@ export async function door(
   return { asked, endpoint: `${secure ? 'https' : 'http'}://localhost:${port}` }
 }
 
-/** Whoever connects gets these bytes. */
+/** Starts a source that sends these bytes to every connection. */
 export async function rawDoor(answer: string): Promise<Door> {
   const asked: Asked[] = []
   const door = createTcp((socket) => {
@@ -73,7 +75,7 @@ export const partOf = (url = '') => {
   return bytes.subarray(index * partSize, (index + 1) * partSize)
 }
 
-/** As a helper answers; `instead` may answer in its place, and then says so. */
+/** Answers like a helper. `instead` may answer in its place and then returns true. */
 export const home =
   (instead: (url: string, ...rest: Parameters<RequestListener>) => boolean = () => false): RequestListener =>
   (request, response) => {
@@ -89,7 +91,10 @@ export const part1 = '/v1/parts/1'
 
 type Open = (elsewhere: string) => Promise<Door>
 
-/** What it does, what that ends in, how it is opened, and what the service is told, if anything. */
+/**
+ * The violation, the resulting error, the function that starts the source, and whether the service gets a
+ * receipt.
+ */
 export type HostileHome = [string, string, Open, told?: 'receipt']
 
 export const hostileHomes: readonly HostileHome[] = [

@@ -1,6 +1,7 @@
 /**
- * A direct transfer whose other end, or whatever stands between, does not keep to the protocol: nothing of it ever has the
- * name of the file, the token goes nowhere else, and a file that is there stays. Real TLS, on loopback.
+ * A direct transfer whose sender, or a proxy in between, violates the protocol: none of its data ever gets
+ * the name of the file, the token goes nowhere else, and an existing file stays. The connections use real TLS
+ * on loopback.
  *
  * Spec §4.5, §5 "Transfer helper"; contract §9.
  */
@@ -47,7 +48,7 @@ let ben: Bridge
 let folder: string
 const token = 'T'.repeat(43)
 
-// Of this process alone, which is the recipient's.
+// Applies to this process only, which is the recipient's.
 trustOnly(trusted.root.cert)
 beforeAll(async () => {
   node = await startBridge()
@@ -89,7 +90,7 @@ const receipts = async (id: string): Promise<string[]> => {
   return audit.map(({ kind }) => kind).filter((kind) => /receipt|verified/.test(kind))
 }
 
-test('a file arrives through a tunnel whose certificate is good', async () => {
+test('a file arrives through a tunnel with a valid certificate', async () => {
   const { id } = await offered()
   const { endpoint, asked } = await door(home())
   await deposit(id, endpoint)
@@ -123,7 +124,7 @@ eachAttack<HostileHome>(
   },
 )
 
-test('a tunnel that cuts a part off is left for the next one, also when the token stays, and the parts stay', async () => {
+test('after a tunnel cuts a part off, the recipient uses the next one, even with the same token, and keeps its parts', async () => {
   const { id } = await offered()
   const next = await door(home())
   const cutting = await door(
@@ -141,7 +142,7 @@ test('a tunnel that cuts a part off is left for the next one, also when the toke
   expect(next.asked.map(({ path }) => path)).toEqual(['/v1/status', part1, '/v1/parts/2'])
 })
 
-test('a tunnel that says nothing is waited for until the recipient gives up', async () => {
+test('the recipient waits for a silent tunnel until its caller gives up', async () => {
   const { id } = await offered()
   const giveUp = new AbortController()
   const { endpoint } = await door(() => giveUp.abort())
@@ -153,7 +154,7 @@ test('a tunnel that says nothing is waited for until the recipient gives up', as
 })
 
 describe('plain http', () => {
-  test('is taken where it is allowed, and told', async () => {
+  test('is used and reported if it is allowed', async () => {
     const { id } = await offered()
     const { endpoint } = await door(home(), null)
     await deposit(id, endpoint)
@@ -168,7 +169,7 @@ describe('plain http', () => {
   })
 
   test.each(['http://203.0.113.7:80', 'http://tunnel.example', 'http://[2001:db8::1]', 'ftp://127.0.0.1'])(
-    'is not taken to %s, whatever is allowed and whatever the node says',
+    'is not used to %s, whatever is allowed and whatever the node reports',
     async (endpoint) => {
       const { id } = await offered()
       const expires_at = new Date(node.clock().getTime() + 600_000).toISOString()
@@ -186,7 +187,7 @@ describe('plain http', () => {
 })
 
 describe('a destination', () => {
-  /** Served well; `before` is called when the second part is asked for. */
+  /** Serves the file correctly; calls `before` when the second part is requested. */
   async function served(before: () => Promise<unknown> = async () => {}): Promise<string> {
     const { id } = await offered()
     const { endpoint } = await door(
@@ -201,7 +202,7 @@ describe('a destination', () => {
     return id
   }
 
-  test('that appears while the file is fetched stays as it is; --overwrite then fetches nothing', async () => {
+  test('that appears during the download stays unchanged; with --overwrite nothing more is fetched', async () => {
     const to = join(await box(), 'report.pdf')
     const id = await served(() => writeFile(to, 'mine'))
     await expect(ben.transfers.receive(id, to)).rejects.toMatchObject({ code: 'destination_exists' })
@@ -222,7 +223,7 @@ describe('a destination', () => {
     ['a link to itself', (to) => symlink('report.pdf', to)],
     ['a pipe that nobody writes to', async (to) => execFileSync('mkfifo', [to])],
     ['a device', (to) => symlink('/dev/zero', to)],
-  ])('that is %s is not overwritten, nor written through', async (_, make) => {
+  ])('that is %s is neither overwritten nor written through', async (_, make) => {
     const into = await box()
     const [to, other] = [join(into, 'report.pdf'), join(into, 'other')]
     await writeFile(other, 'theirs')
@@ -239,7 +240,7 @@ describe('a destination', () => {
 
   const stagingIn = (into: string, id: string) => join(into, `.bridge-receive..${id}`)
 
-  test('beside which somebody else made the folder to wait in is not used', async () => {
+  test('is not used if another user made the temporary folder beside it', async () => {
     const into = await box()
     const elsewhere = await box()
     await writeFile(join(elsewhere, 'kept'), 'theirs')
@@ -257,7 +258,7 @@ describe('a destination', () => {
     expect(await readdir(elsewhere)).toEqual(['file', 'kept'])
   })
 
-  test('beside which the folder is exchanged while the file is fetched never gets another file', async () => {
+  test('never gets another file if the folder beside it is exchanged during the download', async () => {
     const into = await box()
     const to = join(into, 'report.pdf')
     const id: string = await served(async () => {
@@ -269,7 +270,7 @@ describe('a destination', () => {
     expect((await readFile(to)).equals(bytes)).toBe(true)
   })
 
-  test('that is a link is replaced by --overwrite, and what it leads to stays', async () => {
+  test('that is a link is replaced by --overwrite, and its target stays', async () => {
     const into = await box()
     const [to, other] = [join(into, 'report.pdf'), join(into, 'other')]
     await writeFile(other, 'theirs')

@@ -1,4 +1,4 @@
-/** Calls over real sockets: what travels, what is tried again, and what every kind of answer becomes. */
+/** Calls over real sockets: the sent requests, the retries, and the result of every kind of answer. */
 import { createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
@@ -49,7 +49,7 @@ function proves({ method, url, headers, body }: Heard): Promise<boolean> {
   return verify(importPublicKey(keys.publicKey), text, header('x-bridge-proof'))
 }
 
-test('a call is signed over what travels, behind a path prefix too', async () => {
+test('a call is signed over its sent target, behind a path prefix too', async () => {
   const { url, heard } = await node((_heard, _nth, response) => answerJson(response, 200, sent()))
   const answer = await bridgeAt(`${url}/team/bridge/`).messages.send(input)
   expect(answer.message.sequence).toBe(1)
@@ -65,7 +65,7 @@ test('a call is signed over what travels, behind a path prefix too', async () =>
   expect(await proves(heard[0] as Heard)).toBe(true)
 })
 
-test('every attempt is signed afresh over the same bytes and the same key', async () => {
+test('every attempt has a fresh signature over the same bytes and the same key', async () => {
   const { url, heard } = await node((_heard, nth, response) =>
     nth < 3 ? refuse(response, 503, 'unavailable') : answerJson(response, 200, sent()),
   )
@@ -77,7 +77,7 @@ test('every attempt is signed afresh over the same bytes and the same key', asyn
   for (const each of heard) expect(await proves(each)).toBe(true)
 })
 
-test('two calls never share an Idempotency-Key, and a given one is used as it is', async () => {
+test('two calls never share an Idempotency-Key, and a given key is used unchanged', async () => {
   const { url, heard } = await node((_heard, _nth, response) => answerJson(response, 200, sent()))
   const bridge = bridgeAt(url)
   await bridge.messages.send(input)
@@ -88,7 +88,7 @@ test('two calls never share an Idempotency-Key, and a given one is used as it is
   expect(used[2]).toBe('greet-ben-1')
 })
 
-test('the pause before another attempt is the one that the node names', async () => {
+test('the pause before another attempt is the one that the node requests', async () => {
   const waited: number[] = []
   const { url } = await node((_heard, nth, response) =>
     nth === 1
@@ -99,7 +99,7 @@ test('the pause before another attempt is the one that the node names', async ()
   expect(waited).toEqual([2000])
 })
 
-test('a clock that is off is corrected once from the time of the node, and stays corrected', async () => {
+test("a wrong clock is corrected once from the node's time, and stays corrected", async () => {
   const serverTime = new Date(Date.now() + 3_600_000)
   const answer: Answer = ({ headers }, _nth, response) => {
     const off = Math.abs(Number(headers['x-bridge-time']) - serverTime.getTime() / 1000)
@@ -117,7 +117,7 @@ test('a clock that is off is corrected once from the time of the node, and stays
   expect(heard).toHaveLength(4)
 })
 
-test('a clock that stays off after the correction is told, not tried for ever', async () => {
+test('a clock that is wrong after the correction is reported, not retried endlessly', async () => {
   const details = { server_time: '2026-01-01T00:00:00.000Z' }
   const { url, heard } = await node((_heard, _nth, response) =>
     refuse(response, 401, 'clock_skew', { details }),
@@ -127,7 +127,7 @@ test('a clock that stays off after the correction is told, not tried for ever', 
 })
 
 test.each([{}, { server_time: 'soon' }, { server_time: 5 }])(
-  'a clock refusal with %j for a time is told at once',
+  'a clock refusal with %j as its time is reported immediately',
   async (details) => {
     const { url, heard } = await node((_heard, _nth, response) =>
       refuse(response, 401, 'clock_skew', { details }),
@@ -159,7 +159,7 @@ test.each([
   expect(heard).toHaveLength(1)
 })
 
-test('a code of a newer node is told by its status and words', async () => {
+test('an unknown code of a newer node is reported with its status and message', async () => {
   const { url } = await node((_heard, _nth, response) => refuse(response, 409, 'moon_phase'))
   const failure = bridgeAt(url).messages.send(input)
   await expect(failure).rejects.toMatchObject({ code: 'unrecognized', status: 409, retry: 'never' })
@@ -173,7 +173,7 @@ test.each<[string, Answer]>([
   ['a list', (_heard, _nth, response) => answerJson(response, 200, [sent()])],
   ['an error of another shape', (_heard, _nth, response) => answerJson(response, 404, { error: 'nope' })],
   ['201', (_heard, _nth, response) => answerJson(response, 201, sent())],
-])('%s in place of an answer is no answer of a bridge', async (_what, answer) => {
+])('%s is not accepted as an answer of a bridge', async (_what, answer) => {
   const { url, heard } = await node(answer)
   await expect(bridgeAt(url).messages.send(input)).rejects.toMatchObject({
     name: 'LocalError',
@@ -182,7 +182,7 @@ test.each<[string, Answer]>([
   expect(heard).toHaveLength(1)
 })
 
-test('a proxy whose node is away counts as a node that cannot be reached', async () => {
+test('a proxy whose node is unreachable counts as an unreachable node', async () => {
   const { url, heard } = await node((_heard, nth, response) =>
     nth < 3 ? void response.writeHead(502).end('<h1>Bad Gateway</h1>') : answerJson(response, 200, sent()),
   )
@@ -190,7 +190,7 @@ test('a proxy whose node is away counts as a node that cannot be reached', async
   expect(heard).toHaveLength(3)
 })
 
-test('a redirect is not followed: nothing reaches the other host', async () => {
+test('a redirect is not followed, and the other host gets no request', async () => {
   const elsewhere = await node((_heard, _nth, response) => answerJson(response, 200, sent()))
   const { url } = await node((_heard, _nth, response) => {
     response.writeHead(307, { location: `${elsewhere.url}/api/v1/messages` }).end()
@@ -199,7 +199,7 @@ test('a redirect is not followed: nothing reaches the other host', async () => {
   expect(elsewhere.heard).toEqual([])
 })
 
-test('a node that is not there is unreachable; a connection that breaks is tried again', async () => {
+test('a missing node is unreachable, and a broken connection is retried', async () => {
   const gone = await startNode(() => {})
   await gone.close()
   await expect(bridgeAt(gone.url).messages.send(input)).rejects.toMatchObject({ code: 'unreachable' })
@@ -211,7 +211,7 @@ test('a node that is not there is unreachable; a connection that breaks is tried
   expect(heard).toHaveLength(2)
 })
 
-test('what speaks no HTTP is no bridge', async () => {
+test('a server that does not speak HTTP is reported as no bridge', async () => {
   const server = createServer((socket) => socket.resume().end('220 mail.example ESMTP\r\n'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }
@@ -221,7 +221,7 @@ test('what speaks no HTTP is no bridge', async () => {
   server.close()
 })
 
-test('a node that does not answer in time is a timeout, and the caller may give up before', async () => {
+test('a node that does not answer in time causes a timeout, and the caller may abort earlier', async () => {
   const { url, heard } = await node(() => {})
   await expect(bridgeAt(url, { timeoutMs: 50 }).messages.send(input)).rejects.toMatchObject({
     code: 'timeout',
@@ -234,7 +234,7 @@ test('a node that does not answer in time is a timeout, and the caller may give 
   await expect(call).rejects.toMatchObject({ name: 'LocalError', code: 'aborted' })
 })
 
-test('a wait between attempts ends with the signal', async () => {
+test('an abort ends the pause between attempts', async () => {
   const stop = new AbortController()
   const { url, heard } = await node((_heard, _nth, response) => {
     refuse(response, 503, 'unavailable', {}, { 'retry-after': '9' })
@@ -259,7 +259,7 @@ test.each([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate_refused'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'certificate_refused'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'certificate_refused'],
-])('what the platform calls %s is %s', async (platform, code) => {
+])("the platform's error %s becomes %s", async (platform, code) => {
   const fetch = async () => {
     throw new TypeError('fetch failed', {
       cause: new AggregateError([Object.assign(new Error('connect'), { code: platform })]),
@@ -290,14 +290,14 @@ test('no secret is in an inspected object, its JSON or an error', async () => {
   )
 })
 
-test('an identity whose proof is of another binding is refused', () => {
+test('an identity whose proof has another binding is refused', () => {
   expect(() => new Identity({ ...record, binding: 'device' }, { privateKey: keys.privateKey })).toThrow(
     TypeError,
   )
   expect(() => new Identity(record, { secret: 'x' })).toThrow(TypeError)
 })
 
-test('an owner message goes to the own agent id', async () => {
+test("an owner message goes to the agent's own id", async () => {
   const { url, heard } = await node(({ url: target }, _nth, response) =>
     target === '/api/v1/conversations'
       ? answerJson(response, 200, {

@@ -16,7 +16,7 @@ test('the version is the one of the package', async () => {
   expect(version).toBe(published)
 })
 
-test('the public index loads nothing heavy', async () => {
+test('importing the public index loads no heavy module', async () => {
   const script = `
     import { registerHooks } from 'node:module'
     const packages = new Set()

@@ -1,4 +1,4 @@
-/** Messages recorded in real files: remembered, bounded, whole after a torn write. */
+/** Messages recorded in real files: they are remembered, bounded in number, and intact after a torn write. */
 import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ async function withJournal<T>(
   }
 }
 
-test('what is recorded is known to the next process, and stands on one private line', async () => {
+test('a recorded message is known to the next process, and is one line in a private file', async () => {
   await withJournal((journal) => journal.record([letter(1), letter(2)]))
   expect((await stat(path)).mode & 0o777).toBe(0o600)
   const lines = (await readFile(path, 'utf8')).trimEnd().split('\n')
@@ -42,7 +42,7 @@ test('what is recorded is known to the next process, and stands on one private l
   })
 })
 
-test('recorded and done are two things', async () => {
+test('recorded and done are separate states', async () => {
   await withJournal(async (journal) => {
     await journal.record([letter(1), letter(2)])
     await journal.recordDone([letter(1).id])
@@ -52,7 +52,7 @@ test('recorded and done are two things', async () => {
   })
 })
 
-test('what was recorded and neither printed nor done is known, also after a rotation', async () => {
+test('a message recorded but neither printed nor done is known, also after a rotation', async () => {
   const bounds = { rotateBytes: 1, rememberedIds: 100 }
   await withJournal(async (journal) => {
     await journal.record([letter(1), letter(2), letter(3), letter(4)])
@@ -66,7 +66,7 @@ test('what was recorded and neither printed nor done is known, also after a rota
   })
 })
 
-test('a line that a power cut tore is skipped, and swallows nothing', async () => {
+test('a line torn by a power cut is skipped, and later lines are read', async () => {
   await withJournal((journal) => journal.record([letter(1)]))
   await appendFile(path, '{"kind":"message","message":{"id":"0198')
   await withJournal(async (journal) => {
@@ -76,7 +76,7 @@ test('a line that a power cut tore is skipped, and swallows nothing', async () =
   await withJournal(async (journal) => expect(journal.has(letter(2).id)).toBe(true))
 })
 
-test('a full journal begins again with what it remembers, and keeps one old file', async () => {
+test('a full journal starts again with the ids that it remembers, and keeps one old file', async () => {
   const bounds = { rotateBytes: 2000, rememberedIds: 100 }
   const sequences = Array.from({ length: 30 }, (_, index) => index + 1)
   await withJournal(async (journal) => {
@@ -105,14 +105,14 @@ test('the oldest ids are forgotten first', async () => {
 const letters = (journal: Journal, ...sequences: number[]) =>
   sequences.map((sequence) => journal.has(letter(sequence).id))
 
-test('what another process recorded meanwhile is known after a look', async () => {
+test('messages recorded by another process are known after a refresh', async () => {
   await withJournal(async (listening) => {
     await listening.record([letter(1)])
     await withJournal((asking) => asking.record([letter(2)]))
     await listening.record([letter(3)])
     await listening.catchUp()
     expect(letters(listening, 1, 2, 3, 4)).toEqual([true, true, true, false])
-    // A line that is still being written is no line yet.
+    // A line that is still being written does not count.
     const line = JSON.stringify({ kind: 'message', message: letter(4) })
     await appendFile(path, line.slice(0, 40))
     await listening.catchUp()
@@ -123,7 +123,7 @@ test('what another process recorded meanwhile is known after a look', async () =
   })
 })
 
-test('beside the one that rotates, others only add: nothing that either recorded is lost', async () => {
+test('while one process rotates, others only append, and no recorded message is lost', async () => {
   const bounds = { rotateBytes: 2000, rememberedIds: 100 }
   const adding = () => Journal.open({ path, clock, bounds, rotates: false })
   const listening = await Journal.open({ path, clock, bounds })
@@ -147,7 +147,7 @@ test('beside the one that rotates, others only add: nothing that either recorded
   }, bounds)
 })
 
-test('a recorded message is found, in the old file too; another one is not', async () => {
+test('a recorded message is found, in the old file too, and an unrecorded one is not', async () => {
   const bounds = { rotateBytes: 1, rememberedIds: 100 }
   await withJournal(async (journal) => {
     await journal.record([letter(1)])
@@ -159,7 +159,7 @@ test('a recorded message is found, in the old file too; another one is not', asy
   expect(await findRecorded(join(folder, 'nowhere.jsonl'), letter(1).id)).toBeUndefined()
 })
 
-test('a journal that cannot be written is told as such', async () => {
+test('a journal that cannot be written is reported as such', async () => {
   await writeFile(join(folder, 'profile'), 'a file in the place of the folder')
   await expect(withJournal(async () => {})).rejects.toMatchObject({
     name: 'LocalError',

@@ -1,4 +1,4 @@
-/** Listening: pages as they come, through a node that goes away, until somebody or the owner's policy ends it. */
+/** Listening: pages in order, across an unreachable node, until the caller or the owner's policy ends it. */
 import { afterEach, expect, test } from 'vitest'
 import type { ReceivedPage } from '../../sdk/index.ts'
 import { testClock } from '../support/clock.ts'
@@ -18,7 +18,7 @@ async function node(answer: Answer): Promise<FakeNode> {
 
 const page = (...messages: object[]) => ({ messages, has_more: false, waiting: messages.length })
 
-/** Answers in turn; after the last one the node is silent. */
+/** Gives the answers in turn; after the last one the node is silent. */
 const inTurn =
   (...answers: Answer[]): Answer =>
   (heard, nth, response) =>
@@ -33,7 +33,7 @@ const refuses =
   (_heard, _nth, response) =>
     refuse(response, status, code, more)
 
-test('messages come one by one, and are acknowledged only when that is said', async () => {
+test('messages arrive one by one and are acknowledged only on request', async () => {
   const acknowledged: string[] = []
   const { url, heard } = await node((request, nth, response) => {
     if (request.method === 'GET')
@@ -55,7 +55,7 @@ test('messages come one by one, and are acknowledged only when that is said', as
   expect(heard[0]?.url).toBe('/api/v1/inbox?wait_seconds=20')
 })
 
-test('a node that goes away is waited for with growing pauses, and told once each way', async () => {
+test('the client waits for an unreachable node with growing pauses, and reports each change once', async () => {
   const down = Array.from({ length: 12 }, () => breaks)
   const { url } = await node(inTurn(gives(message(1)), ...down, gives(message(2))))
   const pauses: number[] = []
@@ -73,11 +73,11 @@ test('a node that goes away is waited for with growing pauses, and told once eac
   }
   expect(seen).toEqual([1, 2])
   expect(told).toEqual([expect.stringMatching(/^GET \/api\/v1\/inbox: .*connection/), 'back'])
-  // Three attempts of a call, then the listener's own pause: 500 ms, then twice that.
+  // Each round has three attempts of a call, then the listener's pause: first 500 ms, then doubled.
   expect(pauses.map(Math.round)).toEqual([200, 400, 800, 500, 200, 400, 800, 1000, 200, 400, 800, 2000])
 })
 
-test('a node that was never heard is an error at once', async () => {
+test('a node that was never reached is an immediate error', async () => {
   const { url } = await node(breaks)
   await expect(bridgeAt(url).listen().next()).rejects.toMatchObject({ code: 'unreachable' })
 })
@@ -99,7 +99,7 @@ test.each([
   [409, 'session_fenced'],
   [403, 'agent_disabled'],
   [410, 'project_archived'],
-])('%i %s ends it for good', async (status, code) => {
+])('%i %s ends listening permanently', async (status, code) => {
   const { url, heard } = await node(inTurn(gives(), refuses(status, code)))
   const pages = bridgeAt(url).pages()
   await pages.next()
@@ -107,7 +107,7 @@ test.each([
   expect(heard).toHaveLength(2)
 })
 
-test('a rate refusal passes; one that stays is told, since it may hide a refusal for good', async () => {
+test('a rate refusal is retried, and a lasting one is reported, because it may hide a permanent refusal', async () => {
   const limited = refuses(429, 'rate_limited', { retry_after_ms: 60_000 })
   const some = Array.from({ length: 9 }, () => limited)
   const passing = await node(inTurn(gives(), ...some, gives(), ...some, gives(message(1))))
@@ -122,7 +122,7 @@ test('a rate refusal passes; one that stays is told, since it may hide a refusal
   expect(staying.heard).toHaveLength(11)
 })
 
-test('it ends at its time, and waits no longer than that', async () => {
+test('listening ends at its time limit without waiting longer', async () => {
   const clock = testClock()
   const { url, heard } = await node((_heard, nth, response) => {
     clock.advance(15)
@@ -141,9 +141,9 @@ test('it ends at its time, and waits no longer than that', async () => {
 test.each([
   [{ idle_seconds: null, empty_polls: 2 }, 3],
   [{ idle_seconds: 45, empty_polls: null }, 4],
-])("the owner's policy %j ends it", async (policy, polls) => {
+])("the owner's policy %j ends listening", async (policy, polls) => {
   const clock = testClock()
-  // The first page holds a message: what counts begins after it.
+  // The first page contains a message, so the counted time starts after it.
   const { url, heard } = await node((_heard, nth, response) => {
     clock.advance(20)
     answerJson(response, 200, nth === 1 ? page(message(1)) : page())
@@ -153,7 +153,7 @@ test.each([
   expect(heard).toHaveLength(polls)
 })
 
-test('the signal ends a wait and a pause', async () => {
+test('an abort ends a wait and a pause', async () => {
   const stop = new AbortController()
   const { url } = await node(() => setImmediate(() => stop.abort()))
   await expect(bridgeAt(url).listen({ signal: stop.signal }).next()).rejects.toMatchObject({

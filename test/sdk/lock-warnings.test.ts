@@ -1,4 +1,4 @@
-/** A lock of the profile on Node 22, which warns when `node:sqlite` is loaded. */
+/** A lock of the profile on Node 22, which prints a warning when `node:sqlite` is loaded. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 const lock = new URL('../../sdk/storage/lock.ts', import.meta.url).href
 const sqliteWarning = 'SQLite is an experimental feature and might change at any time'
 
-/** Loads as Node 22 does, with two more warnings at the same moment, then takes a lock. */
+/** Loads the module as Node 22 does, with two more warnings at the same time, then takes a lock. */
 const script = `
 const load = process.getBuiltinModule
 process.getBuiltinModule = (name) => {
@@ -33,7 +33,7 @@ test('taking a lock hides the warning that SQLite is experimental, and no other 
     { encoding: 'utf8' },
   )
   expect(stdout).toBe('true')
-  // The last is the caller's own, after the lock was taken.
+  // The last warning is the caller's own, after the lock was taken.
   expect(stderr.match(/\w+Warning: .*/g)).toEqual([
     'ExperimentalWarning: Another feature is experimental',
     'DeprecationWarning: SQLite is old',

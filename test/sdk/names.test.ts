@@ -1,4 +1,4 @@
-/** A name in place of an id, in every call that takes one. Contract §13. */
+/** A name instead of an id, in every call that accepts one. Contract §13. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Bridge, LocalError, Owner } from '../../sdk/index.ts'
 import type { TestAgent } from '../support/agent.ts'
@@ -8,7 +8,7 @@ import { type Asker, askerOf } from './waiting/scene.ts'
 
 let node: TestBridge
 let owner: Owner
-/** The requests of the owner, method and path. */
+/** Method and path of the owner's requests. */
 const asked: string[] = []
 let asker: Asker
 let bridge: Bridge
@@ -55,7 +55,7 @@ const file = {
 } as const
 const parts = [{ index: 0, offset: 0, size: 0, sha256: file.sha256 }]
 
-test('an agent names a peer wherever it names its id, and looks the peers up once', async () => {
+test('an agent can use the name of a peer in place of its id everywhere, and the peers are looked up once', async () => {
   const { message } = await bridge.messages.send({ recipient_agent_id: 'ben', ...draft })
   expect(message).toMatchObject({ recipient_agent_id: ben.id, body: 'hello' })
   const { conversation_id } = message
@@ -79,7 +79,7 @@ test('an agent names a peer wherever it names its id, and looks the peers up onc
   expect(asker.asked.filter((each) => each === 'GET /api/v1/peers')).toHaveLength(1)
 })
 
-test('an agent names its owner, with whom it shares a conversation of its own', async () => {
+test('an agent can use the name of its owner, in their shared conversation', async () => {
   const { message } = await bridge.messages.send({ recipient_agent_id: 'owner', ...draft })
   expect(message).toMatchObject({ recipient: { kind: 'owner' }, recipient_agent_id: node.ada.id })
   expect(await bridge.conversations.open('owner')).toMatchObject({
@@ -89,7 +89,7 @@ test('an agent names its owner, with whom it shares a conversation of its own', 
   expect((await bridge.conversations.history('owner')).messages).toMatchObject([{ id: message.id }])
 })
 
-test('a peer with whom nobody talked yet has an empty history', async () => {
+test('a peer without a conversation has an empty history', async () => {
   await node.agent('cy')
   await node.ada.startSession()
   expect(await bridge.conversations.history('cy')).toEqual({
@@ -99,7 +99,7 @@ test('a peer with whom nobody talked yet has an empty history', async () => {
   })
 })
 
-test('a name that no peer has is refused with those that there are, and nothing is asked for it', async () => {
+test('an unknown peer name is refused with a list of the known ones, and no request is sent', async () => {
   const refused = { code: 'peer_unknown', message: expect.stringMatching(/zoe; there are ben/) }
   const calls = [
     () => bridge.messages.send({ recipient_agent_id: 'zoe', ...draft }),
@@ -118,7 +118,7 @@ test('a name that no peer has is refused with those that there are, and nothing 
   })
 })
 
-test('an id that is no peer is put to the node, and makes the directory look again', async () => {
+test('an id that is no known peer is sent to the node, and the directory is read again', async () => {
   await bridge.tasks.create({ assignee_agent_id: 'ben', ...work })
   const stranger = '01980000-0000-7000-8000-000000000000'
   expect(await errorOf(bridge.tasks.create({ assignee_agent_id: stranger, ...work }))).toMatchObject({
@@ -128,7 +128,7 @@ test('an id that is no peer is put to the node, and makes the directory look aga
   expect(asker.asked.filter((each) => each === 'GET /api/v1/peers')).toHaveLength(2)
 })
 
-test('an owner names projects, agents and environments wherever it names their ids', async () => {
+test('an owner can use the names of projects, agents and environments in place of their ids everywhere', async () => {
   const { id } = node.project
   const environment = await owner.environments.create('demo', { name: 'laptop', kind: 'laptop' })
   expect(await owner.environments.get('demo', 'laptop')).toEqual(environment)
@@ -151,14 +151,14 @@ test('an owner names projects, agents and environments wherever it names their i
   expect(audit.map(({ subject }) => subject.id)).toContain(agent.id)
 })
 
-test('an owner names administrators, and the projects that they get', async () => {
+test('an owner can use the names of administrators, and of the projects assigned to them', async () => {
   const { administrator } = await owner.administrators.create({ name: 'amy' })
   const assigned = await owner.administrators.assign('amy', 'demo')
   expect(assigned).toMatchObject({ id: administrator.id })
   expect(JSON.stringify(assigned)).toContain(node.project.id)
 })
 
-test('an owner is told who there is, for a name that is unknown', async () => {
+test('an unknown name is refused with the list of names that the owner can use', async () => {
   const refusals: readonly (readonly [call: () => Promise<unknown>, message: string])[] = [
     [() => owner.agents.get('dem', 'ada'), 'no project has the name dem; there is demo'],
     [() => owner.agents.get('demo', 'Ada'), 'no agent has the name Ada; there is ada'],
@@ -170,7 +170,7 @@ test('an owner is told who there is, for a name that is unknown', async () => {
   expect(asked.every((each) => each.startsWith('GET '))).toBe(true)
 })
 
-test('an owner that renames is understood at once, and one that reads page after page looks a name up once', async () => {
+test('a renamed object is found immediately, and reading page after page looks a name up once', async () => {
   const { agent } = await owner.agents.create('demo', { name: 'eve' })
   await owner.agents.rename('demo', 'eve', 'eva')
   const { agent: next } = await owner.agents.create('demo', { name: 'eve' })
@@ -183,7 +183,7 @@ test('an owner that renames is understood at once, and one that reads page after
   expect(error).toBeInstanceOf(LocalError)
 })
 
-test('two of one name are told apart by their ids', async () => {
+test('two objects of one name are distinguished by their ids', async () => {
   const ids = ['01980000-0000-7000-8000-000000000001', '01980000-0000-7000-8000-000000000002']
   const twins = ids.map((id) => ({ id, name: 'twin' }))
   const kept = owner.keep()

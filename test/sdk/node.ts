@@ -1,6 +1,4 @@
-/**
- * A small HTTP server for tests of the client: it answers what the test says, and remembers what it was asked.
- */
+/** A small HTTP server for tests of the client: it gives the test's answers and records the requests. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -12,7 +10,7 @@ export interface Heard {
   readonly body: string
 }
 
-/** What to answer to the nth request, counted from 1. */
+/** Answers the nth request, counted from 1. */
 export type Answer = (heard: Heard, nth: number, response: ServerResponse) => void
 
 export interface FakeNode {

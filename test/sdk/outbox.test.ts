@@ -1,4 +1,4 @@
-/** What must not be lost, in real files: kept, sent once, given up only by a person. */
+/** Requests that must not be lost, in real files: stored, sent once, and discarded only by a person. */
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -61,7 +61,7 @@ const say = (body: string) =>
 const stores: Answer = (_heard, _nth, response) => answerJson(response, 200, sent())
 const bodies = (fake: FakeNode) => fake.heard.map(({ body }) => (JSON.parse(body) as { body: string }).body)
 
-test('key and body are on disk, private, before the first attempt, and gone after the answer', async () => {
+test('key and body are stored in a private file before the first attempt, and deleted after the answer', async () => {
   const seen: unknown[] = []
   const fake = await node(async ({ body, headers }, _nth, response) => {
     const [file = ''] = await readdir(folder)
@@ -75,7 +75,7 @@ test('key and body are on disk, private, before the first attempt, and gone afte
   expect(await readdir(folder)).toEqual([])
 })
 
-test('a definite refusal ends an entry', async () => {
+test('a final refusal removes an entry', async () => {
   const fake = await node((_heard, _nth, response) => refuse(response, 409, 'project_paused'))
   const { bridge: ada, kept } = bridge(fake.url)
   await expect(ada.messages.send(say('hello'))).rejects.toMatchObject({ code: 'project_paused' })
@@ -83,7 +83,7 @@ test('a definite refusal ends an entry', async () => {
   expect(kept).toEqual([])
 })
 
-test('while the node is away entries are kept; the next mutation sends them first, each once and in order', async () => {
+test('entries are kept while the node is unreachable, and the next mutation sends them first, once each and in order', async () => {
   const away = await node(stores)
   await stop(away)
   const before = bridge(away.url)
@@ -103,7 +103,7 @@ test('while the node is away entries are kept; the next mutation sends them firs
   expect(await outboxOf().list()).toEqual([])
 })
 
-test('an answer that is lost leaves the entry with its key', async () => {
+test('a lost answer leaves the entry with its key', async () => {
   const fake = await node((_heard, nth, response) =>
     nth <= 4 ? void response.socket?.destroy() : answerJson(response, 200, sent()),
   )
@@ -114,7 +114,7 @@ test('an answer that is lost leaves the entry with its key', async () => {
   expect(new Set(fake.heard.map(({ headers, body }) => `${headers['idempotency-key']} ${body}`)).size).toBe(1)
 })
 
-test('a 503 that lasts keeps the entry, and a caller that gives up keeps it too', async () => {
+test('a lasting 503 keeps the entry, and so does an abort of the caller', async () => {
   const full = await node((_heard, _nth, response) => refuse(response, 503, 'storage_full'))
   await expect(bridge(full.url).bridge.messages.send(say('one'))).rejects.toMatchObject({
     code: 'storage_full',
@@ -127,7 +127,7 @@ test('a 503 that lasts keeps the entry, and a caller that gives up keeps it too'
   expect((await outboxOf().list()).map(({ state }) => state)).toEqual(['kept', 'kept'])
 })
 
-/** An entry of an earlier command, which found the node away. */
+/** Stores an entry of an earlier command, for which the node was unreachable. */
 async function keep(body: string, who = owner): Promise<OutboxEntry> {
   const request = {
     endpoint: 'messages.send',
@@ -146,7 +146,7 @@ async function keep(body: string, who = owner): Promise<OutboxEntry> {
   return entry
 }
 
-test('a refused entry is reported and ends; the ones after it go on', async () => {
+test('a refused entry is reported and removed, and the later ones are sent', async () => {
   await keep('one')
   await keep('two')
   const fake = await node(({ headers }, _nth, response) =>
@@ -163,7 +163,7 @@ test('a refused entry is reported and ends; the ones after it go on', async () =
   expect(await outboxOf().list()).toEqual([])
 })
 
-test('a refusal that later may not hold keeps the entry', async () => {
+test('a temporary refusal keeps the entry', async () => {
   await keep('one')
   const fake = await node(({ headers }, _nth, response) =>
     headers['idempotency-key'] === 'key-of-one'
@@ -182,7 +182,7 @@ test.each([
   [403, 'agent_disabled'],
   [429, 'rate_limited'],
 ])(
-  '%i %s is about the identity: kept entries stay, and what was not tried stays behind them',
+  '%i %s concerns the identity: stored entries stay, and the untried ones stay after them',
   async (status, code) => {
     await keep('one')
     const fake = await node((_heard, _nth, response) => refuse(response, status, code))
@@ -192,7 +192,7 @@ test.each([
   },
 )
 
-test('what is older than six days waits for a person, who may name it', async () => {
+test('an entry older than six days waits for a person to send it by its id', async () => {
   const { id } = await keep('one')
   clock.advance(6 * 86_400 + 1)
   const fake = await node(stores)
@@ -204,7 +204,7 @@ test('what is older than six days waits for a person, who may name it', async ()
   expect(bodies(fake)).toEqual(['two', 'one'])
 })
 
-test("another identity's entries are not sent", async () => {
+test('entries of another identity are not sent', async () => {
   await keep('one', { ...owner, agent_id: benId })
   await keep('two', { ...owner, server_id: talkId })
   const fake = await node(stores)
@@ -217,7 +217,7 @@ test.each([
   ['another agent', { ...owner, agent_id: benId }],
   ['another node', { ...owner, server_id: talkId }],
 ])(
-  'an entry of %s is refused by name too, before anything is sent, and stays as it is',
+  'an entry of %s given by its id is refused before anything is sent, and stays unchanged',
   async (_whose, who) => {
     const own = await keep('one')
     const { id } = await keep('two', who)
@@ -232,7 +232,7 @@ test.each([
   },
 )
 
-test("another identity's entry is not claimed when the process that was at it died", async () => {
+test('an entry of another identity is not claimed when the process that was sending it died', async () => {
   const { id } = await keep('one', { ...owner, agent_id: benId })
   await outboxOf({ ...owner, agent_id: benId }).claim(id)
   clock.advance(121)
@@ -241,15 +241,15 @@ test("another identity's entry is not claimed when the process that was at it di
   expect(await outboxOf({ ...owner, agent_id: benId }).claim(id)).toMatchObject({ id })
 })
 
-test("another identity's entry that changed its name while it was looked for is put back", async () => {
+test('an entry of another identity that was renamed during the search is put back', async () => {
   const { id } = await keep('one', { ...owner, agent_id: benId })
-  // Neither name was there when each was looked for.
+  // Each of the two names was missing at the moment of its lookup.
   const outbox = Object.assign(outboxOf(), { requireOwn: async () => {} })
   await expect(outbox.claim(id)).rejects.toMatchObject({ code: 'entry_of_another' })
   expect(await readdir(folder)).toEqual([`${id}.kept`])
 })
 
-test('an entry that another process sends is left to it for two minutes, then it is free', async () => {
+test('an entry that another process is sending is reserved for two minutes, then free', async () => {
   const outbox = outboxOf()
   const entry = await keep('one')
   expect(await outbox.claim(entry.id)).toMatchObject({ id: entry.id })
@@ -260,7 +260,7 @@ test('an entry that another process sends is left to it for two minutes, then it
   expect(await outbox.claim(entry.id)).toMatchObject({ id: entry.id })
 })
 
-test('two flushes at the same time send an entry once', async () => {
+test('two simultaneous flushes send an entry once', async () => {
   for (const body of ['one', 'two', 'three']) await keep(body)
   const fake = await node(stores)
   const flush = async () => {
@@ -270,7 +270,7 @@ test('two flushes at the same time send an entry once', async () => {
   expect(bodies(fake).sort()).toEqual(['one', 'three', 'two'])
 })
 
-test('a message to a name that nobody could look up is kept as a draft, and sent when the node is back', async () => {
+test('a message to a name that could not be looked up is stored as a draft, and sent once the node is reachable', async () => {
   const away = await node(stores)
   await stop(away)
   const gone = bridge(away.url).bridge.messages.sendTo('owner', { type: 'note', body: 'hello' })
@@ -296,7 +296,7 @@ const conversation = {
   last_sequence: 0,
 }
 
-test('acknowledgements are kept too; reads are not', async () => {
+test('acknowledgements are stored too, and reads are not', async () => {
   const away = await node(stores)
   await stop(away)
   const { bridge: ada } = bridge(away.url)
@@ -307,7 +307,7 @@ test('acknowledgements are kept too; reads are not', async () => {
   ])
 })
 
-test('an id that is no entry id reaches no file', async () => {
+test('an invalid entry id opens no file', async () => {
   await expect(outboxOf().remove('../profile')).rejects.toThrow(TypeError)
   await expect(outboxOf().claim('..')).rejects.toThrow(TypeError)
   expect(await outboxOf().remove('1767225600000-AAAAAAAA')).toBe(false)

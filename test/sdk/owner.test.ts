@@ -1,4 +1,4 @@
-/** The owner's client against a real server, and against things that are none. */
+/** The owner's client against a real server, and against servers that are no bridge. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -48,7 +48,7 @@ function resume(from: KeptSignIn, fetch?: Fetch): Owner {
   return owner
 }
 
-/** A `fetch` that remembers what it was given. */
+/** A `fetch` that records its requests. */
 function recording() {
   const pool = pooledFetch()
   onTestFinished(() => pool.close())
@@ -90,7 +90,7 @@ test('a fresh node is set up once with the token of its link', async () => {
   expect(await refusal(Owner.setup({ ...setup, token }))).toMatchObject({ code: 'setup_done' })
 })
 
-test('an owner signs in with the password, and with no other', async () => {
+test('an owner signs in with the right password only', async () => {
   const owner = await signIn()
   expect(await owner.signIn.current()).toEqual(owner.session)
   const wrong = await refusal(
@@ -100,7 +100,7 @@ test('an owner signs in with the password, and with no other', async () => {
   expect(inspect(wrong)).not.toContain('wrong password, really')
 })
 
-test('the Origin stands on every POST, the cookie only where a signed-in owner asks', async () => {
+test('the Origin is on every POST, and the cookie only on requests of a signed-in owner', async () => {
   const { sent, fetch } = recording()
   const owner = await signIn(fetch)
   await owner.signIn.current()
@@ -124,7 +124,7 @@ test('the Origin stands on every POST, the cookie only where a signed-in owner a
   ])
 })
 
-test('another Origin than the pinned one is refused', async () => {
+test('an Origin other than the pinned one is refused', async () => {
   const other = resume({ ...kept(await signIn()), portal_origin: 'https://portal.example' })
   expect((await other.signIn.current()).user.name).toBe(ownerName)
   expect(await refusal(other.projects.create({ name: 'elsewhere' }))).toMatchObject({
@@ -148,7 +148,7 @@ test('a confirmation changes the cookie, and a wrong password does not', async (
   expect(await refusal(resume(before).signIn.current())).toMatchObject({ code: 'owner_session_expired' })
 })
 
-test('a call that crossed a confirmation is sent once more with the new cookie', async () => {
+test('a call that crosses a confirmation is retried once with the new cookie', async () => {
   const pool = pooledFetch()
   onTestFinished(() => pool.close())
   const late = Promise.withResolvers<void>()
@@ -162,7 +162,7 @@ test('a call that crossed a confirmation is sent once more with the new cookie',
   expect((await crossing).projects.map(({ id }) => id)).toContain(bridge.project.id)
 })
 
-test('after a confirmation elsewhere the kept sign-in is read again, once a call, and only one of the same node', async () => {
+test('after a confirmation in another process the stored sign-in is read again, once per call, and only for the same node', async () => {
   const owner = await signIn()
   const before = kept(owner)
   let stored: KeptSignIn | undefined = before
@@ -187,7 +187,7 @@ test('after a confirmation elsewhere the kept sign-in is read again, once a call
   expect([kept(beside).cookie, reads]).toEqual([kept(owner).cookie, 4])
 })
 
-test('nothing of the session is shown by inspecting, serializing or failing', async () => {
+test('inspecting, serializing or failing reveals nothing of the session', async () => {
   const owner = await signIn()
   const token = kept(owner).cookie.split('=')[1] ?? ''
   expect(token).toHaveLength(43)
@@ -212,7 +212,7 @@ test('plain http beyond this machine is refused before anything is sent', async 
   expect(sent).toEqual([])
 })
 
-test('a session goes on in another process, and not from a kept text of another form', async () => {
+test('a session continues in another process, and not from a stored text of another form', async () => {
   const first = kept(await signIn())
   expect((await resume(first).signIn.current()).user.name).toBe(ownerName)
   const broken: Partial<KeptSignIn>[] = [
@@ -229,7 +229,7 @@ test('a session goes on in another process, and not from a kept text of another 
   }
 })
 
-test('after signing out nothing is sent any more, and a copy of the session is refused', async () => {
+test('after signing out no request is sent, and a copy of the session is refused', async () => {
   const { sent, fetch } = recording()
   const owner = await signIn(fetch)
   const copy = resume(kept(owner))
@@ -244,7 +244,7 @@ test('after signing out nothing is sent any more, and a copy of the session is r
   expect(await refusal(copy.signIn.current())).toMatchObject({ code: 'owner_session_expired' })
 })
 
-test('what is dangerous needs a confirmation once the sign-in is ten minutes old', async () => {
+test('a dangerous action requires a confirmation once the sign-in is ten minutes old', async () => {
   const owner = await signIn()
   const issue = () => owner.enrollments.create(bridge.project.id, bridge.ada.id, { keep_existing: true })
   await issue()
@@ -258,7 +258,7 @@ test('what is dangerous needs a confirmation once the sign-in is ten minutes old
   expect(JSON.stringify(status)).not.toContain(codeOf(prompt))
 })
 
-test('an owner makes projects, environments and agents, and finds them again page by page', async () => {
+test('an owner creates projects, environments and agents, and finds them again page by page', async () => {
   const owner = await signIn()
   const project = await owner.projects.create({ name: 'paged', policy: { idle_seconds: 60 } })
   const environment = await owner.environments.create(project.id, { name: 'desk', kind: 'laptop' })
@@ -277,7 +277,7 @@ test('an owner makes projects, environments and agents, and finds them again pag
   expect(await refusal(owner.agents.get(project.id, bridge.ada.id))).toMatchObject({ code: 'not_found' })
 })
 
-test('a message whose answer was lost is stored once, under one key', async () => {
+test('a message whose answer was lost is stored once, with one key', async () => {
   const pool = pooledFetch()
   onTestFinished(() => pool.close())
   const keys: (string | undefined)[] = []
@@ -305,7 +305,7 @@ test('a message whose answer was lost is stored once, under one key', async () =
   })
 })
 
-test('the owner reads a conversation in both directions and acknowledges what was written to the owner', async () => {
+test('the owner reads a conversation in both directions and acknowledges messages to the owner', async () => {
   const owner = await signIn()
   const { id: projectId } = bridge.project
   const { conversation_id } = await owner.messages.send(projectId, {
@@ -362,7 +362,7 @@ test('credentials, pairings and sessions are listed, changed and refused', async
   expect(await refusal(owner.signIn.revoke(projectId))).toMatchObject({ code: 'not_found' })
 })
 
-test('what is no bridge gets no password', async () => {
+test('a server that is no bridge gets no password', async () => {
   const answers: readonly object[] = [
     {
       status: 'ok',
@@ -391,7 +391,7 @@ test('what is no bridge gets no password', async () => {
   }
 })
 
-test('a redirect takes the cookie nowhere', async () => {
+test('a redirect does not carry the cookie to another host', async () => {
   const elsewhere = await startNode((_heard, _nth, response) => answerJson(response, 200, {}))
   onTestFinished(() => elsewhere.close())
   const node = await startNode((_heard, _nth, response) => {
@@ -403,7 +403,7 @@ test('a redirect takes the cookie nowhere', async () => {
   expect(elsewhere.heard).toEqual([])
 })
 
-test('a refusal that carries a cookie does not change the session', async () => {
+test('a refusal that contains a cookie does not change the session', async () => {
   const forged = `bridge_owner_dev=${'A'.repeat(43)}; Path=/; HttpOnly`
   const node = await startNode((_heard, _nth, response) => {
     const body = { error: 'not_found', message: 'gone', request_id: 'r-1' }
@@ -416,13 +416,13 @@ test('a refusal that carries a cookie does not change the session', async () => 
   expect(owner.keep()).toEqual(before)
 })
 
-test('a call that is given up ends at once', async () => {
+test('an aborted call ends immediately', async () => {
   const owner = await signIn()
   const signal = AbortSignal.abort()
   expect(await refusal(owner.projects.list({ signal }))).toMatchObject({ code: 'aborted' })
 })
 
-test('anybody may ask a node how it is', async () => {
+test('the state of a node can be read without signing in', async () => {
   const status = await nodeStatus({ baseUrl: bridge.url })
   expect(status).toMatchObject({
     health: { service: 'agent-bridge', server_id: bridge.server.serverId, portal_origin: bridge.url },
@@ -433,7 +433,7 @@ test('anybody may ask a node how it is', async () => {
   expect(await refusal(nodeStatus({ baseUrl: other.url }))).toMatchObject({ code: 'bad_response' })
 })
 
-test('an owner hands a project to somebody who signs in by a link, and deletes it', async () => {
+test('an owner assigns a project to a person who signs in by a link, and deletes it', async () => {
   const owner = await signIn()
   const project = await owner.projects.create({ name: 'handed over' })
   const { administrator, link, expires_at } = await owner.administrators.create({

@@ -1,4 +1,7 @@
-/** Bridges for tests of the client: with an identity that no server knows, and with that of an agent of a real one. */
+/**
+ * Bridges for tests of the client: with an identity that no server knows, or with that of an agent of a real
+ * server.
+ */
 
 import type { SessionStore, StoredSession } from '../../sdk/agent/session.ts'
 import {
@@ -38,7 +41,7 @@ export const startedSession: StoredSession = {
   clock_offset_ms: 0,
 }
 
-/** A store that remembers what was saved; `stored` may be changed by the test, as another process would. */
+/** A store that records saved sessions; a test may change `stored`, as another process would. */
 export function sharedSessions(
   stored: StoredSession = startedSession,
 ): SessionStore & { stored: StoredSession } {
@@ -52,7 +55,10 @@ export function sharedSessions(
   return store
 }
 
-/** A Bridge that waits for nothing between attempts, and listens by long-polls: a small node offers nothing else. */
+/**
+ * A Bridge without pauses between attempts that listens by long-polls, because a small test node offers
+ * nothing else.
+ */
 export const bridgeAt = (baseUrl: string, options: Partial<BridgeOptions> = {}): Bridge =>
   new Bridge({
     baseUrl,
@@ -63,7 +69,7 @@ export const bridgeAt = (baseUrl: string, options: Partial<BridgeOptions> = {}):
     ...options,
   })
 
-/** An answer of the session start. */
+/** An answer to a session start. */
 export const session = (id = nextSessionId, generation = 2) => ({
   id,
   agent_id: adaId,
@@ -83,7 +89,7 @@ const connection = {
   observed_at: '2026-01-01T00:00:00.000Z',
 }
 
-/** An answer of a send. */
+/** An answer to a send. */
 export const sent = (sequence = 1) => ({ message: message(sequence), recipient: { connection } })
 
 export const message = (sequence = 1, more = {}) => ({
@@ -113,7 +119,7 @@ export const message = (sequence = 1, more = {}) => ({
   ...more,
 })
 
-/** The SDK with the identity and the session of an agent that the test has beside it. */
+/** The SDK with the identity and the session of an existing test agent. */
 export function bridgeOf({ url, clock }: TestBridge, agent: TestAgent): Bridge {
   const known: IdentityRecord = {
     ...(agent.enrolled as unknown as IdentityRecord),

@@ -1,4 +1,4 @@
-/** A script's Bridge from the files of a profile; what is wrong with them is told before anything is asked. */
+/** A script's Bridge from the files of a profile; faults of the files are reported before any request. */
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ async function stored(more: object = {}): Promise<void> {
   await writeFile(files().key(record.credential_id), pem, { mode: 0o600 })
 }
 
-test('a profile is opened with its identity and in its session', async () => {
+test('a profile is opened with its identity and its session', async () => {
   const node = await startNode((_heard, _nth, response) => answerJson(response, 200, { messages: [] }))
   await stored({ base_url: node.url })
   const session_id = '01980000-0000-7000-8000-0000000000aa'
@@ -44,14 +44,14 @@ test('a profile is opened with its identity and in its session', async () => {
   await node.close()
 })
 
-test('the profile that nobody names is the default one', async () => {
+test('without a name the default profile is opened', async () => {
   await expect(openProfile(undefined, { home })).rejects.toMatchObject({
     code: 'identity_missing',
     message: expect.stringMatching(/^no identity in the profile (default|\S+); bridge enroll/),
   })
 })
 
-test('what cannot be used is refused', async () => {
+test('an unusable profile is refused', async () => {
   const refused = (words: string, name = 'ada') =>
     expect(openProfile(name, { home })).rejects.toMatchObject({
       name: 'LocalError',

@@ -15,7 +15,7 @@ const away = new LocalError('unreachable', 'away')
 const delay = (failure: unknown, { attempt = 1, repeatable = true, jitter = 0 } = {}) =>
   retryDelay({ attempt, repeatable, failure, jitter })
 
-test('a request that may be repeated is, when the node cannot be reached, with growing pauses', () => {
+test('a repeatable request is retried with growing pauses if the node is unreachable', () => {
   expect([1, 2, 3].map((attempt) => delay(away, { attempt, jitter: 0.999999 }))).toEqual([
     expect.closeTo(200, 0),
     expect.closeTo(400, 0),
@@ -29,18 +29,18 @@ test('a request that may have taken effect is not repeated without a key', () =>
   expect(delay(refusal(503, 'unavailable'), { repeatable: false })).toBeUndefined()
 })
 
-test('attempts are counted', () => {
+test('the number of attempts is limited', () => {
   expect(delay(away, { attempt: retryLimits.attempts - 1 })).toBeDefined()
   expect(delay(away, { attempt: retryLimits.attempts })).toBeUndefined()
 })
 
-test('a 503 waits at least as long as it names, but not beyond the longest wait', () => {
+test('a 503 pauses at least as long as it requests, but not beyond the longest pause', () => {
   expect(delay(refusal(503, 'unavailable', 3000))).toBe(3000)
   expect(delay(refusal(503, 'capacity_reached', retryLimits.longestMs))).toBe(retryLimits.longestMs)
   expect(delay(refusal(503, 'unavailable', retryLimits.longestMs + 1))).toBeUndefined()
 })
 
-test('a rate refusal did nothing: any request goes again after the delay that it names', () => {
+test('a request refused by its rate had no effect, so any request is retried after the requested delay', () => {
   expect(delay(refusal(429, 'rate_limited', 500), { repeatable: false })).toBe(500)
   expect(delay(refusal(429, 'rate_limited'))).toBeUndefined()
 })
@@ -60,6 +60,6 @@ test.each([
   new LocalError('certificate_refused', 'whose?'),
   new LocalError('sandbox_blocked', 'no'),
   new TypeError('a bug'),
-])('%s is told at once', (failure) => {
+])('%s is reported immediately', (failure) => {
   expect(delay(failure)).toBeUndefined()
 })

@@ -1,4 +1,6 @@
-/** What sendings and receivings keep on their machine: taken by one, used again, or removed. Contract §9, cleanup. */
+/**
+ * The local files of uploads and downloads: claimed by one process, reused, or removed. Contract §9, cleanup.
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -42,10 +44,10 @@ const sending: Sending = {
 const places = () => readdir(join(keep, 'sending')).catch(() => [])
 const same = (place: SendingPlace) => place.isOf(sending)
 
-/** A process that has ended. */
+/** The id of a process that has ended. */
 const deadPid = () => spawnSync('true').pid
 
-/** One whose process died with it. */
+/** An upload whose process has ended. */
 async function abandoned(transferId?: string, at = now, fields: Partial<Sending> = {}): Promise<void> {
   const place = await SendingPlace.begin(keep, { ...sending, ...fields }, 'key-of-offer', at)
   await writeFile(place.draft, 'bytes')
@@ -56,7 +58,7 @@ async function abandoned(transferId?: string, at = now, fields: Partial<Sending>
   place.release()
 }
 
-test('what a dead process was sending is found once, with its key, its transfer and its bytes', async () => {
+test('the upload of a dead process is found once, with its key, its transfer and its bytes', async () => {
   await abandoned(open)
   const place = await SendingPlace.find(keep, same)
   expect([place?.transferId, place?.idempotencyKey]).toEqual([open, 'key-of-offer'])
@@ -70,7 +72,7 @@ test('what a dead process was sending is found once, with its key, its transfer 
   expect(await places()).toEqual([])
 })
 
-test('of two that look at once one takes it', async () => {
+test('of two processes that look simultaneously one claims it', async () => {
   await abandoned(open)
   const found = await Promise.all([SendingPlace.find(keep, same), SendingPlace.find(keep, same)])
   expect(found.filter((place) => place !== undefined)).toHaveLength(1)
@@ -83,12 +85,12 @@ test.each<[keyof Sending, Partial<Sending>]>([
   ['filename', { filename: 'other.pdf' }],
   ['mode', { mode: 'package' }],
   ['ttl_seconds', { ttl_seconds: 60 }],
-])('another %s is another sending', async (_, fields) => {
+])('another %s means another upload', async (_, fields) => {
   await abandoned(open, now, fields)
   expect(await SendingPlace.find(keep, same)).toBeUndefined()
 })
 
-test('what is in use is neither found nor removed', async () => {
+test('files in use are neither found nor removed', async () => {
   const place = await SendingPlace.begin(keep, sending, 'key-of-offer', now)
   expect(await SendingPlace.find(keep, same)).toBeUndefined()
   await tidySendings(keep, async () => true)
@@ -96,7 +98,7 @@ test('what is in use is neither found nor removed', async () => {
   await place.remove()
 })
 
-test('what is taken up while it is asked about stays', async () => {
+test('files that are claimed while their state is requested stay', async () => {
   await abandoned(open)
   let place: SendingPlace | undefined
   await tidySendings(keep, async () => {
@@ -107,7 +109,7 @@ test('what is taken up while it is asked about stays', async () => {
   await place?.remove()
 })
 
-test('what was never offered, is over, too old, or no sending, is removed; what can be gone on with stays', async () => {
+test('files of uploads that were never offered, have ended, are too old or invalid are removed; resumable ones stay', async () => {
   await abandoned(open)
   await abandoned(undefined)
   await abandoned(over)
@@ -118,7 +120,7 @@ test('what was never offered, is over, too old, or no sending, is removed; what 
   expect((await SendingPlace.find(keep, same))?.transferId).toBe(open)
 })
 
-test('what a dead recipient left beside a destination is removed when its transfer is over, and nothing else', async () => {
+test('files that a dead recipient left beside a destination are removed once its transfer has ended, and no other files', async () => {
   const begun = async (id: string) => {
     const receiving = new ReceivingNote(id, join(keep, 'inbox.pdf'), keep)
     await receiving.begin()
@@ -138,7 +140,7 @@ test('what a dead recipient left beside a destination is removed when its transf
   expect(await readdir(join(keep, 'receiving'))).toHaveLength(1)
 })
 
-test('the file that was published is known again, and another in its place is not', async () => {
+test('the published file is recognised, and another file in its place is not', async () => {
   const receiving = new ReceivingNote(open, join(keep, 'inbox.pdf'), keep)
   await receiving.begin()
   await writeFile(join(keep, 'inbox.pdf'), 'plain')

@@ -1,4 +1,4 @@
-/** Which session a request names, and what the client does when the node refuses it. */
+/** The session that a request names, and the client's reaction if the node refuses it. */
 import { afterEach, expect, test } from 'vitest'
 import { type Answer, answerJson, type FakeNode, refuse, startNode } from './node.ts'
 import {
@@ -36,13 +36,13 @@ const knows =
     else refuse(response, 409, refusal)
   }
 
-test('a stored session is used as it is: a send is one request', async () => {
+test('a stored session is used without a check, so a send is one request', async () => {
   const { url, heard } = await node(knows(sessionId, 'session_unknown'))
   await bridgeAt(url).messages.send(input)
   expect(heard.map(({ url: target }) => target)).toEqual(['/api/v1/messages'])
 })
 
-test('without a session one is started and stored, once for calls at the same time', async () => {
+test('a missing session is started and stored, once for simultaneous calls', async () => {
   const { url, heard } = await node(knows(nextSessionId, 'session_unknown'))
   const sessions = sharedSessions(noSession)
   const bridge = bridgeAt(url, { sessions, client: { name: 'test', version: '9' } })
@@ -58,7 +58,7 @@ test('without a session one is started and stored, once for calls at the same ti
 })
 
 test.each(['session_unknown', 'session_closed'])(
-  'after %s a session is started once and the call goes again',
+  'after %s a session is started once and the call is retried',
   async (code) => {
     const { url, heard } = await node(knows(nextSessionId, code))
     const sessions = sharedSessions()
@@ -73,13 +73,13 @@ test.each(['session_unknown', 'session_closed'])(
   },
 )
 
-test('a node that knows no session at all is told after one new session', async () => {
+test('a node that accepts no session is reported after one new session', async () => {
   const { url, heard } = await node(knows(undefined, 'session_unknown'))
   await expect(bridgeAt(url).messages.send(input)).rejects.toMatchObject({ code: 'session_unknown' })
   expect(heard.filter(({ url: target }) => target === '/api/v1/sessions')).toHaveLength(1)
 })
 
-test('a session that another process of the profile started is taken instead of a third one', async () => {
+test('a session started by another process of the profile is used instead of a third one', async () => {
   const sessions = sharedSessions()
   const { url, heard } = await node((heardNow, nth, response) => {
     if (nth === 1) sessions.stored = { ...startedSession, session_id: nextSessionId }
@@ -89,7 +89,7 @@ test('a session that another process of the profile started is taken instead of 
   expect(heard.map(({ url: target }) => target)).toEqual(['/api/v1/messages', '/api/v1/messages'])
 })
 
-test('a session that was closed on purpose is not started again by a process that was in it', async () => {
+test('a process does not restart its session after another one closed it on purpose', async () => {
   const sessions = sharedSessions()
   const { url, heard } = await node((_heard, _nth, response) => {
     sessions.stored = noSession
@@ -101,7 +101,7 @@ test('a session that was closed on purpose is not started again by a process tha
   expect(heard).toHaveLength(1)
 })
 
-test.each(['session_fenced', 'session_active', 'takeover_pending'])('%s starts nothing', async (code) => {
+test.each(['session_fenced', 'session_active', 'takeover_pending'])('%s starts no session', async (code) => {
   const { url, heard } = await node((_heard, _nth, response) => refuse(response, 409, code))
   const sessions = sharedSessions()
   await expect(bridgeAt(url, { sessions }).messages.send(input)).rejects.toMatchObject({ code })
@@ -109,7 +109,7 @@ test.each(['session_fenced', 'session_active', 'takeover_pending'])('%s starts n
   expect(sessions.stored).toEqual(startedSession)
 })
 
-test('closing tells the store first, and needs no session to be closed', async () => {
+test('closing updates the store first, and works without a session', async () => {
   const sessions = sharedSessions()
   const seen: (string | null)[] = []
   const { url, heard } = await node((_heard, _nth, response) => {
@@ -124,7 +124,7 @@ test('closing tells the store first, and needs no session to be closed', async (
   expect(heard).toHaveLength(1)
 })
 
-test('closing a session that is over is no error', async () => {
+test('closing a session that has ended is no error', async () => {
   const { url, heard } = await node((_heard, _nth, response) => refuse(response, 409, 'session_unknown'))
   expect(await bridgeAt(url).sessions.close()).toBeUndefined()
   expect(heard).toHaveLength(1)

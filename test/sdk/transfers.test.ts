@@ -34,12 +34,12 @@ const source = () => join(folder, 'report.pdf')
 const box = boxesIn(() => folder)
 const packages = () => readdir(join(node.data, 'packages')).catch(() => [])
 
-/** Bytes go after the answer that ended the transfer. */
+/** Waits for the removal of the bytes, which follows the answer that ended the transfer. */
 async function removed(id: string): Promise<void> {
   await expect.poll(async () => (await ada.transfers.get(id)).cleanup.service_at).not.toBeNull()
 }
 
-test('a file arrives, verified, with its receipt; and the service keeps none of its bytes', async () => {
+test('a file arrives verified, with its receipt, and the service keeps none of its bytes', async () => {
   const progress: number[] = []
   const onProgress = ({ bytes: across }: { bytes: number }) => void progress.push(across)
   const sent = await ada.transfers.send(source(), { to: 'ben', onProgress })
@@ -56,7 +56,7 @@ test('a file arrives, verified, with its receipt; and the service keeps none of 
   expect(await packages()).not.toContain(sent.id)
 })
 
-test('an upload that broke off goes on with what is missing', async () => {
+test('an interrupted upload resumes with the missing parts', async () => {
   const interruption = new AbortController()
   let id = ''
   const broken = ada.transfers.send(source(), {
@@ -78,7 +78,7 @@ test('an upload that broke off goes on with what is missing', async () => {
   expect(Math.min(...resumed)).toBeGreaterThan(0)
 })
 
-test('a download that broke off goes on with what is missing', async () => {
+test('an interrupted download resumes with the missing parts', async () => {
   const sent = await ada.transfers.send(source(), { to: 'ben' })
   const target = join(await box(), 'report.pdf')
   const interruption = new AbortController()
@@ -97,7 +97,7 @@ test('a download that broke off goes on with what is missing', async () => {
   expect((await readFile(target)).equals(bytes)).toBe(true)
 })
 
-test('another file than the one that was offered is not uploaded', async () => {
+test('a file other than the offered one is not uploaded', async () => {
   const sent = await offer({ from: node.ada, to: node.ben, bytes: fileOf(100) })
   const other = join(folder, 'other.pdf')
   await writeFile(other, fileOf(100, 9))
@@ -105,7 +105,7 @@ test('another file than the one that was offered is not uploaded', async () => {
   expect(await look(node.ada, sent.id)).toMatchObject({ package: { stored_parts: 0, stored_at: null } })
 })
 
-test('a file that has the name stays, and nothing is fetched for it', async () => {
+test('an existing file of that name stays, and nothing is fetched', async () => {
   const sent = await ada.transfers.send(source(), { to: 'ben' })
   const target = join(await box(), 'report.pdf')
   await writeFile(target, 'mine')
@@ -115,7 +115,7 @@ test('a file that has the name stays, and nothing is fetched for it', async () =
   expect((await readFile(target)).equals(bytes)).toBe(true)
 })
 
-test('a receipt that was lost is sent by the next run, which fetches nothing', async () => {
+test('a lost receipt is sent by the next run, which fetches nothing', async () => {
   const sent = await ada.transfers.send(source(), { to: 'ben' })
   const target = join(await box(), 'report.pdf')
   await writeFile(target, bytes)
@@ -125,7 +125,7 @@ test('a receipt that was lost is sent by the next run, which fetches nothing', a
   expect([transfer.state, fetched]).toEqual(['verified', []])
 })
 
-test('bytes that changed in the store are never a file: the service is told, and the transfer stays', async () => {
+test('bytes that changed in the store never become a file, the service is notified, and the transfer stays', async () => {
   const small = fileOf(3000)
   const path = join(folder, 'small.bin')
   await writeFile(path, small)
@@ -143,7 +143,7 @@ test('bytes that changed in the store are never a file: the service is told, and
   expect(audit.map(({ kind }) => kind)).toContain('transfer.receipt_refused')
 })
 
-test('an empty file is a file', async () => {
+test('an empty file can be transferred', async () => {
   const path = join(folder, 'empty.txt')
   await writeFile(path, '')
   const sent = await ada.transfers.send(path, { to: 'ben' })
@@ -151,7 +151,7 @@ test('an empty file is a file', async () => {
   expect(await readFile(there)).toHaveLength(0)
 })
 
-test('who waits for the upload receives it once it is there', async () => {
+test('a recipient that waits for the upload receives the file once it is complete', async () => {
   const small = fileOf(500)
   const transfer = await offer({ from: node.ada, to: node.ben, bytes: small })
   const waiting = Promise.withResolvers<void>()
@@ -165,7 +165,7 @@ test('who waits for the upload receives it once it is there', async () => {
   expect((await readFile(target)).equals(small)).toBe(true)
 })
 
-test('a cancelled transfer keeps no bytes, also of an upload that was under way', async () => {
+test('a cancelled transfer keeps no bytes, even of an upload that was in flight', async () => {
   const transfer = await offer({ from: node.ada, to: node.ben, bytes: fileOf(400), partSize: 200 })
   await putPart(node.ada, transfer.id, 0, fileOf(400).subarray(0, 200))
   expect(describeBytes(fileOf(400), 200).parts[0]?.sha256).toBe(transfer.parts[0]?.sha256)
@@ -174,7 +174,7 @@ test('a cancelled transfer keeps no bytes, also of an upload that was under way'
   expect(await packages()).not.toContain(transfer.id)
 })
 
-test('a node that takes no packages is asked for none, and the sender says so and keeps nothing', async () => {
+test('a node without packages gets no package request, and the sender reports that and keeps nothing', async () => {
   const small = await startBridge({ settings: { packages_bytes: '0' } })
   const sender = bridgeOf(small, small.ada)
   const keep = await box()
@@ -183,7 +183,7 @@ test('a node that takes no packages is asked for none, and the sender says so an
   await expect(sender.transfers.send(source(), { to: 'ben', keep })).rejects.toMatchObject(refused)
   expect(await readdir(keep)).toEqual([])
   expect((await sender.transfers.list()).transfers).toEqual([])
-  // Past the store it still goes.
+  // An offer that bypasses the store is still made.
   const offered: string[] = []
   const past = sender.transfers.send(source(), {
     to: 'ben',
@@ -198,7 +198,7 @@ test('a node that takes no packages is asked for none, and the sender says so an
   await small.close()
 })
 
-test('a node without its envelope key is asked for no direct transfer', async () => {
+test('a node without its envelope key gets no request for a direct transfer', async () => {
   const small = await startBridge()
   await rm(join(small.data, 'envelope.key'))
   const sender = bridgeOf(small, small.ada)

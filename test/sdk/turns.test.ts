@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Limiter } from '../../sdk/parts/limiter.ts'
 
-test('so many act at a time, the others in order; a failure passes its turn on', async () => {
+test('a limited number runs at a time, the others follow in order, and a failure releases its slot', async () => {
   const turns = new Limiter(2)
   const begun: number[] = []
   const ends = Array.from({ length: 5 }, () => Promise.withResolvers<number>())
@@ -27,6 +27,6 @@ test('so many act at a time, the others in order; a failure passes its turn on',
     { value: 4 },
   ])
   expect(begun).toEqual([0, 1, 2, 3, 4])
-  // All turns are back.
+  // All slots are free again.
   expect(await Promise.all([turns.take(async () => 'a'), turns.take(async () => 'b')])).toEqual(['a', 'b'])
 })

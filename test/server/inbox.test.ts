@@ -1,4 +1,4 @@
-/** The inbox: what is offered, in which order, how often, and what ends a wait. Contract §6. */
+/** The inbox: the offers, their order and repetition, and the events that end a wait. Contract §6. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -13,7 +13,7 @@ import { type Served, watchServed } from '../support/served.ts'
 import { type OpenWait, openWait, untilListening } from '../support/waits.ts'
 
 let shared: TestBridge
-/** The one server, with a project and two agents for this test alone. */
+/** The server of this file, with a project and two agents for this test alone. */
 let bridge: TestBridge
 let conversation: string
 let tests = 0
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => shared.close())
 beforeEach(async () => {
   const { owner } = shared
-  // Tests move the clock on, and enrolling needs a fresh sign-in.
+  // Tests advance the clock, and enrolling requires a recent confirmation.
   if (tests % 4 === 0)
     await owner.ok({ target: '/api/admin/session/confirm', body: { password: ownerPassword } })
   const project = await owner.createProject(`test ${tests++}`)
@@ -52,7 +52,7 @@ const read = (agent: TestAgent, query = ''): Promise<Page> =>
 
 const bodiesOf = ({ messages }: { messages: readonly { body: string }[] }) => messages.map(({ body }) => body)
 
-/** Ada writes to Ben, one after the other. */
+/** Sends messages from ada to ben one after the other. */
 async function write(...texts: string[]): Promise<string[]> {
   const ids: string[] = []
   for (const text of texts) ids.push((await bridge.ada.send(conversation, bridge.ben.id, text)).id)
@@ -71,7 +71,7 @@ async function newSession(agent: TestAgent): Promise<void> {
 }
 
 describe('offering', () => {
-  test('first offers run in sequence order, page by page, and each message once', async () => {
+  test('new messages are offered in sequence order, page by page, each once', async () => {
     await write(...numbered(7))
     const pages = [await read(bridge.ben, '?limit=3'), await read(bridge.ben, '?limit=3')]
     pages.push(await read(bridge.ben, '?limit=3'), await read(bridge.ben, '?limit=3'))
@@ -85,7 +85,7 @@ describe('offering', () => {
     expect(pages.map(({ waiting }) => waiting)).toEqual([7, 7, 7, 7])
   })
 
-  test('what was offered is offered again after 60 seconds, not before, and says the how manyth time it is', async () => {
+  test('an offered message is offered again after 60 seconds, not earlier, with the count of its offers', async () => {
     const [id = ''] = await write('remember me')
     const first = await read(bridge.ben)
     expect(first.messages).toMatchObject([{ id, delivery: { attempt: 1, offers: 1 } }])
@@ -102,7 +102,7 @@ describe('offering', () => {
     expect(await read(bridge.ben)).toMatchObject({ messages: [], waiting: 1 })
   })
 
-  test('what is acknowledged is never offered again, in no session', async () => {
+  test('an acknowledged message is never offered again, in any session', async () => {
     const [first = '', second = ''] = await write('one', 'two')
     await read(bridge.ben)
     expect((await acknowledge(bridge.ben, [first])).json).toEqual({ acknowledged: [first], already: [] })
@@ -117,7 +117,7 @@ describe('offering', () => {
     expect(await read(bridge.ben)).toMatchObject({ messages: [], waiting: 0 })
   })
 
-  test('acknowledging what is not one’s own acknowledges nothing', async () => {
+  test("acknowledging another agent's messages has no effect", async () => {
     const [id = ''] = await write('mine')
     const unknown = await acknowledge(bridge.ben, [id, randomUUID()])
     expect([unknown.status, unknown.json]).toMatchObject([404, { error: 'not_found' }])
@@ -125,7 +125,7 @@ describe('offering', () => {
     expect((await read(bridge.ben)).messages).toMatchObject([{ id }])
   })
 
-  test('a new session is offered everything unacknowledged at once', async () => {
+  test('a new session is offered every unacknowledged message immediately', async () => {
     await write(...numbered(3))
     await read(bridge.ben, '?limit=2')
     await newSession(bridge.ben)
@@ -134,7 +134,7 @@ describe('offering', () => {
     expect(page.messages.map(({ delivery }) => delivery.attempt)).toEqual([2, 2, 1])
   })
 
-  test('a session that is resumed is not a new one', async () => {
+  test('a resumed session is not a new one', async () => {
     await write('once')
     await read(bridge.ben)
     await bridge.ben.startSession()
@@ -142,7 +142,7 @@ describe('offering', () => {
   })
 
   test.each([{ pages: [10] }, { pages: Array(10).fill(1) }, { pages: [5, 5] }])(
-    'one place in ten is kept for redeliveries that are due: pages of $pages',
+    'one slot in ten is reserved for redeliveries that are due: pages of $pages',
     async ({ pages }) => {
       await write(...numbered(10, 'old'))
       await read(bridge.ben)
@@ -155,7 +155,7 @@ describe('offering', () => {
     },
   )
 
-  test('redeliveries fill a page that has room, longest ago first', async () => {
+  test('redeliveries fill the free slots of a page, oldest first', async () => {
     await write('first')
     await read(bridge.ben)
     bridge.clock.advance(1)
@@ -167,9 +167,9 @@ describe('offering', () => {
   })
 })
 
-describe('an offer counts when its bytes were sent', () => {
+describe('an offer counts once its bytes were sent', () => {
   const large = 16
-  /** One page of nearly 1 MiB. */
+  /** Fills one page with nearly 1 MiB. */
   const writeLarge = async () => {
     const ids: string[] = []
     for (const text of numbered(large, 'x'.repeat(60_000))) {
@@ -178,7 +178,7 @@ describe('an offer counts when its bytes were sent', () => {
     return ids
   }
   const everything = '/api/v1/inbox?limit=100'
-  /** A page whose bytes were sent is recorded a moment later. */
+  /** The node records the offers of a page shortly after its bytes were sent. */
   const deliveryOf = async (id: string) => {
     const { delivery } = await bridge.ben.ok<{ delivery: { offers: number } }>({
       target: `/api/v1/messages/${id}`,
@@ -192,18 +192,20 @@ describe('an offer counts when its bytes were sent', () => {
   })
   afterAll(() => served.stop())
 
-  /** A reader that takes nothing: more than the system buffers stands before its page on the connection. */
+  /**
+   * A client that reads nothing: its connection already holds more than the system buffers before its page.
+   */
   async function slowReader() {
     const socket = connect(bridge.server.port, '127.0.0.1')
     const other = await served.of(socket)
     other.write(Buffer.alloc(16 * 1024 * 1024))
     socket.write(signedText(bridge.ben, { target: everything }))
-    // Asked after the page, answered after the page was read.
+    // This request was sent after the page was requested, and is answered after the node has read the page.
     await bridge.ben.ok({ target: '/api/v1/peers' })
     return socket
   }
 
-  test('a connection that closed before does not count, and the next read gets everything', async () => {
+  test('an offer on a connection that closed earlier does not count, and the next read gets every message', async () => {
     const [id = ''] = await writeLarge()
     const socket = await slowReader()
     expect((await read(bridge.ben, '?limit=100')).messages.length).toBe(0)
@@ -213,7 +215,7 @@ describe('an offer counts when its bytes were sent', () => {
     await expect.poll(() => deliveryOf(id)).toBe(1)
   })
 
-  test('while a slow reader takes its page, a second read neither gets those messages nor spins', async () => {
+  test('while a slow client receives its page, a second read neither gets those messages nor busy-loops', async () => {
     const ids = await writeLarge()
     await read(bridge.ben, '?limit=100')
     await expect.poll(() => deliveryOf(ids.at(-1) ?? '')).toBe(1)
@@ -229,7 +231,7 @@ describe('an offer counts when its bytes were sent', () => {
     slow.destroy()
   })
 
-  test('a page that a fenced session reads to its end late is not offered again to the one that has it', async () => {
+  test('a page that a fenced session reads late is not offered again to the session that acknowledged it', async () => {
     const ids = await writeLarge()
     const slow = await slowReader()
     bridge.clock.advance(90)
@@ -241,7 +243,7 @@ describe('an offer counts when its bytes were sent', () => {
     expect((await read(bridge.ben, '?limit=100&wait_seconds=1')).messages.length).toBe(0)
   })
 
-  test('a client that left while it waited for a redelivery does not keep the message from the next read', async () => {
+  test('a client that disconnects while waiting for a redelivery does not withhold the message from the next read', async () => {
     const [id = ''] = await write('patience')
     await read(bridge.ben)
     // Until then its time is not recorded, and the clock would be moved before it.
@@ -255,7 +257,7 @@ describe('an offer counts when its bytes were sent', () => {
 })
 
 describe('waiting', () => {
-  test('a wait with nothing new waits its time, though old mail is unacknowledged', async () => {
+  test('a wait without new messages lasts its full time, although old messages are unacknowledged', async () => {
     await write('old')
     await read(bridge.ben)
     const timers = vi.spyOn(globalThis, 'setTimeout')
@@ -265,20 +267,20 @@ describe('waiting', () => {
     expect(timers.mock.calls.length).toBeLessThan(20)
   })
 
-  test('a wait ends at once with what is stored meanwhile', async () => {
+  test('a wait ends immediately with a message stored in the meantime', async () => {
     const wait = openWait(bridge.ben)
     await untilListening(bridge, bridge.ben)
     await write('now')
     expect(await wait.answer).toMatchObject({ status: 200, body: { messages: [{ body: 'now' }] } })
   })
 
-  test('of two reads at once each message goes to one', async () => {
+  test('of two simultaneous reads exactly one gets each message', async () => {
     await write(...numbered(20))
     const pages = await Promise.all([read(bridge.ben, '?limit=15'), read(bridge.ben, '?limit=15')])
     expect(pages.flatMap(bodiesOf)).toEqual(numbered(20))
   })
 
-  test('of two waits of one session one gets the message, and the other waits on', async () => {
+  test('of two waits of one session one gets the message, and the other continues to wait', async () => {
     const waits = [openWait(bridge.ben), openWait(bridge.ben)]
     await expect.poll(async () => (await thirdWait(bridge.ben)).status).toBe(429)
     await write('for one')
@@ -289,7 +291,7 @@ describe('waiting', () => {
     expect((await Promise.all(waits.map(({ answer }) => answer))).filter(Boolean)).toHaveLength(1)
   })
 
-  test('a third wait of a session is refused until one of the two has ended', async () => {
+  test('a third wait of a session is refused until one of the first two ends', async () => {
     const waits = [openWait(bridge.ben), openWait(bridge.ben)]
     await expect.poll(async () => (await thirdWait(bridge.ben)).status).toBe(429)
     const refused = await thirdWait(bridge.ben)
@@ -306,14 +308,14 @@ describe('waiting', () => {
 
 const thirdWait = (agent: TestAgent) => agent.call({ target: '/api/v1/inbox?wait_seconds=1' })
 
-describe('what is withheld', () => {
+describe('withheld messages', () => {
   const pair = (enabled: boolean) =>
     bridge.owner.ok({
       target: `/api/admin/projects/${bridge.project.id}/pairings`,
       body: { agent_ids: [bridge.ada.id, bridge.ben.id], enabled },
     })
 
-  test('mail between agents whose pair is disabled comes when the pair is enabled again, also to an open wait', async () => {
+  test('of a disabled pair arrive once the pair is enabled again, also on an open wait', async () => {
     await write('held back')
     await pair(false)
     expect(await read(bridge.ben)).toMatchObject({ messages: [], waiting: 1 })
@@ -333,7 +335,7 @@ describe('what is withheld', () => {
     { scopes: ['tasks', 'transfers'], sees: [] },
     { scopes: ['messages:read'], sees: ['hello'] },
     { scopes: ['messages'], sees: ['hello'] },
-  ])('a credential with $scopes is offered $sees', async ({ scopes, sees }) => {
+  ])('depend on the scopes: a credential with $scopes is offered $sees', async ({ scopes, sees }) => {
     const { owner, project, ben } = bridge
     await write('hello')
     const code = await owner.enrollmentCode(project.id, ben.id, { scopes })
@@ -344,7 +346,7 @@ describe('what is withheld', () => {
   })
 })
 
-describe('a wait ends with its reason when the agent may not listen any more', () => {
+describe('a wait ends with the reason when the agent loses the right to listen', () => {
   const project = () => `/api/admin/projects/${bridge.project.id}`
 
   test.each([
@@ -409,14 +411,14 @@ describe('a wait ends with its reason when the agent may not listen any more', (
   })
 })
 
-describe('listing', () => {
+describe('a list of the inbox', () => {
   interface Listed extends Page {
     readonly next_after: string | null
   }
   const list = (agent: TestAgent, query = '') =>
     agent.ok<Listed>({ target: `/api/v1/inbox/messages${query}` })
 
-  test('shows everything unacknowledged in its order, offered or not, and offers none of it', async () => {
+  test('shows every unacknowledged message in order, offered or not, and offers none', async () => {
     const [first = '', second = '', third = ''] = await write('one', 'two', 'three')
     await read(bridge.ben, '?limit=1')
     await acknowledge(bridge.ben, [second])
@@ -426,11 +428,11 @@ describe('listing', () => {
       [first, 1],
       [third, 0],
     ])
-    // What was listed is offered like what was not.
+    // Listed messages are offered like unlisted ones.
     expect(bodiesOf(await read(bridge.ben))).toEqual(['three'])
   })
 
-  test('goes page by page, and an empty page echoes its cursor', async () => {
+  test('is paged, and an empty page returns the cursor of the request', async () => {
     const ids = await write(...numbered(3))
     const one = await list(bridge.ben, '?limit=2')
     expect(one).toMatchObject({ has_more: true, next_after: ids[1], waiting: 3 })
@@ -439,7 +441,7 @@ describe('listing', () => {
     expect(await list(bridge.ben, `?after=${ids[2]}`)).toMatchObject({ messages: [], next_after: ids[2] })
   })
 
-  test('shows neither what another agent got, nor what a disabled pair withholds', async () => {
+  test('shows neither messages to another agent nor messages of a disabled pair', async () => {
     await write('for ben')
     expect((await list(bridge.ada)).messages).toEqual([])
     await bridge.owner.ok({
@@ -449,11 +451,11 @@ describe('listing', () => {
     expect(await list(bridge.ben)).toMatchObject({ messages: [], waiting: 1 })
   })
 
-  describe('with a wait', () => {
+  describe('a list of the inbox with a wait', () => {
     const path = '/api/v1/inbox/messages'
     const listing = (query = 'wait_seconds=20') => openWait(bridge.ben, query, path)
     const project = () => `/api/admin/projects/${bridge.project.id}`
-    /** Of two lists the node refuses one, which shows that the other one waits. */
+    /** Opens a list. The node refuses one of two simultaneous lists, which shows that the other one waits. */
     async function openList(query?: string) {
       const two = [listing(query), listing(query)]
       const refused = await Promise.race(two.map(async (each) => ({ each, answer: await each.answer })))
@@ -464,7 +466,7 @@ describe('listing', () => {
       return two[refused.each === two[0] ? 1 : 0] as OpenWait
     }
 
-    test('is answered at once with what is stored meanwhile, which is offered as if nobody had waited', async () => {
+    test('is answered immediately with a new message, which is offered as if no list had waited', async () => {
       const { answer } = await openList()
       const target = `${project()}/agents/${bridge.ben.id}`
       expect(await bridge.owner.ok({ target })).toMatchObject({
@@ -476,7 +478,7 @@ describe('listing', () => {
       expect((await read(bridge.ben)).messages).toMatchObject([{ id, delivery: { attempt: 1 } }])
     })
 
-    test('finds what is there without a wait, and waits its time for nothing', async () => {
+    test('returns stored messages without waiting, and otherwise lasts its full time', async () => {
       const [id = ''] = await write('there')
       const wait = listing()
       expect(await wait.answer).toMatchObject({ status: 200, body: { messages: [{ id }] } })
@@ -485,7 +487,7 @@ describe('listing', () => {
       expect(performance.now() - began).toBeGreaterThan(990)
     })
 
-    test('ends with an empty page when its pair is disabled, and with the reason when its agent is', async () => {
+    test('ends with an empty page if its pair is disabled, and with the reason if its agent is disabled', async () => {
       const unpaired = await openList()
       await bridge.owner.setPairing(bridge.project.id, [bridge.ada.id, bridge.ben.id], false)
       expect(await unpaired.answer).toMatchObject({ status: 200, body: { messages: [] } })
@@ -494,7 +496,7 @@ describe('listing', () => {
       expect(await disabled.answer).toMatchObject({ status: 403, body: { error: 'agent_disabled' } })
     })
 
-    test('takes one of the two places at most, so that a listener finds the other one', async () => {
+    test('takes at most one of the two slots, so that a listener can have the other one', async () => {
       const list = await openList()
       const listener = openWait(bridge.ben)
       await untilListening(bridge, bridge.ben)

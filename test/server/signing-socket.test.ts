@@ -1,8 +1,8 @@
 /**
- * The signing vectors against a whole server, byte for byte over a socket, and what only a running server can
- * show of replay: across restarts, processes, refusals, parallel copies and moving clocks.
+ * The signing vectors against a complete server, byte for byte over a socket, and properties of replay that
+ * only a running server can show: across restarts, processes, refusals, parallel copies and moving clocks.
  *
- * `test/vectors/README.md` "Against a whole server"; contract §3; reliability §4.7.
+ * `test/vectors/README.md` "Against a whole server", contract §3, reliability §4.7.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { errors } from '../../sdk/contract/errors.ts'
@@ -24,7 +24,7 @@ const authentication = new Set<string>([
 const outcomeOf = ({ error }: RawReply): string =>
   error !== undefined && authentication.has(error) ? error : 'ok'
 
-/** Authentication runs on routes only. */
+/** Authentication runs on known routes only. */
 function isServed(vector: NamedVector): boolean {
   const { method, target } = requestOf(vector)
   const [path = ''] = target.split('?', 1)
@@ -61,11 +61,11 @@ describe.each([...groups.values()].map((group) => ({ group, first: group[0]?.nam
   },
 )
 
-test('every vector was sent: its route is one of the contract', () => {
+test('every vector was sent, because its route is in the contract', () => {
   expect(vectors.filter((vector) => !isServed(vector)).map(({ name }) => name)).toEqual([])
 })
 
-describe('a request that was captured', () => {
+describe('a captured request', () => {
   const vector = vectorNamed('v1-header-names-in-any-case')
   let server: VectorServer
   const replay = async (atSeconds: number) => {
@@ -83,13 +83,13 @@ describe('a request that was captured', () => {
     expect(await replay(vector.now)).toMatchObject({ status: 401, error: 'request_replayed' })
   })
 
-  test('is refused as long as its time is in the window, and by its time afterwards', async () => {
+  test('is refused by its nonce while its time is in the window, and by its time afterwards', async () => {
     expect((await replay(vector.now - 30)).status).toBe(200)
     expect((await replay(vector.now + 300)).error).toBe('request_replayed')
     expect((await replay(vector.now + 301)).error).toBe('clock_skew')
   })
 
-  test('is refused when the clock goes back an hour, and when it comes again', async () => {
+  test('is refused when the clock goes back an hour, and again when it returns', async () => {
     expect((await replay(vector.now)).status).toBe(200)
     expect((await replay(vector.now - 3600)).error).toBe('clock_skew')
     expect((await replay(vector.now)).error).toBe('request_replayed')
@@ -97,7 +97,7 @@ describe('a request that was captured', () => {
     expect((await replay(vector.now)).error).toBe('request_replayed')
   })
 
-  test('is accepted once, and not again, when its first time was at the edge of the window', async () => {
+  test('is accepted once, and not again, if its first time was at the edge of the window', async () => {
     expect((await replay(vector.now + 300)).status).toBe(200)
     expect((await replay(vector.now + 300)).error).toBe('request_replayed')
   })
@@ -110,7 +110,7 @@ describe('with a bridge of two agents', () => {
   })
   afterAll(() => bridge.close())
 
-  test('a thousand copies at once have one success', async () => {
+  test('of a thousand simultaneous copies one succeeds', async () => {
     const bytes = signedText(bridge.ada, { target: '/api/v1/bootstrap', session: null })
     const replies = await Promise.all(
       Array.from({ length: 1000 }, () => exchangeOne(bridge.server.port, bytes)),
@@ -139,7 +139,7 @@ describe('with a bridge of two agents', () => {
     })
   })
 
-  test('a copy is refused after the first was a conflict, whatever the state is by then', async () => {
+  test('a copy is refused after the first was a conflict, whatever the state has become', async () => {
     const { ada } = bridge
     const body = {
       instance_id: '5a3f0c1d-9e2b-4a76-8c4d-7b6e5f4a3c2d',
@@ -158,7 +158,7 @@ describe('with a bridge of two agents', () => {
     await ada.startSession()
   })
 
-  test('a wrong clock and a revoked credential never look alike', async () => {
+  test('a wrong clock and a revoked credential have different refusals', async () => {
     const cy = await bridge.agent('cy')
     const now = Math.floor(bridge.clock().getTime() / 1000)
     const late = { target: '/api/v1/peers', time: now - 3600 }

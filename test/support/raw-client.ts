@@ -1,9 +1,9 @@
 /**
  * A client for raw bytes: it sends exactly what a test says, adds nothing, and reads the answers.
  *
- * `exchange()` sends bytes on a connection of its own and reads until the server closes it. `RawConnection` is one
- * connection that a test holds: it sends in pieces, half-closes, and waits for words or answers. `requestText()` and
- * `signedText()` write requests.
+ * `exchange()` sends bytes on a connection of its own and reads until the server closes it. `RawConnection`
+ * is one connection that a test holds: it sends in pieces, half-closes, and waits for words or answers.
+ * `requestText()` and `signedText()` write requests.
  */
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'

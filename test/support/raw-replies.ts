@@ -1,4 +1,7 @@
-/** Reads HTTP answers from the bytes that came over a connection; a string has a character for each byte (latin1). */
+/**
+ * Reads HTTP answers from the bytes that came over a connection; a string has a character for each byte
+ * (latin1).
+ */
 
 export interface RawReply {
   readonly status: number
@@ -54,7 +57,10 @@ function headIn(text: string): Head {
   return { status: Number(line.split(' ')[1]), headers: Object.fromEntries(headers) }
 }
 
-/** The content of an answer, and what follows it: by its length, by its chunks, or until the connection was closed. */
+/**
+ * The content of an answer, and what follows it: by its length, by its chunks, or until the connection was
+ * closed.
+ */
 function contentOf({ status, headers }: Head, text: string): [content: string, rest: string] {
   if (headers['transfer-encoding'] === 'chunked') return chunksIn(text)
   if (status < 200 || status === 204 || status === 304) return ['', text]

@@ -1,20 +1,20 @@
 /**
- * What may stand between an agent and its node: a TCP proxy that does harm on purpose.
+ * A TCP proxy between an agent and its node that causes faults on purpose.
  *
- * - It knows as much of HTTP as it needs: the first line of each request tells whether it asks for a socket or a stream.
- * - Chance comes from a seed, one generator for each connection in the order in which they came.
- * - Nothing is left open: `open` counts what is, `close` ends it all.
+ * - It parses only the first line of each request, which shows whether a socket or a stream is requested.
+ * - Random numbers come from a seed, with one generator per connection, in the order of the connections.
+ * - `open` counts the open connections; `close` closes all of them.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { chance } from './chance.ts'
 
 export interface Harm {
-  /** What becomes of an upgrade: answered by the proxy itself, reset, or swallowed. */
+  /** The handling of an upgrade: answered by the proxy itself, reset, or ignored. */
   readonly upgrades?: 'answered' | 'reset' | 'swallowed'
-  /** An event stream is kept back until the node has ended it. */
+  /** Holds an event stream back until the node has ended it. */
   readonly buffersStreams?: true
-  /** Of a hundred chunks, so many are late by `lateMs`, and so many are cut in half with a reset. */
+  /** Percentages of chunks: those delayed by `lateMs`, and those cut in half with a reset. */
   readonly loss?: {
     readonly seed: number
     readonly late: number
@@ -25,23 +25,23 @@ export interface Harm {
 
 export interface Between {
   readonly url: string
-  /** May be replaced at any time; holds for connections and chunks from then on. */
+  /** May be replaced at any time; applies to later connections and chunks. */
   harm: Harm
-  /** Connections from the agent that are open now. */
+  /** The number of connections from the agent that are open now. */
   readonly open: number
-  /** First lines of requests, in order. */
+  /** The first lines of requests, in order. */
   readonly asked: readonly string[]
-  /** Chunks that came late, and that were cut, so far. */
+  /** The number of chunks that were delayed, and of those that were cut, so far. */
   readonly lost: { late: number; cut: number }
-  /** Reset every connection. */
+  /** Resets every connection. */
   cut(): void
-  /** From now on nothing passes, and nothing is closed; both sides think that they are connected. */
+  /** Stops forwarding without closing a connection, so that both sides believe they are connected. */
   freeze(): void
   thaw(): void
   close(): Promise<void>
 }
 
-/** `port` is where the node listens. */
+/** Starts the proxy for a node that listens on `port`. */
 export async function startBetween(port: number, harm: Harm = {}): Promise<Between> {
   const passages = new Set<Passage>()
   const asked: string[] = []
@@ -97,7 +97,7 @@ interface Surroundings {
   readonly lost: { late: number; cut: number }
 }
 
-/** One connection of the agent and its continuation to the node. */
+/** One connection of the agent, with the proxy's connection to the node. */
 class Passage {
   readonly #agent: Socket
   readonly #node: Socket
@@ -155,7 +155,7 @@ class Passage {
     } else this.#kept.push(bytes)
   }
 
-  /** The last chunk of a chunked answer. */
+  /** Whether the bytes end with the last chunk of a chunked answer. */
   #endsStream(bytes: Buffer): boolean {
     return bytes.subarray(-5).toString('latin1') === '0\r\n\r\n'
   }
@@ -172,7 +172,7 @@ class Passage {
       to.write(bytes.subarray(0, bytes.length / 2), () => this.cut())
     } else {
       this.#surroundings.lost.late += 1
-      // In order, as a retransmitted segment is: what follows waits behind it.
+      // The order is kept, as for a retransmitted TCP segment: later bytes wait for this one.
       from.pause()
       setTimeout(() => {
         if (!to.destroyed) to.write(bytes)

@@ -1,4 +1,4 @@
-/** Numbers from 0 to below 1 that look like chance and are the same for the same seed (mulberry32). */
+/** Returns pseudo-random numbers from 0 up to 1, the same ones for the same seed (mulberry32). */
 export function chance(seed: number): () => number {
   let state = seed >>> 0
   return () => {

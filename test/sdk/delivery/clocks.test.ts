@@ -1,17 +1,17 @@
-/** Clocks while listening: a machine that sleeps, and one whose clock is wrong. */
+/** Clocks during listening: a machine that sleeps, and a machine with a wrong clock. */
 import { expect, test } from 'vitest'
 import { sessionsOf } from './listening.ts'
 import { asks, stage, times } from './stage.ts'
 
 const node = stage(4)
 
-test('after a sleep of the machine the connection is replaced, though nothing says that it broke', async () => {
+test('after a sleep of the machine the client replaces its connection, although no error was reported', async () => {
   const proxy = await node.between()
   const agent = node.someone()
   const { ear } = node.listen(agent, { baseUrl: proxy.url, clock: node.bridge.clock })
   await node.tell(agent, 'before')
   await ear.heard('before')
-  // Time went on for both; the monotonic clock of the client did not run meanwhile.
+  // Time passed for both sides; the client's monotonic clock stood still during the sleep.
   node.bridge.clock.advance(4)
   await node.tell(agent, 'awake')
   await ear.heard('awake')
@@ -23,7 +23,7 @@ test('after a sleep of the machine the connection is replaced, though nothing sa
   expect(ear.connection).toEqual([])
 })
 
-test('a poll that was open when the machine slept is replaced as well', async () => {
+test('the client also replaces a poll that was open during a sleep', async () => {
   const proxy = await node.between()
   const agent = node.someone()
   const { ear } = node.listen(agent, {
@@ -38,7 +38,7 @@ test('a poll that was open when the machine slept is replaced as well', async ()
   await ear.heard('after')
 })
 
-test('a clock that is set wrong while listening is corrected, once for each opening', async () => {
+test('the client corrects a wrong clock while it listens, once for each new connection', async () => {
   const proxy = await node.between()
   const agent = node.someone()
   let aheadMs = 0
@@ -50,14 +50,14 @@ test('a clock that is set wrong while listening is corrected, once for each open
   })
   await ear.on('socket')
   aheadMs = 3_600_000
-  // One opening is refused for its time, the next one carries the node's.
+  // One request is refused for its time; the next one carries the node's time.
   await asks(proxy, 'socket', 3)
   await node.tell(agent, 'in time')
   await ear.heard('in time')
   expect(Math.abs(sessions.stored.clock_offset_ms + aheadMs)).toBeLessThan(5000)
 })
 
-test('a clock that no correction helps ends it with clock_skew', async () => {
+test('a clock that stays wrong after a correction ends listening with clock_skew', async () => {
   const proxy = await node.between()
   const agent = node.someone()
   let stepMs = 0

@@ -1,4 +1,4 @@
-/** What stands between an agent and its node lets some transports through and others not, and changes its mind. */
+/** Proxies between an agent and its node that block some transports, and whose behaviour changes. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { TestAgent } from '../../support/agent.ts'
@@ -8,7 +8,7 @@ import { asks, stage, times } from './stage.ts'
 
 const node = stage(25)
 
-test('without obstacles it is the socket, and nothing else is asked', async () => {
+test('without obstacles the client uses the socket and requests nothing else', async () => {
   const proxy = await node.between()
   const agent = node.someone()
   const { ear } = node.listen(agent, { baseUrl: proxy.url })
@@ -18,7 +18,7 @@ test('without obstacles it is the socket, and nothing else is asked', async () =
   expect([times(proxy, 'socket'), times(proxy, 'events'), times(proxy, 'inbox')]).toEqual([1, 0, 0])
 })
 
-test('a proxy that answers upgrades itself costs one try, then the event stream is used', async () => {
+test('if a proxy answers upgrades itself, the client tries once and then uses the event stream', async () => {
   const proxy = await node.between({ upgrades: 'answered' })
   const agent = node.someone()
   const { ear } = node.listen(agent, { baseUrl: proxy.url })
@@ -28,7 +28,7 @@ test('a proxy that answers upgrades itself costs one try, then the event stream 
   expect([times(proxy, 'socket'), ear.connection]).toEqual([1, []])
 })
 
-test('a proxy that resets upgrades costs two tries', async () => {
+test('if a proxy resets upgrades, the client tries twice', async () => {
   const proxy = await node.between({ upgrades: 'reset' })
   const agent = node.someone()
   const { ear } = node.listen(agent, { baseUrl: proxy.url })
@@ -36,7 +36,7 @@ test('a proxy that resets upgrades costs two tries', async () => {
   expect(times(proxy, 'socket')).toBe(2)
 })
 
-test('a proxy that swallows upgrades costs ten seconds each of two tries', async () => {
+test('if a proxy ignores upgrades, the client tries twice for ten seconds each', async () => {
   const proxy = await node.between({ upgrades: 'swallowed' })
   const agent = node.someone()
   const { client, pass } = node.time()
@@ -48,7 +48,7 @@ test('a proxy that swallows upgrades costs ten seconds each of two tries', async
   await ear.on('sse')
 })
 
-test('a proxy that holds streams back is noticed, and what it held comes again', async () => {
+test('the client notices a proxy that holds streams back, and the held messages are offered again', async () => {
   const proxy = await node.between({ upgrades: 'answered', buffersStreams: true })
   const agent = node.someone()
   const { client, pass } = node.time()
@@ -69,7 +69,7 @@ test('a proxy that holds streams back is noticed, and what it held comes again',
   expect(ear.messages.find(({ body }) => body === 'held back')?.delivery.attempt).toBe(2)
 })
 
-/** How often the last message to an agent was offered. */
+/** Returns the number of offers of the last message to an agent. */
 async function offers(agent: TestAgent): Promise<number> {
   const target = `/api/admin/projects/${node.bridge.project.id}/conversations`
   const { conversations } = await node.bridge.owner.ok<{
@@ -84,7 +84,7 @@ async function offers(agent: TestAgent): Promise<number> {
   return messages.at(-1)?.delivery.offers ?? 0
 }
 
-test('an event stream is opened again with a fresh proof when its twenty seconds are over', async () => {
+test('the client reopens an event stream with a fresh proof when its twenty seconds have passed', async () => {
   const proxy = await node.between()
   const agent = node.someone()
   const { ear } = node.listen(agent, { baseUrl: proxy.url, clock: node.bridge.clock, transports: ['sse'] })
@@ -96,13 +96,13 @@ test('an event stream is opened again with a fresh proof when its twenty seconds
   expect([times(proxy, 'events'), ear.transports, ear.connection]).toEqual([2, ['sse'], []])
 })
 
-test('it comes back to the socket by itself, with growing intervals while that does not help', async () => {
+test('the client retries the socket automatically, with growing intervals while it fails', async () => {
   const proxy = await node.between({ upgrades: 'answered' })
   const agent = node.someone()
   const { client, pass } = node.time()
   const { ear } = node.listen(agent, { baseUrl: proxy.url, transports: ['socket', 'long-poll'], ...client })
   let told = 0
-  /** Ends the poll, so that the next choice is made. */
+  /** Ends the poll, so that the client chooses its transport again. */
   const nextPoll = async () => {
     const polls = times(proxy, 'inbox')
     await node.tell(agent, `wake ${++told}`)
@@ -116,7 +116,7 @@ test('it comes back to the socket by itself, with growing intervals while that d
   pass(61)
   await nextPoll()
   expect(times(proxy, 'socket')).toBe(2)
-  // Not after another minute, but after two.
+  // The next retry is after two minutes, not one.
   pass(61)
   await nextPoll()
   expect(times(proxy, 'socket')).toBe(2)
@@ -135,7 +135,7 @@ test('it comes back to the socket by itself, with growing intervals while that d
   expect(ear.messages.map(({ delivery }) => delivery.attempt)).toEqual(ear.messages.map(() => 1))
 })
 
-test('a socket that breaks soon after it opened, twice in a row, is left for a while', async () => {
+test('a socket that breaks soon after it opened, twice in a row, is avoided for some time', async () => {
   const proxy = await node.between()
   const agent = node.someone()
   const { ear } = node.listen(agent, { baseUrl: proxy.url })
@@ -149,7 +149,7 @@ test('a socket that breaks soon after it opened, twice in a row, is left for a w
   await ear.on('sse')
 })
 
-test('a socket that was good for half a minute is opened again however often it breaks', async () => {
+test('a socket that worked for half a minute is reopened however often it breaks', async () => {
   const proxy = await node.between()
   const agent = node.someone()
   const { client, pass } = node.time()
@@ -158,7 +158,7 @@ test('a socket that was good for half a minute is opened again however often it 
   for (let nth = 1; nth <= 4; nth += 1) {
     await node.tell(agent, `message ${nth}`)
     await ear.heard(`message ${nth}`)
-    // In two steps, since silence of more than 25 seconds breaks it too.
+    // The time passes in two steps, because silence of more than 25 seconds also breaks it.
     pass(20)
     await node.tell(agent, `more ${nth}`)
     await ear.heard(`more ${nth}`)
@@ -171,7 +171,7 @@ test('a socket that was good for half a minute is opened again however often it 
   expect(ear.transports).toEqual(['socket'])
 })
 
-test('two heartbeats and a half without a sound, and a half-open connection is replaced', async () => {
+test('after two and a half heartbeat intervals without data the client replaces a half-open connection', async () => {
   const proxy = await node.between()
   const agent = node.someone()
   const { client, pass } = node.time()
@@ -190,7 +190,7 @@ test('two heartbeats and a half without a sound, and a half-open connection is r
   await ear.heard('into the void')
 })
 
-test('a third wait of the session is waited for', async () => {
+test('if a session already has two waits, the client waits for a free slot', async () => {
   const agent = node.someone()
   const others = [openSocket(agent), openSocket(agent)]
   for (const other of others) await other.take('ready')
@@ -212,13 +212,13 @@ test('a third wait of the session is waited for', async () => {
   others[1]?.close()
 })
 
-/** Of two waits that a session may hold, those that are taken: a poll that does not wait is never refused. */
+/** Counts the occupied slots of the two that a session has; a poll without a wait is never refused. */
 async function openWaits(agent: TestAgent): Promise<number> {
   const poll = await agent.call({ target: '/api/v1/inbox?wait_seconds=1' })
   return poll.status === 429 ? 2 : 1
 }
 
-test('a node that is gone is tried with growing pauses up to fifteen seconds, and told once', async () => {
+test('the client retries an unreachable node with pauses growing up to fifteen seconds, and reports it once', async () => {
   const proxy = await startBetween(node.bridge.server.port)
   const agent = node.someone()
   const pauses: number[] = []
@@ -231,7 +231,7 @@ test('a node that is gone is tried with growing pauses up to fifteen seconds, an
       enough.resolve()
       await new Promise((_resolve, reject) => signal?.addEventListener('abort', reject))
     },
-    // Jitter is drawn from four bytes; nonces stay what they are.
+    // Jitter uses four random bytes; nonces stay random.
     random: (bytes) => (bytes === 4 ? Buffer.alloc(4, 255) : randomBytes(bytes)),
   })
   await ear.on('socket')
@@ -266,14 +266,14 @@ test('closing the Bridge ends listening too', async () => {
   await expect.poll(() => proxy.open).toBe(0)
 })
 
-test('a forced transport that does not get through is an error, not an endless wait', async () => {
+test('a forced transport that is blocked fails with an error instead of waiting endlessly', async () => {
   const proxy = await node.between({ upgrades: 'answered' })
   const agent = node.someone()
   const { ear } = node.listen(agent, { baseUrl: proxy.url, transports: ['socket'] })
   expect(await ear.ended).toMatchObject({ code: 'bad_response' })
 })
 
-test('a fetch whose answers have no body leads to long-polls', async () => {
+test('with a fetch whose answers have no body the client uses long-polls', async () => {
   const agent = node.someone()
   const asked: string[] = []
   const { ear } = node.listen(agent, {

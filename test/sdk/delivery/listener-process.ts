@@ -1,7 +1,7 @@
 /**
- * An agent that listens, as a process of its own: reads one JSON argument, prints one JSON line for all that it is told.
+ * A listening agent as a separate process: reads one JSON argument and prints one JSON line per event.
  *
- * It ends with the error that ends listening, and with its parent: standard input closes when that dies.
+ * It exits with the error that ends listening, or when its parent dies and standard input closes.
  */
 import { registerHooks } from 'node:module'
 import type { IdentityRecord, ListenTransport } from '../../../sdk/index.ts'

@@ -1,4 +1,4 @@
-/** An enrolled agent of a test bridge as a user of the SDK has it, and what it hears. */
+/** An enrolled agent of a test bridge as a user of the SDK has it, and the messages that it receives. */
 import {
   Bridge,
   type BridgeOptions,
@@ -13,7 +13,7 @@ import {
 } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 
-/** The session that the agent has already, kept as a profile keeps it. */
+/** A session store with the agent's existing session, as in a profile. */
 export function sessionsOf(agent: TestAgent): SessionStore & { stored: StoredSession } {
   const store = {
     stored: {
@@ -34,11 +34,11 @@ export function sessionsOf(agent: TestAgent): SessionStore & { stored: StoredSes
 export const identityOf = (agent: TestAgent): Identity =>
   new Identity(agent.enrolled as unknown as IdentityRecord, { privateKey: agent.keys.privateKey })
 
-/** The agent's Bridge, over its own session, at its node or at what stands before it. */
+/** The agent's Bridge with its existing session, connected to its node or to a proxy in front of it. */
 export const bridgeOf = (agent: TestAgent, options: Partial<BridgeOptions> = {}): Bridge =>
   new Bridge({ baseUrl: agent.baseUrl, identity: identityOf(agent), sessions: sessionsOf(agent), ...options })
 
-/** A monotonic clock that a test moves; it runs by itself too. */
+/** A monotonic clock that also runs normally and that a test can advance. */
 export function movableMs(): (() => number) & { advance(ms: number): void } {
   let ahead = 0
   const read = () => performance.now() + ahead
@@ -49,13 +49,16 @@ export function movableMs(): (() => number) & { advance(ms: number): void } {
   })
 }
 
-/** What a listener hears, from the start on; every wait is for something that is told, and fails when it never comes. */
+/**
+ * Records every event of a listener from the start. Each wait is for an event, and fails if the event never
+ * arrives.
+ */
 export class Ear {
   readonly messages: ReceivedMessage[] = []
   readonly transports: ListenTransport[] = []
   readonly receipts: Receipt[] = []
   readonly connection: string[] = []
-  /** Resolves with what ended it: an error, or nothing. */
+  /** Resolves with the error that ended it, or with undefined. */
   readonly ended: Promise<unknown>
   readonly #stop = new AbortController()
   readonly #waiting = new Set<() => void>()
@@ -72,7 +75,7 @@ export class Ear {
     return this.messages.map(({ body }) => body)
   }
 
-  /** Resolves when it holds; fails when listening ended before, or after half a minute. */
+  /** Resolves when the condition is true; fails if listening ended before, or after half a minute. */
   async until(what: string, holds: () => boolean): Promise<void> {
     const late = Promise.withResolvers<void>()
     const timer = setTimeout(
@@ -89,7 +92,7 @@ export class Ear {
     }
   }
 
-  /** Resolves when the transport in use is this one. */
+  /** Resolves when the listener uses this transport. */
   on(transport: ListenTransport): Promise<void> {
     return this.until(`to listen by ${transport}`, () => this.transports.at(-1) === transport)
   }
@@ -98,7 +101,7 @@ export class Ear {
     return this.until(`to hear ${body}`, () => this.bodies.includes(body))
   }
 
-  /** Aborts, and resolves when everything is over. */
+  /** Aborts listening; resolves when it has ended. */
   async stop(): Promise<void> {
     this.#stop.abort()
     await this.ended

@@ -1,4 +1,6 @@
-/** A bad network: of a hundred chunks twenty come late and some are cut off with a reset. Nothing is lost. */
+/**
+ * A bad network: of a hundred chunks twenty are late and some are cut off with a reset. No message is lost.
+ */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { ListenTransport } from '../../../sdk/index.ts'
 import { listenTransports } from '../../../sdk/program.ts'
@@ -12,7 +14,7 @@ const agents = new Map<number, TestAgent>()
 const undo: (() => Promise<unknown>)[] = []
 beforeAll(async () => {
   bridge = await startBridge()
-  // Before any clock moves: an owner's sign-in is fresh for ten minutes.
+  // This runs before any clock moves, because an owner's sign-in stays confirmed for ten minutes.
   for (const [seed] of cases) agents.set(seed, await bridge.agent(`agent-${seed}`))
 })
 afterAll(() => bridge.close())
@@ -28,7 +30,7 @@ const cases: [seed: number, transports: readonly ListenTransport[]][] = [
   [15, listenTransports],
 ]
 
-test.each(cases)('with seed %i, over %j', async (seed, transports) => {
+test.each(cases)('with seed %i every message arrives over %j', async (seed, transports) => {
   const agent = agents.get(seed)
   if (agent === undefined) throw new Error('no such case')
   const proxy = await startBetween(bridge.server.port)
@@ -36,7 +38,7 @@ test.each(cases)('with seed %i, over %j', async (seed, transports) => {
     baseUrl: proxy.url,
     transports,
     clock: bridge.clock,
-    // Pauses are not what is tested, and a short one is a pause too.
+    // The lengths of pauses are not tested, so they are short.
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 20))),
   })
   const ear = new Ear(client)
@@ -45,7 +47,7 @@ test.each(cases)('with seed %i, over %j', async (seed, transports) => {
     () => client.close(),
     () => ear.stop(),
   )
-  // The address was right once: from then on the network may do what it wants.
+  // The first connection succeeds; afterwards the network causes faults.
   await bridge.owner.message(bridge.project.id, agent.id, 'first')
   await ear.heard('first')
   proxy.harm = { loss: { seed, late: 20, lateMs: 15, cut: 8 } }
@@ -56,7 +58,7 @@ test.each(cases)('with seed %i, over %j', async (seed, transports) => {
     await bridge.owner.message(bridge.project.id, agent.id, texts.at(-1) ?? '')
   }
 
-  // Not through the bad network: what is acknowledged is not what is tested.
+  // Acknowledgements are not tested here, so they bypass the bad network.
   const direct = bridgeOf(agent, { clock: bridge.clock })
   undo.push(() => direct.close())
   const isWhole = () => texts.every((text) => ear.bodies.includes(text))
@@ -67,7 +69,7 @@ test.each(cases)('with seed %i, over %j', async (seed, transports) => {
       .poll(() => ear.messages.length > before || isWhole(), { timeout: 400 })
       .toBe(true)
       .catch(() => {})
-    // What was lost on its way is due again.
+    // Lost messages are due again.
     bridge.clock.advance(61)
   }
   expect([...new Set(ear.bodies)].sort()).toEqual(['first', ...texts].sort())

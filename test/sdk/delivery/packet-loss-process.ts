@@ -1,8 +1,9 @@
 /**
- * Run inside a network namespace of its own, whose loopback drops packets: a node, a listener of each transport that
- * acknowledges what it hears, and messages to them. Prints one line of JSON: what each of them heard.
+ * Runs inside a separate network namespace whose loopback drops packets: a node, one listener per transport
+ * that acknowledges its messages, and messages to them. Prints one line of JSON with the messages of each
+ * listener.
  *
- * `argv`: the share of packets that are dropped, in per cent, and how many messages each is sent.
+ * `argv`: the percentage of dropped packets, and the number of messages to each listener.
  */
 import { execFileSync } from 'node:child_process'
 import { type Bridge, type ListenTransport, listenTransports } from '../../../sdk/program.ts'
@@ -13,13 +14,13 @@ import { bridgeOf, Ear } from './listening.ts'
 export interface Heard {
   readonly transport: ListenTransport
   readonly texts: readonly string[]
-  /** Of one message more than one offer with the same attempt was handed over. */
+  /** The number of messages of which the same attempt was delivered more than once. */
   readonly twice: number
   readonly transports: readonly ListenTransport[]
 }
 export interface LossReport {
   readonly heard: readonly Heard[]
-  /** How many packets the namespace dropped, and how many it let through. */
+  /** The number of packets that the namespace dropped, and of those it forwarded. */
   readonly dropped: number
   readonly passed: number
 }
@@ -29,12 +30,12 @@ interface Listener {
   readonly agent: TestAgent
   readonly client: Bridge
   readonly ear: Ear
-  /** Acknowledged for certain. */
+  /** The messages whose acknowledgement was confirmed. */
   readonly done: Set<string>
 }
 
 const [percent = 20, count = 60] = process.argv.slice(2).map(Number)
-/** A message that was flushed into a connection that broke is due again after a minute. */
+/** A message that was written into a broken connection is due again after one minute. */
 const patienceMs = 240_000
 
 const nft = (...words: string[]): string => execFileSync('nft', words, { encoding: 'utf8' })
@@ -66,7 +67,7 @@ for (const transport of listenTransports) {
 loseBy(percent)
 const texts = Array.from({ length: count }, (_, index) => `text ${index}`)
 
-/** Everything heard is acknowledged through the same network, again until it worked. */
+/** Acknowledges every received message through the same network, and retries until it succeeds. */
 async function acknowledge({ ear, client, done }: Listener): Promise<void> {
   const open = ear.messages.map(({ id }) => id).filter((id) => !done.has(id))
   if (open.length === 0) return

@@ -1,8 +1,9 @@
 /**
- * A network that drops packets: real ones, in a network namespace whose loopback loses a share of them. Nothing is lost.
+ * A network that drops real packets: a network namespace whose loopback loses a percentage of them. No
+ * message is lost.
  *
- * `BRIDGE_PACKET_LOSS=20` runs it with twenty of a hundred; it needs root, `unshare`, `ip` and `nft`, and takes a minute or two.
- * Without it `loss.test.ts` shows the same with a proxy.
+ * `BRIDGE_PACKET_LOSS=20` runs it with twenty per cent; it needs root, `unshare`, `ip` and `nft`, and takes
+ * one to two minutes. Without it `loss.test.ts` shows the same with a proxy.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +20,7 @@ const isPossible = percent > 0 && spawnSync('unshare', ['-n', 'sh', '-c', probe]
 const why = percent > 0 ? ' (skipped: unshare, ip or nft is missing or not allowed)' : ''
 
 test.skipIf(!isPossible)(
-  `${percent || 'some'} of a hundred packets are dropped, and each listener hears all it was told${isPossible ? '' : why}`,
+  `with ${percent || 'some'} per cent of packets dropped each listener receives all its messages${isPossible ? '' : why}`,
   async () => {
     const { stdout } = await promisify(execFile)('unshare', [
       '-n',
@@ -35,7 +36,7 @@ test.skipIf(!isPossible)(
       expect(twice, transport).toBe(0)
     }
     expect(heard.map(({ transport }) => transport).sort()).toEqual(['long-poll', 'socket', 'sse'])
-    // The network was as bad as it was meant to be.
+    // The network did drop the intended share.
     expect(dropped / (dropped + passed)).toBeGreaterThan((0.7 * percent) / 100)
     process.stdout.write(`${dropped} of ${dropped + passed} packets were dropped\n`)
   },

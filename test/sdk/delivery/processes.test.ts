@@ -1,4 +1,7 @@
-/** Agents in processes of their own: a takeover hands the agent from one to the other, and each loads what it needs. */
+/**
+ * Agents in separate processes: a takeover moves the agent from one to the other, and each loads only the
+ * modules that it needs.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -53,7 +56,7 @@ class Listener {
     this.exit = once(child, 'close').then(([code]) => code as number | null)
   }
 
-  /** The value of the first line with this name. */
+  /** Waits for the first line with this name and returns its value. */
   async line<T>(name: string): Promise<T> {
     for (let isOver = false; ; ) {
       const found = this.lines.find((line) => name in line) as Record<string, T> | undefined
@@ -69,7 +72,7 @@ class Listener {
   }
 }
 
-/** Enrolled, without a session. */
+/** Returns an enrolled agent without a session. */
 async function someone(name: string): Promise<TestAgent> {
   const agent = await bridge.agent(name)
   await agent.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
@@ -83,7 +86,7 @@ const takeOver = (agent: TestAgent) =>
     body: {},
   })
 
-test('a takeover ends the first process, and only the one with the grant goes on with everything', async () => {
+test('a takeover ends the first process, and only the process with the grant continues with all messages', async () => {
   const agent = await someone('taken')
   const first = new Listener(agent)
   await first.line('open')

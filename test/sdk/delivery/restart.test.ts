@@ -1,7 +1,7 @@
 /**
- * A node that restarts, or is killed, in the middle of listening: nothing is lost, and no offer comes twice.
+ * A node that is restarted or killed during listening: no message is lost, and no offer is delivered twice.
  *
- * BRIDGE_KILLS=3 restarts and kills it so often over each transport, instead of once.
+ * BRIDGE_KILLS=3 restarts and kills it that often over each transport, instead of once.
  */
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -28,7 +28,7 @@ const texts = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, nth) => `text ${from + nth}`)
 
 describe.each(every)('over %s', (transport) => {
-  test('a node that restarts loses nothing, and no offer comes twice', limit, async () => {
+  test('the restart of a node loses no message and delivers no offer twice', limit, async () => {
     let bridge = await startBridge()
     undo.push(() => bridge.close())
     const { ada, owner, project } = bridge
@@ -52,7 +52,10 @@ describe.each(every)('over %s', (transport) => {
   })
 })
 
-/** A node as a process, an owner who writes to one agent until it is stored, and that agent. */
+/**
+ * Starts a node as a process, an owner who retries each message to one agent until it is stored, and that
+ * agent.
+ */
 async function killable() {
   const server = await startServerProcess()
   undo.push(() => server.close())
@@ -65,7 +68,7 @@ async function killable() {
   return { server, ada, tell: (text: string) => tellFor(owner, project.id, ada, text) }
 }
 
-/** The same message under the same key until the node says that it is stored. */
+/** Sends the same message with the same key until the node reports that it is stored. */
 async function tellFor(owner: TestOwner, projectId: string, agent: TestAgent, text: string): Promise<void> {
   const call = {
     target: `/api/admin/projects/${projectId}/messages`,
@@ -83,7 +86,7 @@ async function tellFor(owner: TestOwner, projectId: string, agent: TestAgent, te
   }
 }
 
-/** Hears until all that is expected came, acknowledging each message until the node has taken that. */
+/** Listens until all expected messages arrived, and acknowledges each until the node accepts that. */
 async function hearAll(
   client: Bridge,
   expected: readonly string[],
@@ -105,14 +108,14 @@ const isAcknowledged = (message: ReceivedMessage): Promise<boolean> =>
   message.acknowledge().then(
     () => true,
     (error: unknown) => {
-      // Nobody answered: the client itself has waited between its attempts.
+      // The node was unreachable, and the client has already paused between its attempts.
       if (error instanceof LocalError) return false
       throw error
     },
   )
 
-describe.each(['socket', 'sse', 'long-poll'] as const)('a killed node, over %s', (transport) => {
-  test('loses nothing that was stored, and no offer comes twice', limit, async () => {
+describe.each(['socket', 'sse', 'long-poll'] as const)('the kill of a node, over %s,', (transport) => {
+  test('loses no stored message and delivers no offer twice', limit, async () => {
     const { server, ada, tell } = await killable()
     const client = bridgeOf(ada, { transports: [transport], sessions: sessionsOf(ada) })
     undo.push(() => client.close())
@@ -128,7 +131,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('a killed node, over %s',
       })()
       await tell(`round ${round}`)
       await server.kill('SIGKILL')
-      // What was offered to a connection that is gone is due again.
+      // Messages offered to a broken connection are due again.
       await server.start({ clockFrom: new Date(Date.now() + round * 61_000) })
       await sending
     }

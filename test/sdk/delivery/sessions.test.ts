@@ -1,4 +1,4 @@
-/** Listening and the session: what ends it on purpose, what it mends, and the owner's policy. */
+/** Listening and the session: a deliberate end, repairs, and the owner's policy. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Bridge, type BridgeOptions, memorySessions, type ReceivedPage } from '../../../sdk/program.ts'
@@ -27,7 +27,7 @@ function open(agent: TestAgent, options: Partial<BridgeOptions> = {}): Bridge {
 }
 
 describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) => {
-  test('a session that another process of the profile closes on purpose ends it', async () => {
+  test('ends when another process of the profile closes the session on purpose', async () => {
     const agent = await someone()
     const sessions = sessionsOf(agent)
     const ear = new Ear(open(agent, { sessions, transports: [transport] }))
@@ -38,7 +38,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
     expect(sessions.stored.session_id).toBeNull()
   })
 
-  test('a session that the node closed is replaced once, and everything unacknowledged comes again', async () => {
+  test('replaces a session that the node closed once, and receives every unacknowledged message again', async () => {
     const agent = await someone()
     const sessions = sessionsOf(agent)
     const ear = new Ear(open(agent, { sessions, transports: [transport] }))
@@ -51,7 +51,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
     expect(ear.bodies).toEqual(['before', 'before'])
   })
 
-  test('without a session one is started', async () => {
+  test('starts a session if there is none', async () => {
     const agent = await someone()
     await agent.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
     const ear = new Ear(open(agent, { sessions: memorySessions(randomUUID()), transports: [transport] }))
@@ -60,7 +60,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
     await ear.heard('hello')
   })
 
-  test('while another instance holds the session none is started: it ends with session_active', async () => {
+  test('ends with session_active, without starting a session, while another instance has it', async () => {
     const agent = await someone()
     const ear = new Ear(open(agent, { sessions: memorySessions(randomUUID()), transports: [transport] }))
     expect(await ear.ended).toMatchObject({ code: 'session_active' })
@@ -68,7 +68,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
 })
 
 describe.each(['socket', 'sse'] as const)('pages over %s', (transport) => {
-  test('an empty page stands for twenty seconds without messages, and the policy counts it', async () => {
+  test('an empty page marks twenty seconds without messages, and the policy counts it', async () => {
     const agent = await someone()
     const monotonicMs = movableMs()
     const clock = () => new Date(performance.timeOrigin + monotonicMs())
@@ -81,7 +81,7 @@ describe.each(['socket', 'sse'] as const)('pages over %s', (transport) => {
     expect(pages).toEqual([{ messages: [], has_more: false, waiting: null }])
   })
 
-  test('no page holds more messages than were asked for', async () => {
+  test('a page has at most the requested number of messages', async () => {
     const agent = await someone()
     for (let nth = 1; nth <= 7; nth += 1) await tell(agent, `message ${nth}`)
     const sizes: [number, boolean][] = []
@@ -96,7 +96,7 @@ describe.each(['socket', 'sse'] as const)('pages over %s', (transport) => {
     ])
   })
 
-  test('it ends at its time', async () => {
+  test('listening ends at its time limit', async () => {
     const agent = await someone()
     await tell(agent, 'one')
     const client = open(agent, { transports: [transport] })
@@ -108,7 +108,7 @@ describe.each(['socket', 'sse'] as const)('pages over %s', (transport) => {
   })
 })
 
-test('what was acknowledged along with an earlier message is not handed out any more', async () => {
+test('a message that was acknowledged together with an earlier one is not delivered', async () => {
   const agent = await someone()
   for (const text of ['one', 'two', 'three']) await tell(agent, text)
   const client = open(agent)

@@ -1,4 +1,7 @@
-/** A node with enrolled agents, proxies before it and listeners; what a test opens is put away after it. */
+/**
+ * A node with enrolled agents, proxies in front of it and listeners; everything that a test opens is closed
+ * after it.
+ */
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Bridge, BridgeOptions } from '../../../sdk/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
@@ -8,7 +11,10 @@ import { bridgeOf, Ear, movableMs } from './listening.ts'
 
 type Asked = 'socket' | 'events' | 'inbox'
 
-/** For a test file, once. Agents are enrolled before any clock moves: an owner's sign-in is fresh for ten minutes. */
+/**
+ * Called once per test file. Agents are enrolled before any clock moves, because an owner's sign-in stays
+ * confirmed for ten minutes.
+ */
 export function stage(count: number) {
   let bridge: TestBridge
   const agents: TestAgent[] = []
@@ -26,7 +32,7 @@ export function stage(count: number) {
     get bridge() {
       return bridge
     },
-    /** Done after the test, the last first. */
+    /** Registers a clean-up after the test; the last one runs first. */
     after: (put: () => Promise<unknown>) => void undo.push(put),
     someone(): TestAgent {
       const agent = agents.pop()
@@ -48,7 +54,7 @@ export function stage(count: number) {
       return { ear, client }
     },
     tell: (agent: TestAgent, text: string) => bridge.owner.message(bridge.project.id, agent.id, text),
-    /** Time that goes on for client and node alike: both clocks of the client, and the node's. */
+    /** Time that passes for client and node alike: both clocks of the client, and the node's clock. */
     time() {
       const monotonicMs = movableMs()
       return {
@@ -62,10 +68,10 @@ export function stage(count: number) {
   }
 }
 
-/** How often something was asked for through a proxy. */
+/** Counts the requests of one kind through a proxy. */
 export const times = (proxy: Between, what: Asked): number =>
   proxy.asked.filter((line) => line.startsWith(`GET /api/v1/${what}`)).length
 
-/** Waits until it was asked for so often. */
+/** Waits until the proxy has seen this number of requests. */
 export const asks = (proxy: Between, what: Asked, count: number): Promise<void> =>
   expect.poll(() => times(proxy, what)).toBe(count)

@@ -1,4 +1,7 @@
-/** Every transport tells the same: order, redelivery, receipts, acknowledgement, and the refusals that end it. */
+/**
+ * Every transport has the same behaviour: order, redelivery, receipts, acknowledgement, and the refusals that
+ * end listening.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { httpFetch } from '../../../cli/startup/http-fetch.ts'
 import type { Bridge, ListenTransport } from '../../../sdk/index.ts'
@@ -35,7 +38,7 @@ function listen(agent: TestAgent, transport: ListenTransport): { ear: Ear; clien
 const tell = (agent: TestAgent, text: string) => bridge.owner.message(bridge.project.id, agent.id, text)
 
 describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) => {
-  test('stored messages come at once in order, and new ones as they are stored', async () => {
+  test('stored messages arrive immediately and in order, and new ones when they are stored', async () => {
     const agent = await someone()
     const texts = Array.from({ length: 120 }, (_, nth) => `stored ${nth}`)
     for (const text of texts) await tell(agent, text)
@@ -48,7 +51,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
     expect(ear.messages.every(({ delivery }) => delivery.attempt === 1)).toBe(true)
   })
 
-  test('what is not acknowledged comes again with its attempt, and what is does not', async () => {
+  test('an unacknowledged message arrives again with its attempt, and an acknowledged one does not', async () => {
     const agent = await someone()
     const { ear } = listen(agent, transport)
     await tell(agent, 'kept')
@@ -56,7 +59,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
     await ear.heard('done')
     await ear.messages.find(({ body }) => body === 'done')?.acknowledge()
     bridge.clock.advance(61)
-    // Each delivery is told apart by a message after it.
+    // A message after each delivery marks its end.
     await tell(agent, 'after the interval')
     await ear.until('the redelivery', () => ear.messages.some(({ delivery }) => delivery.attempt === 2))
     await ear.heard('after the interval')
@@ -68,7 +71,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
     ['a revoked credential', 'credential_revoked', 401],
     ['a disabled agent', 'agent_disabled', 403],
     ['a takeover', 'session_fenced', 409],
-  ])('%s ends it with its own error, for good', async (_what, code, status) => {
+  ])('%s ends listening permanently with its own error', async (_what, code, status) => {
     const agent = await someone()
     const { ear, client } = listen(agent, transport)
     await tell(agent, 'before')
@@ -89,7 +92,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
     await expect(client.listen({ transports: [transport] }).next()).rejects.toMatchObject({ status })
   })
 
-  test('an abort ends it at once and leaves no wait', async () => {
+  test('an abort ends listening immediately and leaves no open wait', async () => {
     const agent = await someone()
     const { ear, client } = listen(agent, transport)
     await tell(agent, 'here')
@@ -100,7 +103,7 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
     await expect.poll(() => isListening(agent)).toBe(false)
   })
 
-  test('the one who stops reading leaves no wait either', async () => {
+  test('a loop that stops reading leaves no open wait either', async () => {
     const agent = await someone()
     await tell(agent, 'one')
     const client = bridgeOf(agent, { transports: [transport] })
@@ -113,7 +116,10 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
   })
 })
 
-/** Whether a wait is open; one that ended less than five seconds ago counts too, so the clock is moved past that. */
+/**
+ * Whether a wait is open. A wait that ended less than five seconds ago counts too, so the clock moves past
+ * that.
+ */
 async function isListening(agent: TestAgent): Promise<boolean> {
   bridge.clock.advance(6)
   const target = `/api/admin/projects/${bridge.project.id}/agents/${agent.id}`
@@ -122,7 +128,7 @@ async function isListening(agent: TestAgent): Promise<boolean> {
 }
 
 describe.each(['socket', 'sse'] as const)('receipts over %s', (transport) => {
-  test('the sender hears of the acknowledgement', async () => {
+  test('the sender receives the acknowledgement', async () => {
     const [sender, reader] = [await someone(), await someone()]
     const { ear } = listen(sender, transport)
     await ear.on(transport)
@@ -134,7 +140,7 @@ describe.each(['socket', 'sse'] as const)('receipts over %s', (transport) => {
     expect(ear.receipts).toEqual([{ message_id: sent.id, acknowledged_at: expect.any(String) }])
   })
 
-  test('an error of the one who is told ends it with that error', async () => {
+  test("an error thrown by the listener's callback ends listening with that error", async () => {
     const [sender, reader] = [await someone(), await someone()]
     const client = bridgeOf(sender, { transports: [transport] })
     const ear = new Ear(client, {
@@ -150,7 +156,7 @@ describe.each(['socket', 'sse'] as const)('receipts over %s', (transport) => {
   })
 })
 
-test('the fetch of the command line reads an event stream too, and lets go of it', async () => {
+test('the fetch of the command line reads an event stream too, and closes it', async () => {
   const agent = await someone()
   const client = bridgeOf(agent, { fetch: httpFetch(), transports: ['sse'] })
   const ear = new Ear(client)
@@ -161,7 +167,7 @@ test('the fetch of the command line reads an event stream too, and lets go of it
   await expect.poll(() => isListening(agent)).toBe(false)
 })
 
-test('an archived project ends it', async () => {
+test('listening ends when the project is archived', async () => {
   const project = await bridge.owner.createProject('to be archived')
   const agent = await bridge.agent('archivist', project.id)
   const { ear } = listen(agent, 'socket')

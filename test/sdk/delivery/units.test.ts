@@ -1,4 +1,7 @@
-/** The parts of listening that decide: which transport, what a failure means, which offers were handed over, when to pause. */
+/**
+ * The decisions of listening: the choice of transport, the meaning of a failure, the offers already
+ * delivered, and pauses.
+ */
 import { describe, expect, test, vi } from 'vitest'
 import type { SessionKeeper } from '../../../sdk/agent/session.ts'
 import type { OfferedMessage } from '../../../sdk/contract/agent/messages.ts'
@@ -30,7 +33,7 @@ describe('the choice of a transport', () => {
     }
   }
 
-  test('is the first one; after two failures in a row the next', () => {
+  test('starts with the first one and moves to the next after two failures in a row', () => {
     const { choice } = chosen()
     expect(choice.pick()).toBe('socket')
     choice.suspect('socket')
@@ -41,7 +44,7 @@ describe('the choice of a transport', () => {
     expect(choice.pick()).toBe('long-poll')
   })
 
-  test('forgets a failure once the transport has proved itself', () => {
+  test('forgets a failure once the transport has worked', () => {
     const { choice } = chosen()
     for (let nth = 0; nth < 10; nth += 1) {
       choice.suspect('socket')
@@ -50,7 +53,7 @@ describe('the choice of a transport', () => {
     expect(choice.pick()).toBe('socket')
   })
 
-  test('returns after one minute, two, four, and never later than half an hour', () => {
+  test('returns after one minute, two, four, and at most half an hour', () => {
     const { choice, wait } = chosen()
     for (const minutes of [1, 2, 4, 8, 16, 30, 30, 30]) {
       choice.bar('socket')
@@ -65,7 +68,7 @@ describe('the choice of a transport', () => {
     expect(choice.pick()).toBe('socket')
   })
 
-  test('leaves a transport that came back at its first failure', () => {
+  test('leaves a retried transport at its first failure', () => {
     const { choice, wait } = chosen()
     choice.bar('socket')
     wait(60)
@@ -73,7 +76,7 @@ describe('the choice of a transport', () => {
     expect(choice.pick()).toBe('sse')
   })
 
-  test('is the last one when all have failed, and says so', () => {
+  test('is the last one if all have failed, and reports that', () => {
     const { choice } = chosen(['sse', 'socket'])
     choice.bar('sse')
     expect(choice.isExhausted).toBe(false)
@@ -81,12 +84,12 @@ describe('the choice of a transport', () => {
     expect([choice.pick(), choice.isExhausted]).toEqual(['socket', true])
   })
 
-  test('needs something to choose from', () => {
+  test('requires at least one transport', () => {
     expect(() => new TransportChoice([], () => 0)).toThrow(TypeError)
   })
 })
 
-describe('what a failure means', () => {
+describe('the meaning of a failure', () => {
   const refusal = (code: ErrorCode) =>
     new BridgeError(asked, errors[code].status, { error: code, message: '', request_id: '' })
   const codes = Object.keys(errors) as ErrorCode[]
@@ -94,18 +97,21 @@ describe('what a failure means', () => {
     .filter((code) => [429, 500, 503].includes(errors[code].status))
     .concat('request_replayed')
 
-  test.each(codes)('%s: only what time mends is waited for, on every transport', (code) => {
-    for (const transport of listenTransports) {
-      for (const wasOpen of [false, true]) {
-        const verdict = judge(refusal(code), transport, wasOpen)
-        const reopens = wasOpen && (code === 'session_closed' || code === 'session_unknown')
-        const isStreams = ['not_found', 'method_not_allowed', 'origin_mismatch'].includes(code)
-        const expected = passing.includes(code) ? 'node' : 'final'
-        if (transport === 'long-poll') expect(verdict).toBe(expected)
-        else expect(verdict).toBe(reopens ? 'node' : isStreams ? 'barred' : expected)
+  test.each(codes)(
+    '%s: the client waits only for failures that time resolves, on every transport',
+    (code) => {
+      for (const transport of listenTransports) {
+        for (const wasOpen of [false, true]) {
+          const verdict = judge(refusal(code), transport, wasOpen)
+          const reopens = wasOpen && (code === 'session_closed' || code === 'session_unknown')
+          const isStreams = ['not_found', 'method_not_allowed', 'origin_mismatch'].includes(code)
+          const expected = passing.includes(code) ? 'node' : 'final'
+          if (transport === 'long-poll') expect(verdict).toBe(expected)
+          else expect(verdict).toBe(reopens ? 'node' : isStreams ? 'barred' : expected)
+        }
       }
-    }
-  })
+    },
+  )
 
   test.each([
     ['ECONNREFUSED', 'node'],
@@ -115,17 +121,17 @@ describe('what a failure means', () => {
     ['HPE_INVALID_CONSTANT', 'barred'],
     ['EPERM', 'final'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'node'],
-  ])('a connection that fails with %s before it opened: %s', (code, verdict) => {
+  ])('a connection that fails with %s before it opened means: %s', (code, verdict) => {
     const failure = failureOf(Object.assign(new Error(code), { code }), asked, undefined)
     expect(judge(failure, 'socket', false)).toBe(verdict)
   })
 
-  test('a proxy that answers in place of a node that is away is not the fault of the transport', () => {
+  test("a proxy's answer in place of an unreachable node is no failure of the transport", () => {
     const gateway = new LocalError('unreachable', 'a proxy answered 502 in place of the node')
     expect(judge(gateway, 'socket', false)).toBe('node')
   })
 
-  test('no error of this machine is waited for, and nothing that is no error of the SDK', () => {
+  test('local errors and errors from outside the SDK are not retried', () => {
     const waited = Object.keys(localErrors).filter(
       (code) => judge(new LocalError(code as keyof typeof localErrors, ''), 'long-poll', true) !== 'final',
     )
@@ -134,28 +140,28 @@ describe('what a failure means', () => {
   })
 })
 
-describe('offers that were handed over', () => {
+describe('the record of delivered offers', () => {
   const offer = (sequence: number, attempt: number): OfferedMessage => {
     const one = message(sequence) as unknown as OfferedMessage
     return { ...one, delivery: { ...one.delivery, attempt } }
   }
   const nothing = new AcknowledgedIds()
 
-  test('the same attempt is left out, a redelivery is not', () => {
+  test('skips the same attempt, but not a redelivery', () => {
     const handed = new SeenOffers(nothing)
     expect(handed.take([offer(1, 1), offer(2, 1)])).toHaveLength(2)
     expect(handed.take([offer(1, 1), offer(2, 2), offer(3, 1)])).toEqual([offer(2, 2), offer(3, 1)])
     expect(handed.take([offer(1, 2)])).toHaveLength(1)
   })
 
-  test('a lower attempt, of a node that was restored, is handed over', () => {
+  test('delivers a lower attempt of a node that was restored', () => {
     const handed = new SeenOffers(nothing)
     handed.take([offer(1, 5)])
     expect(handed.take([offer(1, 3)])).toHaveLength(1)
     expect(handed.take([offer(1, 4), offer(1, 5), offer(1, 5)])).toHaveLength(2)
   })
 
-  test('what was acknowledged here is left out whatever its attempt', () => {
+  test('skips any attempt of a message that was acknowledged here', () => {
     const acknowledged = new AcknowledgedIds()
     const handed = new SeenOffers(acknowledged)
     handed.take([offer(1, 1)])
@@ -163,7 +169,7 @@ describe('offers that were handed over', () => {
     expect(handed.take([offer(1, 2), offer(2, 1)])).toEqual([offer(2, 1)])
   })
 
-  test('as many are remembered as an inbox can hold, the oldest are forgotten', () => {
+  test('remembers as many as an inbox can contain, and forgets the oldest', () => {
     const handed = new SeenOffers(nothing)
     const acknowledged = new AcknowledgedIds()
     for (let sequence = 1; sequence <= 10_001; sequence += 1) {
@@ -175,7 +181,7 @@ describe('offers that were handed over', () => {
   })
 })
 
-test('a socket is opened below the path prefix of the node, by TLS where the node is', () => {
+test('a socket is opened below the path prefix of the node, with TLS if the node uses it', () => {
   const urlFor = (baseUrl: string) => {
     const address = parseBaseUrl(baseUrl)
     return new Streaming({ address } as Transport, {} as SessionKeeper).socketUrl
@@ -184,7 +190,7 @@ test('a socket is opened below the path prefix of the node, by TLS where the nod
   expect(urlFor('http://127.0.0.1:8484')).toBe('ws://127.0.0.1:8484/api/v1/socket')
 })
 
-describe('a line', () => {
+describe("a connection's queue", () => {
   const page = (sequence: number) => ({ messages: [message(sequence)] })
 
   function line(quiet = { sinceMs: performance.now() }, monotonicMs = () => performance.now()) {
@@ -210,7 +216,7 @@ describe('a line', () => {
     }
   }
 
-  test('slows its connection down while nobody reads, and speeds it up again', async () => {
+  test('slows its connection while its reader is busy, and resumes it', async () => {
     using reading = line()
     const { made, flow, heard } = reading
     for (let nth = 1; nth <= 7; nth += 1) made.hear('messages', page(nth))
@@ -226,7 +232,7 @@ describe('a line', () => {
     expect(flow).toEqual(['pause', 'resume'])
   })
 
-  test('hands out what had arrived before it broke, then throws', async () => {
+  test('yields the messages that arrived before it broke, then throws', async () => {
     using reading = line()
     const { made, heard, flow } = reading
     made.hear('messages', page(1))
@@ -238,7 +244,7 @@ describe('a line', () => {
     await expect(heard.next()).rejects.toThrow('it broke')
   })
 
-  test('hands out nothing more once the node refuses the session', async () => {
+  test('yields nothing more once the node refuses the session', async () => {
     using reading = line()
     const { made, heard } = reading
     made.hear('messages', page(1))
@@ -246,7 +252,7 @@ describe('a line', () => {
     await expect(heard.next()).rejects.toMatchObject({ code: 'session_fenced' })
   })
 
-  test('tells an empty page after twenty seconds without messages, counted on from the line before', async () => {
+  test('yields an empty page after twenty seconds without messages, counted from the previous connection on', async () => {
     const started = performance.now()
     const quiet = { sinceMs: started - 12_000 }
     const monotonicMs = movableMs()
@@ -261,7 +267,7 @@ describe('a line', () => {
     expect((await heard.next()).value).toMatchObject({ messages: [{ sequence: 1 }] })
   })
 
-  test('is not called silent by a process that was held up, before what arrived meanwhile was read', async () => {
+  test('does not report silence after a blocked process before it has read the data that arrived', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       const monotonicMs = movableMs()
@@ -283,7 +289,7 @@ describe('a line', () => {
     }
   })
 
-  test('leaves alone what a newer node tells, and what is of another shape', async () => {
+  test('ignores events of a newer node, and data of another shape', async () => {
     using reading = line()
     const { made, heard } = reading
     made.hear('weather', { messages: [message(9)] })

@@ -22,7 +22,7 @@ const parts: RequestParts & { device: string } = {
 }
 const { device, ...keyBound } = parts
 
-test('v1 is ten lines joined by single newlines, without one at the end', () => {
+test('v1 is ten lines joined by single newlines, without a final one', () => {
   expect(requestV1(keyBound)).toBe(
     'bridge-request-v1\n' +
       '6f1c2b9e-7d0a-4c55-9a77-0d6d1c5f3a21\n' +
@@ -37,7 +37,7 @@ test('v1 is ten lines joined by single newlines, without one at the end', () => 
   )
 })
 
-test('v2 has another first line and the device as an eleventh', () => {
+test('v2 has another first line and the device as line eleven', () => {
   const expected = `${requestV1(keyBound).replace('bridge-request-v1', 'bridge-request-v2')}\n${device}`
   expect(requestV2(parts)).toBe(expected)
 })
@@ -50,7 +50,7 @@ test('an absent session or key is a dash', () => {
   expect(requestV1({ ...others, idempotencyKey })).not.toBe(requestV1(others))
 })
 
-test('the enrolment text is four lines, with a dash for no device', () => {
+test('the enrolment text is four lines, with a dash if there is no device', () => {
   const enrolment = {
     codeSha256: sha256Hex('a-code'),
     publicKey: 'JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs',
@@ -71,7 +71,7 @@ test('a line that is empty or not printable ASCII is refused by name', () => {
   expect(() => enrollV1({ codeSha256: 'x', publicKey: '' })).toThrow(/line 3 .*public_key.* is empty/)
 })
 
-test('no two requests have the same text: a line cannot spill into the next', () => {
+test('no two requests have the same text, because a line cannot extend into the next', () => {
   const line = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 4 })
   const request = fc.record({ method: line, target: line, time: line, nonce: line })
   const textOf = (changes: Partial<RequestParts>): string | undefined => {

@@ -1,8 +1,9 @@
 /**
- * The curve of Ed25519 in affine coordinates, −x² + y² = 1 + d x² y² modulo p, and a verifier that takes every spelling.
+ * The curve of Ed25519 in affine coordinates, −x² + y² = 1 + d x² y² modulo p, and a verifier that accepts
+ * every encoding.
  *
- * It shows that an odd proof fails for its oddity alone: the equation holds, and only a strict verifier refuses it.
- * Slow and not constant-time. RFC 8032, section 5.1.
+ * It shows that an unusual proof fails only for its encoding: the equation holds, and only a strict verifier
+ * refuses it. Slow and not constant-time. RFC 8032, section 5.1.
  */
 import { createHash } from 'node:crypto'
 
@@ -27,11 +28,11 @@ const d = modulo(-121665n * inverse(121666n))
 
 const littleEndian = (bytes: Buffer): bigint => BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`)
 
-/** A value as 32 bytes, in hex. */
+/** A value as 32 bytes in hex. */
 export const hexOf = (value: bigint): string =>
   Buffer.from(value.toString(16).padStart(64, '0'), 'hex').reverse().toString('hex')
 
-/** The point of an encoding, its y reduced and the sign of a zero x let pass. */
+/** The point of an encoding. The y is reduced, and the sign of a zero x is ignored. */
 export function decode(hex: string): Point {
   const value = littleEndian(Buffer.from(hex, 'hex'))
   const y = modulo(value & (2n ** 255n - 1n))
@@ -42,7 +43,7 @@ export function decode(hex: string): Point {
   return [(x & 1n) === value >> 255n ? x : modulo(-x), y]
 }
 
-/** Every spelling of a point: y or y + p, and either sign when x is zero. */
+/** Every encoding of a point: y or y + p, and either sign if x is zero. */
 export function encodingsOf([x, y]: Point): string[] {
   const ys = [y, y + prime].filter((value) => value < 2n ** 255n)
   const signs = x === 0n ? [0n, 1n] : [x & 1n]
@@ -66,7 +67,7 @@ export function multiply(scalar: bigint, point: Point): Point {
   return result
 }
 
-/** Whether S·B = R + k·A, as points: no spelling, range or order is looked at. */
+/** Whether S·B = R + k·A as points, without any check of encoding, range or order. */
 export function satisfiesEquation(publicKey: string, text: Buffer, proof: string): boolean {
   const key = Buffer.from(publicKey, 'base64url')
   const signature = Buffer.from(proof, 'base64url')

@@ -10,7 +10,7 @@ test('a device is encoded in one order and parsed back', () => {
   expect(parseDevice(text)).toEqual(device)
 })
 
-test('what is encoded is parsed to the same, quotes and backslashes included', () => {
+test('an encoded device is parsed to the same values, with quotes and backslashes', () => {
   const name = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 40 })
   fc.assert(
     fc.property(fc.record({ os: name, machine: name, install: name }), (any) => {
@@ -19,7 +19,7 @@ test('what is encoded is parsed to the same, quotes and backslashes included', (
   )
 })
 
-test('order and spaces are the sender’s', () => {
+test('order and spaces of the sender are accepted', () => {
   expect(parseDevice('{ "install":"i" , "os":"o", "machine" : "m" }')).toEqual({
     os: 'o',
     machine: 'm',
@@ -50,13 +50,13 @@ test.each([
   expect(parseDevice(text)).toBeUndefined()
 })
 
-test('300 characters are a device and 301 are not', () => {
+test('a device of 300 characters is accepted and one of 301 is refused', () => {
   const os = 'x'.repeat(300 - encodeDevice(device).length + device.os.length)
   expect(encodeDevice({ ...device, os })).toHaveLength(300)
   expect(() => encodeDevice({ ...device, os: `${os}x` })).toThrow(TypeError)
 })
 
-test('what would be refused is not encoded', () => {
+test('a device that would be refused is not encoded', () => {
   for (const os of ['', 'línux', '\u001b[2J', 'a\nb']) {
     expect(() => encodeDevice({ ...device, os })).toThrow(TypeError)
   }

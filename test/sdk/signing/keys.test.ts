@@ -15,7 +15,9 @@ import { decode, encodingsOf, hexOf, multiply, prime } from './curve.ts'
 
 const rfcPublicKey = 'JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs'
 
-/** Every encoding of a point whose order divides 8: eight canonical ones, then those with a second spelling. */
+/**
+ * Every encoding of a point whose order divides 8: eight canonical ones, then those with a second encoding.
+ */
 const smallOrder = {
   'order 1': '0100000000000000000000000000000000000000000000000000000000000000',
   'order 2': 'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
@@ -39,7 +41,7 @@ test.each(Object.entries(smallOrder))('the point of small order "%s" is refused'
   expect(() => importPublicKey(base64url(hex))).toThrow(KeyError)
 })
 
-test('the list of small-order encodings is whole: the curve has no other', () => {
+test('the list of small-order encodings is complete for the curve', () => {
   const generator = decode(smallOrder['order 8'])
   const points = Array.from({ length: 8 }, (_, scalar) => multiply(BigInt(scalar), generator))
   expect(multiply(8n, generator)).toEqual([0n, 1n])
@@ -57,7 +59,7 @@ test('every y that is not reduced is refused, with either sign', () => {
   }
 })
 
-test('a key has one spelling of 43 characters', () => {
+test('a key has exactly one encoding of 43 characters', () => {
   expect(importPublicKey(rfcPublicKey).asymmetricKeyType).toBe('ed25519')
   const strayBits = `${rfcPublicKey.slice(0, -1)}t`
   expect(Buffer.from(strayBits, 'base64url')).toEqual(Buffer.from(rfcPublicKey, 'base64url'))
@@ -77,7 +79,7 @@ test('a key has one spelling of 43 characters', () => {
   }
 })
 
-test('generated keys are different, import again, and verify what they sign', async () => {
+test('generated keys are different, can be imported, and verify their signatures', async () => {
   const ada = generateKeyPair()
   const ben = generateKeyPair()
   expect(ada.publicKey).not.toBe(ben.publicKey)
@@ -85,14 +87,14 @@ test('generated keys are different, import again, and verify what they sign', as
   expect(await verify(importPublicKey(ada.publicKey), 'a text', sign(ada.privateKey, 'a text'))).toBe(true)
 })
 
-test('a private key survives export and import', () => {
+test('a private key is unchanged after export and import', () => {
   const { publicKey, privateKey } = generateKeyPair()
   const pem = exportPrivateKey(privateKey)
   expect(pem).toMatch(/^-----BEGIN PRIVATE KEY-----\n/)
   expect(publicKeyOf(importPrivateKey(pem))).toBe(publicKey)
 })
 
-test('a private key of another kind, encrypted, or damaged is refused, and the error tells nothing of it', () => {
+test('a private key of another kind, encrypted, or damaged is refused, and the error reveals nothing of it', () => {
   const pem = exportPrivateKey(generateKeyPair().privateKey)
   const exchange = generateKeyPairSync('x25519').privateKey
   const encrypted = generateKeyPairSync('ed25519')

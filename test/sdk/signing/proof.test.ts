@@ -10,7 +10,7 @@ import { judge, rfc9421Key, sdkText, vectorNamed } from './vectors.ts'
 
 const rfcPublicKey = importPublicKey(publicKey)
 
-test('a proof is 86 characters that its own key verifies and another does not', async () => {
+test('a proof is 86 characters that its own key verifies and another key does not', async () => {
   const ada = generateKeyPair()
   const ben = generateKeyPair()
   const proof = sign(ada.privateKey, 'a text')
@@ -24,7 +24,7 @@ test('signing is deterministic', () => {
   expect(sign(rfc9421Key, 'a text')).toBe(sign(rfc9421Key, 'a text'))
 })
 
-test('only the canonical spelling of 64 bytes decodes', () => {
+test('only the canonical encoding of 64 bytes decodes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 64, maxLength: 64 }), (bytes) => {
       const proof = Buffer.from(bytes).toString('base64url')
@@ -44,7 +44,7 @@ test('only the canonical spelling of 64 bytes decodes', () => {
   expect(decodeProof('')).toBeUndefined()
 })
 
-test('a proof of a wrong form is false, not an error', async () => {
+test('verifying a proof of a wrong form returns false and does not throw', async () => {
   const proof = sign(rfc9421Key, 'a text')
   expect(await verify(rfcPublicKey, 'a text', strayBits(proof))).toBe(false)
   expect(await verify(rfcPublicKey, 'a text', '')).toBe(false)
@@ -56,7 +56,7 @@ test.each([
   'key-identity',
   'key-identity-with-sign',
   'key-not-canonical',
-])('the proof of %s satisfies the equation, so that only strictness refuses it', async (name) => {
+])('the proof of %s satisfies the equation, so only a strict verifier refuses it', async (name) => {
   const vector = vectorNamed(name)
   const key = vector.identity?.public_key ?? ''
   const text = Buffer.from(sdkText(vector))
@@ -65,7 +65,7 @@ test.each([
   expect(await judge(vector)).toBe('signature_invalid')
 })
 
-test('flipping any bit of the text or the proof makes it false', async () => {
+test('flipping any bit of the text or the proof makes verification fail', async () => {
   const proof = sign(rfc9421Key, 'a text that is signed')
   const inText = fc.record({ byte: fc.nat(20), bit: fc.nat(6) })
   await fc.assert(
@@ -84,7 +84,7 @@ test('flipping any bit of the text or the proof makes it false', async () => {
   )
 })
 
-test('one verification of a turn is made at once and the rest on the thread pool, all with the right answer', async () => {
+test('of the verifications of one turn, one runs synchronously and the others on the thread pool, all correctly', async () => {
   await aloneAgain()
   const proof = sign(rfc9421Key, 'a text')
   const settled: boolean[] = []
@@ -98,7 +98,7 @@ test('one verification of a turn is made at once and the rest on the thread pool
   expect(await Promise.all(asked)).toEqual([true, false, true, false, true])
 })
 
-test('after several at once the next goes to the thread pool too, and the one after it does not', async () => {
+test('after several simultaneous verifications the next one uses the thread pool too, and the one after it does not', async () => {
   await aloneAgain()
   const proof = sign(rfc9421Key, 'a text')
   const verifying = () => verify(rfcPublicKey, 'a text', proof)
@@ -109,7 +109,7 @@ test('after several at once the next goes to the thread pool too, and the one af
   }
 })
 
-test('a key that cannot verify is an error on either way, and takes no place in the queue', async () => {
+test('a key that cannot verify causes an error in both ways, and occupies no slot in the queue', async () => {
   await aloneAgain()
   const { publicKey: exchangeKey } = generateKeyPairSync('x25519')
   const proof = sign(rfc9421Key, 'a text')
@@ -123,14 +123,14 @@ test('a key that cannot verify is an error on either way, and takes no place in 
 
 const turnOver = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Whatever was verified before came alone. */
+/** Waits until the last verification counts as single. */
 async function aloneAgain(): Promise<void> {
   await turnOver()
   await verify(rfcPublicKey, 'a text', sign(rfc9421Key, 'a text'))
   await turnOver()
 }
 
-/** Microtasks run before the event loop can take a result from the pool. */
+/** Runs microtasks, which run before the event loop can receive a result from the pool. */
 async function microtasks(): Promise<void> {
   for (let tick = 0; tick < 20; tick += 1) await Promise.resolve()
 }

@@ -9,7 +9,7 @@ const credentialId = '0b9d7a54-3c1e-4f0b-8f6a-2d1f5f7c9e10'
 const session = '5a3f0c1d-9e2b-4a76-8c4d-7b6e5f4a3c2d'
 const authorization = ['Authorization', `AgentKey ${credentialId}`]
 
-test('every header of the protocol is read, whatever its case, and byte for byte', () => {
+test('every header of the protocol is read byte for byte, with its name in any case', () => {
   expect(
     presented([
       'Host',
@@ -41,7 +41,7 @@ test('every header of the protocol is read, whatever its case, and byte for byte
   })
 })
 
-test('what is absent is undefined, and a legacy secret is set apart from the id', () => {
+test('absent headers are undefined, and a legacy secret is separated from the id', () => {
   const secret = 's'.repeat(43)
   expect(presented(['Authorization', `AgentKey ${credentialId}.${secret}`])).toEqual({
     credentialId,
@@ -62,7 +62,7 @@ test.each([
   'X-Bridge-Proof',
   'X-Bridge-Device',
   'X-Bridge-Session',
-])('a second %s is unauthenticated, by name, also when it is equal or empty', (name) => {
+])('a second %s is unauthenticated, by name, also if it is equal or empty', (name) => {
   for (const value of [session, '']) {
     const fault = faultOf([...authorization, name, value, name.toUpperCase(), value])
     expect(fault).toMatchObject({ code: 'unauthenticated', status: 401 })
@@ -115,7 +115,7 @@ test.each(['', '-', 'seven77', 'k'.repeat(129), 'with space', 'clé-0001'])(
   },
 )
 
-test('what Node hands out for two Authorization lines is refused, though its header object shows one', async () => {
+test("two Authorization lines are refused in Node's raw list, although its header object has only one", async () => {
   let seen: { one: string | undefined; raw: string[] } = { one: undefined, raw: [] }
   const server = createServer((request, response) => {
     seen = { one: request.headers.authorization, raw: request.rawHeaders }

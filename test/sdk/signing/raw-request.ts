@@ -1,9 +1,12 @@
-/** A request's raw bytes, split as an HTTP/1.1 server splits them: enough for the vectors, strict about the rest. */
+/**
+ * A request's raw bytes, split as an HTTP/1.1 server does: sufficient for the vectors, and strict about
+ * everything else.
+ */
 
 export interface RawRequest {
   readonly method: string
   readonly target: string
-  /** Alternating names and values, as Node hands them out. */
+  /** Alternating names and values, in Node's format. */
   readonly rawHeaders: readonly string[]
   readonly body: Buffer
 }

@@ -43,7 +43,7 @@ test.each(pinned)('$vector has the pinned text and proof', ({ vector, bytes, has
   expect(written).toBe(proof)
 })
 
-test('generating the vectors again changes no byte and leaves no file over', () => {
+test('generating the vectors again changes no byte and leaves no extra file', () => {
   const files = signingFiles()
   expect(readdirSync(signingFolder).sort()).toEqual([...files.keys()].sort())
   for (const [name, content] of files) {
@@ -51,7 +51,7 @@ test('generating the vectors again changes no byte and leaves no file over', () 
   }
 })
 
-test('there are at least 45 vectors of v1 and 60 in all, and every expectation is a code of the catalogue', () => {
+test('there are at least 45 vectors of v1 and 60 in total, and every expectation is a code of the catalogue', () => {
   const byKey = vectors.filter((vector) => vector.identity?.binding === 'key')
   expect(byKey.length).toBeGreaterThanOrEqual(45)
   expect(vectors.length).toBeGreaterThanOrEqual(60)
@@ -68,7 +68,7 @@ test('the README of the vectors explains every field, and no other', () => {
   }
 })
 
-test('no two vectors share a nonce, so a server can be given all of them', () => {
+test('no two vectors share a nonce, so one server can receive all of them', () => {
   const nonces = vectors.filter(({ proof }) => proof !== null).flatMap((vector) => noncesOf(vector))
   expect(nonces.filter((nonce, index) => nonces.indexOf(nonce) !== index)).toEqual([])
 })
@@ -89,7 +89,7 @@ test.each(judged)('the verifier answers $expect to $name', async (vector) => {
 })
 
 test.each(vectors.filter(({ judged_by }) => judged_by === 'server'))(
-  'the verifier has no objection to $name, which only what is stored decides',
+  'the verifier accepts $name, which only stored data decides',
   async (vector) => {
     expect(await judge(vector)).toBe('ok')
   },
@@ -105,7 +105,7 @@ test.each(proofChecks)('without the check "$name" a vector changes its outcome',
   expect(await changedBy(name, (vector) => judge(vector, headChecks, others))).not.toEqual([])
 })
 
-test('every check has its own name and says what it enforces', () => {
+test('every check has a unique name and a description', () => {
   const checks = [...headChecks, ...proofChecks]
   expect(new Set(checks.map(({ name }) => name)).size).toBe(checks.length)
   for (const { sentence } of checks) expect(sentence).toMatch(/^[A-Z].*\.$/)

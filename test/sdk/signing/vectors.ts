@@ -1,4 +1,4 @@
-/** The vector files, and what the verifier answers to each: `ok` or the code of its refusal. */
+/** The vector files, and the verifier's answer to each: `ok` or the code of its refusal. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { type RequestParts, requestV1, requestV2, sha256Hex } from '../../../sdk/signing/canonical.ts'
 import { parseDevice } from '../../../sdk/signing/device.ts'
@@ -35,14 +35,14 @@ export function vectorNamed(name: string): NamedVector {
   return found
 }
 
-/** RFC 9421, appendix B.1.4, as it is printed there. */
+/** The key in RFC 9421, appendix B.1.4, as printed there. */
 export const rfc9421Key = importPrivateKey(
   '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n',
 )
 
 export const requestOf = (vector: Vector) => parseRawRequest(Buffer.from(vector.request_raw_b64, 'base64'))
 
-/** What the SDK signs for the request as it stands in the vector. */
+/** The text that the SDK signs for the request of a vector. */
 export function sdkText(vector: NamedVector): string {
   const { method, target, rawHeaders, body } = requestOf(vector)
   const { credentialId, time = '', nonce = '', device, session, idempotencyKey } = presented(rawHeaders)
@@ -60,7 +60,7 @@ export function sdkText(vector: NamedVector): string {
   return device === undefined ? requestV1(parts) : requestV2({ ...parts, device })
 }
 
-/** The outcome with these checks; without arguments, the one that a server must give. */
+/** The outcome with these checks; without arguments, the outcome that a server must give. */
 export async function judge(
   vector: Vector,
   head: readonly HeadCheck[] = headChecks,

@@ -59,7 +59,7 @@ const head = (changes: Partial<HeadInput> = {}): HeadInput => ({
   ...changes,
 })
 
-test('clock skew tells the server’s time, on both sides of the window', () => {
+test("clock skew gives the server's time, on both sides of the window", () => {
   for (const time of [now - 301, now + 31]) {
     expect(headFault(head({ presented: { ...shown, time: String(time) } }))).toMatchObject({
       code: 'clock_skew',
@@ -71,7 +71,7 @@ test('clock skew tells the server’s time, on both sides of the window', () => 
   }
 })
 
-test('before the nonce floor has passed a client waits for it; afterwards a lagging clock is corrected', () => {
+test('a client waits until the nonce floor has passed; afterwards a slow clock is corrected', () => {
   const restored = headFault(head({ floor: now + 30 }))
   expect(restored).toMatchObject({ code: 'unavailable', retryAfterMs: 30_001 })
 
@@ -87,7 +87,7 @@ test('a missing proof header is named', () => {
   expect(headFault(head({ presented: { ...shown, nonce: undefined } }))?.message).toContain('X-Bridge-Nonce')
 })
 
-test('a wrong legacy secret and an unknown credential are the same refusal, word for word', () => {
+test('a wrong legacy secret and an unknown credential get the same refusal, word for word', () => {
   const unknown = headFault(head({ identity: undefined }))
   const wrong = headFault(
     head({ identity: legacy, presented: { ...shown, secret: secret.replace('s', 't') } }),
@@ -96,12 +96,12 @@ test('a wrong legacy secret and an unknown credential are the same refusal, word
   expect([wrong?.message, wrong?.details]).toEqual([unknown?.message, unknown?.details])
 })
 
-test('an identity of another credential is not taken for the one presented', () => {
+test('an identity of another credential is not accepted for the presented one', () => {
   const other = { ...keyBound, credentialId: credentialId.replace('0', '1') }
   expect(headFault(head({ identity: other }))?.code).toBe('credential_unknown')
 })
 
-test('a legacy identity without a stored digest, or with one of a wrong length, lets nobody in', () => {
+test('a legacy identity without a stored digest, or with one of a wrong length, is refused', () => {
   const presented = { ...shown, secret }
   expect(headFault(head({ presented, identity: legacy }))).toBeUndefined()
   for (const secretSha256 of [undefined, Buffer.alloc(0), secretDigest(secret).subarray(1)]) {
@@ -111,7 +111,7 @@ test('a legacy identity without a stored digest, or with one of a wrong length, 
   }
 })
 
-test('a device-bound identity without a stored device, or without a usable key, lets nobody in', async () => {
+test('a device-bound identity without a stored device, or without a usable key, is refused', async () => {
   const presented = { ...shown, device: encodeDevice(device) }
   expect(headFault(head({ presented, identity: deviceBound }))).toBeUndefined()
   expect(headFault(head({ presented, identity: { ...deviceBound, device: undefined } }))?.code).toBe(
@@ -125,13 +125,13 @@ test('a device-bound identity without a stored device, or without a usable key, 
   )
 })
 
-test('a stored key that must not be verified with is no key', () => {
+test('a stored key that is unsafe to verify with is treated as missing', () => {
   expect(storedKey(publicKey)).toBeDefined()
   expect(storedKey('AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')).toBeUndefined()
   expect(storedKey('')).toBeUndefined()
 })
 
-test('a legacy identity needs no proof', async () => {
+test('a legacy identity requires no proof', async () => {
   const request = signedRequest({ binding: 'key' })
   const unsigned = { ...request, presented: { ...request.presented, proof: undefined } }
   expect(await proofOutcome(unsigned)).toBe('signature_invalid')
@@ -166,7 +166,7 @@ const covered = [
 ] as const
 type Covered = (typeof covered)[number]
 
-test.each(covered)('any other byte anywhere in the %s is signature_invalid', async (part) => {
+test.each(covered)('a changed byte anywhere in the %s is signature_invalid', async (part) => {
   const change = fc.record({ position: fc.nat(), mask: fc.integer({ min: 1, max: 255 }) })
   const request =
     part === 'device' ? anyRequest.map((any) => ({ ...any, binding: 'device' as const })) : anyRequest
@@ -181,7 +181,7 @@ test.each(covered)('any other byte anywhere in the %s is signature_invalid', asy
   )
 })
 
-test('any other byte anywhere in the signed text is signature_invalid, its first line included', async () => {
+test('a changed byte anywhere in the signed text is signature_invalid, including its first line', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyRequest,
@@ -222,7 +222,7 @@ interface Drawn extends Partial<Pick<RequestParts, 'target' | 'nonce' | 'session
   readonly text?: (text: string) => string
 }
 
-/** A request as the verifier gets it, signed over exactly what it holds, or over the edited text. */
+/** A request as the verifier receives it, signed over its own content or over the edited text. */
 function signedRequest({ binding, body = Buffer.from('{}'), text = String, ...drawn }: Drawn): ProofInput {
   const request = {
     serverId: '6f1c2b9e-7d0a-4c55-9a77-0d6d1c5f3a21',
@@ -248,7 +248,7 @@ function signedRequest({ binding, body = Buffer.from('{}'), text = String, ...dr
   }
 }
 
-/** The request with one byte of one part changed, the proof being that of the unchanged one. */
+/** The request with one byte of one part changed and the proof of the unchanged one. */
 function changed(
   input: ProofInput,
   body: Uint8Array,

@@ -36,7 +36,7 @@ afterEach(async () => {
   for (const each of undo.splice(0).reverse()) await each()
 })
 
-/** Asks, and resolves once the question is stored: with it, and with what became of it. */
+/** Asks a question; resolves once it is stored, with the question and the promise of its outcome. */
 async function asking(
   body = 'Which branch?',
   options: Parameters<Asker['bridge']['ask']>[2] = {},
@@ -54,7 +54,7 @@ const codeOf = (promise: Promise<unknown>) => promise.catch((error: { code?: unk
 const tell = (text: string) => node.owner.message(node.project.id, ada.id, text)
 
 describe('an answer', () => {
-  test('is told by a wake-up: nothing is asked of the node while nothing happens', async () => {
+  test('arrives by a notification, and no request is sent in the meantime', async () => {
     const { question, answer } = await asking()
     await waits()
     const before = asker.asked.length
@@ -72,7 +72,7 @@ describe('an answer', () => {
     expect(Date.parse(question.expects_reply_by ?? '')).toBeGreaterThan(node.clock().getTime())
   })
 
-  test('that came before the wait is found, acknowledged by somebody or not', async () => {
+  test('that arrived before the wait is found, acknowledged or not', async () => {
     const { bridge } = asker
     const draft = { type: 'question', body: 'Which branch?' } as const
     const { message: question } = await bridge.messages.sendTo(ben.name, draft)
@@ -82,7 +82,7 @@ describe('an answer', () => {
     expect(await bridge.answerTo(question, { timeout: 0 })).toMatchObject({ body: 'release-2' })
   })
 
-  test('is a reply of the other side to this question, and no follow-up, nor a reply to another', async () => {
+  test('is a reply of the other side to this question, and not a follow-up or a reply to another one', async () => {
     const { question: other, answer: another } = await asking('Which commit?')
     const { question, answer } = await asking()
     await asker.bridge.messages.reply(question.id, { type: 'note', body: 'It is urgent.' })
@@ -92,7 +92,7 @@ describe('an answer', () => {
     expect(await another).toMatchObject({ body: 'the last one' })
   })
 
-  test('of the owner comes in the same way', async () => {
+  test('of the owner arrives in the same way', async () => {
     const { question, answer } = await asking('May I merge?', {}, 'owner')
     await waits()
     const body = { recipient_agent_id: ada.id, type: 'answer', body: 'Yes.', in_reply_to: question.id }
@@ -101,7 +101,7 @@ describe('an answer', () => {
     expect(await answer).toMatchObject({ body: 'Yes.', sender: { kind: 'owner' } })
   })
 
-  test('that is sealed is answered sealed, and opened with the key', async () => {
+  test('to a sealed question is sealed, and is opened with the key', async () => {
     const key = await newAgeKey()
     await asker.bridge.recipientKeys.register(key.recipient)
     const { question, answer } = await asking()
@@ -111,7 +111,7 @@ describe('an answer', () => {
     expect(await openSealedText(body, key.secret)).toBe('release-2')
   })
 
-  test('that is left unacknowledged stays so', async () => {
+  test('that is left unacknowledged stays unacknowledged', async () => {
     const { question, answer } = await asking('Which branch?', { acknowledge: false })
     await reply(ben, question, 'release-2')
     await answer
@@ -122,7 +122,7 @@ describe('an answer', () => {
 describe('other mail', () => {
   const notes = Array.from({ length: 50 }, (_, nth) => `note ${nth}`)
 
-  test('stays unacknowledged and unoffered, and comes by a listen afterwards', async () => {
+  test('stays unacknowledged and unoffered, and arrives in a later listen', async () => {
     const { question, answer } = await asking()
     await waits()
     for (const note of notes.slice(0, 25)) await tell(note)
@@ -137,7 +137,7 @@ describe('other mail', () => {
     expect(await unacknowledged(ada)).toEqual(notes)
   })
 
-  test('comes by a listen of the same Bridge meanwhile, which is not handed the answer', async () => {
+  test('arrives in a concurrent listen of the same Bridge, which does not get the answer', async () => {
     const ear = new Ear(asker.bridge)
     undo.push(() => ear.stop())
     await ear.on('socket')
@@ -151,7 +151,7 @@ describe('other mail', () => {
     expect((await unacknowledged(ada)).length).toBe(51)
   })
 
-  test('is handed on by a listen that asks in the middle of a message', async () => {
+  test('is delivered by a listen that asks a question while it handles a message', async () => {
     const heard: string[] = []
     await tell('one')
     const stop = new AbortController()
@@ -185,7 +185,7 @@ describe('several questions', () => {
     expect(ear.messages).toEqual([])
   })
 
-  test('get their answers while others hold both waits of the session', async () => {
+  test('get their answers while others occupy both waits of the session', async () => {
     const ears = [1, 2].map(() => {
       const beside = bridgeOf(ada, { transports: ['socket'] })
       const ear = new Ear(beside)
@@ -201,7 +201,7 @@ describe('several questions', () => {
     expect(await answer).toMatchObject({ body: 'release-2' })
   })
 
-  test('of several processes leave a place to a listener, and all get their answers', async () => {
+  test('of several processes leave one slot to a listener, and all get their answers', async () => {
     const { question: first, answer } = await asking()
     const beside = askerOf(ada)
     undo.push(() => beside.bridge.close())
@@ -219,7 +219,7 @@ describe('several questions', () => {
     expect(bodies).toEqual(['to Which branch?', 'to Ready?'])
   })
 
-  test('under one key are one question', async () => {
+  test('with one key are one question', async () => {
     const idempotencyKey = `question-${count}`
     const first = await asking('Which branch?', { idempotencyKey })
     const second = await asking('Which branch?', { idempotencyKey, timeout: 10_000 })
@@ -230,7 +230,7 @@ describe('several questions', () => {
 })
 
 describe('no answer', () => {
-  test('in time is an error with the id that takes up the wait', async () => {
+  test('in time is an error with the id that resumes the wait', async () => {
     const late = await asker.bridge
       .ask(ben.name, 'Which branch?', { timeout: 50 })
       .catch((error: unknown) => error)
@@ -245,7 +245,7 @@ describe('no answer', () => {
     expect(await asker.bridge.answerTo(questionId)).toMatchObject({ body: 'release-2' })
   })
 
-  test('leaves nothing open behind an abort or a close', async () => {
+  test('leaves no open wait after an abort or a close', async () => {
     const stop = new AbortController()
     const { question, answer } = await asking('Which branch?', { signal: stop.signal })
     await waits()
@@ -265,7 +265,7 @@ describe('no answer', () => {
     expect(await code).toBe('aborted')
   })
 
-  test('comes to a message of somebody else, nor for no length of time', async () => {
+  test("can be awaited for another sender's message or with an invalid timeout", async () => {
     const { bridge } = asker
     const { id } = await tell('hello')
     expect(await codeOf(bridge.answerTo(id))).toBe('not_asked')
@@ -277,14 +277,14 @@ describe('no answer', () => {
   })
 })
 
-describe('who may not ask, or not any more', () => {
-  test('a peer that nobody knows is told with those that there are', async () => {
+describe('an asker', () => {
+  test('gets the list of known peers if the peer is unknown', async () => {
     const refused = await asker.bridge.ask('zoe', 'Which branch?').catch((error: Error) => error)
     expect(refused).toMatchObject({ code: 'peer_unknown', message: expect.stringContaining('zoe') })
     expect((refused as Error).message).toMatch(/there are \w+/)
   })
 
-  test('a pair that the owner disables ends the wait at once, and refuses the next question', async () => {
+  test('gets an error immediately when the owner disables the pair, and its next question is refused', async () => {
     const { answer } = await asking()
     const code = codeOf(answer)
     await waits()
@@ -293,7 +293,7 @@ describe('who may not ask, or not any more', () => {
     expect(await codeOf(asker.bridge.ask(ben.name, 'And now?'))).toBe('pairing_disabled')
   })
 
-  test('a session that a takeover fences ends the wait with that', async () => {
+  test('gets session_fenced when a takeover fences its session', async () => {
     const { answer } = await asking()
     const code = codeOf(answer)
     await waits()

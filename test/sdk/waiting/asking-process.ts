@@ -1,5 +1,5 @@
 /**
- * A script in a process of its own: asks as a profile, and prints the id of the question, then the answer.
+ * A script in a separate process: asks as a profile, and prints the id of the question, then the answer.
  *
  * Arguments: the home of the profiles, the profile, the peer, and the id of a question to resume.
  */

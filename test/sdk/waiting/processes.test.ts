@@ -1,4 +1,6 @@
-/** A wait for an answer, and what goes away in its middle: the node, the script, and a `listen` beside it. */
+/**
+ * A wait for an answer during which a participant disappears: the node, the script, or a `listen` beside it.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -33,7 +35,7 @@ beforeEach(async () => {
   ben = await enrolled(node, desk, `ben-${count}`)
 })
 
-/** A script of ada's; its lines as they come. */
+/** Starts a script of ada, and yields its lines. */
 function script(...resumed: string[]) {
   const child = spawn(process.execPath, [entry, desk.home, ada.name, ben.name, ...resumed], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -51,7 +53,7 @@ function script(...resumed: string[]) {
   return { child, ended, line }
 }
 
-test('a script that is killed takes up its wait by the id of the question', async () => {
+test('a killed script resumes its wait by the id of the question', async () => {
   const first = script()
   const question = await first.line()
   first.child.kill('SIGKILL')
@@ -61,7 +63,7 @@ test('a script that is killed takes up its wait by the id of the question', asyn
   expect((await ada.bridge('inbox')).stderr).toBe('nothing is unacknowledged\n')
 })
 
-test('a listen of the profile leaves the answer to the script, and hears all else', async () => {
+test('a listen of the profile leaves the answer to the script, and receives all other messages', async () => {
   const interruption = new AbortController()
   const listening = desk.run(['listen', '--ack', 'journal', '--profile', ada.name], { interruption })
   const asking = script()
@@ -76,7 +78,7 @@ test('a listen of the profile leaves the answer to the script, and hears all els
   expect([...stdout.matchAll(/^\| (.*)$/gm)].map(([, body]) => body)).toEqual(['before', 'after'])
 })
 
-test('an answer that a script got is noted as shown where a listen keeps a journal, and nowhere else', async () => {
+test('an answer that a script received is marked as shown in the journal of a listen, and nowhere else', async () => {
   const path = desk.path(ada.name, 'journal.jsonl')
   await using bridge = await openProfile(ada.name, { home: desk.home })
   const ask = async (options = {}) => {
@@ -100,7 +102,7 @@ test('an answer that a script got is noted as shown where a listen keeps a journ
   ])
 })
 
-test('a node that restarts is waited for, and tells at once what came then', async () => {
+test('the script waits for a node that restarts, and immediately gets an answer that arrived in between', async () => {
   const { ada: asker, ben: peer } = node
   const { bridge, openLists } = askerOf(asker)
   const told: (string | undefined)[] = []

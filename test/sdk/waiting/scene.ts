@@ -1,19 +1,19 @@
-/** An asker with the SDK, and answers by the wire, at a real node. It records each request of the asker. */
+/** An asker with the SDK, and answers over the wire, at a real node. The asker's requests are recorded. */
 import { type Bridge, type BridgeOptions, type Message, pooledFetch } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { bridgeOf, sessionsOf } from '../delivery/listening.ts'
 
 export interface Asker {
   readonly bridge: Bridge
-  /** Method and path of each request, in the order in which they began. */
+  /** Method and path of each request, in the order of their starts. */
   readonly asked: string[]
-  /** How many lists of the inbox are open now. */
+  /** The number of lists of the inbox that are open now. */
   openLists(): number
 }
 
 const list = 'GET /api/v1/inbox/messages'
 
-/** A Bridge over the session that the agent has. */
+/** A Bridge with the existing session of the agent. */
 export function askerOf(agent: TestAgent, options: Partial<BridgeOptions> = {}): Asker {
   const pool = pooledFetch()
   const asked: string[] = []
@@ -40,7 +40,7 @@ export function askerOf(agent: TestAgent, options: Partial<BridgeOptions> = {}):
   return { bridge, asked, openLists: () => open }
 }
 
-/** A reply by the other side of a question, as the wire has it. */
+/** Replies over the wire as the other side of a question. */
 export async function reply(by: TestAgent, to: Message, body: string, more: object = {}): Promise<Message> {
   const { message } = await by.ok<{ message: Message }>({
     target: '/api/v1/messages',

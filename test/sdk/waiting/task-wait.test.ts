@@ -59,19 +59,19 @@ const ends: readonly [name: string, end: (task: Task) => Promise<unknown>, seen:
   ],
 ]
 
-test.each(ends)('a task that is %s ends the wait at once', async (_name, end, seen) => {
+test.each(ends)('a task that is %s ends the wait immediately', async (_name, end, seen) => {
   const task = await createTask(ada, ben, { max_attempts: 1 })
   const ended = asker.bridge.tasks.wait(task.id, { timeout: 30_000 })
   await waits()
   const began = performance.now()
   await end(task)
   expect(await ended).toMatchObject({ id: task.id, ...seen })
-  // Without a wake-up the list would have been open for twenty seconds.
+  // Without a notification the list would stay open for twenty seconds.
   expect(performance.now() - began).toBeLessThan(10_000)
   expect(await asker.bridge.tasks.wait(task.id, { timeout: 0 })).toMatchObject(seen)
 })
 
-test('other mail, and messages of other tasks, are left alone', async () => {
+test('other mail, and messages of other tasks, are left unchanged', async () => {
   const [task, other] = [await createTask(ada, ben), await createTask(ada, ben)]
   const ended = asker.bridge.tasks.wait(task.id)
   await waits()
@@ -81,7 +81,7 @@ test('other mail, and messages of other tasks, are left alone', async () => {
   const held = await claim(task)
   await act(ben, task.id, 'complete', { ...held, result: '42', evidence })
   const result = await ended
-  // The type follows the state.
+  // The type depends on the state.
   expect(result.state === 'completed' && result.outcome.result).toBe('42')
   expect((await unacknowledged(ada)).map((body) => body.split('\n').at(-1))).toEqual([
     `bridge task show ${other.id}`,
@@ -90,7 +90,7 @@ test('other mail, and messages of other tasks, are left alone', async () => {
   ])
 })
 
-test('the messages of a task are acknowledged behind any number of others, or left where that is asked for', async () => {
+test('the messages of a task are acknowledged behind any number of others, or kept on request', async () => {
   const [task, left] = [await createTask(ada, ben), await createTask(ada, ben)]
   for (let nth = 0; nth < 101; nth += 1) await node.owner.message(node.project.id, ada.id, `note ${nth}`)
   await complete(task)
@@ -104,7 +104,7 @@ test('the messages of a task are acknowledged behind any number of others, or le
   expect(bodies.filter((body) => body.startsWith('note'))).toHaveLength(101)
 })
 
-test('the assignee may wait too, with a credential for tasks alone', async () => {
+test('the assignee may wait too, with a credential for tasks only', async () => {
   const scoped = await enroll(
     node.url,
     await node.owner.enrollmentCode(node.project.id, ben.id, { scopes: ['tasks'] }),
@@ -120,7 +120,7 @@ test('the assignee may wait too, with a credential for tasks alone', async () =>
   expect(await ended).toMatchObject({ state: 'cancelled' })
 })
 
-test('a task that is not over in time is an error with its id, and an abort says how to go on', async () => {
+test('a task that does not end in time is an error with its id, and an abort explains how to resume', async () => {
   const task = await createTask(ada, ben)
   const late = await asker.bridge.tasks.wait(task.id, { timeout: 50 }).catch((error: unknown) => error)
   expect(late).toBeInstanceOf(TaskUnfinished)
@@ -140,7 +140,7 @@ test('a task that is not over in time is an error with its id, and an abort says
   expect(await unacknowledged(ada)).toEqual([])
 })
 
-test('nobody waits for a task that is not to be seen, nor in a fenced session', async () => {
+test('a wait is refused for a task that is not visible, and in a fenced session', async () => {
   const waitFor = (id: string) => asker.bridge.tasks.wait(id)
   expect(await codeOf(waitFor('01980000-0000-7000-8000-000000000000'))).toBe('not_found')
   const stranger = await node.agent(`cy-${count}`)

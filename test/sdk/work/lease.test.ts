@@ -1,4 +1,7 @@
-/** Until when a claim counts as kept while nobody answers, by a clock that the pauses move. */
+/**
+ * The time for which a claim counts as valid while the node does not answer, with a clock that the pauses
+ * move.
+ */
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import type { Task } from '../../../sdk/index.ts'
@@ -10,14 +13,14 @@ const task = { id: 't1', state: 'claimed', claim_ttl_seconds: 30 } as Task
 
 interface Case {
   readonly stopWithinMs: number
-  /** When the claim was asked for, and when its answer came. */
+  /** The time at which the claim was requested, and that of its answer. */
   readonly claimedMs?: number
   readonly nowMs?: number
-  /** Renewals from then on get no answer. */
+  /** Renewals from this time on get no answer. */
   readonly awayMs?: number
 }
 
-/** When the work was told to stop, and when renewals were asked for. */
+/** Returns the time at which the work was asked to stop, and the times of the renewals. */
 async function lostAt({ stopWithinMs, claimedMs = 0, nowMs = 0, awayMs = 0 }: Case) {
   let now = nowMs
   const renewals: number[] = []
@@ -42,13 +45,13 @@ test.each([
   { stopWithinMs: 5_000, lost: 25_000 },
   { stopWithinMs: 60_000, lost: 20_000 },
 ])(
-  'with $stopWithinMs ms to stop in, work ends $lost ms into a lease of 30 s that nobody renews',
+  'with $stopWithinMs ms to stop in, work ends $lost ms into a lease of 30 s without renewals',
   async ({ stopWithinMs, lost }) => {
     expect(await lostAt({ stopWithinMs })).toEqual({ now: lost, first: 10_000 })
   },
 )
 
-test('a lease begins when it was asked for, and again with each renewal that came through', async () => {
+test('a lease starts when it was requested, and again with each successful renewal', async () => {
   const late = await lostAt({ stopWithinMs: 0, claimedMs: 1_000, nowMs: 5_000 })
   expect(late).toEqual({ now: 31_000, first: 11_000 })
   expect(await lostAt({ stopWithinMs: 0, awayMs: 15_000 })).toEqual({ now: 40_000, first: 10_000 })

@@ -1,4 +1,6 @@
-/** A worker of the SDK against a real server: what becomes of a task however its handler ends. */
+/**
+ * A worker of the SDK against a real server: the outcome of a task for each way in which its handler ends.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Bridge, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
 import { TaskFailedError, WorkStoppedError } from '../../../sdk/index.ts'
@@ -8,7 +10,7 @@ import { bridgeOf } from '../delivery/listening.ts'
 
 let bridge: TestBridge
 let client: Bridge
-/** Pauses of the worker until a renewal, which the test ends. */
+/** Pauses of the worker before a renewal, which the test ends. */
 let pauses: Map<number, () => void>
 
 const thirdOfALease = 10_000
@@ -21,14 +23,14 @@ beforeAll(async () => {
 afterAll(() => bridge.close())
 
 beforeEach(async () => {
-  // What a test before this one left behind is not this one's.
+  // Tasks of an earlier test must not affect this one.
   for (const { id } of (await listTasks(bridge.ben, '?state=open&role=assignee')).tasks)
     await act(bridge.ben, id, 'decline')
   pauses = new Map()
   client = clientOf()
 })
 
-/** Renewals wait until the test lets them; every other pause is short. */
+/** Renewals wait until the test releases them; every other pause is short. */
 function clientOf(): Bridge {
   return bridgeOf(bridge.ben, {
     sleep: (ms, signal) =>
@@ -48,14 +50,14 @@ const renewNow = async () => {
 
 const given = () => createTask(bridge.ada, bridge.ben, { claim_ttl_seconds: 30 })
 
-/** Work on one task. */
+/** Works on one task. */
 async function workOnce(handler: TaskHandler, signal?: AbortSignal) {
   const events: WorkEvent[] = []
   await client.tasks.work(handler, { limit: 1, signal, onEvent: (event) => events.push(event) })
   return events.map((event) => (event.type === 'ended' ? event.task.state : event.type))
 }
 
-/** Resolves when the handler has begun; the handler ends when its signal is aborted. */
+/** Resolves when the handler has started; the handler ends when its signal is aborted. */
 function begun() {
   const started = Promise.withResolvers<void>()
   const seen: unknown[] = []
@@ -71,7 +73,7 @@ function begun() {
   return { handler, started: started.promise, seen }
 }
 
-test('tasks are taken one at a time as they come, and completed with what the handler answers', async () => {
+test("tasks are taken one at a time in order, and completed with the handler's result", async () => {
   const controller = new AbortController()
   const worked: string[] = []
   let atOnce = 0
@@ -102,7 +104,7 @@ test('tasks are taken one at a time as they come, and completed with what the ha
   expect(await working).toEqual({ claimed: 3 })
 })
 
-test('a handler that throws fails its task, or gives it back, and never completes it', async () => {
+test('a handler that throws fails or releases its task, and never completes it', async () => {
   const failing = await given()
   expect(
     await workOnce(async () => {
@@ -121,7 +123,7 @@ test('a handler that throws fails its task, or gives it back, and never complete
   expect((await getTask(bridge.ada, retried.id)).attempts).toBe(1)
 })
 
-test('a cancellation stops the handler at once, and is confirmed when it has ended', async () => {
+test('a cancellation stops the handler immediately, and is confirmed once it has ended', async () => {
   const { id } = await given()
   const { handler, started, seen } = begun()
   const working = workOnce(handler)
@@ -132,7 +134,7 @@ test('a cancellation stops the handler at once, and is confirmed when it has end
   expect((await getTask(bridge.ada, id)).cancellation?.stop_confirmed_at).not.toBeNull()
 })
 
-test('a claim is renewed at a third of its lease, and a lost one stops the handler and reports nothing', async () => {
+test('a claim is renewed at a third of its lease, and a lost claim stops the handler without a report', async () => {
   const { id } = await given()
   const { handler, started, seen } = begun()
   const working = workOnce(handler)
@@ -148,7 +150,7 @@ test('a claim is renewed at a third of its lease, and a lost one stops the handl
   expect(await timelineOf(bridge.ada, id)).toEqual(['created', 'claimed', 'renewed', 'expired'])
 })
 
-test('a result that comes after the claim was lost counts no more', async () => {
+test('a result that arrives after the claim was lost is ignored', async () => {
   const { id } = await given()
   const events = await workOnce(async () => {
     bridge.clock.advance(31)
@@ -158,7 +160,7 @@ test('a result that comes after the claim was lost counts no more', async () => 
   expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'open', outcome: null })
 })
 
-test('an interrupted worker waits for its handler and gives the task back', async () => {
+test('an interrupted worker waits for its handler and releases the task', async () => {
   await given()
   const { handler, started } = begun()
   const controller = new AbortController()
@@ -168,12 +170,12 @@ test('an interrupted worker waits for its handler and gives the task back', asyn
   expect(await working).toEqual(['claimed', 'stopping', 'open'])
 })
 
-test('what the node could not be told is told when it is back, under the same key', async () => {
+test('a report that could not reach the node is repeated with the same key once it is reachable', async () => {
   const { id } = await given()
   let restarted: TestBridge | undefined
   const events = await workOnce(async () => {
     await bridge.server.stop()
-    // The answer to the first report never comes: nobody is there.
+    // The answer to the first report never arrives, because the node is stopped.
     setTimeout(async () => {
       restarted = await bridge.restart()
     }, 50)
@@ -184,7 +186,7 @@ test('what the node could not be told is told when it is back, under the same ke
   expect(await timelineOf(bridge.ada, id)).toEqual(['created', 'claimed', 'completed'])
 })
 
-test('the messages of a task that is done are acknowledged, and nothing else of the inbox is touched', async () => {
+test('the messages of a finished task are acknowledged, and no other message is', async () => {
   const { ada, ben } = bridge
   const conversation = await ada.conversationWith(ben.id)
   for (const { id } of (await ben.inbox('?limit=100')).messages) await ben.acknowledge(id)

@@ -1,8 +1,8 @@
 /**
- * What a caller hears when the fault is the server's: a bug, or an end that has begun.
+ * The answers when the fault is the server's: an internal error, or a stopping server.
  *
- * "500 internal: a bug; logged whole, tells only the request id"; "otherwise 503 with ready false". Contract
- * §2; interface §4.4.
+ * "500 internal: a bug; logged whole, tells only the request id", "otherwise 503 with ready false". Contract
+ * §2, interface §4.4.
  */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
@@ -15,7 +15,7 @@ import { send } from '../endpoints/send.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
 import { stored } from './stored.ts'
 
-test('a bug tells the request id and nothing else, and stores nothing', async () => {
+test('an internal error is answered with the request id only, and stores nothing', async () => {
   let broken = false
   const random = (bytes: number) => {
     if (broken && bytes === 18) throw new Error('at /srv/bridge/secret.ts: SELECT token FROM codes')
@@ -40,9 +40,9 @@ test('a bug tells the request id and nothing else, and stores nothing', async ()
   }
 })
 
-/** What a request is answered whose last bytes come after the server began to stop. */
+/** Sends a request whose last bytes arrive after the server began to stop; returns the answer. */
 async function askedTooLate(world: World, bytes: string): Promise<RawReply> {
-  // The answer to the first shows that the server holds the beginning of the second.
+  // The answer to the first request shows that the server holds the beginning of the second.
   const first = requestText({ target: '/api/health', headers: [['Connection', 'keep-alive']] })
   const connection = new RawConnection(world.bridge.server.port).send(first + bytes.slice(0, -2))
   await connection.replies(1)
@@ -54,7 +54,7 @@ async function askedTooLate(world: World, bytes: string): Promise<RawReply> {
   return second
 }
 
-test('a server that stops refuses work and says when to come back', async () => {
+test('a stopping server refuses requests and tells when to retry', async () => {
   const world = await startWorld()
   try {
     const headers = world.bridge.ada.sign({ target: '/api/v1/peers' }, '')
@@ -67,7 +67,7 @@ test('a server that stops refuses work and says when to come back', async () => 
   }
 })
 
-test('a server that stops is alive and not ready', async () => {
+test('a stopping server is alive and not ready', async () => {
   const world = await startWorld()
   try {
     const reply = await askedTooLate(world, requestText({ target: '/api/ready' }))

@@ -1,9 +1,9 @@
 /**
- * One request on the wire is one request in the application, or none.
+ * One request on the wire is at most one request in the application.
  *
- * Bytes on a raw socket, since no HTTP client would send them. What the parser refuses is answered 400 (431
- * for a header block that is too long) and the connection is closed; what reaches the application is answered
- * by its own codes.
+ * The bytes are sent on a raw socket, because no HTTP client would send them. The parser answers an invalid
+ * request with 400 (431 for a header block that is too long) and closes the connection. The application
+ * answers all others with its own codes.
  *
  * Design: reliability §2.5, T37, T39; contract §2 "framing".
  */
@@ -26,7 +26,7 @@ const told = ({ status, body }: RawReply) =>
     ? String(status)
     : `${status} ${(JSON.parse(body) as { error?: string; status?: string }).error ?? 'done'}`
 
-/** Every table as it was, and the server alive. */
+/** Expects unchanged tables and a live server. */
 async function expectNothing(send: () => Promise<void>): Promise<void> {
   const before = stored(world.bridge.data)
   await send()
@@ -55,7 +55,7 @@ describe('the parser refuses', () => {
     expect(replies.map(told)).toEqual(['431'])
   })
 
-  test('CONNECT, without a word', async () => {
+  test('CONNECT, by closing without an answer', async () => {
     const connect = `CONNECT elsewhere.example:443 HTTP/1.1\r\n${head}\r\n`
     expect(await exchange(world.bridge.url, connect)).toEqual([])
   })
@@ -70,7 +70,7 @@ describe('the application answers', () => {
     })
   })
 
-  test('an underscore twin as another header', async () => {
+  test('a twin header with an underscore as a different header', async () => {
     const { ada } = world.bridge
     const headers = ada.sign({ target: '/api/v1/peers', session: null }, '')
     const twin = [...headers, ['X_Bridge_Session', ada.session?.id ?? ''] as const]
@@ -82,7 +82,7 @@ describe('the application answers', () => {
 describe('a body that ends early', () => {
   const claim = '{"code":"AAAAAAAAAAAAAAAAAAAAAAAA"}'
 
-  test('by its length is nothing', async () => {
+  test('before its declared length is ignored', async () => {
     await expectNothing(async () => {
       const replies = await exchange(world.bridge.url, post('Content-Length: 100\r\n', claim), {
         end: true,
@@ -91,14 +91,14 @@ describe('a body that ends early', () => {
     })
   })
 
-  test('in the middle of its chunks is nothing', async () => {
+  test('in the middle of its chunks is ignored', async () => {
     await expectNothing(async () => {
       const bytes = post('Transfer-Encoding: chunked\r\n', `${claim.length.toString(16)}\r\n${claim}\r\n`)
       expect((await exchange(world.bridge.url, bytes, { end: true })).map(told)).toEqual(['400'])
     })
   })
 
-  test('of a signed request is nothing, and its nonce is not spent', async () => {
+  test('of a signed request is ignored, and its nonce is not spent', async () => {
     const { ada, ben, url } = world.bridge
     const body = JSON.stringify({ recipient_agent_id: ben.id })
     const call = { method: 'POST', target: '/api/v1/conversations', body }
@@ -110,12 +110,12 @@ describe('a body that ends early', () => {
     expect((await exchange(url, requestText({ ...call, headers }))).map(told)).toEqual(['200 done'])
   })
 
-  test('is refused at once where its length is too long, before a byte of it', async () => {
+  test('is refused before any byte of it if its declared length is too long', async () => {
     const replies = await exchange(world.bridge.url, post('Content-Length: 262145\r\n'))
     expect(replies.map(told)).toEqual(['413 body_too_large'])
   })
 
-  test('is not waited for where the identity is unknown', async () => {
+  test('is not waited for if the identity is unknown', async () => {
     const headers = [
       ['Authorization', 'AgentKey 01890000-0000-7000-8000-000000000000'],
       ['X-Bridge-Session', '01890000-0000-7000-8000-000000000000'],
@@ -127,7 +127,7 @@ describe('a body that ends early', () => {
   })
 })
 
-describe('a client that asks before it sends', () => {
+describe('a client that sends Expect: 100-continue', () => {
   const expecting = (call: { readonly headers: readonly (readonly [string, string])[] }) => {
     const { ben } = world.bridge
     const body = JSON.stringify({ recipient_agent_id: ben.id })
@@ -141,22 +141,22 @@ describe('a client that asks before it sends', () => {
     return ada.sign(call, JSON.stringify(body))
   }
 
-  test('is told to go on when its identity may be heard', async () => {
+  test('gets 100 if its identity may be valid', async () => {
     const replies = await exchange(world.bridge.url, expecting({ headers: signed() }))
     expect(replies.map(told)).toEqual(['100', '200 done'])
   })
 
-  test('is refused at once when it may not', async () => {
+  test('is refused immediately otherwise', async () => {
     const headers = signed().filter(([name]) => name !== 'Authorization')
     const replies = await exchange(world.bridge.url, expecting({ headers }))
     expect(replies.map(told)).toEqual(['401 unauthenticated'])
   })
 })
 
-describe('requests in a row', () => {
+describe('pipelined requests', () => {
   const open = (target: string) => requestText({ target, headers: [['Connection', 'keep-alive']] })
 
-  test('are answered in their order, each for itself', async () => {
+  test('are answered in order, each separately', async () => {
     const { ada, url } = world.bridge
     const headers = [...ada.sign({ target: '/api/v1/peers' }, ''), ['Connection', 'keep-alive'] as const]
     const bytes = [
@@ -168,13 +168,13 @@ describe('requests in a row', () => {
     expect(replies.map(told)).toEqual(['200 done', '401 unauthenticated', '200 done'])
   })
 
-  test('do not follow one that closes the connection', async () => {
+  test('are ignored after one that closes the connection', async () => {
     const replies = await exchange(world.bridge.url, get() + open('/api/ready'))
-    // Node answers neither: what follows a closing request makes all of it suspect.
+    // Node answers neither request: the bytes after a closing request make the whole input suspect.
     expect(replies.map(told)).toEqual(['400'])
   })
 
-  test('end where one has more body than it says', async () => {
+  test('end at one whose body is longer than declared', async () => {
     await expectNothing(async () => {
       const bytes = post('Content-Length: 2\r\n', `{}${smuggled}`).replace(
         'Connection: close',

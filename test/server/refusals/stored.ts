@@ -1,7 +1,7 @@
 /**
- * Everything that an installation has stored, to compare before and after.
+ * All stored data of an installation, to compare before and after.
  *
- * Left out: nonces, which a refused request spends, the times of contact, which it may renew, and the
+ * Left out are nonces (a refused request spends them), the times of contact (it may renew them), and the
  * readings of the clocks.
  */
 import Database from 'better-sqlite3'
@@ -12,10 +12,13 @@ const spent = ['nonces', 'maintenance', 'steady_clock']
 const counter = 'counted_changes'
 const contact = ['last_contact_at', 'last_used_at']
 
-/** Table → a line for each row, as SQL would write its values: made and compared quickly, and still read. */
+/**
+ * A map from table to one line per row, with the values as SQL writes them: fast to make and compare, and
+ * still readable.
+ */
 export type Stored = Readonly<Record<string, readonly string[]>>
 
-/** One store, looked at again and again: half of a look goes into opening it and preparing the queries. */
+/** Reads one store repeatedly: half of the time of a read is opening the store and preparing the queries. */
 export class StoredReader {
   readonly #database: Database.Database
   readonly #queries: readonly (readonly [table: string, Database.Statement<[], string>])[]
@@ -48,7 +51,10 @@ export class StoredReader {
     return columns.all(table).filter((column) => !contact.includes(column))
   }
 
-  /** Each change of a row counts itself in its own transaction, so that unchanged tables need not be read again. */
+  /**
+   * Each change of a row counts itself in its own transaction, so that unchanged tables need not be read
+   * again.
+   */
   #beginToCount(tables: readonly string[]): void {
     const triggers = tables
       .filter((table) => !table.startsWith('sqlite_'))

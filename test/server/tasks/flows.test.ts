@@ -1,4 +1,7 @@
-/** A task's life over the wire: made, claimed, worked on, ended; each step told to the other side. */
+/**
+ * The life of a task over the wire: created, claimed, worked on, ended. Each step is reported to the other
+ * side.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Task, TaskTimeline } from '../../../sdk/contract/agent/tasks.ts'
 import type { TestAgent } from '../../support/agent.ts'
@@ -19,7 +22,7 @@ import {
 } from './people.ts'
 
 let bridge: TestBridge
-/** Whose tasks no other test touches. */
+/** Agents whose tasks no other test touches. */
 let cy: TestAgent
 let dan: TestAgent
 
@@ -30,7 +33,7 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-test('a task goes from creation to evidence, and each side is told what the other did', async () => {
+test("a task goes from creation to evidence, and each side is notified of the other's steps", async () => {
   const { ada, ben } = bridge
   const made = await createTask(ada, ben, { due_at: '2030-01-01T00:00:00.000Z' })
   expect(made).toMatchObject({
@@ -43,7 +46,8 @@ test('a task goes from creation to evidence, and each side is told what the othe
     claim: null,
     outcome: null,
   })
-  // The end of a claim runs on the steady clock, and its begin is of the wall clock: read one after the other.
+  // The end of a claim runs on the steady clock, and its begin is of the wall clock: read one after the
+  // other.
   const goOn = bridge.clock.hold()
   const taken = await act(ben, made.id, 'claim')
   goOn()
@@ -74,7 +78,7 @@ test('a task goes from creation to evidence, and each side is told what the othe
   expect(await toldOf(ada, made.id)).toEqual(['claimed by ben, attempt 1 of 3', 'completed by ben'])
 })
 
-test('the message of a task comes from the service, names the task, and no agent can send one', async () => {
+test('the message of a task comes from the service and names the task, and no agent can send one', async () => {
   const { ada, ben } = bridge
   const made = await createTask(ada, ben)
   const { messages } = await ben.ok<{ messages: object[] }>({
@@ -90,7 +94,7 @@ test('the message of a task comes from the service, names the task, and no agent
   expect(codeOf(forged)).toBe('invalid_request')
 })
 
-test('a released task is open again, and with its attempts used up it has failed', async () => {
+test('a released task is open again, and has failed if its attempts are used up', async () => {
   const { ada, ben } = bridge
   const { id } = await createTask(ada, ben, { max_attempts: 2 })
   const first = heldBy(await act(ben, id, 'claim'))
@@ -109,7 +113,7 @@ test('a released task is open again, and with its attempts used up it has failed
   expect(codeOf(await ask(ben, id, 'claim'))).toBe('state_conflict')
 })
 
-test('an open task is declined by its assignee or cancelled by its creator, and by nobody else', async () => {
+test('an open task is declined by its assignee or cancelled by its creator, and by no other agent', async () => {
   const { ada, ben } = bridge
   const declined = await createTask(ada, ben)
   expect(codeOf(await ask(ada, declined.id, 'decline'))).toBe('not_permitted')
@@ -130,7 +134,7 @@ test('an open task is declined by its assignee or cancelled by its creator, and 
   expect(await toldOf(ben, cancelled.id)).toEqual(['new task from ada', 'cancelled by ada'])
 })
 
-test('a holder is asked to stop and confirms; its renewals tell it; asking twice changes nothing', async () => {
+test('a holder is asked to stop, learns it by its renewals, and confirms; a second request changes nothing', async () => {
   const { ada, ben } = bridge
   const { id } = await createTask(ada, ben)
   const held = heldBy(await act(ben, id, 'claim'))
@@ -150,7 +154,7 @@ test('a holder is asked to stop and confirms; its renewals tell it; asking twice
   expect(await toldOf(ada, id)).toEqual(['claimed by ben, attempt 1 of 3', 'cancelled, ben has stopped'])
 })
 
-test('a result that was ready when the cancellation came is accepted', async () => {
+test('a result that was ready when the cancellation arrived is accepted', async () => {
   const { ada, ben } = bridge
   const { id } = await createTask(ada, ben)
   const held = heldBy(await act(ben, id, 'claim'))
@@ -161,12 +165,12 @@ test('a result that was ready when the cancellation came is accepted', async () 
   })
 })
 
-test('an expired claim is open again for another claim, and tells both sides', async () => {
+test('a task whose claim expired is open for another claim, and both sides are notified', async () => {
   const { ada, ben } = bridge
   const { id } = await createTask(ada, ben, { claim_ttl_seconds: 30 })
   const lost = heldBy(await act(ben, id, 'claim'))
   bridge.clock.advance(31)
-  // Before anything is written down: no read shows it as held.
+  // The expiry is not stored yet, but no read shows the task as held.
   expect(await getTask(ben, id)).toMatchObject({ state: 'open', claim: null })
   const { tasks } = await listTasks(ben, '?state=open&role=assignee&limit=100')
   expect(tasks.map((task) => task.id)).toContain(id)
@@ -182,7 +186,7 @@ test('an expired claim is open again for another claim, and tells both sides', a
   expect(await act(ben, id, 'claim')).toMatchObject({ attempts: 2, claim: { generation: 2 } })
 })
 
-test('the last claim that expires fails the task; one that was to stop is cancelled without a confirmation', async () => {
+test('the last expired claim fails the task, and a task with a requested stop is cancelled without a confirmation', async () => {
   const { ada, ben } = bridge
   const last = await createTask(ada, ben, { claim_ttl_seconds: 30, max_attempts: 1 })
   await act(ben, last.id, 'claim')
@@ -203,7 +207,7 @@ test('the last claim that expires fails the task; one that was to stop is cancel
   )
 })
 
-test('a list writes down every claim of its project that is over, however many there are', async () => {
+test('a list stores every expired claim of its project, however many there are', async () => {
   const { ada } = bridge
   const eve = await bridge.agent('eve')
   const count = 60
@@ -216,7 +220,7 @@ test('a list writes down every claim of its project that is over, however many t
   expect(tasks).toHaveLength(count)
 })
 
-test('giving back a task that was to be cancelled confirms that its work has stopped', async () => {
+test('releasing a task with a requested cancellation confirms that its work has stopped', async () => {
   const { ada, ben } = bridge
   const { id } = await createTask(ada, ben)
   const held = heldBy(await act(ben, id, 'claim'))
@@ -227,7 +231,7 @@ test('giving back a task that was to be cancelled confirms that its work has sto
   expect((await toldOf(ada, id)).at(-1)).toBe('released by ben, the task is cancelled')
 })
 
-test('a closed session leaves its claim to expire: no other session may claim before', async () => {
+test('the claim of a closed session stays until it expires, and no other session may claim earlier', async () => {
   const { ada } = bridge
   const fay = await bridge.agent('fay')
   const { id } = await createTask(ada, fay, { claim_ttl_seconds: 30 })
@@ -241,14 +245,13 @@ test('a closed session leaves its claim to expire: no other session may claim be
   expect(await act(fay, id, 'claim')).toMatchObject({ claim: { generation: 2, session_generation: 2 } })
 })
 
-test('a claim belongs to a session generation: it moves to a resumed session, not to a new one', async () => {
+test('a claim belongs to a session generation: a resumed session keeps it, a new one does not', async () => {
   const { ada } = bridge
   const { id } = await createTask(ada, cy, { claim_ttl_seconds: 300 })
   const held = heldBy(await act(cy, id, 'claim'))
   await cy.startSession()
   expect(await act(cy, id, 'renew', held)).toMatchObject({ state: 'claimed' })
-  // Alive by its claim: another instance has to wait, though nothing was heard for longer than a session
-  // lives.
+  // The claim keeps the session alive, so another instance must wait although the last contact is too old.
   bridge.clock.advance(200)
   expect(codeOf(await cy.requestSession(crypto.randomUUID()))).toBe('session_active')
   const { grant } = await bridge.owner.takeover(bridge.project.id, cy.id)
@@ -261,12 +264,12 @@ test('a claim belongs to a session generation: it moves to a resumed session, no
   expect(details).toMatchObject({ holder: { agent_id: cy.id, session_generation: 1 } })
   bridge.clock.advance(101)
   expect(await act(cy, id, 'claim')).toMatchObject({ claim: { generation: 2, session_generation: 2 } })
-  // With its claim over and no contact for long, the session can be replaced.
+  // With the claim expired and no recent contact, the session can be replaced.
   bridge.clock.advance(301)
   expect((await cy.requestSession(crypto.randomUUID())).status).toBe(200)
 })
 
-test('the owner gives tasks in its own conversation, sees their timeline and cancels any of them', async () => {
+test('the owner creates tasks in its own conversation, sees their timeline and cancels any of them', async () => {
   const { ada, ben, owner, project } = bridge
   const own = await createAsOwner(bridge, ben)
   expect(own).toMatchObject({ creator: { kind: 'owner', agent_id: null, name: 'olu' }, state: 'open' })
@@ -300,7 +303,7 @@ test('the owner gives tasks in its own conversation, sees their timeline and can
   expect(tasks.map(({ id }) => id)).toContain(between.id)
 })
 
-test('what the sides wrote is told by task, messages and timeline, and stands in no audit record', async () => {
+test('texts of the two sides are in task, messages and timeline, and in no audit record', async () => {
   const { ada, ben, owner, project } = bridge
   const word = (of: string) => `hush-${of}`
   const { id } = await createTask(ada, ben, { title: word('title'), instructions: word('instructions') })
@@ -333,7 +336,7 @@ test('what the sides wrote is told by task, messages and timeline, and stands in
   expect(records).not.toContain('hush-')
 })
 
-test('lists go by role and state, page by page, and show a task to its two sides only', async () => {
+test('lists are filtered by role and state, paged, and show a task to its two sides only', async () => {
   const { ada } = bridge
   const given: string[] = []
   for (let count = 0; count < 3; count += 1) given.push((await createTask(ada, dan)).id)
@@ -351,7 +354,7 @@ test('lists go by role and state, page by page, and show a task to its two sides
   expect(codeOf(await ask(bridge.ben, back.id, 'claim'))).toBe('not_found')
 })
 
-test('a list waits for its first task and answers at once when there is one', async () => {
+test('a list waits for its first task and is answered immediately if there is one', async () => {
   const { ada } = bridge
   for (const task of (await listTasks(dan, '?state=open&role=assignee')).tasks)
     await act(dan, task.id, 'decline')
