@@ -53,6 +53,20 @@ export function migrationStatus(database: Database.Database): number[] {
   return recorded(database).map(({ number }) => number)
 }
 
+/** Why `migrate` would refuse the database; undefined if it would not. Changes nothing. */
+export function historyProblem(
+  database: Database.Database,
+  migrations: readonly Migration[],
+): NewerDatabaseError | MigrationHistoryError | undefined {
+  try {
+    requireKnown(migrations, recorded(database))
+    return undefined
+  } catch (error) {
+    if (error instanceof NewerDatabaseError || error instanceof MigrationHistoryError) return error
+    throw error
+  }
+}
+
 function apply(
   database: Database.Database,
   migrations: readonly Migration[],

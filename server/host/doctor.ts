@@ -7,7 +7,7 @@ import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import type { Config } from '../config.ts'
-import { migrationStatus } from '../database/migrate.ts'
+import { historyProblem, MigrationHistoryError, migrationStatus } from '../database/migrate.ts'
 import { migrations } from '../database/migrations/index.ts'
 import { openDatabase } from '../database/open.ts'
 import { databasePath, readServerId, restoreNotePath } from './data-folder.ts'
@@ -181,6 +181,11 @@ const damaged = (path: string, reason: string): Examined => ({
 })
 
 function schema(database: Database.Database): Examined[] {
+  const problem = historyProblem(database, migrations)
+  if (problem instanceof MigrationHistoryError) {
+    const remedy = 'start the version of the program that made this database, or name another data folder'
+    return [{ check: 'schema', state: 'problem', text: problem.message, remedy, exit: 'conflict' }]
+  }
   const done = migrationStatus(database).length
   if (done > migrations.length) {
     const text = `the database is at migration ${done}, but this program only knows ${migrations.length}`

@@ -12,6 +12,7 @@ import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { version } from '../../sdk/program.ts'
 import { readConfig } from '../../server/config.ts'
+import { replacedNames } from '../../server/database/migrations/replaced.ts'
 import { initServer } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk, type DeskOptions } from './desk.ts'
@@ -167,6 +168,28 @@ describe('bridge server doctor', () => {
       'schema',
       'problem',
       /is at migration \d+, but this program only knows \d+/,
+    ],
+    [
+      'a database of another history',
+      (database) => database.exec("UPDATE schema_migrations SET name = 'other' WHERE number = 7"),
+      7,
+      'schema',
+      'problem',
+      /records migration 007_other where this program has 007_environments/,
+    ],
+    [
+      'a database that the steps before the baseline left unfinished',
+      (database) => {
+        database.exec('DELETE FROM schema_migrations')
+        const record = database.prepare(
+          "INSERT INTO schema_migrations VALUES (?, ?, '2026-06-01T12:00:00.000Z')",
+        )
+        for (const [index, name] of replacedNames.slice(0, 46).entries()) record.run(index + 1, name)
+      },
+      7,
+      'schema',
+      'problem',
+      /records 46 of the 47 migrations that a baseline replaced/,
     ],
     [
       'a missing envelope key',
