@@ -1,12 +1,18 @@
 /** The Bridge of a profile; loaded by the commands that talk to a node. */
 import type { Bridge, Fetch, Flushed, OutboxEntry } from '../../sdk/index.ts'
-import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
+import {
+  type ProfilePaths,
+  type ProfileRecord,
+  profileDirectory,
+  profileSessions,
+} from '../../sdk/storage/profile-files.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import type { Takes } from '../failures/field-words.ts'
 import type { Output } from '../terminal/output.ts'
+import { writeJson } from './json-file.ts'
 import { readKeyFile } from './key-file.ts'
-import { profileDirectory, profilePaths, profileSessions, requireProfile } from './profile.ts'
+import { profilePaths, requireProfile } from './profile.ts'
 
 /** A profile with its Bridge. */
 export interface Agent {
@@ -50,8 +56,8 @@ export async function openAgent(context: AgentSurroundings, { onKept }: AgentEve
     baseUrl: profile.base_url,
     allowPlainHttp: profile.allow_plain_http,
     identity: new sdk.Identity(profile.identity, { privateKey, device: profile.device ?? undefined }),
-    sessions: profileSessions(paths, sdk.blankSession(profile.instance_id)),
-    directory: profileDirectory(paths, sdk.nobodyKnown),
+    sessions: profileSessions(paths, sdk.blankSession(profile.instance_id), writeJson),
+    directory: profileDirectory(paths, sdk.nobodyKnown, writeJson),
     outbox: new sdk.Outbox({ folder: paths.outbox, owner: { server_id, agent_id: agent.id }, clock, random }),
     client: { name: 'bridge', version: sdk.version },
     fetch,

@@ -6,19 +6,10 @@
  */
 import { access, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { DirectoryStore, KnownPeers, SessionStore, StoredSession } from '../../sdk/program.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
 import * as files from '../../sdk/storage/profile-files.ts'
 import { CommandError } from '../exit-codes.ts'
 import { readJson, writeJson } from './json-file.ts'
-
-/** The session that all processes of the profile share. */
-export const profileSessions = (paths: ProfilePaths, blank: StoredSession): SessionStore =>
-  files.profileSessions(paths, blank, writeJson)
-
-/** Peers that the profile knows. */
-export const profileDirectory = (paths: ProfilePaths, empty: KnownPeers): DirectoryStore =>
-  files.profileDirectory(paths, empty, writeJson)
 
 /** Paths of the profile's folder and files. @throws CommandError for a name that is not a plain file name. */
 export function profilePaths(home: string, name: string): ProfilePaths {

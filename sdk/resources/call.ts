@@ -1,4 +1,4 @@
-/** What the agent's resources are made of: one function that carries a contract entry to the node and back. */
+/** Carries an entry of the contract to the node and back: `Courier.call` for an agent, `OwnerNames.call` for an owner. */
 import type { EndpointSpec, ResponseOf } from '../contract/endpoint.ts'
 import type { CallInput, KeyedOptions } from '../transport/http.ts'
 

@@ -11,8 +11,8 @@ import { BridgeError, type RefusalCode } from '../transport/failures.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'
 
-/** What a session that needs no closing answers. */
-const isOver: ReadonlySet<RefusalCode> = new Set(['session_closed', 'session_unknown'])
+/** Refusals of a session that needs no closing. */
+const alreadyClosed: ReadonlySet<RefusalCode> = new Set(['session_closed', 'session_unknown'])
 
 export class Sessions {
   readonly #call: Call
@@ -54,7 +54,7 @@ export class Sessions {
     try {
       return await this.#call(entries.close, { body: {} }, options)
     } catch (error) {
-      if (error instanceof BridgeError && isOver.has(error.code)) return undefined
+      if (error instanceof BridgeError && alreadyClosed.has(error.code)) return undefined
       throw error
     }
   }

@@ -6,7 +6,7 @@ import type { KeyedOptions } from '../transport/http.ts'
 import type { TransferContext } from './calls.ts'
 import type { TransferProgress } from './wire/part-runner.ts'
 
-/** What sending and receiving a package take alike. */
+/** Options of both sending and receiving. */
 export interface MoveOptions extends KeyedOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
   /**

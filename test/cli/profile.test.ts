@@ -11,16 +11,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { takeLock } from '../../cli/lock.ts'
 import { writeJson } from '../../cli/profile/json-file.ts'
 import { readKeyFile, readKeyFileIfThere } from '../../cli/profile/key-file.ts'
-import {
-  profileDirectory,
-  profilePaths,
-  profileSessions,
-  readProfile,
-  requireProfile,
-  writeProfile,
-} from '../../cli/profile/profile.ts'
+import { profilePaths, readProfile, requireProfile, writeProfile } from '../../cli/profile/profile.ts'
 import { blankSession, nobodyKnown } from '../../sdk/program.ts'
-import type { ProfileRecord } from '../../sdk/storage/profile-files.ts'
+import { type ProfileRecord, profileDirectory, profileSessions } from '../../sdk/storage/profile-files.ts'
 import { record } from '../sdk/people.ts'
 
 let home: string
@@ -130,11 +123,11 @@ test('a key behind a symbolic link, a folder in its place, or a missing key is r
 
 test("a session is kept between processes, and the instance is the profile's, whatever its file contains", async () => {
   const blank = blankSession(profile.instance_id)
-  const sessions = profileSessions(paths(), blank)
+  const sessions = profileSessions(paths(), blank, writeJson)
   expect(await sessions.load()).toEqual(blank)
   const started = { ...blank, session_id: record.credential_id, generation: 3, instance_id: 'other' }
   await sessions.save(started)
-  expect(await profileSessions(paths(), blank).load()).toEqual({
+  expect(await profileSessions(paths(), blank, writeJson).load()).toEqual({
     ...started,
     instance_id: profile.instance_id,
   })
@@ -145,10 +138,10 @@ test('a damaged file with replaceable content is treated as missing', async () =
   await stored()
   await writeFile(paths().session, '{"session_id":')
   await writeFile(paths().peers, '{"peers":5}')
-  expect(await profileSessions(paths(), blank).load()).toEqual(blank)
-  expect(await profileDirectory(paths(), nobodyKnown).load()).toEqual(nobodyKnown)
-  await profileSessions(paths(), blank).save({ ...blank, generation: 1 })
-  expect((await profileSessions(paths(), blank).load()).generation).toBe(1)
+  expect(await profileSessions(paths(), blank, writeJson).load()).toEqual(blank)
+  expect(await profileDirectory(paths(), nobodyKnown, writeJson).load()).toEqual(nobodyKnown)
+  await profileSessions(paths(), blank, writeJson).save({ ...blank, generation: 1 })
+  expect((await profileSessions(paths(), blank, writeJson).load()).generation).toBe(1)
 })
 
 const module = (name: string) =>
