@@ -1,8 +1,8 @@
 /**
  * `npm run bench [-- --quick] [section…]`: measures the product against its floors and prints one table.
  *
- * A section is a module that yields rows; it starts and ends its own processes. Targets are aims: what misses one is
- * printed as MISSED and changes no exit code, since a busy machine misses them too.
+ * A section is a module that yields rows; it starts and ends its own processes. A missed target is printed as
+ * MISSED and does not change the exit code, because a busy machine misses targets too.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BenchOptions, header, rowText, type Section } from './rows.ts'
 
-/** By the word that names it, in the order of the table. */
+/** The sections by name, in the order of the table. */
 const sections: Readonly<Record<string, () => Promise<Section>>> = {
   helper: async () => (await import('./helper/section.ts')).helperSection,
   messages: async () => (await import('./messages/section.ts')).messagesSection,
@@ -24,7 +24,7 @@ const sections: Readonly<Record<string, () => Promise<Section>>> = {
   bounds: async () => (await import('./bounds/section.ts')).boundsSection,
 }
 
-/** Those that look at the same filled nodes: these end after the last of them. */
+/** Sections that share the filled nodes, which end after the last of these sections. */
 const filled = ['rows', 'start']
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -39,7 +39,7 @@ async function main(words: readonly string[]): Promise<void> {
   }
   const began = performance.now()
   const built = await buildProgram()
-  // Not before: what tests start is settled when it is loaded.
+  // Imported late, because loading a test module fixes which program tests start.
   const { Stores } = await import('./rows/stores.ts')
   const stores = new Stores()
   const options: BenchOptions = { isQuick: words.includes('--quick'), stores }
@@ -62,7 +62,7 @@ async function main(words: readonly string[]): Promise<void> {
   }
 }
 
-/** What is measured is the program as it is published. */
+/** Builds the program as it is published, which is measured. */
 async function buildProgram(): Promise<string> {
   const folder = mkdtempSync(join(root, 'node_modules', '.bench-'))
   execFileSync(process.execPath, ['esbuild.config.ts', folder, '--no-types'], { cwd: root, stdio: 'inherit' })

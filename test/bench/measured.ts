@@ -1,4 +1,7 @@
-/** Product and floor as processes of their own: started beside a probe, asked what they use, ended by their id. */
+/**
+ * Product and floor as separate processes: started with a probe, asked for their usage, and ended by their
+ * id.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
@@ -15,7 +18,7 @@ export interface Usage {
 export interface Measured {
   readonly port: number
   usage(): Promise<Usage>
-  /** After a forced collection. */
+  /** The usage after a forced collection. */
   collected(): Promise<Usage>
   end(): Promise<void>
 }
@@ -24,7 +27,10 @@ const probe = join(import.meta.dirname, 'probe.mjs')
 
 type Environment = Readonly<Record<string, string>>
 
-/** A program whose first line is its port, or a readiness line with one; `log` is a file that takes its standard error. */
+/**
+ * Starts a program whose first line is its port, or a readiness line with one; `log` is a file for its
+ * standard error.
+ */
 export async function startMeasured(
   args: readonly string[],
   environment: Environment = {},
@@ -71,8 +77,8 @@ async function ask(child: ChildProcess, question: 'usage' | 'collected'): Promis
 }
 
 /**
- * The node over a folder that holds an installation, as an operator has it who sets nothing, its log in a file beside:
- * no more than the rates and waits of callers are left unbounded.
+ * Starts the node on a folder with an installation, with default settings and its log in a file beside it;
+ * only the limits of rates and waits are lifted.
  */
 export async function startNode(data: string, environment: Environment = {}): Promise<Measured> {
   const settings = {

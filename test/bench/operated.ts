@@ -1,6 +1,6 @@
 /**
- * The node as an operator has it who sets nothing, its log in a file: a line for each request is part of what it costs. No
- * more than the rates of callers are left unbounded.
+ * The node with the default settings of an operator, and its log in a file: a line per request is part of its
+ * cost. Only the rate limits of callers are lifted.
  */
 import { settings } from '../../server/config.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'

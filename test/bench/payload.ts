@@ -1,8 +1,8 @@
-/** Files to measure with. */
+/** Files for measurements. */
 import { randomFillSync } from 'node:crypto'
 import { closeSync, openSync, writeSync } from 'node:fs'
 
-/** A file of one random block again and again; answers its path. */
+/** Writes a file of one repeated random block; returns its path. */
 export function filled(path: string, size: number): string {
   const block = randomFillSync(Buffer.alloc(1024 * 1024))
   const opened = openSync(path, 'w', 0o600)

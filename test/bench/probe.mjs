@@ -1,5 +1,5 @@
-// Loaded into each process that is measured: tells what it used, and ends it with its parent. The text of a question is
-// `usage`, or `collected` for the memory after a forced collection (which needs --expose-gc).
+// Loaded into each measured process: reports its usage, and ends it with its parent. The text of a request is
+// `usage`, or `collected` for the memory after a forced collection (which requires --expose-gc).
 process.on('message', (question) => {
   if (question === 'collected') {
     globalThis.gc()
@@ -9,5 +9,5 @@ process.on('message', (question) => {
   process.send({ cpuMs: (user + system) / 1000, residentKiB: process.memoryUsage.rss() / 1024 })
 })
 process.once('disconnect', () => process.exit(3))
-// It ends when it is told to, and does not wait for its parent.
+// The process ends on a signal and does not wait for its parent.
 process.channel.unref()

@@ -1,8 +1,8 @@
 /**
  * Processor time, user and system, of all threads of a process.
  *
- * A rate depends on the machine and on its other work. The processor time that one request costs beside its floor's holds on
- * every machine.
+ * A rate depends on the machine and its other work. The ratio of the processor time of one request to that of
+ * its floor is the same on every machine.
  */
 import { readFileSync } from 'node:fs'
 import type { Measured } from './measured.ts'
@@ -16,13 +16,13 @@ function ticksOf(pid: number | 'self', first: number): number {
   return Number(fields[first]) + Number(fields[first + 1])
 }
 
-/** Milliseconds that a running process has used. */
+/** Milliseconds of processor time of a running process. */
 export const processMs = (pid: number): number => ticksOf(pid, 11) * tickMs
 
-/** Milliseconds that the ended children of this process have used. */
+/** Milliseconds of processor time of the ended children of this process. */
 export const childrenMs = (): number => ticksOf('self', 13) * tickMs
 
-/** Microseconds of processor time for one request, MB or start; one value a round. */
+/** Microseconds of processor time per request, MB or start; one value per round. */
 export interface Costs {
   readonly product: number[]
   readonly floor: number[]
@@ -30,7 +30,7 @@ export interface Costs {
 
 export const noCosts = (): Costs => ({ product: [], floor: [] })
 
-/** What `act` returns, and the milliseconds that `read` grew by meanwhile. */
+/** Returns the result of `act`, and the milliseconds by which `read` grew in the meantime. */
 export async function costing<T>(
   read: () => number | Promise<number>,
   act: () => T | Promise<T>,
@@ -40,5 +40,5 @@ export async function costing<T>(
   return { result, cpuMs: (await read()) - before }
 }
 
-/** For {@link costing}: a process that is asked through its probe. */
+/** For {@link costing}: reads the processor time of a process through its probe. */
 export const usedBy = (server: Measured) => async (): Promise<number> => (await server.usage()).cpuMs

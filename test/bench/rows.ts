@@ -1,47 +1,54 @@
 /**
- * What a measurement says, in one format for every section: figure, floor, ratio, target, and MISSED where it is missed.
+ * The rows of a measurement, in one format for every section: figure, floor, ratio, target, and MISSED if the
+ * target was missed.
  *
- * A figure counts only beside its floor, taken in the same run, in turns with it: medians of the rounds are compared, and
- * the spread tells how far they can be trusted. Beside them stands the processor time that one request, MB or start costs
- * product and floor: rates depend on the machine and its other work, that ratio does much less.
+ * A figure counts only beside its floor, measured in the same run and alternately. The medians of the rounds
+ * are compared, and the spread shows how reliable they are. Each row also has the processor time per request,
+ * MB or start of product and floor: rates depend on the machine and its other work, that ratio much less.
  */
 import type { Costs } from './processor.ts'
 import type { Stores } from './rows/stores.ts'
 
-/** One figure against its floor; both in the same unit. */
+/** One figure and its floor, in the same unit. */
 export interface Row {
   readonly figure: string
   readonly unit: string
   /** Medians of the rounds. */
   readonly product: number
   readonly floor: number
-  /** `[least..most]` of the rounds, of product and floor. */
+  /** `[least..most]` of the rounds, for product and floor. */
   readonly spread: string
   readonly ratio: number
   readonly target: Target
   readonly isMissed: boolean
-  /** Medians of the rounds: microseconds of processor time for one of what the figure counts. */
+  /** Medians of the rounds: microseconds of processor time per unit that the figure counts. */
   readonly cpuUs?: { readonly product: number; readonly floor: number | undefined } | undefined
 }
 
-/** What the rounds of a comparison gave, in the unit of the figure. */
+/** The values of the rounds of a comparison, in the unit of the figure. */
 export interface Rounds {
   readonly product: readonly number[]
   readonly floor: readonly number[]
   readonly costs?: Costs | undefined
 }
 
-/** `at-least`: the product reaches this share of its floor. `at-most`: it costs no more than this many times it. */
+/**
+ * `at-least`: the product reaches this share of its floor. `at-most`: it costs at most this multiple of its
+ * floor.
+ */
 export type Target = { readonly atLeast: number } | { readonly atMost: number } | 'for comparison'
 
 export interface BenchOptions {
   /** Two minutes for all sections instead of fifteen. */
   readonly isQuick: boolean
-  /** What sections fill once for all of them. */
+  /** Nodes that are filled once for all sections. */
   readonly stores: Stores
 }
 
-/** What a section's module exports: rows as they come, and sentences about what could not be measured. */
+/**
+ * The export of a section's module: rows as they are measured, and sentences about measurements that were not
+ * possible.
+ */
 export type Section = (options: BenchOptions) => AsyncIterable<Row | string>
 
 export function median(values: readonly number[]): number {
@@ -51,7 +58,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
-/** Compare what the rounds of both gave. */
+/** Makes a row from the values of the rounds. */
 export function row(figure: string, unit: string, rounds: Rounds, target: Target): Row {
   const product = median(rounds.product)
   const floor = median(rounds.floor)
@@ -69,7 +76,7 @@ export function row(figure: string, unit: string, rounds: Rounds, target: Target
   }
 }
 
-/** A figure with a bound of its own instead of a floor: `floor` is the bound. */
+/** Makes a row for a figure with a fixed bound instead of a floor: `floor` is the bound. */
 export function bounded(
   figure: string,
   unit: string,
@@ -113,7 +120,7 @@ const targetWords = (target: Target): string => {
   return 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
 }
 
-/** `product/floor = ratio`; the product alone where there is no floor. */
+/** `product/floor = ratio`; only the product if there is no floor. */
 const costWords = (cpuUs: Row['cpuUs']): string => {
   if (cpuUs === undefined) return ''
   const { product, floor } = cpuUs

@@ -1,8 +1,8 @@
-/** A disk whose every sync takes two milliseconds more: a shim that is compiled here and preloaded. */
+/** A disk whose every sync takes two milliseconds longer, by a preloaded library that is compiled here. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
-/** The environment that makes a process's disk slow; a sentence where that is not possible. */
+/** Returns the environment that makes a process's disk slow, or a sentence if that is not possible. */
 export function slowDisk(folder: string): { readonly LD_PRELOAD: string } | string {
   if (process.platform !== 'linux') return 'the slow disk is skipped: its shim is for Linux'
   const shim = join(folder, 'slow-fsync.so')

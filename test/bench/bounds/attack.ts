@@ -1,4 +1,7 @@
-/** Two ways to make a node hold what nobody reads: requests in a row whose answers stay unread, and single bytes. */
+/**
+ * Two ways to make a node hold what nobody reads: requests in a row whose answers stay unread, and single
+ * bytes.
+ */
 import { connect, type Socket } from 'node:net'
 
 /** Ends what it began. */

@@ -1,4 +1,6 @@
-/** One request to each endpoint of the contract as it travels, of somebody who may send it or of a stranger. */
+/**
+ * One request to each endpoint of the contract as it travels, of somebody who may send it or of a stranger.
+ */
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { fileOf, sha256 } from '../../support/files.ts'
 import { transports } from '../listeners/crowd.ts'

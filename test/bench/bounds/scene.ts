@@ -1,6 +1,7 @@
 /**
- * A node with people on it, whose lists are filled with long texts: two places that look alike, one to be read and one to
- * be written to, and an agent in a project of its own whom an attack on others must not slow down.
+ * A node with people on it, whose lists are filled with long texts: two places that look alike, one to be
+ * read and one to be written to, and an agent in a project of its own whom an attack on others must not slow
+ * down.
  */
 import { readConfig } from '../../../server/config.ts'
 import { issueTelemetryToken } from '../../../server/host/init.ts'
@@ -10,7 +11,10 @@ import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import type { ServerProcess } from '../../support/process.ts'
 import { startOperated } from '../operated.ts'
 
-/** One project, an agent of it, and what stands in paths and bodies, by the noun before it: `tasks` of `/tasks/{id}`. */
+/**
+ * One project, an agent of it, and what stands in paths and bodies, by the noun before it: `tasks` of
+ * `/tasks/{id}`.
+ */
 export interface Place {
   readonly agent: TestAgent
   readonly ids: Readonly<Record<string, string>>

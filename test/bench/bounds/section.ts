@@ -1,11 +1,13 @@
 /**
- * Bounds: the node's memory, and the latency of another client, while each endpoint of the contract is attacked.
+ * Bounds: the node's memory, and the latency of another client, while each endpoint of the contract is
+ * attacked.
  *
- * - Pipelined: four connections to one endpoint, two with credentials, each with 1,500 requests, and no answer is read.
+ * - Pipelined: four connections to one endpoint, two with credentials, each with 1,500 requests, and no
+ *   answer is read.
  * - Slow: for all endpoints of a kind at once, requests and answers that move one byte every 5 ms.
  *
- * The rates of callers are unbounded, as if the attack came from many addresses and agents. The other client is an agent
- * of another project that reads its inbox.
+ * The rates of callers are unbounded, as if the attack came from many addresses and agents. The other client
+ * is an agent of another project that reads its inbox.
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -19,8 +21,9 @@ import { openScene, type Scene } from './scene.ts'
 
 const mebibyte = 1024 * 1024
 /**
- * The growth over all kinds together: Node's heap takes 90 to 140 MiB before it collects, after the first kind as after
- * the last. Each password takes 128 MiB more while it is checked, and three are checked at once.
+ * The growth over all kinds together: Node's heap takes 90 to 140 MiB before it collects, after the first
+ * kind as after the last. Each password takes 128 MiB more while it is checked, and three are checked at
+ * once.
  */
 const boundMiB = 160
 const passwordsMiB = 3 * 128
@@ -137,7 +140,9 @@ class Observer {
   }
 }
 
-/** Ordinary clients that read at once: first requests compile, and the heap of Node grows to its usual size. */
+/**
+ * Ordinary clients that read at once: first requests compile, and the heap of Node grows to its usual size.
+ */
 const clients = 16
 
 async function warm(scene: Scene, observer: Observer): Promise<void> {

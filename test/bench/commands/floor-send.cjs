@@ -1,5 +1,5 @@
-// Floor of a one-shot send: reads who it is, signs, syncs one outbox record, posts once, and removes the record.
-// Imports nothing of the product. node floor-send.cjs FOLDER PORT TEXT
+// Floor of a one-shot send: reads its identity, signs, syncs one outbox record, posts once, and removes the
+// record. Imports nothing of the product. Usage: node floor-send.cjs FOLDER PORT TEXT
 const { createPrivateKey, hash, randomBytes, sign } = require('node:crypto')
 const { closeSync, fsyncSync, openSync, readFileSync, unlinkSync, writeSync } = require('node:fs')
 const { request } = require('node:http')

@@ -1,4 +1,4 @@
-/** Commands: what `bridge --version` and a one-shot `bridge send` take from their start to their end. */
+/** Commands: the time that `bridge --version` and a one-shot `bridge send` take from start to exit. */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerato
   }
 }
 
-/** Run by run in turns; each round gives its median. */
+/** Alternates the runs of product and floor; each round gives its median. */
 function compare(
   { rounds, runs }: { readonly rounds: number; readonly runs: number },
   floor: readonly string[],
@@ -76,7 +76,7 @@ function msOf(args: readonly string[], environment: Environment, input = ''): nu
   return ms
 }
 
-/** A node with an agent `ada`, whose profile it answers with, and her peer `ben`. */
+/** Starts a node with an agent `ada` and her peer `ben`; returns the environment of ada's profile. */
 async function startProduct(folder: string, started: Measured[]): Promise<Environment> {
   const data = join(folder, 'data')
   const { setupLink } = await initServer(readConfig({ data, port: '0' }, {}))
@@ -92,12 +92,12 @@ async function startProduct(folder: string, started: Measured[]): Promise<Enviro
   await ben.startSession()
   const environment = { HOME: folder, BRIDGE_HOME: join(folder, 'home') }
   msOf([program, 'enroll', '--url', url], environment, `${await codeOf('ada')}\n`)
-  // It starts the session and learns who ben is: once, however many sends follow.
+  // This send starts the session and looks ben up, once for all later sends.
   msOf([program, 'send', 'ben', 'hello'], environment)
   return environment
 }
 
-/** Many more messages in one conversation than two agents in a loop may write. */
+/** Raises the limit of messages in one conversation, which otherwise stops two agents in a loop. */
 function liftBudget(data: string): void {
   const database = new Database(join(data, 'bridge.db'), { fileMustExist: true })
   database.exec('UPDATE projects SET message_budget = 1000000')

@@ -1,4 +1,4 @@
-/** nginx with sendfile, where it is installed: what the kernel can do when no program touches the bytes. */
+/** nginx with sendfile, if it is installed: the speed of the kernel when no program touches the bytes. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** The processes of a measurement: started, asked, ended by their id. */
+/** The processes of a measurement: started, queried, and ended by their id. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -8,14 +8,14 @@ import { createInterface } from 'node:readline'
 export interface Running {
   readonly port: number
   readonly pid: number
-  /** Milliseconds from the start to the line that says it is ready. */
+  /** Milliseconds from the start to the readiness line. */
   readonly readyMs: number
   end(): Promise<void>
 }
 
 export const beside = (name: string): string => join(import.meta.dirname, name)
 
-/** A program whose first line is its port, or a readiness line with one. */
+/** Starts a program whose first line is its port, or a readiness line with one. */
 export async function startProgram(
   args: readonly string[],
   environment: Record<string, string> = {},
@@ -37,7 +37,7 @@ export async function endOf(child: ChildProcess): Promise<void> {
   await exited
 }
 
-/** What a client of ours printed. */
+/** Runs one of the clients here and returns its output. */
 export async function runClient<T>(name: string, ...args: readonly (string | number)[]): Promise<T> {
   const child = spawn(process.execPath, [beside(name), ...args.map(String)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -47,20 +47,20 @@ export async function runClient<T>(name: string, ...args: readonly (string | num
   return JSON.parse(line) as T
 }
 
-/** From the start of an empty Node program to its end, in milliseconds. */
+/** Milliseconds from the start of an empty Node program to its exit. */
 export function emptyNodeMs(): number {
   const began = performance.now()
   spawnSync(process.execPath, ['-e', '0'])
   return performance.now() - began
 }
 
-/** The largest resident set that was seen, beyond that of the beginning, in MiB; sampled until stopped. */
+/** Samples the resident set until stopped; returns its maximum minus its initial value, in MiB. */
 export function watchMemory(pid: number): () => number {
   const { first, end } = watchResident(pid)
   return () => end() - first
 }
 
-/** The resident set at the beginning, and until `end` the largest that was seen, in MiB. */
+/** The initial resident set, and `end`, which returns the maximum so far, in MiB. */
 export function watchResident(pid: number): { readonly first: number; end(): number } {
   const resident = (): number => {
     const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]

@@ -1,8 +1,8 @@
 /**
- * The transfer helper: download, parts, whole upload, readiness, memory.
+ * The transfer helper: download, parts, complete upload, readiness, memory.
  *
- * Bytes lie in the page cache on both sides; floor and product take turns. One empty part of the file system is used for
- * every round, so that no round finds the blocks of another.
+ * Bytes are in the page cache on both sides; floor and product alternate. Every round uses the same empty
+ * part of the file system, so that no round finds the blocks of another.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -45,7 +45,7 @@ interface Helper extends Running {
   readonly token: string
 }
 
-/** The helper as it is published, over a root of its own. */
+/** Starts the published helper with a separate root. */
 async function startHelper(
   bench: Bench,
   mode: TransferMode,
@@ -73,7 +73,7 @@ async function* readiness(bench: Bench): AsyncGenerator<Row> {
   const floors: number[] = []
   const products: number[] = []
   const costs = noCosts()
-  // Depends most on noise: the best of three medians counts.
+  // This figure depends most on noise, so the best of three medians counts.
   for (let group = 0; group < 3; group += 1) {
     const floor: number[] = []
     const product: number[] = []

@@ -1,4 +1,4 @@
-/** Thousands of listeners, each no more than a connection and the bytes that open it. */
+/** Thousands of listeners, each only a connection and the bytes that open it. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { TestAgent } from '../../support/agent.ts'
@@ -6,11 +6,11 @@ import { authenticate } from '../../support/streams.ts'
 import { requestBytes } from '../messages/connection.ts'
 
 export interface Dialect {
-  /** What is sent first. */
+  /** The bytes that are sent first. */
   readonly opens: (agent: TestAgent) => Buffer
-  /** What is sent when the server accepted it. */
+  /** The bytes that are sent once the server accepted the connection. */
   readonly accepted?: (agent: TestAgent) => Buffer
-  /** What the server says when it holds the wait; it says nothing where this is undefined. */
+  /** The text by which the server shows that it holds the wait; undefined if it sends none. */
   readonly held: string | undefined
 }
 
@@ -26,7 +26,7 @@ const upgrade = Buffer.from(
   ].join('\r\n'),
 )
 
-/** A text frame as a client sends it, masked with zeros. */
+/** Returns a text frame as a client sends it, masked with zeros. */
 function frame(text: string): Buffer {
   const length = Buffer.byteLength(text)
   const head = Buffer.from([0x81, 0x80 | 126, length >> 8, length & 0xff, 0, 0, 0, 0])
@@ -50,14 +50,14 @@ export const transports: readonly (readonly [name: string, dialect: Dialect])[] 
 ]
 
 export interface Crowd {
-  /** Resolves when each of them listens, as far as the server says so. */
+  /** Resolves when each of them listens, if the server shows that. */
   add(agents: readonly TestAgent[]): Promise<void>
-  /** @throws Error when not all of them still do */
+  /** @throws Error if not all of them still listen */
   requireAll(count: number): void
   close(): void
 }
 
-/** So many are being opened at once: fewer than one address may have unauthenticated. */
+/** The number of connections opened in parallel: below the limit of unauthenticated ones per address. */
 const width = 30
 
 export function openCrowd(port: number, dialect: Dialect): Crowd {
@@ -73,7 +73,7 @@ export function openCrowd(port: number, dialect: Dialect): Crowd {
       socket.write(dialect.accepted(agent))
     }
     if (dialect.held !== undefined) await heard(socket, dialect.held)
-    // A long-poll that is answered waits no more.
+    // A long-poll that was answered is no longer waiting.
     else socket.once('data', () => socket.destroy())
     sockets.add(socket)
   }
@@ -94,10 +94,10 @@ export function openCrowd(port: number, dialect: Dialect): Crowd {
   }
 }
 
-/** On a machine that has other things to do as well. */
+/** Long enough for a machine that runs other programs too. */
 const heardMs = 60_000
 
-/** @throws Error that tells what came instead */
+/** @throws Error with the text that arrived instead */
 function heard(socket: Socket, words: string): Promise<void> {
   const told = Promise.withResolvers<void>()
   let text = ''

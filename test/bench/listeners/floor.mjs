@@ -1,5 +1,5 @@
-// Floor of listeners: bare node:http and ws that hold every event stream, long-poll and socket, and know nobody.
-// Imports nothing of the product. Prints its port.
+// Floor of listeners: bare node:http and ws that hold every event stream, long-poll and socket without
+// authentication. Imports nothing of the product. Prints its port.
 import { createServer } from 'node:http'
 import { WebSocketServer } from 'ws'
 

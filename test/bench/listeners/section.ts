@@ -1,8 +1,9 @@
 /**
- * Listeners: the memory of one that waits and hears nothing, of each transport, against bare `node:http` and ws.
+ * Listeners: the memory of one waiting listener without messages, for each transport, against bare
+ * `node:http` and ws.
  *
- * It is what the resident set grows by between a thousand and five thousand, each time in a fresh process and after a
- * forced collection.
+ * The figure is the growth of the resident set between a thousand and five thousand listeners, each in a
+ * fresh process and after a forced collection.
  */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -48,13 +49,13 @@ export async function* listenersSection({ isQuick }: BenchOptions): AsyncGenerat
   }
 }
 
-/** What one listener costs: its memory while it waits, and the processor time of its opening. */
+/** The cost of one listener: its memory while it waits, and the processor time of its opening. */
 interface OneListener {
   readonly kib: number
   readonly cpuUs: number
 }
 
-/** Ends the server afterwards. */
+/** Measures a server and ends it afterwards. */
 async function sizeOf(
   server: Measured,
   people: readonly TestAgent[],
@@ -78,7 +79,7 @@ async function sizeOf(
   }
 }
 
-/** What it holds once it has nothing more to do: a long-poll does not say that it is held. */
+/** Returns the usage once the server is idle, because a long-poll does not show that it is held. */
 async function settled(server: Measured): Promise<Usage & { readonly busyMs: number }> {
   for (let before = await server.usage(); ; ) {
     await pause(200)

@@ -1,12 +1,13 @@
 /**
- * The client of the measurements: requests signed beforehand as bytes, over connections that stay open. It shares the
- * machine with what it measures, so it does no more than it must. The same for product and floor.
+ * The client of the measurements: prebuilt signed requests as bytes, over connections that stay open. It
+ * shares the machine with the measured server, so it does as little as possible. Product and floor use the
+ * same client.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { SignedCall, TestAgent } from '../../support/agent.ts'
 
-/** A signed request as it travels. */
+/** Returns the bytes of a signed request. */
 export function requestBytes(agent: TestAgent, call: SignedCall): Buffer {
   const body = call.body === undefined ? '' : JSON.stringify(call.body)
   const lines = agent.sign(call, body).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -15,7 +16,7 @@ export function requestBytes(agent: TestAgent, call: SignedCall): Buffer {
   return Buffer.from(`${method} ${call.target} HTTP/1.1\r\nHost: 127.0.0.1\r\n${lines.join('')}\r\n${body}`)
 }
 
-/** One request at a time; anything but a 200 ends the measurement. */
+/** Sends one request at a time; any answer but a 200 ends the measurement. */
 export class Connection {
   readonly #socket: Socket
   #told: PromiseWithResolvers<string> | undefined
@@ -35,7 +36,7 @@ export class Connection {
     return new Connection(socket)
   }
 
-  /** The body of the answer. */
+  /** Sends a request and returns the body of the answer. */
   ask(request: Buffer): Promise<string> {
     if (this.#told !== undefined) throw new Error('the connection is busy')
     this.#told = Promise.withResolvers()
@@ -70,7 +71,7 @@ export interface Driven {
   readonly p99Ms: number
 }
 
-/** Send them all, so many at once, each on the connection that is free first. */
+/** Sends all requests, this many in parallel, each on the first free connection. */
 export async function drive(port: number, requests: readonly Buffer[], atOnce: number): Promise<Driven> {
   const connections = await Promise.all(Array.from({ length: atOnce }, () => Connection.open(port)))
   const took: number[] = []

@@ -1,9 +1,9 @@
-/** Whole cycles: sent, pushed to the recipient, acknowledged by it; one in flight for each pair. */
+/** Complete cycles: sent, pushed to the recipient, acknowledged by it; one in flight per pair. */
 import { Connection, requestBytes } from './connection.ts'
 import type { Listen, Received } from './listening.ts'
 import { type Pair, sendBytes } from './world.ts'
 
-/** Cycles a second. */
+/** Returns the cycles per second. */
 export async function cycles(
   port: number,
   pairs: readonly Pair[],

@@ -1,7 +1,8 @@
-// Floor of messages: the least that keeps what the node keeps of each message. It verifies every signature, on the thread
-// pool when there is a queue; reads the session; writes nonce, sequence, message, idempotency record and audit record, all
-// that waits in one durable transaction; and delivers from memory after the commit. No validation, no rights, no limits.
-// Imports nothing of the product. node floor.mjs FOLDER: people.json is there; prints its port.
+// Floor of messages: the minimum that stores the same data per message as the node. It verifies every
+// signature, on the thread pool if there is a queue; reads the session; writes nonce, sequence, message,
+// idempotency record and audit record, with all waiting requests in one durable transaction; and delivers
+// from memory after the commit. It has no validation, no permissions, no limits. Imports nothing of the
+// product. Usage: node floor.mjs FOLDER, which contains people.json; prints its port.
 import { createPublicKey, hash, randomBytes, randomUUID, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -70,7 +71,7 @@ const people = new Map(
 
 let waiting = []
 
-/** What `work` returns is told after the commit; then `after` runs. */
+/** The result of `work` is answered after the commit; then `after` runs. */
 function write(work) {
   return new Promise((resolve) => {
     if (waiting.length === 0) setImmediate(commit)
@@ -87,7 +88,10 @@ function commit() {
   for (const [index, { resolve }] of group.entries()) resolve(answers[index])
 }
 
-/** One alone is verified here, which is faster; a queue on the thread pool, which uses the other cores. */
+/**
+ * A single signature is verified here, which is faster; a queue is verified on the thread pool, which uses
+ * the other cores.
+ */
 let verifying = 0
 function holds(key, text, proof) {
   const bytes = Buffer.from(text)
@@ -129,14 +133,14 @@ async function caller(method, target, headers, body) {
   return { agentId, credentialId, session, time: Number(time), nonce, idempotencyKey }
 }
 
-/** In the transaction: the nonce is new and the session is the active one. */
+/** Runs in the transaction: checks that the nonce is new and the session is the active one. */
 function admit({ credentialId, session, time, nonce }) {
   statements.nonce.run(credentialId, hash('sha256', nonce, 'buffer').subarray(0, 16), time)
   if (statements.session.get(session, credentialId).state !== 'active') throw new Error('409')
 }
 
 let counter = 0
-/** Ids of messages and records grow, as those of the product do. */
+/** Ids of messages and records increase, like those of the product. */
 function newId() {
   counter += 1
   const time = Date.now().toString(16).padStart(12, '0')
@@ -146,7 +150,7 @@ function newId() {
 
 const none = Buffer.alloc(0)
 const listeners = new Map()
-/** Who polls, and what came for it between two polls. */
+/** The open polls, and the messages that arrived between two polls. */
 const polls = new Set()
 const kept = new Map()
 
@@ -203,7 +207,7 @@ app.post('/api/v1/acknowledgements', async (request) => {
   })
 })
 
-// Without a wait: what is verified and nothing else, or with `?rows` what the node writes and reads beside it.
+// Without a wait: only verifies, or with `?rows` also does the same writes and reads as the node.
 app.get('/api/v1/inbox', async (request, reply) => {
   const from = await caller('GET', request.url, request.headers, none)
   const empty = { messages: [], has_more: false, waiting: 0 }
@@ -259,7 +263,7 @@ app.server.on('upgrade', (request, connection, head) => {
   })
 })
 
-/** To who listens, at once; the offer is recorded behind it, and nobody waits for that. */
+/** Delivers to a listener immediately; the offer is recorded afterwards, without delaying the answer. */
 function deliver(message) {
   const to = message.recipient_agent_id
   const tell = listeners.get(to)

@@ -1,4 +1,6 @@
-/** From sending to receipt at a steady 200 messages a second: sender and listeners share one clock. */
+/**
+ * The time from sending to receipt at a steady 200 messages per second; sender and listeners share one clock.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TestAgent } from '../../support/agent.ts'
 import type { Measured } from '../measured.ts'
@@ -11,7 +13,7 @@ const perSecond = 200
 export interface Latency {
   readonly p50: number
   readonly p99: number
-  /** Processor time of the server for one message. */
+  /** Processor time of the server per message. */
   readonly cpuUs: number
 }
 
@@ -42,7 +44,7 @@ export async function latencies(
   const closing = await Promise.all(
     pairs.map(({ recipient }) => listen(port, recipient, received(recipient))),
   )
-  // The first polls are on their way.
+  // The pause lets the first polls reach the server.
   await pause(200)
   try {
     const used = await server.usage()
@@ -65,7 +67,7 @@ export async function latencies(
     }
   } finally {
     for (const close of closing) close()
-    // Nothing of this round may come again in another one.
+    // Messages of this round must not be offered again in another one.
     await acknowledge(port, open)
     for (const connection of connections) connection.close()
   }

@@ -1,4 +1,4 @@
-/** Listeners of each transport, as light as a client can be. The same for product and floor. */
+/** Listeners of each transport, as cheap as possible. Product and floor use the same ones. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { WebSocket } from 'ws'

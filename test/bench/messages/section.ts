@@ -1,7 +1,8 @@
 /**
- * Messages: signed durable sends, also on a slow disk; from sending to receipt; whole cycles; reading an empty inbox.
+ * Messages: signed durable sends, also on a slow disk; from sending to receipt; complete cycles; reading an
+ * empty inbox.
  *
- * Product and floor take turns and are sent the very same requests.
+ * Product and floor alternate and receive the same requests.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,7 +39,7 @@ interface Rounds {
 const empty = (): Rounds => ({ product: [], floor: [] })
 
 interface Cost extends Driven {
-  /** Processor time of the server for one request. */
+  /** Processor time of the server per request. */
   readonly cpuUs: number
 }
 
@@ -47,7 +48,7 @@ async function costOf(server: Measured, requests: readonly Buffer[], atOnce: num
   return { ...result, cpuUs: (cpuMs * 1000) / requests.length }
 }
 
-/** In turns, the floor first. */
+/** Measures alternately, the floor first. */
 async function compare(
   { product, floor }: World,
   rounds: number,
@@ -66,7 +67,7 @@ async function compare(
 }
 
 async function* sending(world: World, rounds: number, isQuick: boolean): AsyncGenerator<Row> {
-  // What is not warm yet is nobody's usual speed.
+  // The first, unmeasured round warms both up.
   await compare(world, 1, 32, () => sends(world.pairs, isQuick ? 3000 : 12_000))
   for (const [atOnce, count] of [
     [32, isQuick ? 2000 : 8000],
@@ -97,7 +98,7 @@ async function* slowSending(isQuick: boolean): AsyncGenerator<Row | string> {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** The rate of many beside the rate of one, of the product and then of the floor. */
+/** The rate of many parallel requests beside that of one, for the product and then for the floor. */
 async function* slowRows(world: World, isQuick: boolean): AsyncGenerator<Row> {
   const [rounds, one, many] = isQuick ? [1, 150, 1500] : [5, 300, 4000]
   await compare(world, 1, 32, () => sends(world.pairs, many))
@@ -162,7 +163,7 @@ async function* cycling({ product, floor, readers }: World, rounds: number, coun
   yield row('messages: sent, offered, acknowledged, 32 in flight', '1/s', rates, { atLeast: 0.65 })
 }
 
-/** Those who only send have nothing in their inboxes. */
+/** The inboxes of agents that only send are empty. */
 async function* reading(world: World, rounds: number, count: number): AsyncGenerator<Row> {
   const reads = (target: string) => () =>
     Array.from({ length: count }, (_, index) =>

@@ -1,4 +1,4 @@
-/** The same people at the node and at the floor, each a process over a folder of its own. */
+/** The same people at the node and at the floor, each a process with its own folder. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { asTestAgent, populate } from '../../support/population.ts'
 import { type Measured, startMeasured, startNode } from '../measured.ts'
 import { requestBytes } from './connection.ts'
 
-/** One writes to the other. */
+/** A sender and its recipient. */
 export interface Pair {
   readonly sender: TestAgent
   readonly recipient: TestAgent
@@ -19,14 +19,14 @@ export interface Pair {
 export interface World {
   readonly product: Measured
   readonly floor: Measured
-  /** Whose mail nobody reads. */
+  /** Pairs whose recipients do not read their mail. */
   readonly pairs: readonly Pair[]
-  /** Whose mail is read and acknowledged. */
+  /** Pairs whose recipients read and acknowledge their mail. */
   readonly readers: readonly Pair[]
   end(): Promise<void>
 }
 
-/** Many, since a credential has so many live nonces, and an inbox holds so many messages. */
+/** Many pairs, because the live nonces of a credential and the messages in an inbox are limited. */
 const pairCount = 128
 const readerCount = 32
 
@@ -70,7 +70,7 @@ export async function openWorld(environment: Readonly<Record<string, string>> = 
 
 const filler = 'The build is green on both machines, and the tests that failed yesterday pass. '.repeat(3)
 
-/** A send of 240 bytes of text, of which the first tell its number. */
+/** Returns a send of 240 bytes of text that starts with its number. */
 export const sendBytes = ({ sender, recipient, conversation }: Pair, number: number): Buffer =>
   requestBytes(sender, {
     target: '/api/v1/messages',
@@ -82,6 +82,6 @@ export const sendBytes = ({ sender, recipient, conversation }: Pair, number: num
     },
   })
 
-/** Of all pairs in turn. */
+/** Returns sends of all pairs in turn. */
 export const sends = (pairs: readonly Pair[], count: number): Buffer[] =>
   Array.from({ length: count }, (_, index) => sendBytes(pairs[index % pairs.length] as Pair, index))

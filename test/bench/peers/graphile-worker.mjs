@@ -1,5 +1,6 @@
-// So many whole tasks through graphile-worker: enqueued one by one by 32 at once, then claimed and completed by 32 at once.
-// node graphile-worker.mjs CONNECTION COUNT; prints { enqueueMs, workMs }.
+// Runs this many complete tasks through graphile-worker: enqueued one by one with 32 in parallel, then
+// claimed and completed with 32 in parallel. Usage: node graphile-worker.mjs CONNECTION COUNT; prints {
+// enqueueMs, workMs }.
 import { EventEmitter } from 'node:events'
 import { Logger, makeWorkerUtils, run } from 'graphile-worker'
 

@@ -1,10 +1,13 @@
-/** Whole tasks a second of graphile-worker on PostgreSQL and of BullMQ on Redis, where those services are installed. */
+/**
+ * Complete tasks per second of graphile-worker on PostgreSQL and of BullMQ on Redis, if those services are
+ * installed.
+ */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { hasPostgres, hasRedis, installPeers, type Service, startPostgres, startRedis } from './services.ts'
 
 export interface Peers {
-  /** What could not be started, in words. */
+  /** One sentence for each service that could not be started. */
   readonly missing: readonly string[]
   readonly graphile: Peer | undefined
   readonly bullmq: Peer | undefined
@@ -12,7 +15,7 @@ export interface Peers {
 }
 
 export interface Peer {
-  /** Enqueued, claimed and completed, all of them: whole ones a second. */
+  /** Enqueues, claims and completes this many tasks; returns complete ones per second. */
   rate(count: number): number
 }
 

@@ -1,8 +1,9 @@
 /**
- * The services that tasks are measured beside, each an instance of its own: on loopback, in a temporary folder, with every
- * commit on disk before it is answered. Those of the machine's packages are left alone.
+ * The services for comparison with tasks, each a separate instance: on loopback, in a temporary folder, with
+ * every commit synced before its answer. The instances of the machine's packages are not used.
  *
- * PostgreSQL refuses to run as root: then it, and what it writes, belong to its own user or to nobody.
+ * PostgreSQL refuses to run as root: then it, and the files that it writes, belong to its own user or to the
+ * user nobody.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,12 +14,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../../support/process.ts'
 
 export interface Service {
-  /** What a peer's program is told: a connection string or a port. */
+  /** The address for a peer's program: a connection string or a port. */
   readonly at: string
   end(): Promise<void>
 }
 
-/** Where a program lies, also beyond the path where Debian keeps PostgreSQL's. */
+/** Finds a program, also outside the path where Debian installs PostgreSQL's. */
 function find(name: string): string | undefined {
   const found = spawnSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout.trim()
   if (found !== '') return found
@@ -31,7 +32,7 @@ function find(name: string): string | undefined {
 export const hasPostgres = (): boolean => find('postgres') !== undefined && find('initdb') !== undefined
 export const hasRedis = (): boolean => find('redis-server') !== undefined
 
-/** Ids of the first of these users that there is. */
+/** The ids of the first of these users that exists. */
 function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -50,7 +51,7 @@ export async function startPostgres(under: string): Promise<Service> {
   const owner = unprivileged()
   if (owner !== undefined) {
     chownSync(folder, owner.uid, owner.gid)
-    // Its own folder is another's; the one above must let it through.
+    // The folder belongs to another user, who must be able to pass through the one above it.
     chmodSync(under, 0o711)
   }
   const as = { ...owner, cwd: folder, stdio: 'ignore' } as const
@@ -92,7 +93,7 @@ export async function startRedis(under: string): Promise<Service> {
   return { at: String(port), end: () => ended(child, 'SIGTERM') }
 }
 
-/** PostgreSQL takes connections a moment before it serves them; its clients retry, and so does the first look here. */
+/** PostgreSQL accepts connections shortly before it serves them, so its clients and this check retry. */
 async function listening(child: ChildProcess, port: number): Promise<void> {
   for (let look = 0; look < 300; look += 1) {
     if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}`)
@@ -115,7 +116,9 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void>
   await exited
 }
 
-/** The peers' packages, by their own lock file, in a folder that goes with the measurement. */
+/**
+ * Installs the peers' packages, by their own lock file, into a folder that is removed with the measurement.
+ */
 export function installPeers(under: string): string {
   const folder = join(under, 'peers')
   mkdirSync(folder)

@@ -1,8 +1,9 @@
 /**
- * A node whose store holds so many rows: two agents that have talked for long, have ended tasks, and an audit of it all.
+ * A node whose store has this many rows: two agents with a long conversation, ended tasks, and an audit of
+ * everything.
  *
- * Rows are copied behind the back of a server that is stopped, each with an id and a time of its own ten days ago, in the
- * order in which a node would have written them.
+ * Rows are copied directly in the database of a stopped server, each with a new id and a time ten days ago,
+ * in the order in which a node would have written them.
  */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -21,7 +22,7 @@ export interface Filled {
 }
 
 export interface Fill {
-  /** Messages, tasks and audit records: so many of each. */
+  /** The number of messages, of tasks and of audit records. */
   readonly rows: number
   /** Bytes of a message's body. */
   readonly bodyBytes: number
@@ -70,16 +71,17 @@ async function endTask(filled: Filled): Promise<void> {
   await post(filled.ben, `/api/v1/tasks/${id}/complete`, { ...named, result: '90', evidence })
 }
 
-/** Columns of the rows that are written, each an expression of `numbers` and of the row that is copied. */
+/** The columns that are written, each an expression of `numbers` and of the copied row. */
 type Own = Readonly<Record<string, string>>
 
 function write(path: string, { conversationId }: Filled, { rows, bodyBytes }: Fill): void {
   const database = new Database(path)
   try {
-    // Nobody reads it meanwhile, and a fill that is cut short is thrown away: what is written, is written once.
+    // No program reads the database in the meantime, and an interrupted fill is discarded, so no journal is
+    // needed.
     for (const pragma of ['journal_mode = OFF', 'synchronous = OFF', 'cache_size = -400000'])
       database.pragma(pragma)
-    // They hold of the row that is copied.
+    // The copied row already satisfies the constraints.
     database.pragma('ignore_check_constraints = ON')
     const last = database
       .prepare('SELECT last_sequence FROM conversations WHERE id = ?')
@@ -106,7 +108,7 @@ function write(path: string, { conversationId }: Filled, { rows, bodyBytes }: Fi
   }
 }
 
-/** Nonces whose proofs could still be accepted; the server is stopped for them. */
+/** Inserts nonces whose proofs could still be accepted; stops the server for it. */
 export async function addNonces({ server }: Filled, count: number): Promise<void> {
   await server.kill('SIGTERM')
   const database = new Database(join(server.data, 'bridge.db'))
@@ -124,7 +126,7 @@ const counted = (count: number) =>
 
 const tenDaysMs = 10 * 86_400_000
 
-/** UUIDv7s and times of so many milliseconds after the first; every table has ids of its own. */
+/** UUIDv7s and times in successive milliseconds after the first; every table has separate ids. */
 const numbered = (count: number) => {
   const ms = `(${Date.now() - tenDaysMs} + n)`
   return `WITH RECURSIVE ${counted(count)}, numbers AS MATERIALIZED (SELECT n,
@@ -132,7 +134,7 @@ const numbered = (count: number) => {
     strftime('%Y-%m-%dT%H:%M:%fZ', ${ms} / 1000.0, 'unixepoch') AS time FROM counted)`
 }
 
-/** Copies, in turns, of rows that the server wrote, each with these columns of its own. */
+/** Inserts copies of rows that the server wrote, in turns, each with its own values in these columns. */
 function copies(
   database: Database.Database,
   table: string,

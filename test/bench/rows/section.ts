@@ -1,13 +1,14 @@
 /**
- * Whether reading costs more where more is stored: the same signed requests to a node of a thousand rows of each kind and to
- * one of a million, in turns, over connections that stay open. Both answers hold as many rows.
+ * The cost of reads with many stored rows: the same signed requests to a node with a thousand rows of each
+ * kind and to one with a million, alternately, over connections that stay open. Both answers have the same
+ * number of rows.
  */
 import { Pool } from 'undici'
 import { noCosts, processMs } from '../processor.ts'
 import { type BenchOptions, type Row, row } from '../rows.ts'
 import { createTask, type Filled } from './filled.ts'
 
-/** Also what `start` is over: a million of each kind are more than a GiB. */
+/** Used by the section `start` too: a million rows of each kind are more than 1 GiB. */
 export const sizes = (isQuick: boolean) => ({ few: 1000, many: isQuick ? 20_000 : 1_000_000 })
 
 export async function* rowsSection({ isQuick, stores }: BenchOptions): AsyncGenerator<Row | string> {
@@ -23,7 +24,7 @@ export async function* rowsSection({ isQuick, stores }: BenchOptions): AsyncGene
         const rates = { product: [] as number[], floor: [] as number[], costs: noCosts() }
         for (let round = 0; round <= rounds; round += 1) {
           const found = await inTurns(floor, product, target, each)
-          // The first round brings what it reads into memory, on either side.
+          // The first round loads the pages into memory, on both sides.
           if (round === 0) continue
           for (const side of ['floor', 'product'] as const) {
             rates[side].push(found[side])
@@ -50,7 +51,7 @@ const waiting = 60
 
 async function openSide(filled: Filled): Promise<Side> {
   const pool = new Pool(filled.server.url, { connections: 1, pipelining: 1 })
-  // As much waits on either side, whatever lies behind.
+  // Both sides have the same number of waiting tasks, whatever else is stored.
   for (let index = 0; index < waiting; index += 1) await createTask(filled)
   return { ...filled, pool }
 }
@@ -93,8 +94,8 @@ const requests: Readonly<Record<string, Request>> = {
 }
 
 /**
- * Milliseconds of one request at a time, a quarter of which took less: every signed read waits for the disk, and half of
- * what is slower than that is the disk's and the machine's.
+ * Milliseconds of one request at a time, as the first quartile: every signed read waits for the disk, and
+ * half of the slower times come from the disk and the machine.
  */
 async function inTurns(floor: Side, product: Side, request: Request, each: number) {
   const times = { floor: [] as number[], product: [] as number[] }

@@ -1,10 +1,10 @@
-/** Filled nodes that several sections look at: filled when the first one asks, and ended after the last. */
+/** Filled nodes that several sections share: filled on first use, and ended after the last section. */
 import { type Filled, startFilled } from './filled.ts'
 
 export class Stores {
   readonly #started = new Map<number, Promise<Filled>>()
 
-  /** A node with so many rows of each kind. */
+  /** Returns a node with this many rows of each kind. */
   filled(rows: number): Promise<Filled> {
     const started = this.#started.get(rows) ?? startFilled({ rows, bodyBytes: 240 })
     this.#started.set(rows, started)
@@ -14,7 +14,7 @@ export class Stores {
   async end(): Promise<void> {
     const all = await Promise.allSettled(this.#started.values())
     this.#started.clear()
-    // One that failed has ended by itself.
+    // A node that failed has ended already.
     for (const each of all) if (each.status === 'fulfilled') await each.value.server.close()
   }
 }

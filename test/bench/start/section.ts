@@ -1,6 +1,6 @@
 /**
- * How soon a node serves again that was killed: from the start of the program to its readiness line, over a large store with
- * a log that was never folded, and with as many nonces as a busy node holds.
+ * The time until a killed node serves again: from the start of the program to its readiness line, with a
+ * large store, a WAL that was never checkpointed, and as many nonces as a busy node has.
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ export async function* startSection({ isQuick, stores }: BenchOptions): AsyncGen
 const pathOf = ({ server }: Filled): string => join(server.data, 'bridge.db')
 const mebibytes = (file: string): number => statSync(file).size / MiB
 
-/** Seconds until the node is ready that was killed while its log held what eight callers had written. */
+/** Returns the seconds until a killed node is ready, whose WAL contained the writes of eight callers. */
 async function killAndStart(filled: Filled, each: number) {
   const { server } = filled
   await Promise.all(Array.from({ length: 8 }, () => several(() => createTask(filled), each)))
@@ -48,7 +48,7 @@ async function killAndStart(filled: Filled, each: number) {
   await server.start()
   const tookS = (performance.now() - began) / 1000
   const cpuUs = processMs(server.pid) * 1000
-  // A session outlives the process, so the first request is served as any other.
+  // A session outlives the process, so the first request is served like any other.
   await createTask(filled)
   return { tookS, cpuUs, logMiB }
 }

@@ -1,8 +1,9 @@
 /**
- * How soon a waiting `task run` begins: from the answer to a creation to what the command does first, by one clock.
+ * The delay of a waiting `task run`: from the answer to a creation to the first action of the command, by one
+ * clock.
  *
- * The command writes a line into a named pipe that this process reads, and its shell does so by itself: what is measured
- * holds no program but ours. The next task is created when the runner waits again.
+ * The shell itself writes a line into a named pipe that this process reads, so no other program is measured.
+ * The next task is created when the runner waits again.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
@@ -22,7 +23,7 @@ export interface Place {
   readonly folder: string
 }
 
-/** What the runner is told by its owner, and where it keeps its profile. */
+/** The runner's instructions from its owner, and the folder of its profile. */
 export interface Runner {
   readonly agentId: string
   /** Milliseconds from the creation to the command. */
@@ -53,7 +54,7 @@ export async function startRunner({ url, owner, projectId, folder }: Place): Pro
       const runner = agents.find((agent) => agent.id === id)
       isBusy = runner === undefined || runner.waiting > 0 || !runner.connection.connected
     }
-    // Its request to wait is on its way.
+    // The pause lets its next wait reach the server.
     await pause(15)
   }
   return {
@@ -78,7 +79,7 @@ export async function startRunner({ url, owner, projectId, folder }: Place): Pro
 
 interface Seen {
   readonly id: string
-  /** Messages that it has not acknowledged. */
+  /** The number of messages that it has not acknowledged. */
   readonly waiting: number
   readonly connection: { readonly connected: boolean }
 }
@@ -87,7 +88,7 @@ interface Snapshot {
   readonly agents: readonly Seen[]
 }
 
-/** Open for writing too, so that it does not end with a writer. */
+/** Opened for writing too, so that it does not end with a writer. */
 function openPipe(path: string): { readonly path: string; readonly socket: Socket } {
   execFileSync('mkfifo', [path])
   const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)

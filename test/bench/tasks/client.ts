@@ -1,4 +1,7 @@
-/** The client of the measurement: signs every request live, over connections that stay open. The same for product and floor. */
+/**
+ * The client of the measurement: signs every request live, over connections that stay open. Product and floor
+ * use the same client.
+ */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Pool } from 'undici'
 import { requestV1, sha256Hex } from '../../../sdk/signing/canonical.ts'
@@ -12,7 +15,7 @@ export interface Caller {
   readonly session: string | undefined
 }
 
-/** Where whole tasks are made: paths differ between product and floor, requests do not. */
+/** The server that receives complete tasks: paths differ between product and floor, requests do not. */
 export interface Target {
   readonly pool: Pool
   readonly base: string
@@ -79,7 +82,10 @@ async function wholeTask(target: Target): Promise<void> {
   await post(target, worker, `${base}/${id}/complete`, { ...named, result: '90', evidence })
 }
 
-/** Whole tasks, created, claimed and completed by so many at once: how many, and how many a second. */
+/**
+ * Creates, claims and completes tasks with this many in parallel; returns their number, and the number per
+ * second.
+ */
 export async function wholeTasks(target: Target, atOnce: number, ms: number) {
   const began = performance.now()
   let done = 0

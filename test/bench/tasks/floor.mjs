@@ -1,11 +1,10 @@
-// Floor of tasks: the least server that does the same durable work with the same rows, in raw SQL. Imports nothing of the product.
-//
-// Every request is verified (on the thread pool when there is a queue), then: nonce, session read, the stored answer looked
-// up, the task written or changed by compare-and-set, its message with the next number of the conversation and the count of
-// the inbox, the audit record, the idempotency record with the answer. Requests of one turn share one durable transaction,
-// each in a savepoint. No validation, no rights, no limits; integer keys, and of indexes only those that keep rows unique.
-//
-// node floor.mjs FOLDER; prints its port.
+// Floor of tasks: the least server that does the same durable work with the same rows, in raw SQL. Imports
+// nothing of the product. Every request is verified (on the thread pool when there is a queue), then: nonce,
+// session read, the stored answer looked up, the task written or changed by compare-and-set, its message with
+// the next number of the conversation and the count of the inbox, the audit record, the idempotency record
+// with the answer. Requests of one turn share one durable transaction, each in a savepoint. No validation, no
+// rights, no limits; integer keys, and of indexes only those that keep rows unique. node floor.mjs FOLDER;
+// prints its port.
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -71,7 +70,7 @@ let requests = 0
 let waiting = []
 let verifying = 0
 
-/** Answered once the commit that holds it is on disk. */
+/** Resolves with the answer once its commit is durable. */
 function stored(call) {
   if (waiting.length === 0) setImmediate(commit)
   return new Promise((resolve) => {
@@ -88,7 +87,7 @@ function commit() {
   for (const [index, { resolve }] of group.entries()) resolve(answers[index])
 }
 
-/** The answer's bytes, or undefined for a refusal, of which nothing but the nonce stays. */
+/** Returns the bytes of the answer, or undefined for a refusal, which stores only the nonce. */
 function perform({ id, nonce, time, key, url, bytes }) {
   statements.nonce.run(id, createHash('sha256').update(nonce).digest(), Number(time))
   statements.savepoint.run()
@@ -154,7 +153,7 @@ const signedText = ({ method, url, headers }, id, bytes) =>
     headers['idempotency-key'] ?? '-',
   ].join('\n')
 
-/** At once for the first two of a turn, else on the thread pool. */
+/** The first two of a turn are verified synchronously, the others on the thread pool. */
 function verified(key, text, proof) {
   verifying += 1
   if (verifying > 2)

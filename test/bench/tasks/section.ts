@@ -1,8 +1,8 @@
 /**
- * Tasks: whole ones a second, each step signed and durable, against a bare server that writes the same rows, and beside
- * queues that sign nothing and keep no audit; and how soon a waiting `task run` begins.
+ * Tasks: complete ones per second, each step signed and durable, against a bare server that writes the same
+ * rows, and beside queues that sign nothing and keep no audit; and the delay of a waiting `task run`.
  *
- * Product and floor take turns, each round with agents of its own, so that no inbox and no nonce window fills up.
+ * Product and floor alternate, each round with new agents, so that no inbox and no nonce window fills up.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<R
     const floorUrl = `http://127.0.0.1:${floor.port}`
     const size = isQuick ? { rounds: 2, ms: 500, peersTasks: 500 } : { rounds: 5, ms: 2000, peersTasks: 2000 }
     yield* peers.missing.map((word) => `tasks: ${word}`)
-    // Many at once first: both programs are warm when each microsecond counts.
+    // The parallel measurement comes first, which warms both programs up for the precise one.
     for (const atOnce of [32, 1]) {
       const rates = {
         product: [] as number[],
@@ -83,7 +83,7 @@ export async function* tasksSection({ isQuick }: BenchOptions): AsyncGenerator<R
 
 interface Whole {
   readonly perSecond: number
-  /** Processor time of the server for one. */
+  /** Processor time of the server per task. */
   readonly cpuUs: number
 }
 
@@ -121,7 +121,7 @@ const callerOf = ({ enrolled, keys, session }: TestAgent): Caller => ({
   session: session?.id,
 })
 
-/** Two agents in a project of their own. */
+/** Creates two agents in a separate project. */
 async function pairOf({ owner, server }: Product): Promise<[TestAgent, TestAgent, string]> {
   const project = await owner.createProject(`bench ${crypto.randomUUID()}`)
   const agent = async (name: string) => {
@@ -144,7 +144,7 @@ async function productTarget(product: Product): Promise<Target> {
   }
 }
 
-/** Both percentiles are of all that were created: a spread of single ones would say nothing. */
+/** Both percentiles are over all created tasks, because a spread of single ones means nothing. */
 async function* latency(product: Product, folder: string, count: number): AsyncGenerator<Row> {
   const [creator, other, projectId] = await pairOf(product)
   const { url } = product.server
@@ -155,7 +155,7 @@ async function* latency(product: Product, folder: string, count: number): AsyncG
   const waitsMs: number[] = []
   const costs = noCosts()
   try {
-    // The first ones load what a runner loads once.
+    // The first tasks load the modules that a runner loads once.
     for (let index = 0; index < 10; index += 1) await runner.begin(target)
     const before = processMs(product.server.pid)
     for (let index = 0; index < count; index += 1) waitsMs.push(await runner.begin(target))

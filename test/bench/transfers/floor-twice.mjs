@@ -1,6 +1,6 @@
-// Floor of a file that goes through a store: writes, hashes and syncs the same bytes twice, once as the store and once as the
-// recipient. Each block is read, hashed and written while its neighbours are. Imports nothing of the product.
-// node floor-twice.mjs FILE FOLDER
+// Floor of a file that goes through a store: writes, hashes and syncs the same bytes twice, once as the store
+// and once as the recipient. Reading, hashing and writing of successive blocks overlap. Imports nothing of
+// the product. Usage: node floor-twice.mjs FILE FOLDER
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,18 +1,21 @@
-/** How soon a message that is sent is heard over a socket, at a steady rate, by two agents of this process. */
+/**
+ * The time from sending a message to its receipt over a socket, at a steady rate, by two agents of this
+ * process.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Bridge } from '../../../sdk/index.ts'
 
 export interface Talk {
-  /** Milliseconds of each message that was heard since the last call, in order. */
+  /** The milliseconds of each message received since the last call, in order. */
   take(): number[]
-  /** How many that are. */
+  /** The number of those messages. */
   readonly size: number
   end(): Promise<void>
 }
 
 const everyMs = 25
 
-/** Forty a second, each acknowledged. Resolves when the first is heard. */
+/** Sends forty messages per second, each acknowledged. Resolves when the first one is received. */
 export async function talking(from: Bridge, to: Bridge, name: string): Promise<Talk> {
   const stop = new AbortController()
   const sentAt = new Map<string, number>()
@@ -33,7 +36,7 @@ export async function talking(from: Bridge, to: Bridge, name: string): Promise<T
     for (let index = 0; !stop.signal.aborted; index += 1) {
       const body = `message ${index}`
       sentAt.set(body, performance.now())
-      // The next one does not wait for the answer: a slow one must not make the others rare.
+      // The next send does not wait for this answer: a slow answer must not reduce the rate.
       void from.messages.sendTo(name, { type: 'note', body }).catch(() => sentAt.delete(body))
       await pause(everyMs)
     }

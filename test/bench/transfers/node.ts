@@ -1,4 +1,4 @@
-/** A node as it is published, with agents that move files and others that talk meanwhile. */
+/** A published node, with agents that transfer files and others that send messages meanwhile. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -42,19 +42,19 @@ export class BenchNode {
     }
   }
 
-  /** Where the profiles lie. */
+  /** The folder of the profiles. */
   get home(): string {
     return join(this.server.folder, 'home')
   }
 
-  /** An agent whose identity is a profile of the program. */
+  /** Enrolls an agent whose identity is a profile of the program. */
   async profile(name: string): Promise<void> {
     await this.run(['enroll', '--url', this.server.url, '--profile', name], {
       stdin: `${await this.#code(name)}\n`,
     })
   }
 
-  /** An agent of this process, nothing of which is on a disk. */
+  /** Enrolls an agent of this process that stores nothing on disk. */
   async bridge(name: string): Promise<Bridge> {
     const { privateKey } = generateKeyPair()
     const baseUrl = this.server.url
@@ -62,7 +62,7 @@ export class BenchNode {
     return new Bridge({ baseUrl, identity: new Identity(record, { privateKey }) })
   }
 
-  /** A command that must succeed; `onError` hears standard error so far. */
+  /** Runs a command that must succeed; `onError` gets the standard error so far. */
   async run(args: readonly string[], { stdin = '', onError }: RunOptions = {}): Promise<Ran> {
     const { PATH } = process.env
     const env = { PATH, HOME: this.server.folder, BRIDGE_HOME: this.home }

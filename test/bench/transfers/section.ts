@@ -1,7 +1,7 @@
 /**
- * Files through the package store and from machine to machine, and what everybody else notices of them.
+ * Files through the package store and directly between machines, and their effect on other agents.
  *
- * Bytes lie in the page cache at first; product and floor take turns, each round in a folder of its own.
+ * Bytes are in the page cache at the start; product and floor alternate, each round in a new folder.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -42,7 +42,7 @@ export async function* transfersSection({ isQuick }: BenchOptions): AsyncGenerat
     const bench = { node, folder, rounds: isQuick ? 2 : 5 }
     yield* throughTheStore(bench, payload('whole.bin', isQuick ? 128 : 1024))
     const half = payload('half.bin', isQuick ? 64 : 512)
-    // Sealing is as fast as one processor is, whatever the size.
+    // Sealing runs at the speed of one processor for any size.
     const few = { ...bench, rounds: isQuick ? 1 : bench.rounds }
     yield* fromMachineToMachine(few, half, payload('sealed.bin', isQuick ? 16 : 128))
     yield* eightAtOnce(few, payload('eighth.bin', isQuick ? 32 : 64), isQuick ? 2500 : 5000)
@@ -52,7 +52,7 @@ export async function* transfersSection({ isQuick }: BenchOptions): AsyncGenerat
   }
 }
 
-/** Upload, verify, download, verify; each half a command of its own. */
+/** Upload, verify, download, verify; each half is a separate command. */
 async function* throughTheStore(bench: Bench, { file, size }: Payload): AsyncGenerator<Row> {
   const { node, rounds } = bench
   const rates = { product: [] as number[], floor: [] as number[], costs: noCosts() }
@@ -69,7 +69,7 @@ async function* throughTheStore(bench: Bench, { file, size }: Payload): AsyncGen
   yield row(figure, 'MB/s', rates, { atLeast: 0.4 })
 }
 
-/** Of the node, and of the programs that sent and received. */
+/** The processor time of the node, and of the programs that send and receive. */
 const usedMs =
   ({ server }: BenchNode) =>
   (): number =>
@@ -99,7 +99,10 @@ const receiving = (id: string, into: string) => [
   ...['transfer', 'receive', id, '--output', join(into, 'received'), '--profile', 'bob'],
 ]
 
-/** Both encrypt and check what they move; the product does it also without sealing, behind a tunnel that encrypts. */
+/**
+ * Both encrypt and verify the bytes; the product is also measured without sealing, behind a tunnel that
+ * encrypts.
+ */
 async function* fromMachineToMachine(
   bench: Bench,
   plain: Payload,
@@ -147,7 +150,7 @@ async function* fromMachineToMachine(
   )
 }
 
-/** From the start of the sender to the end of the recipient, who starts when it is offered. */
+/** The time from the start of the sender to the exit of the recipient, which starts after the offer. */
 async function directMs(node: BenchNode, file: string, into: string, ...more: string[]): Promise<number> {
   const began = performance.now()
   const offered = Promise.withResolvers<string>()
@@ -163,7 +166,10 @@ async function directMs(node: BenchNode, file: string, into: string, ...more: st
   return ms
 }
 
-/** Whether everybody else notices: memory of the server, and messages while eight files go up and down at once. */
+/**
+ * The effect on others: memory of the server, and messages while eight files are transferred in parallel, up
+ * and down.
+ */
 async function* eightAtOnce(bench: Bench, { file }: Payload, idleMs: number): AsyncGenerator<Row> {
   const { node } = bench
   const [from, to] = [await node.bridge('cleo'), await node.bridge('dan')]
@@ -176,7 +182,7 @@ async function* eightAtOnce(bench: Bench, { file }: Payload, idleMs: number): As
       talk.take()
       await pause(idleMs)
       const idle = talk.take()
-      // As often as it takes for as many messages.
+      // Repeats until it has the same number of messages.
       do {
         await inFreshFolder(bench, (into) => eight(bench, file, into))
       } while (talk.size < idle.length)

@@ -1,6 +1,6 @@
 /**
- * magic-wormhole from Debian, with a mailbox server of its own on loopback: the peer that hands a file from one machine to
- * another. Packages magic-wormhole and python3-magic-wormhole-mailbox-server.
+ * magic-wormhole from Debian, with its own mailbox server on loopback: a comparable program that sends a file
+ * from one machine to another. Packages magic-wormhole and python3-magic-wormhole-mailbox-server.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../../support/process.ts'
 
 export interface Wormhole {
-  /** Milliseconds from the start of both commands to the end of the one that receives. */
+  /** Milliseconds from the start of both commands to the exit of the receiving one. */
   send(file: string, into: string): Promise<number>
   end(): Promise<void>
 }
