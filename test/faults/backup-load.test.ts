@@ -1,8 +1,8 @@
 /**
- * Backups of a node under load, again and again: each restores to a store that passes every check and holds all that was
- * answered before it was begun; writers go on meanwhile.
+ * Repeated backups of a node under load: each restores to a store that passes every check and contains every
+ * write answered before it began. Writers continue during the backups.
  *
- * Only with BRIDGE_BACKUPS=20, so many; `test/server/backups` has the small form. Reliability §3.1 F30.
+ * BRIDGE_BACKUPS=20 runs it with 20 backups; `test/server/backups` has the small form. Reliability §3.1 F30.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
@@ -36,7 +36,7 @@ function bodiesIn(file: string): { readonly wrong: string[]; readonly bodies: Re
 }
 
 test.skipIf(backups === 0)(
-  `${backups} backups under 32 writers`,
+  `each of ${backups} backups under 32 writers is valid and complete`,
   { timeout: 300_000 + backups * 20_000 },
   async () => {
     const server = await startServerProcess()

@@ -1,8 +1,8 @@
 /**
- * 64 claimers on the same tasks: one winner each, every loser told holder and expiry, no 5xx. And a worker that went on
- * after its claim was lost changes nothing.
+ * 64 claimers on the same tasks: each task has one winner, every other claimer gets holder and expiry, and
+ * there is no 5xx. A worker that continues after it lost its claim changes nothing.
  *
- * BRIDGE_CLAIMS=200 takes 200 tasks. Reliability §3.1 F22.
+ * BRIDGE_CLAIMS=200 uses 200 tasks. Reliability §3.1 F22.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Task } from '../../sdk/contract/agent/tasks.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-test(`${claimers} claimers on ${tasks} tasks: one winner each`, {
+test(`each of ${tasks} tasks claimed by ${claimers} claimers has one winner`, {
   timeout: 300_000 + tasks * 2000,
 }, async () => {
   const { ada, ben } = bridge
@@ -29,7 +29,7 @@ test(`${claimers} claimers on ${tasks} tasks: one winner each`, {
   const given = await crew.give(tasks, ada, ben)
   const wins = new Map<string, Task[]>()
   const claimer = async (own: number) => {
-    // Each begins elsewhere and comes round: every task is claimed by all.
+    // Each claimer starts at another task and visits all of them, so every task is claimed by all.
     for (let step = 0; step < given.length; step += 1) {
       const { id } = given[(own + step) % given.length] as Task
       const reply = await crew.claim(ben, id)
@@ -45,7 +45,7 @@ test(`${claimers} claimers on ${tasks} tasks: one winner each`, {
   for (const { status, json } of crew.refusals) {
     const { error, details } = json as { error: string; details: Record<string, unknown> }
     expect(status).toBe(409)
-    // Whoever comes after the end hears of the state.
+    // A claim after the end of the task gets its state.
     if (error === 'state_conflict') expect(details).toEqual({ state: 'completed' })
     else {
       expect(error).toBe('claim_held')
@@ -59,7 +59,7 @@ test(`${claimers} claimers on ${tasks} tasks: one winner each`, {
   expect(checkHistory(await crew.run(ada), taskRules)).toEqual([])
 })
 
-test('workers that went on after their claims were lost change nothing', async () => {
+test('workers that continue after they lost their claims change nothing', async () => {
   const { ada, ben, clock } = bridge
   const crew = new Claimers(bridge)
   const given = await crew.give(4, ada, ben)

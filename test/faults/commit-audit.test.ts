@@ -1,11 +1,14 @@
-/** The audit itself: what it finds right and wrong in a trace. What a server does is in `power-cut.test.ts`. */
+/**
+ * Tests of the audit itself: its verdicts on correct and faulty traces. For the traces of a server see
+ * `power-cut.test.ts`.
+ */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { auditCommits } from './lab/commit-audit.ts'
 
 const id = '01a1fbff-6265-7000-a55e-bc1ae3f4cb7d'
 const nonce = 'n'.repeat(22)
-/** As strace quotes it: no byte of this one needs more than the shortest form. */
+/** The format of strace's quotes: here every byte has the shortest form. */
 const spent = [...createHash('sha256').update(nonce).digest().subarray(0, 16)]
   .map((byte) => `\\${byte.toString(8).padStart(3, '0')}`)
   .join('')
@@ -51,6 +54,6 @@ test.each<{ what: string; order: (keyof typeof steps)[]; wrong: number }>([
     order: ['request', 'page', 'syncBegins', 'syncFails', 'answer'],
     wrong: 2,
   },
-])('the audit judges $what', ({ order, wrong }) => {
+])('the audit judges $what correctly', ({ order, wrong }) => {
   expect(auditCommits(order.map((step) => steps[step])).wrong).toHaveLength(wrong)
 })

@@ -1,6 +1,7 @@
 /**
- * A store that is damaged, or whose log is: what is not whole is refused with a code of its own and never answered from; what
- * a crash may leave is recovered. BRIDGE_POSITIONS=40 spoils more of it. Reliability §3.1 F28.
+ * A store or WAL that is damaged: the server refuses it with a separate exit code and never answers from it.
+ * It recovers every state that a crash may leave. BRIDGE_POSITIONS=40 damages more positions. Reliability
+ * §3.1 F28.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,9 +20,9 @@ import { withStoreCopy } from './lab/store-copy.ts'
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0
 
-/** A folder as a kill leaves it: most of the store lies in the log. */
+/** A folder as a kill leaves it: most of the store is in the WAL. */
 const killed = mkdtempSync(join(tmpdir(), 'bridge-damage-'))
-/** The same, folded into one file. */
+/** The same store, checkpointed into one file. */
 const folded = mkdtempSync(join(tmpdir(), 'bridge-damage-'))
 let data: string
 let reader: TestAgent
@@ -34,7 +35,7 @@ beforeAll(async () => {
     const { ada, ben } = bridge
     reader = ben
     conversation = await ada.conversationWith(ben.id)
-    // With the log empty before, every message lies in it alone.
+    // The WAL is empty at this point, so every later message is only in the WAL.
     const other = new Database(databasePath(bridge.data))
     other.pragma('wal_checkpoint(TRUNCATE)')
     other.close()
@@ -55,7 +56,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(data, { recursive: true, force: true }))
 
-/** The server over the folder, as `bridge server start` starts it. */
+/** Starts the server on the folder, as `bridge server start` does. */
 const start = () =>
   onHost(async (server) => {
     const running = await server.startServer(server.readConfig({ data, port: '0', log_level: 'silent' }, {}))
@@ -81,7 +82,7 @@ const spoilt: readonly [how: string, act: (path: string) => void][] = [
 ]
 
 test.each(isFull ? spoilt : spoilt.slice(1, 3))(
-  'a database is refused with exit 15 when %s',
+  'a database is refused with exit code 15 if %s',
   async (_what, act) => {
     cpSync(folded, data, { recursive: true })
     act(databasePath(data))
@@ -95,7 +96,7 @@ test.each(isFull ? spoilt : spoilt.slice(1, 3))(
 )
 
 test.each(['messages', 'projects'])(
-  'pages of %s that are found damaged while it serves: 503, and the process ends with 1',
+  'if the running server finds damaged pages of %s, it answers 503 and exits 1',
   async (table) => {
     cpSync(folded, data, { recursive: true })
     const pages = withStoreCopy(data, (database) =>
@@ -138,9 +139,9 @@ test.each(isFull ? left : left.slice(2))('a store is recovered %s', async (_how,
   expect(found).toEqual(sent.slice(0, found.length))
 })
 
-/** Any page of the file, one at a time: what is answered is what was stored, or a refusal. */
+/** Replaces each page of the file in turn: every answer is the stored data or a refusal. */
 test.runIf(isFull)(
-  'no answer is made of a page of something else',
+  'no answer is made from a replaced page',
   { timeout: 300_000 + positions * 5000 },
   async () => {
     const pages = readFileSync(databasePath(folded)).length / 4096

@@ -1,9 +1,10 @@
 /**
- * A disk that fails: the outcome is unknown, so the server says 503 and ends; asking again with the same key tells. A log
- * that cannot be written is no such failure.
+ * A failing disk: the outcome of a write is unknown, so the server answers 503 and exits. Repeating the
+ * request with the same key gives the outcome. A log file that cannot be written is no such failure.
  *
- * BRIDGE_DISK_ERRORS=50 lets each of the first fifty syncs and writes fail, one after the other, and the disk become
- * read-only, and holds the server to ending within two seconds. Contract §2 "Group commit"; reliability §3.1 F5, F6, F8.
+ * BRIDGE_DISK_ERRORS=50 makes each of the first fifty syncs and writes fail, one after the other, and the
+ * disk read-only; the server must then exit within two seconds. Contract §2 "Group commit"; reliability §3.1
+ * F5, F6, F8.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -46,12 +47,14 @@ const send = (key: string) => {
   return people.ada.call({ target: '/api/v1/messages', body, key }).catch(() => undefined)
 }
 
-test('a log whose disk is full stops nothing, and is written again when there is room', async ({ skip }) => {
+test('a log file on a full disk stops nothing, and is written again once there is space', async ({
+  skip,
+}) => {
   const small = disk ?? skip('this user may not mount a tmpfs')
   small.fill()
   const before = readFileSync(log, 'utf8').length
   const lost: string[] = []
-  // What is left of the last page takes a few lines.
+  // The remaining space of the last page takes a few lines.
   for (let index = 0; index < 40; index += 1) {
     const { status, headers } = await people.ada.call({ target: '/api/v1/peers' })
     expect(status).toBe(200)
@@ -67,7 +70,7 @@ test('a log whose disk is full stops nothing, and is written again when there is
 
 interface DiskFault {
   readonly what: string
-  /** Makes it fail from the next writes on; the returned function lets go. */
+  /** Makes the disk fail from the next writes on; the returned function ends that. */
   arm(): Promise<() => Promise<void>>
 }
 
@@ -81,7 +84,7 @@ const injected = (calls: string, error: string, nth: number): DiskFault => ({
   },
 })
 
-/** A write of the log that takes only the first bytes of a page, and the next one nothing. */
+/** A write to the WAL that accepts only the first bytes of a page, followed by one that accepts none. */
 const shortWrite: DiskFault = {
   what: 'a short write',
   async arm() {
@@ -104,7 +107,7 @@ const faults: readonly DiskFault[] = [
 ]
 
 test.skipIf(faults.length === 0)(
-  'when the disk fails, the server says so, is not ready, and ends with 1; each key has one effect after a restart',
+  'when the disk fails, the server reports it, is not ready, and exits 1; each key has one effect after a restart',
   { timeout: 300_000 + faults.length * 10_000 },
   async () => {
     const slowest = { ms: 0 }
@@ -125,7 +128,7 @@ async function failing(fault: DiskFault, name: string, slowest: { ms: number }):
       replies.push(await send(`${name}-${replies.length}`))
       failedAtMs = performance.now()
     }
-    // It may have ended by then: what it may not do is call itself ready.
+    // The server may have exited by then, but it must not report that it is ready.
     const ready = await exchange(server.url, { method: 'GET', target: '/api/ready' }).catch(() => undefined)
     expect([fault.what, ready === undefined || ready.status === 503]).toEqual([fault.what, true])
     expect([fault.what, await server.ended]).toEqual([fault.what, { code: 1, signal: null }])
@@ -146,7 +149,7 @@ const idOf = (reply: Reply): string => (reply.json as { message: { id: string } 
 const lost = (database: Parameters<typeof checkStore>[0], ids: readonly string[]) =>
   ids.filter((id) => database.prepare('SELECT 1 FROM messages WHERE id = ?').get(id) === undefined)
 
-/** Every key again: the same bytes where they were answered, and one message each. */
+/** Repeats every key: answered requests get the same bytes, and each key has one message. */
 async function sameAgain(fault: DiskFault, name: string, replies: readonly (Reply | undefined)[]) {
   for (const [index, reply] of replies.entries()) {
     const again = await send(`${name}-${index}`)
@@ -162,10 +165,10 @@ async function sameAgain(fault: DiskFault, name: string, replies: readonly (Repl
   ])
 }
 
-/** More than the log holds before it is folded. */
+/** More than the WAL contains before a checkpoint. */
 const foldingBytes = 24 * 1024 * 1024
 
-test('a folding of the log that fails ends nothing and loses nothing: the log holds it until one succeeds', {
+test('a failing checkpoint stops nothing and loses nothing, because the WAL keeps the data until one succeeds', {
   timeout: 300_000,
 }, async ({ skip }) => {
   if (positions === 0 || !canTrace) skip('BRIDGE_DISK_ERRORS=50 shows it, where strace may attach')

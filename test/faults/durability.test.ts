@@ -1,7 +1,7 @@
 /**
- * "Kill the server with SIGKILL at random under at least 32 writers": nothing that was acknowledged is missing.
+ * "Kill the server with SIGKILL at random under at least 32 writers": no acknowledged write is missing.
  *
- * BRIDGE_KILLS=1000 kills more often than six times, BRIDGE_SEED names a run that failed.
+ * BRIDGE_KILLS=1000 kills more often than the default of six times, BRIDGE_SEED repeats a run that failed.
  */
 import { expect, test } from 'vitest'
 import type { ServerProcess } from '../support/process.ts'
@@ -11,10 +11,10 @@ import { taskOps } from './lab/task-effects.ts'
 const kills = Number(process.env.BRIDGE_KILLS ?? 6)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const writers = 32
-/** Enough for each kind of operation, however few the rounds are. */
+/** Enough answers for each kind of operation, however few rounds there are. */
 const answers = Math.max(50, Math.ceil(1000 / kills))
 
-test(`${kills} kills under ${writers} writers lose nothing that was answered (seed ${seed})`, {
+test(`${kills} kills under ${writers} writers lose no answered write (seed ${seed})`, {
   timeout: 300_000 + kills * 20_000,
 }, async () => {
   const { wrong, operations } = await killRepeatedly({
@@ -31,7 +31,7 @@ test(`${kills} kills under ${writers} writers lose nothing that was answered (se
   expect(new Set(answered.map(({ client }) => client)).size).toBe(writers)
   const others = ['send', 'ack', 'inbox', 'history', 'start', 'close'] as const
   expect(new Set(operations.map(({ op }) => op))).toEqual(new Set([...others, ...taskOps]))
-  // A stop is confirmed only where a task was cancelled while it was held: chance decides how often.
+  // A stop is confirmed only if a task was cancelled while it was held, which happens at random.
   const expected = [...others, ...taskOps].filter((op) => op !== 'task.stopped')
   expect([...new Set(answered.map(({ op }) => op))]).toEqual(expect.arrayContaining(expected))
   expect(sends.length).toBeGreaterThan(kills * 10)
@@ -39,8 +39,9 @@ test(`${kills} kills under ${writers} writers lose nothing that was answered (se
   expect([...repeated].filter((all) => all.length > 1).length).toBeGreaterThan(kills / 2)
 })
 
-test('a server that answers before it commits is found out', async () => {
-  // At once after an answer: a later commit may be in time. How many answers lie before it depends on the machine.
+test('the check detects a server that answers before it commits', async () => {
+  // At once after an answer: a later commit may be in time. How many answers lie before it depends on the
+  // machine.
   const atOnce = Array.from({ length: 3 }, () => (server: ServerProcess) => server.kill('SIGKILL'))
   const rules = new Set<string | undefined>()
   for (let tries = 0; tries < 5 && !rules.has('sendsAreStoredOnce'); tries += 1) {

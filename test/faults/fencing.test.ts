@@ -1,8 +1,8 @@
 /**
- * Taking a right away while it is being used: whatever began after the owner was answered fails, and what was on its way
- * either counts as before or stores nothing.
+ * A right is removed while it is in use. Requests that begin after the owner was answered fail. A request in
+ * flight either completes as before or stores nothing.
  *
- * Reliability T6, T8, T25, F25. Rounds of each: BRIDGE_FENCINGS, one by default.
+ * Reliability T6, T8, T25, F25. BRIDGE_FENCINGS sets the number of rounds of each test, one by default.
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
@@ -34,7 +34,7 @@ interface Scene {
 }
 
 async function scene(): Promise<Scene> {
-  // The full number of rounds takes longer than a sign-in is fresh.
+  // All rounds together take longer than a sign-in stays confirmed.
   await owner().ok({ target: '/api/admin/session/confirm', body: { password: ownerPassword } })
   const project = await world.owner.createProject(world.name('project'), {
     policy: { message_budget: 100_000 },
@@ -56,7 +56,7 @@ interface Act {
 
 const owner = () => world.owner
 
-/** What a request may leave behind; the server's own notes of time change by themselves. */
+/** The tables that a request may change; the server changes its own time records at any time. */
 function effects() {
   const { messages, conversations, idempotency, audit } = stored(world.bridge.data)
   return { messages, conversations, idempotency, audit }
@@ -150,7 +150,7 @@ interface Asked {
   readonly reply: Reply
 }
 
-/** Requests without pause, several at once, until each of them was refused. */
+/** Sends requests without pause, several in parallel, until each of them was refused. */
 function traffic(ask: () => Promise<Reply>) {
   const asked: Asked[] = []
   const one = async () => {
@@ -178,7 +178,7 @@ async function expectFenced(act: Act, its: Scene, ask: () => Promise<Reply>): Pr
   expect(refused).toHaveLength(atOnce + 1)
 }
 
-/** A request whose head the server has judged, and whose body comes after something happened. */
+/** Sends a request whose head the server has accepted, and whose body arrives after an event. */
 async function slowly(
   url: string,
   target: string,
@@ -221,7 +221,7 @@ describe('an agent that sends without pause', () => {
     }
   })
 
-  test.each(agentActs)('stores nothing of a request whose body came after $what', async (act) => {
+  test.each(agentActs)('stores nothing of a request whose body arrived after $what', async (act) => {
     const its = await scene()
     const { target, body } = fromAgent(its)
     const text = JSON.stringify(body)
@@ -245,7 +245,7 @@ describe('an administrator that writes without pause', () => {
     }
   })
 
-  test.each(administratorActs)('stores nothing of a request whose body came after $what', async (act) => {
+  test.each(administratorActs)('stores nothing of a request whose body arrived after $what', async (act) => {
     const its = await scene()
     const { target, body } = fromAdministrator(its)
     const headers = [
@@ -263,7 +263,7 @@ describe('an administrator that writes without pause', () => {
     expect(effects()).toEqual(before)
   })
 
-  test.each(administratorActs)('is told at its open wait that $what', async (act) => {
+  test.each(administratorActs)('is notified on its open wait that $what', async (act) => {
     const its = await scene()
     const events = `/api/admin/projects/${its.project.id}/events`
     const { next_after } = await its.kim.by.ok<{ next_after: string }>({ target: `${events}?limit=100` })
@@ -274,7 +274,7 @@ describe('an administrator that writes without pause', () => {
     expect(performance.now() - answeredMs).toBeLessThan(2000)
   })
 
-  test('gets no stored answer of a project that was taken away', async () => {
+  test('gets no stored answer of a project that was taken from it', async () => {
     const its = await scene()
     const call = { ...fromAdministrator(its), key: crypto.randomUUID() }
     expect((await its.kim.by.call(call)).status).toBe(200)

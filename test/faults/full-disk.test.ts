@@ -1,10 +1,10 @@
 /**
- * The disk of the data folder, full: what is new is refused, what is there is read, and the reserve lets retention run, after
- * which all goes on without a restart.
+ * The disk of the data folder is full: new data is refused, stored data can be read, and the reserve lets
+ * retention run. Afterwards everything works again without a restart.
  *
- * On a tmpfs of its own; skipped where this user may not mount one. BRIDGE_FILLS=20 fills it twenty times, and also shows
- * retention inside a database on a disk that stays full, and starts on a disk that is full or read-only.
- * Reliability §3.1 F7, F8.
+ * The disk is a separate tmpfs; the tests are skipped if this user may not mount one. BRIDGE_FILLS=20 fills
+ * it twenty times, and also tests retention inside a database on a disk that stays full, and starts on a full
+ * or read-only disk. Reliability §3.1 F7, F8.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,9 +20,9 @@ import { withStoreCopy } from './lab/store-copy.ts'
 
 const mebibyte = 1024 * 1024
 const reserve = 4 * mebibyte
-/** So little that it does not make room for the reserve again when the log is folded. */
+/** Too little for the node to create its reserve again after a checkpoint. */
 const leftToFill = mebibyte / 2
-/** More than the reserve. */
+/** More than the size of the reserve. */
 const oldMessages = 80
 const fills = Number(process.env.BRIDGE_FILLS ?? 1)
 
@@ -70,7 +70,7 @@ const sending = ({ ada, ben }: TestBridge, conversation: string, key: string) =>
     body: { conversation_id: conversation, recipient_agent_id: ben.id, type: 'note', body: large },
   })
 
-/** Sends until the disk takes no more; the keys that were answered with 200, and the last answer. */
+/** Sends until the disk is full; returns the keys answered with 200, and the last answer. */
 async function sendUntilFull(bridge: TestBridge, conversation: string, name: string) {
   const sent: { key: string; reply: Reply }[] = []
   for (;;) {
@@ -133,7 +133,7 @@ test(`a disk that is filled ${fills === 1 ? 'once' : `${fills} times`} refuses w
   )
 })
 
-/** Beside what {@link forget} did on purpose. */
+/** Returns the faults of the store, except those that {@link forget} causes on purpose. */
 const wrongIn = (data: string) =>
   withStoreCopy(data, checkStore).filter((each) => !each.startsWith('each message sent has one audit record'))
 
@@ -145,7 +145,7 @@ const storedOf = (data: string, ids: readonly string[]) =>
       .get(JSON.stringify(ids)),
   )
 
-/** Everything so far was sent and read long ago. */
+/** Makes every message so far appear sent and read long ago. */
 async function forget({ data, ben }: TestBridge): Promise<void> {
   for (;;) {
     const { messages } = await ben.inbox()
@@ -154,19 +154,19 @@ async function forget({ data, ben }: TestBridge): Promise<void> {
   }
   tamper(data, (db) => {
     db.prepare('UPDATE messages SET created_at = ?, acknowledged_at = ?').run(daysAgo(120), daysAgo(110))
-    // What is told of them goes before they do.
+    // Records about the messages are removed before the messages.
     db.prepare("DELETE FROM audit WHERE kind = 'message.sent'").run()
     db.prepare('UPDATE idempotency SET created_at = ?').run(daysAgo(110))
     db.pragma('wal_checkpoint(TRUNCATE)')
   })
 }
 
-/** Word of what is not shown, and how it is. */
+/** Skips the test with the way to run it. */
 const onlyInFull = (skip: (why: string) => never) => {
   if (fills === 1) skip('BRIDGE_FILLS=20 shows it')
 }
 
-test('retention makes room inside the database of a disk that stays full, and writing goes on', async ({
+test('retention frees space inside the database of a disk that stays full, and writing works again', async ({
   skip,
 }) => {
   onlyInFull(skip)
@@ -190,7 +190,7 @@ test('retention makes room inside the database of a disk that stays full, and wr
   expect(wrongIn(data)).toEqual([])
 })
 
-test('a server starts on a full disk, gives up its reserve for that, and serves what is there', async ({
+test('a server starts on a full disk, removes its reserve for that, and serves the stored data', async ({
   skip,
 }) => {
   onlyInFull(skip)
@@ -212,7 +212,7 @@ test('a server starts on a full disk, gives up its reserve for that, and serves 
   expect((await sending(bridge, conversation, 'while full')).status).toBe(200)
 })
 
-test('without a reserve a nonce that cannot be stored is a refusal, never a read; with room again it is read', async ({
+test('without a reserve, a request whose nonce cannot be stored is refused instead of answered; with free space it is answered', async ({
   skip,
 }) => {
   const { bridge, disk } = await nodeOn(skip, { reserve_bytes: '0' })
@@ -240,7 +240,7 @@ test('without a reserve a nonce that cannot be stored is a refusal, never a read
   expect(await ready(bridge)).toMatchObject({ ready: true })
 })
 
-test('a running server keeps its disk writable; over one that is read-only none starts, and nothing is lost', async ({
+test('a running server keeps its disk writable; on a read-only disk none starts, and nothing is lost', async ({
   skip,
 }) => {
   onlyInFull(skip)

@@ -1,10 +1,10 @@
 /**
- * Somebody reads the database for long: the log cannot be started over meanwhile and grows by what is written, nothing else
- * stops, and when the reader is gone the log has its room again. A reader of the node's own, which is a backup, gives up
- * before the log is too long.
+ * A program reads the database for a long time. The WAL cannot restart from its beginning and grows by every
+ * write, but everything else works; once the reader is gone, the WAL shrinks again. A reader of the node
+ * itself, which is a backup, gives up before the WAL is too large.
  *
- * Some hundred sends by default. BRIDGE_HELD_MINUTES=10 holds the reader for so long, twenty sends a second, with a backup
- * beside it that is too slow to end. Reliability §3.1 F27.
+ * The default is some hundred sends. BRIDGE_HELD_MINUTES=10 holds the reader for that time with twenty sends
+ * per second, beside a backup that is too slow to finish. Reliability §3.1 F27.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,13 +22,13 @@ import { exchange } from '../support/http.ts'
 const minutes = Number(process.env.BRIDGE_HELD_MINUTES ?? 0)
 const isFull = minutes > 0
 const mib = 1024 * 1024
-/** The log is folded into the file from 4000 pages on: fewer sends would not show that it cannot be. */
+/** A checkpoint starts at 4000 pages: fewer sends would not show that it is blocked. */
 const fewSends = 250
 const backupBound = 256 * mib
 const folder = mkdtempSync(join(tmpdir(), 'bridge-held-'))
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A snapshot that another program holds until it is closed. */
+/** A snapshot that another program holds until the connection is closed. */
 function holdSnapshot(path: string): Database.Database {
   const reader = new Database(path, { readonly: true })
   onTestFinished(() => void reader.close())
@@ -37,7 +37,7 @@ function holdSnapshot(path: string): Database.Database {
   return reader
 }
 
-/** A backup in a process of its own that takes five seconds for each page. Resolves with how it ended. */
+/** A backup in a separate process that takes five seconds per page. Resolves with its outcome. */
 function slowBackup(data: string): { readonly ended: Promise<string>; isOver(): boolean } {
   const script = fileURLToPath(new URL('./lab/upkeep-process.ts', import.meta.url))
   const args = [script, 'backup that is slow', data, join(folder, 'slow.db')]
@@ -82,7 +82,7 @@ test(`the log has its room again after a reader was held for ${isFull ? `${minut
     if (isFull) await delay(50)
   } while (isFull && Date.now() < until)
   const held = log()
-  // What the reader holds was not folded, and all the rest goes on.
+  // Pages that the reader needs were not checkpointed, and everything else continues.
   expect(held - before).toBeGreaterThan(16 * mib)
   const health = { method: 'GET', target: '/api/ready', headers: [] } as const
   expect(await exchange(bridge.url, health)).toMatchObject({ status: 200, json: { ready: true } })
@@ -95,7 +95,7 @@ test(`the log has its room again after a reader was held for ${isFull ? `${minut
   }
 
   reader.close()
-  // As much again: it would be twice as long, if it were not started over.
+  // The same amount again: the WAL would be twice as long if it did not restart from its beginning.
   await sends(fewSends)
   expect(log()).toBeLessThan(held + 4 * mib)
   times.sort((one, other) => one - other)

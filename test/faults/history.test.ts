@@ -1,4 +1,4 @@
-/** The checker is checked: a right history passes, and each rule objects to a wrong one made for it. */
+/** Tests of the history checker: a correct history passes, and each rule rejects a faulty one made for it. */
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { taskRules } from './lab/task-history.ts'
 const conversation = 'c1'
 let clock = 0
 
-/** One operation after the other, each of one millisecond. */
+/** One operation after the other, each lasting one millisecond. */
 function operation(client: string, op: Operation['op'], changes: Partial<Operation>): Operation {
   const invoked = clock++
   return {
@@ -81,7 +81,10 @@ interface Draft {
   audit: Run['audit'][number][]
 }
 
-/** Ada sends two, the second with an answer lost and asked for again; Ben reads both and acknowledges one. */
+/**
+ * Ada sends two messages; the answer to the second is lost and requested again. Ben reads both and
+ * acknowledges one.
+ */
 function right(): Draft {
   clock = 0
   return {
@@ -126,7 +129,7 @@ const runOf = ({ operations, messages, audit }: Draft): Run => ({
   audit,
 })
 
-test('a right history passes every rule', () => {
+test('a correct history passes every rule', () => {
   expect(history.checkHistory(runOf(right()))).toEqual([])
 })
 
@@ -305,21 +308,21 @@ const wrongs: readonly Wrong[] = [
   },
 ]
 
-test.each(wrongs)('$rule.name objects when $what', ({ rule, spoil }) => {
+test.each(wrongs)('$rule.name rejects a history in which $what', ({ rule, spoil }) => {
   const draft = right()
   spoil(draft)
   const objecting = history.checkHistory(runOf(draft)).map((sentence) => sentence.split(':')[0])
   expect([...new Set(objecting)]).toEqual([rule.name])
 })
 
-test('every rule has a wrong history', () => {
+test('every rule has a faulty history', () => {
   const names = new Set(wrongs.map(({ rule }) => rule.name))
-  // Those of tasks have theirs in task-history.test.ts.
+  // For the rules of tasks see task-history.test.ts.
   const here = history.rules.filter((rule) => !taskRules.includes(rule))
   expect(here.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
 })
 
-test('a key that was asked about again may have taken its effect at the first try', () => {
+test('a repeated key may have taken effect at its first attempt', () => {
   const draft = right()
   draft.operations.push(
     send('ada', 'early', 0, { outcome: 'info', answer: '' }),
@@ -333,7 +336,7 @@ test('a key that was asked about again may have taken its effect at the first tr
   expect(history.checkHistory(runOf(draft))).toEqual([])
 })
 
-test('what overlaps in time may have any order, and what nobody answered may be stored once or not', () => {
+test('overlapping operations may have any order, and unanswered ones may be stored once or not at all', () => {
   const draft = right()
   draft.operations.push(
     send('ada', 'slow', 4, { invoked: 100, returned: 110 }),
@@ -347,7 +350,7 @@ test('what overlaps in time may have any order, and what nobody answered may be 
   expect(history.checkHistory(runOf(draft))).toEqual([])
 })
 
-test('a log gives back what was done, and a call that never returned is open', async () => {
+test('a log returns the recorded operations, and a call that never returned is open', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-log-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'ada.log')

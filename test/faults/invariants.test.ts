@@ -1,4 +1,4 @@
-/** Each query about the store finds what breaks it. */
+/** Each query on the store finds the rows that violate its rule. */
 import type Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { act, createTask } from '../server/tasks/people.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-test('a store that nothing happened to is sound', () => {
+test('an empty store is valid', () => {
   expect(withStoreCopy(bridge.data, checkStore)).toEqual([])
 })
 
@@ -57,7 +57,7 @@ const breaches: Record<string, string> = {
   'what was acknowledged was offered': 'UPDATE messages SET offers = 0',
 }
 
-test.each(invariants)('$name: a store where it does not hold is found out', ({ name }) => {
+test.each(invariants)('$name: the check detects a store that violates it', ({ name }) => {
   const spoil = (database: Database.Database) => {
     database.pragma('foreign_keys = OFF')
     database.exec(breaches[name] ?? '')
@@ -68,7 +68,7 @@ test.each(invariants)('$name: a store where it does not hold is found out', ({ n
   )
 })
 
-test('a row that refers to nothing is found out', () => {
+test('the check detects a row that refers to a missing one', () => {
   const wrong = withStoreCopy(bridge.data, (database) => {
     database.pragma('foreign_keys = OFF')
     database.exec('DELETE FROM credentials')

@@ -1,8 +1,8 @@
 /**
- * The server dies inside a commit: at the Nth write of the log, and at its Nth sync.
+ * The server is killed inside a commit: at the Nth write to the WAL, and at its Nth sync.
  *
- * Two writes and one sync in every run; BRIDGE_KILLS=200 goes through the first 200 writes and two syncs. Reliability
- * §3.1 F2.
+ * Every run covers two writes and one sync; BRIDGE_KILLS=200 covers the first 200 writes and two syncs.
+ * Reliability §3.1 F2.
  */
 import { expect, test } from 'vitest'
 import { databasePath } from '../../server/host/data-folder.ts'
@@ -32,7 +32,7 @@ const at =
   }
 
 test.skipIf(!canTrace)(
-  `a server that dies at ${writes.length + syncs.length} moments inside a commit loses nothing that was answered`,
+  `a server killed at ${writes.length + syncs.length} moments inside a commit loses no answered write`,
   { timeout: 300_000 + writes.length * 20_000 },
   async () => {
     const strikes = [

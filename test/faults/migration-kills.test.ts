@@ -1,9 +1,10 @@
 /**
- * An upgrade that is killed at one write of the log after the other: whole steps stay, nothing of the one it died in, and
- * the next start ends what is left, with every row as an undisturbed upgrade has it.
+ * An upgrade that is killed at successive writes to the WAL: complete steps stay, the step in progress leaves
+ * no trace, and the next start finishes the others with every row of an undisturbed upgrade.
  *
- * Two moments by default; BRIDGE_POSITIONS=400 goes through that many writes, and the syncs, until the upgrade gets through.
- * `test/server/database/migrate.test.ts` kills after every statement of three small steps. Reliability §3.1 F29.
+ * The default is two moments. BRIDGE_POSITIONS=400 covers that many writes, and the syncs, until the upgrade
+ * finishes. `test/server/database/migrate.test.ts` kills after every statement of three small steps.
+ * Reliability §3.1 F29.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -27,11 +28,17 @@ const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0
 const child = fileURLToPath(new URL('./lab/upgrade-process.ts', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'bridge-upgrade-'))
-/** An installation of the schema that it begins with, with rows; and what it is after an upgrade that nobody disturbs. */
+/**
+ * An installation with the schema of the first steps and with rows; and its state after an undisturbed
+ * upgrade.
+ */
 const early = join(folder, 'early')
 const data = join(folder, 'data')
 let whole: Stored
-/** The steps of its schema: those that come later make the tables of tasks, transfers, nonces, audit and others. */
+/**
+ * The number of steps in its schema. Later steps create the tables of tasks, transfers, nonces, audit and
+ * others.
+ */
 const first = 15
 
 beforeAll(async () => {
@@ -48,7 +55,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** The rows of a node of today, in the columns that there were. */
+/** Copies the rows of a current node, in the columns that existed then. */
 async function fillAs(database: Database.Database): Promise<void> {
   const bridge = await startBridge()
   try {
@@ -89,7 +96,7 @@ function renew(from = early): void {
   cpSync(from, data, { recursive: true })
 }
 
-/** Everything but when each step ran. */
+/** All rows, without the time at which each step ran. */
 const rows = (): Stored => ({ ...stored(data), schema_migrations: [], schema: schemaOf() })
 
 const schemaOf = (): string[] =>
@@ -109,7 +116,7 @@ function inData<T>(act: (database: Database.Database) => T): T {
   }
 }
 
-/** What the process said last: `open`, or nothing when it was killed before. */
+/** Returns the last output of the process: `open`, or nothing if it was killed earlier. */
 async function upgraded(tracing: readonly string[]): Promise<string> {
   const command = [process.execPath, child, data]
   const [program = '', ...args] =
@@ -123,14 +130,14 @@ async function upgraded(tracing: readonly string[]): Promise<string> {
   return said.trim()
 }
 
-/** False: it got through before. */
+/** False if it finished first. */
 async function killedAt(call: string, nth: number, from = early): Promise<boolean> {
   renew(from)
   const log = `${databasePath(data)}-wal`
   return (await upgraded(['-P', log, '-e', `inject=${call}:signal=SIGKILL:when=${nth}`])) !== 'open'
 }
 
-/** Whole steps, and a file that is sound. Answers how many. */
+/** Checks that only complete steps are stored and that the file is valid; returns the number of steps. */
 const stepsLeft = (): number =>
   inData((database) => {
     expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
@@ -140,7 +147,7 @@ const stepsLeft = (): number =>
   })
 
 test.skipIf(!canTrace)(
-  'an upgrade that is killed leaves whole steps, and the next start ends it with every row',
+  'a killed upgrade leaves complete steps, and the next start finishes it with every row',
   { timeout: 300_000 + positions * 10_000 },
   async () => {
     const places = isFull

@@ -1,6 +1,6 @@
 /**
- * Where strace exists: for every answer the sync before it, and power cuts of which none loses what was answered. Both
- * find what is wrong with a server, or a disk, that does without the syncs.
+ * With strace: checks for every answer that its sync ended before, and simulates power cuts that must lose no
+ * answered write. Both checks must detect a server, or a disk, without syncs.
  */
 import { expect, test } from 'vitest'
 import { auditCommits, type CommitAudit } from './lab/commit-audit.ts'
@@ -26,7 +26,7 @@ function lookAt(load: TracedLoad, more: Partial<CutOptions> = {}): { audit: Comm
 }
 
 test.skipIf(!canTrace)(
-  'the log is synced before every answer, and no power cut loses what was answered',
+  'the WAL is synced before every answer, and no power cut loses an answered write',
   { timeout: 300_000 + cuts * 5000 },
   async () => {
     await tracedLoad(answers, { foldEvery: 60, scrubs: true }, (load) => {
@@ -43,7 +43,7 @@ test.skipIf(!canTrace)(
       say(
         `${cut.disks} disks of ${cuts} cuts, ${cut.inFoldings} in foldings, ${cut.atCutOffs} while the log is cut off, after up to ${cut.told} answers`,
       )
-      // The same load on disks that say they synced one of the files, and did not.
+      // The same load on disks that report syncs of one of the files without making them.
       for (const unsyncedFile of ['', '-wal'] as const) {
         const { wrong, disks } = cutPower({ ...load, cuts: cutsOfControl, seed, unsyncedFile })
         say(`bridge.db${unsyncedFile} unsynced: ${wrong.length} of ${disks} disks are wrong`)
@@ -53,7 +53,7 @@ test.skipIf(!canTrace)(
   },
 )
 
-test.skipIf(!canTrace)('both find a server that never syncs', async () => {
+test.skipIf(!canTrace)('both checks detect a server that never syncs', async () => {
   const { audit, cut } = await tracedLoad(answersOfControl, { control: 'no-sync' }, (load) =>
     lookAt(load, { cuts: cutsOfControl }),
   )
@@ -61,10 +61,10 @@ test.skipIf(!canTrace)('both find a server that never syncs', async () => {
   expect(cut.wrong.length).toBeGreaterThan(cut.disks / 4)
 })
 
-test.skipIf(!canTrace)('the audit finds a server that answers before it commits', async () => {
+test.skipIf(!canTrace)('the audit detects a server that answers before it commits', async () => {
   const audit = await tracedLoad(answersOfControl, { control: 'answers-before-commit' }, ({ trace }) =>
     auditCommits(linesOf(trace)),
   )
-  // The late commit is in time for whatever waits for a sync of another group just then.
+  // The late commit is early enough for answers that wait for the sync of another group at that moment.
   expect(audit.wrong.length).toBeGreaterThan(audit.answers / 10)
 })

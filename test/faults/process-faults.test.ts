@@ -1,8 +1,9 @@
 /**
- * A server that is stopped for a while, whose clients reset their connections in the middle, and that may open no more
- * files: it goes on, and nothing is stored by halves.
+ * A server that is suspended, whose clients reset their connections in the middle of a request, or that
+ * reaches its limit of open files: it continues afterwards, and stores no partial data.
  *
- * BRIDGE_STOPPED_SECONDS=30 stops it for so long, BRIDGE_RESETS=5000 resets so many. Reliability §3.1 F9, F15, F26.
+ * BRIDGE_STOPPED_SECONDS=30 suspends it for that time, BRIDGE_RESETS=5000 resets that many connections.
+ * Reliability §3.1 F9, F15, F26.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -52,7 +53,7 @@ async function bodies(): Promise<string[]> {
   return all
 }
 
-/** The request's bytes on a connection of its own, less so many, which is then reset. */
+/** Sends the request's bytes on a new connection, except the last ones, then resets it. */
 async function resetWithin(text: string, missing: number): Promise<void> {
   const whole = signedText(people.ada, sending(text), 'keep-alive')
   const connection = new RawConnection(server.port)
@@ -60,7 +61,7 @@ async function resetWithin(text: string, missing: number): Promise<void> {
   connection.reset()
 }
 
-test('connections that are reset in the middle store nothing by halves, and the key of one tells what became of it', async () => {
+test('connections reset in the middle of a request store no partial data, and repeating the key gives the outcome', async () => {
   const pid = server.pid
   for (let nth = 0; nth < resets; nth += 1) {
     await resetWithin(`cut ${nth}`, 1 + (nth % 50))
@@ -74,7 +75,7 @@ test('connections that are reset in the middle store nothing by halves, and the 
   expect([server.pid, server.errors]).toEqual([pid, ''])
 })
 
-test('a server that is stopped for a while answers what came meanwhile, and its sessions and waits go on', async () => {
+test('a suspended server answers the requests that arrived meanwhile, and its sessions and waits continue', async () => {
   const { ada, ben } = people
   const wait = openWait(ada)
   onTestFinished(() => wait.leave())
@@ -97,7 +98,7 @@ test('a server that is stopped for a while answers what came meanwhile, and its 
   expect(server.errors).toBe('')
 })
 
-/** Of the server, in milliseconds. */
+/** The processor time of the server in milliseconds. */
 function processorMs(): number {
   const [, fields = ''] = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')
   const [user = 0, system = 0] = fields.split(' ').slice(11, 13).map(Number)
@@ -105,7 +106,7 @@ function processorMs(): number {
 }
 
 test.runIf(canLimit)(
-  'a server that may open no more files does not spin, and goes on when it may',
+  'a server at its limit of open files does not busy-loop, and continues once it is below the limit',
   async () => {
     const open = readdirSync(`/proc/${server.pid}/fd`).length
     const limit = (files: string) =>

@@ -1,4 +1,7 @@
-/** Things that must happen once, or in order, whoever else does the same at that moment. Reliability §3.1 F24, §1 P5. */
+/**
+ * Operations that must happen once, or in order, while others do the same simultaneously. Reliability §3.1
+ * F24, §1 P5.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,7 +27,7 @@ async function freshFolder() {
 
 const errorOf = (reply: Reply) => (reply.json as { error?: string }).error
 
-test('of fifty people who redeem the set-up link at once one becomes the owner', async () => {
+test('of fifty people who redeem the set-up link simultaneously one becomes the owner', async () => {
   const { config, setupLink } = await freshFolder()
   const server = await startServer(config, { passwordCost: 4 })
   onTestFinished(() => server.stop())
@@ -53,7 +56,7 @@ test('of fifty people who redeem the set-up link at once one becomes the owner',
   expect(errorOf(await redeem('late', token))).toBe('setup_done')
 })
 
-test('a reader that pages by id while others create skips nothing and sees nothing twice', async () => {
+test('a reader that pages by id during inserts misses no row and sees none twice', async () => {
   const bridge = await startBridge()
   onTestFinished(() => bridge.close())
   const { owner, project } = bridge
@@ -86,7 +89,7 @@ test('a reader that pages by id while others create skips nothing and sees nothi
   expect(seen).toEqual([...ids].sort())
 })
 
-test('a reader sees no row before its commit: not while the unit runs, and never when it fails', async () => {
+test('a reader sees no row before its commit: not while the unit runs, and never if it fails', async () => {
   const { data } = await freshFolder()
   const fail = (error: unknown) => {
     throw error

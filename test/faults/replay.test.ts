@@ -1,4 +1,7 @@
-/** A captured request is worthless: after SIGKILL, and at another process on the same store. Contract §3; reliability §1 P8. */
+/**
+ * A captured request is refused after SIGKILL, and at another process on the same store. Contract §3;
+ * reliability §1 P8.
+ */
 
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -20,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test('what was accepted before SIGKILL is a replay after it, also when the handler had refused', async () => {
+test('a request accepted before SIGKILL is a replay afterwards, even if the handler had refused it', async () => {
   const { ada, ben } = people
   const conversation = await ada.conversationWith(ben.id)
   const note = (text: string) => ({
@@ -42,7 +45,7 @@ test('what was accepted before SIGKILL is a replay after it, also when the handl
   expect(new Set(second.map(({ error }) => error))).toEqual(new Set(['request_replayed']))
 })
 
-/** Another process on the server's store; resolves once it has the store open. */
+/** Opens the server's store in another process; resolves once it is open. */
 async function openElsewhere(): Promise<(nonces: readonly Nonce[]) => Promise<number>> {
   const entry = fileURLToPath(new URL('./lab/second-store.ts', import.meta.url))
   const child = spawn(process.execPath, [entry, server.data], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -63,7 +66,7 @@ const nonceFor = (nonce = randomBytes(16).toString('base64url')): Nonce => ({
   signedAt: Math.floor(Date.now() / 1000),
 })
 
-test('a nonce that one process accepted is refused by the other, in both directions', async () => {
+test('a nonce accepted by one process is refused by the other, in both directions', async () => {
   const { ada } = people
   const own = nonceFor()
   const elsewhere = await openElsewhere()
@@ -74,7 +77,7 @@ test('a nonce that one process accepted is refused by the other, in both directi
   expect(replayed.json).toMatchObject({ error: 'request_replayed' })
 })
 
-test('four processes that are given the same 250 nonces accept 250 of them in all', async () => {
+test('four processes with the same 250 nonces accept 250 of them in total', async () => {
   const nonces = Array.from({ length: 250 }, () => nonceFor())
   const processes = await Promise.all(Array.from({ length: 4 }, openElsewhere))
   const accepted = await Promise.all(processes.map((spend) => spend(nonces)))

@@ -1,7 +1,8 @@
 /**
- * Maintenance that is killed again and again: what is left is always a whole suffix, and nothing that must stay is gone.
+ * Maintenance that is killed repeatedly: the remaining messages are always a complete suffix, and no message
+ * that must stay is removed.
  *
- * Three kills by default; BRIDGE_KILLS=50 is the full form. Contract §10.
+ * The default is three kills; BRIDGE_KILLS=50 is the full form. Contract §10.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,7 +25,7 @@ const conversations = 40
 const child = fileURLToPath(new URL('./lab/maintainer.ts', import.meta.url))
 const held = /sequences of a conversation|inbox counts/
 
-/** Old and acknowledged, but for one in five hundred, behind which everything stays. */
+/** The messages are old and acknowledged, except one in five hundred, after which all must stay. */
 function fill(database: Database.Database, conversationIds: readonly string[], projectId: string): void {
   const each = Math.ceil((kills * perKill) / conversationIds.length)
   const columns = `id, project_id, conversation_id, sequence, sender_kind, sender_agent_id, sender_name, recipient_kind,
@@ -77,7 +78,7 @@ const look = (data: string): Left =>
     ],
   }))
 
-/** Runs until it is killed, or to its end. */
+/** Runs until it is killed or finishes. */
 async function maintained(data: string, killAfterMs?: number): Promise<string> {
   const process_ = spawn(process.execPath, [child, data], { stdio: ['ignore', 'pipe', 'inherit'] })
   const lines = createInterface(process_.stdout)
@@ -95,7 +96,7 @@ async function maintained(data: string, killAfterMs?: number): Promise<string> {
   return said
 }
 
-test(`maintenance that is killed ${kills} times keeps what must stay, and ends where it would have`, {
+test(`maintenance that is killed ${kills} times keeps the messages that must stay, and reaches the same result`, {
   timeout: 300_000 + kills * 5000,
 }, async () => {
   const bridge = await startBridge()

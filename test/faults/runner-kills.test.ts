@@ -1,9 +1,9 @@
 /**
- * A runner that is killed at each of its steps: while it waits, just after its claim, while its command works, when that
- * has ended, and while the result is on its way, before and after the node stored it. Whatever the moment, its command
- * ends with it, the task is done or open again after its lease, and it ends once.
+ * A runner is killed at each of its steps: while it waits, just after its claim, while its command runs,
+ * after the command has ended, and while the result is in flight, before and after the node stored it. In
+ * each case its command ends with it, the task is done or open again after its lease, and it ends once.
  *
- * BRIDGE_KILLS=50 goes round that often.
+ * BRIDGE_KILLS=50 repeats every step that often.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const { PATH = '' } = process.env
 
 let bridge: TestBridge
 let gate: Gate
-/** Two views of one profile: a process that is killed, and the same program in this one. */
+/** Two ways to use one profile: a process that is killed, and the same program in this process. */
 let home: TestHome
 let desk: Desk
 let runner: Pick<Enrolled, 'id' | 'name'>
@@ -51,7 +51,7 @@ const file = (name: string) => join(desk.folder, name)
 const command = () => `echo $$ > '${file('pid')}'; echo begun; sleep 0.2; echo done; touch '${file('over')}'`
 const words = () => ['task', 'run', '--exec', command(), '--once']
 
-/** By the real clock, as the node corrects it. */
+/** With the real clock, as corrected by the node. */
 const start = () => home.start([...words(), '--profile', 'runner'])
 const asRunner = (...args: string[]) =>
   desk.run([...args, '--profile', 'runner'], { clock: () => bridge.clock(), environment: { PATH } })
@@ -64,19 +64,19 @@ async function untilThere(path: string): Promise<void> {
   while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 1))
 }
 
-/** Until when a runner lives. */
+/** The event after which a runner is killed. */
 const steps: Readonly<Record<string, (started: Started) => Promise<unknown>>> = {
   'it has claimed': (started) => started.said(/claimed/),
   'its command works': (started) => started.said(/begun/),
   'its command has ended': () => untilThere(file('over')),
 }
 
-/** It takes its command along. */
+/** Kills the runner and, with it, its command. */
 async function kill(started: Started): Promise<void> {
   started.child.kill('SIGKILL')
   await started.ended
   if (!existsSync(file('pid'))) return
-  // Written by the command itself: it may be killed on the way.
+  // The command itself writes the file: it may be killed before that.
   const leader = Number(readFileSync(file('pid'), 'utf8'))
   rmSync(file('pid'))
   if (leader > 0) await untilGone(leader)
@@ -109,7 +109,7 @@ test.each(Object.keys(steps))(
       bridge.clock.advance(31)
       const left = await getTask(bridge.ada, id)
       expect(left.claim).toBeNull()
-      // What was reported before the kill is done; else the next one does it.
+      // If the result was reported before the kill, the task is done; otherwise the next runner does it.
       if (left.state !== 'completed') {
         expect(left.state).toBe('open')
         expect((await runAgain()).code).toBe(0)
@@ -119,10 +119,10 @@ test.each(Object.keys(steps))(
   },
 )
 
-/** Beyond it the outbox takes what a process was sending for left behind. */
+/** After this time the outbox treats an entry that a process was sending as abandoned. */
 const leftBehindSeconds = 121
 
-/** What was said when the outbox was emptied. */
+/** Returns the output of the flush of the outbox. */
 const flushed = async () => {
   bridge.clock.advance(leftBehindSeconds)
   const { stdout, stderr } = await asRunner('outbox', 'flush')
@@ -140,7 +140,7 @@ async function killedWhile(fault: Parameters<Gate['arm']>[0], fields: object = {
   return id
 }
 
-test('a result that was on its way when its runner was killed arrives, while the claim stands', {
+test('a result in flight when its runner was killed arrives while the claim is valid', {
   timeout: 300_000 * rounds,
 }, async () => {
   for (let round = 0; round < rounds; round += 1) {
@@ -151,7 +151,7 @@ test('a result that was on its way when its runner was killed arrives, while the
   }
 })
 
-test('a result that was on its way counts no more once the lease is over: the next runner has done the task', {
+test('a result in flight is refused once the lease has expired and the next runner has done the task', {
   timeout: 300_000 * rounds,
 }, async () => {
   for (let round = 0; round < rounds; round += 1) {
@@ -160,7 +160,7 @@ test('a result that was on its way counts no more once the lease is over: the ne
     expect((await getTask(bridge.ada, id)).state).toBe('open')
     const again = await runAgain()
     expect(again.code).toBe(0)
-    // Either of the two is the first that finds it.
+    // Either of the two commands may find it first.
     expect(again.stderr + (await flushed())).toMatch(
       /dropped from the outbox, because it was refused: .*the claim has ended/,
     )
@@ -169,7 +169,7 @@ test('a result that was on its way counts no more once the lease is over: the ne
   }
 })
 
-test('a result that was stored when its runner was killed stands, and telling it again changes nothing', {
+test('a result that was stored when its runner was killed is kept, and repeating it changes nothing', {
   timeout: 300_000 * rounds,
 }, async () => {
   for (let round = 0; round < rounds; round += 1) {
@@ -181,8 +181,8 @@ test('a result that was stored when its runner was killed stands, and telling it
   }
 })
 
-test('a runner that is killed while it waits holds nothing', async () => {
-  // What was heard of the runner before is forgotten.
+test('a runner that is killed while it waits holds no claim', async () => {
+  // The contact of the earlier runner is too old to count.
   bridge.clock.advance(61)
   const waiting = start()
   const seenByAda = async () => {

@@ -1,4 +1,4 @@
-/** The rules of tasks are checked: a right history passes, and each rule objects to a wrong one made for it. */
+/** Tests of the rules of tasks: a correct history passes, and each rule rejects a faulty one made for it. */
 import { expect, test } from 'vitest'
 import {
   type AuditRecord,
@@ -14,7 +14,7 @@ import * as taskLives from './lab/task-lives.ts'
 
 let clock = 0
 
-/** What each leaves behind in the history below. */
+/** The state after each operation in the history below. */
 const after: Record<TaskOp, string> = {
   'task.create': 'open',
   'task.claim': 'claimed',
@@ -26,7 +26,7 @@ const after: Record<TaskOp, string> = {
   'task.cancel': 'cancel_requested',
 }
 
-/** One mutation of the task t1, answered, each of one millisecond. */
+/** One answered mutation of the task t1, lasting one millisecond. */
 function did(op: TaskOp, key: string, generation: number, changes: Partial<Operation> = {}): Operation {
   const invoked = clock++
   const isHolder = !['task.create', 'task.claim', 'task.cancel'].includes(op)
@@ -87,7 +87,9 @@ interface Draft {
   tasks: StoredTask[]
 }
 
-/** Ada gives a task; Ben claims it, gives it back, claims it again, and completes it in the second try. */
+/**
+ * Ada creates a task; Ben claims it, releases it, claims it again, and completes it at the second attempt.
+ */
 function right(): Draft {
   clock = 0
   return {
@@ -99,7 +101,7 @@ function right(): Draft {
       did('task.complete', 'k-done', 2, { outcome: 'info', answer: '', returned: Number.POSITIVE_INFINITY }),
       did('task.complete', 'k-done', 2),
       did('task.fail', 'k-late', 1, { outcome: 'fail', code: 'claim_lost', answer: '' }),
-      // The message was offered, so the rules of messages have nothing to say.
+      // The message was offered, so the rules of messages find no fault.
       did('task.claim', 'k-read', 0, {
         op: 'inbox',
         key: null,
@@ -118,7 +120,7 @@ function right(): Draft {
   }
 }
 
-/** Ben's claim expires; he claims again, is asked to stop, and tells that he has stopped. */
+/** Ben's claim expires. He claims again, is asked to stop, and confirms that he has stopped. */
 function cancelled(): Draft {
   const { operations, messages } = right()
   const [create, claim] = operations as [Operation, Operation]
@@ -156,7 +158,7 @@ const runOf = ({ operations, messages, audit, tasks }: Draft): Run => ({
   tasks,
 })
 
-test('right histories pass every rule', () => {
+test('correct histories pass every rule', () => {
   expect(checkHistory(runOf(right()))).toEqual([])
   expect(checkHistory(runOf(cancelled()))).toEqual([])
 })
@@ -164,9 +166,9 @@ test('right histories pass every rule', () => {
 interface Wrong {
   readonly what: string
   readonly rule: Rule
-  /** Those that see the same from another side. */
+  /** Other rules that detect the same fault. */
   readonly also?: readonly Rule[]
-  /** The right history that it is made from. */
+  /** The correct history from which it is made. */
   readonly of?: () => Draft
   spoil(draft: Draft): void
 }
@@ -175,7 +177,7 @@ const taskIs = ({ tasks }: Draft, changes: Partial<StoredTask>) => {
   tasks.splice(0, 1, { ...stored, ...tasks[0], ...changes })
 }
 
-/** What was done with a key was done in another way; without changes, never. */
+/** Replaces the operation of a key; without changes, removes it. */
 const spoilKey = ({ operations }: Draft, key: string, changes?: Partial<Operation>) => {
   operations.splice(
     0,
@@ -364,14 +366,14 @@ const wrongs: readonly Wrong[] = [
   },
 ]
 
-test.each(wrongs)('$rule.name objects when $what', ({ rule, also = [], of = right, spoil }) => {
+test.each(wrongs)('$rule.name rejects a history in which $what', ({ rule, also = [], of = right, spoil }) => {
   const draft = of()
   spoil(draft)
   const objecting = checkHistory(runOf(draft)).map((sentence) => sentence.split(':')[0])
   expect(new Set(objecting)).toEqual(new Set([rule, ...also].map(({ name }) => name)))
 })
 
-test('every rule has a wrong history', () => {
+test('every rule has a faulty history', () => {
   const names = new Set(wrongs.map(({ rule }) => rule.name))
   expect(taskHistory.taskRules.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
 })

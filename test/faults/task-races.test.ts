@@ -1,8 +1,8 @@
 /**
- * Whoever loses a claim in the middle of its work: each task ends once at most, every loser is told `claim_lost` or what
- * the contract says of the state, nothing fails, and the history checker finds nothing.
+ * An agent loses a claim during its work: each task ends at most once, every loser gets `claim_lost` or the
+ * state according to the contract, no request fails, and the history checker finds no fault.
  *
- * BRIDGE_TASK_RACES=200 runs each race so often, BRIDGE_SEED names a run that failed.
+ * BRIDGE_TASK_RACES=200 runs each race that often, BRIDGE_SEED repeats a run that failed.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
@@ -27,7 +27,7 @@ const confirmed = () =>
   bridge.owner.ok({ target: '/api/admin/session/confirm', body: { password: ownerPassword } })
 
 test.each(rivals)(
-  `what a holder does races with $what, ${rounds} times (seed ${seed})`,
+  `a holder's operations race with $what, ${rounds} times (seed ${seed})`,
   {
     timeout: 300_000 + rounds * 2000,
   },
@@ -35,7 +35,7 @@ test.each(rivals)(
     const its = await newRace(bridge, rival.what, chanceFrom(seed))
     const answers: number[] = []
     for (let round = 0; round < rounds; round += 1) {
-      // Leases take longer than a sign-in is fresh.
+      // Leases last longer than a sign-in stays confirmed.
       if (round % 10 === 0) await confirmed()
       const asked = await race(its, rival, tasksAtOnce)
       expect(wrongAnswers(rival, asked)).toEqual([])
@@ -44,7 +44,7 @@ test.each(rivals)(
     const run = await its.crew.run(its.creator)
     expect(run.tasks).toHaveLength(rounds * tasksAtOnce)
     expect(checkHistory(run, taskRules)).toEqual([])
-    // Both sides had something to say: else nothing raced.
+    // Both sides had successes and refusals; otherwise there was no race.
     expect(new Set(answers)).toEqual(new Set([200, 409]))
   },
 )

@@ -1,9 +1,9 @@
 /**
- * Time in each phase of a transfer: its end comes, and it is over for both sides at once and leaves nothing; somebody sets
- * the clock on or back, and it goes on. And machines whose own clock is wrong, on connections that break: an end is judged by the
- * node's time.
+ * Time in each phase of a transfer: it expires for both sides simultaneously and leaves nothing, and setting
+ * the clock forward or back does not end it. Machines whose clock is wrong use the node's time, also after
+ * broken connections.
  *
- * With BRIDGE_TRANSFER_PHASES=all; skipped without. Contract §9, expiry.
+ * Runs with BRIDGE_TRANSFER_PHASES=all; skipped otherwise. Contract §9, expiry.
  */
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -60,11 +60,11 @@ const receipt = ({ id, size, sha256 }: Transfer) => act(bridge.ben, id, 'receipt
 
 interface Phase {
   readonly mode: 'package' | 'direct'
-  /** Brings a fresh offer there. */
+  /** Brings a fresh offer into this phase. */
   readonly reach: (transfer: Transfer) => Promise<unknown>
-  /** What comes next. */
+  /** Performs the next step. */
   readonly next: (transfer: Transfer) => Promise<Reply>
-  /** The rest, to verified. */
+  /** Performs the remaining steps, until verified. */
   readonly rest: (transfer: Transfer) => Promise<unknown>
 }
 
@@ -130,7 +130,7 @@ const phases: Readonly<Record<string, Phase>> = {
       await deposit(id)
     },
     next: async ({ id }) => {
-      // What the clock ended of the endpoint, a fresh one mends.
+      // If the clock expired the endpoint, a new one is deposited.
       const read = await secret(id)
       if (told(read)[1] !== 'offer_expired' || (await look(bridge.ben, id)).state !== 'accepted') return read
       await deposit(id)
@@ -161,14 +161,16 @@ function secretsOf(id: string): number {
   }
 }
 
-/** Over for both, refused by each next step, without a byte or a token. */
+/**
+ * Expects that the transfer has ended for both sides: each next step is refused without a byte or a token.
+ */
 async function expectOver(phase: Phase, transfer: Transfer): Promise<void> {
   const { id } = transfer
   expect(told(await phase.next(transfer))).toEqual([410, 'offer_expired'])
   expect(told(await receipt(transfer))).toEqual([410, 'offer_expired'])
   for (const side of [bridge.ada, bridge.ben])
     expect(await look(side, id)).toMatchObject({ state: 'expired', receipt: null })
-  // A list writes the expiry down, as the upkeep does every quarter of a minute.
+  // A list stores the expiry, as maintenance does every fifteen seconds.
   await bridge.ada.ok({ target: '/api/v1/transfers' })
   await expect.poll(() => hasBytes(id)).toBe(false)
   expect(secretsOf(id)).toBe(0)
@@ -193,13 +195,13 @@ describe.skipIf(!isRun).each(Object.entries(phases))('%s', (_, phase) => {
     return transfer
   }
 
-  test('expires for both sides, and leaves nothing', async () => {
+  test('expires for both sides and leaves nothing', async () => {
     const transfer = await reached()
     bridge.clock.advance(ttl + 1)
     await expectOver(phase, transfer)
   })
 
-  test('goes on though the clock is set past its end, and expires when that time has passed', async () => {
+  test('continues although the clock is set past its end, and expires when that time has passed', async () => {
     for (const step of [2 * ttl, -2 * ttl]) {
       const [first, second] = [await reached(), await reached()]
       bridge.clock.step(step)
@@ -209,7 +211,7 @@ describe.skipIf(!isRun).each(Object.entries(phases))('%s', (_, phase) => {
     }
   })
 
-  test('goes on after the clock was set on and back again', async () => {
+  test('continues after the clock was set forward and back again', async () => {
     const transfer = await reached()
     bridge.clock.step(2 * ttl)
     expect((await look(bridge.ada, transfer.id)).state).not.toBe('expired')
@@ -218,14 +220,14 @@ describe.skipIf(!isRun).each(Object.entries(phases))('%s', (_, phase) => {
   })
 })
 
-/** An agent on a machine whose clock is so many seconds ahead. */
+/** An agent on a machine whose clock is this many seconds ahead. */
 function on(agent: 'ada' | 'ben', secondsAhead: number): Bridge {
   const clock = Object.assign(() => new Date(bridge.clock().getTime() + secondsAhead * 1000), bridge.clock)
   return bridgeOf({ ...bridge, url: wire.url, clock }, bridge[agent])
 }
 
 test.skipIf(!isRun).each([2 * ttl, -2 * ttl])(
-  'a node whose clock is set by %i s in the middle of a part goes on with it, in both directions',
+  'a part in transfer continues on a node whose clock is set by %i s, in both directions',
   async (seconds) => {
     const [sender, recipient] = [on('ada', 0), on('ben', 0)]
     const struck = (step: string) =>
@@ -250,7 +252,7 @@ describe.skipIf(!isRun).each([
   ['two days ahead', 2 * day],
   ['two days behind', -2 * day],
 ])('machines that are %s', (_, seconds) => {
-  test('go on after a broken connection, in both directions', async () => {
+  test('resume after a broken connection, in both directions', async () => {
     const sender = on('ada', seconds)
     const recipient = on('ben', seconds)
     try {

@@ -1,9 +1,11 @@
 /**
- * What ends while its bytes move: cancelled, expired, deleted or stopped in the middle of a part. Nothing of a transfer that
- * is over stays on the disk, and everything of one that lives. And a disk that is full: an upload is refused before it is,
- * loses nothing, and goes on when there is room again; the rest of the node, on another disk, does not notice.
+ * Transfers that end while their bytes move: cancelled, expired, deleted or stopped in the middle of a part.
+ * All bytes of an ended transfer are removed, and all bytes of a live one are kept. If the disk is almost
+ * full, an upload is refused before it fills the disk, loses nothing, and resumes once there is space; the
+ * rest of the node, on another disk, is not affected.
  *
- * BRIDGE_RACES=400 lets so many ends meet a part. Contract §9 "bytes removed", "`storage_full`".
+ * BRIDGE_RACES=400 sets the number of ends that race with a part. Contract §9 "bytes removed",
+ * "`storage_full`".
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -31,7 +33,7 @@ import { mountSmallDisk, type SmallDisk } from './lab/small-disk.ts'
 const races = Number(process.env.BRIDGE_RACES ?? 8)
 
 let bridge: TestBridge
-/** Of all packages: more than these tests leave open. */
+/** The limit of all packages: more than these tests leave open. */
 const nodeBytes = 32 * 1024 * 1024
 const spare = 1024 * 1024
 let disk: SmallDisk | undefined
@@ -59,15 +61,15 @@ const committed = async (id: string) =>
     })
   ).committed_parts
 
-/** A part of which the first half has come. */
+/** Sends the first half of a part. */
 async function halfSent(id: string, index: number) {
   const sending = await partlySent(bridge.ada, id, part(index), partSize / 2, index)
   await expect.poll(() => readdir(folderOf(id)).catch(() => [])).not.toEqual([])
   return sending
 }
 
-describe('a part that is on its way', () => {
-  test('when the transfer is cancelled is refused, and nothing of the package stays', async () => {
+describe('a part in flight', () => {
+  test('is refused when the transfer is cancelled, and no byte of the package stays', async () => {
     const { id } = await given()
     const sending = await halfSent(id, 0)
     await act(bridge.ben, id, 'cancel')
@@ -76,13 +78,13 @@ describe('a part that is on its way', () => {
     expect(await look(bridge.ada, id)).toMatchObject({ state: 'cancelled', package: { stored_at: null } })
   })
 
-  test('when the time of the transfer ends is refused, and the bytes go with the next round', async () => {
+  test('is refused when the transfer expires, and the bytes are deleted in the next round', async () => {
     const { id } = await given({ ttl_seconds: 60 })
     await putPart(bridge.ada, id, 0, part(0))
     const sending = await halfSent(id, 1)
     bridge.clock.advance(61)
     expect(await sending.finish()).toBe(410)
-    // The list writes an expiry down, as the upkeep does.
+    // The list stores an expiry, as maintenance does.
     await bridge.ada.ok({ target: '/api/v1/transfers' })
     await expect.poll(() => existsSync(folderOf(id))).toBe(false)
     await expect
@@ -90,7 +92,7 @@ describe('a part that is on its way', () => {
       .toEqual(expect.any(String))
   })
 
-  test('when the project is deleted is refused, and nothing of it stays', async () => {
+  test('is refused when the project is deleted, and nothing of it stays', async () => {
     const { owner } = bridge
     const project = await owner.createProject('short')
     const [from, to] = [await bridge.agent('cy', project.id), await bridge.agent('di', project.id)]
@@ -102,7 +104,7 @@ describe('a part that is on its way', () => {
     await expect.poll(() => existsSync(folderOf(id))).toBe(false)
   })
 
-  test('when the node stops costs that part alone', async () => {
+  test('is the only part lost when the node stops', async () => {
     const { id } = await given()
     await putPart(bridge.ada, id, 0, part(0))
     const sending = await halfSent(id, 1)
@@ -116,7 +118,7 @@ describe('a part that is on its way', () => {
   })
 })
 
-test(`an end that comes with a part, at ${races} moments, leaves no bytes, and frees their room at once`, {
+test(`an end that races with a part, at ${races} moments, leaves no bytes and frees their space immediately`, {
   timeout: 300_000 + races * 500,
 }, async () => {
   const ids: string[] = []
@@ -124,7 +126,7 @@ test(`an end that comes with a part, at ${races} moments, leaves no bytes, and f
     const { id } = await given()
     ids.push(id)
     const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-    // From "both at once" to "the part is written": the end passes over every step of the upload.
+    // From "both simultaneously" to "the part is written": the end occurs at every step of the upload.
     const end = wait((race % 8) / 2).then(() => act(bridge.ben, id, 'cancel'))
     await Promise.all([putPart(bridge.ada, id, 0, part(0)), end])
     await bridge.ada.call({ target: `/api/v1/transfers/${id}/package/status` })
@@ -135,8 +137,8 @@ test(`an end that comes with a part, at ${races} moments, leaves no bytes, and f
     await expect.poll(async () => (await look(bridge.ada, id)).cleanup.service_at).not.toBeNull()
 })
 
-/** A tmpfs, where this user may mount one; the packages of this node lie on it. */
-describe('the disk of the packages, when it is full', () => {
+/** A tmpfs for the packages of this node, if this user may mount one. */
+describe('a full disk of the packages', () => {
   const mebibyte = 1024 * 1024
   const large = randomBytes(5 * mebibyte)
   const megabyte = (index: number) => large.subarray(index * mebibyte, (index + 1) * mebibyte)
@@ -151,20 +153,22 @@ describe('the disk of the packages, when it is full', () => {
     await act(bridge.ada, id, 'cancel')
     await expect.poll(async () => (await look(bridge.ada, id)).cleanup.service_at).not.toBeNull()
   }
-  /** A test that fails leaves no transfer to the next. */
+  /** A failing test leaves no transfer to the next one. */
   afterEach(async () => {
     disk?.empty()
     for (const id of offered.splice(0)) await act(bridge.ada, id, 'cancel')
   })
 
-  /** The disk, or the word why there is none. */
+  /** Returns the disk, or skips with the reason why there is none. */
   function small(skip: (why: string) => never): SmallDisk {
     return disk ?? skip('this user may not mount a tmpfs')
   }
 
   const full = [503, 'storage_full']
 
-  test('a package that does not fit is refused at its first part, and takes nothing', async ({ skip }) => {
+  test('refuses a package that does not fit at its first part, without storing anything', async ({
+    skip,
+  }) => {
     const { freeBytes } = small(skip)
     const before = freeBytes()
     const tooLarge = Buffer.alloc(20 * mebibyte)
@@ -174,7 +178,7 @@ describe('the disk of the packages, when it is full', () => {
     await isOver(id)
   })
 
-  test('two that fit one by one do not fill the disk together: the first is finished, the second waits', async ({
+  test('is not caused by two packages that fit one at a time: the first is finished, the second waits', async ({
     skip,
   }) => {
     const { freeBytes, fill } = small(skip)
@@ -190,7 +194,7 @@ describe('the disk of the packages, when it is full', () => {
     await isOver(second.id)
   })
 
-  test('a full disk stops uploads alone; what is there is fetched, and the upload goes on when there is room', async ({
+  test('stops uploads only: stored packages can be downloaded, and the upload resumes once there is space', async ({
     skip,
   }) => {
     const { fill, empty } = small(skip)
@@ -221,7 +225,7 @@ describe('the disk of the packages, when it is full', () => {
     await isOver(begun.id)
   })
 
-  test('a disk that others fill while a part comes keeps nothing of it', async ({ skip }) => {
+  test('keeps no byte of a part if other programs fill the disk during the part', async ({ skip }) => {
     const { freeBytes, fill, empty } = small(skip)
     const { id } = await fitting(large, 3 * mebibyte)
     const before = freeBytes()
@@ -238,7 +242,7 @@ describe('the disk of the packages, when it is full', () => {
 })
 
 describe('the sweep at the start', () => {
-  /** What a crash leaves between the row that is over and the removal of its bytes. */
+  /** Restores the state that a crash leaves between storing the end and removing the bytes. */
   async function putBack(id: string): Promise<void> {
     await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
     await writeFile(join(folderOf(id), 'package'), bytes)
@@ -250,7 +254,7 @@ describe('the sweep at the start', () => {
     return transfer
   }
 
-  test('removes what is over, expired or unknown, and nothing of what lives', async () => {
+  test('removes ended, expired and unknown packages, and no live one', async () => {
     const live = await accepted()
     const begun = await given()
     await putPart(bridge.ada, begun.id, 1, part(1))
@@ -274,7 +278,7 @@ describe('the sweep at the start', () => {
     expect((await bridge.ben.call({ target })).bytes.equals(bytes)).toBe(true)
   })
 
-  test('of each end frees the room that was reserved', async () => {
+  test('frees the reserved space of every ended transfer', async () => {
     const room = async () =>
       (await bridge.ada.call({ target: '/api/v1/transfers', body: await large() })).status
     const large = () =>

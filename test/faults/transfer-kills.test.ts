@@ -1,9 +1,10 @@
 /**
- * Node, sender, recipient and helper, each killed at every request of a transfer, in both modes: the same commands again end
- * with the very file and one transfer; what is given up leaves nothing. On no side a byte stays.
+ * Node, sender, recipient and helper, each killed at every request of a transfer, in both modes: repeating
+ * the same commands produces the exact file and one transfer, and a cancelled transfer leaves nothing. No
+ * bytes remain on any side.
  *
- * One step by default; BRIDGE_TRANSFER_KILLS=all goes through every one (about an hour on two busy cores), a number takes
- * every so manyth.
+ * The default is one step. BRIDGE_TRANSFER_KILLS=all covers every step (about an hour on two busy cores), a
+ * number n covers every nth step.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Mode, type Scenario, Stage } from './lab/transfer-stage.ts'
@@ -32,7 +33,7 @@ const few: readonly Scenario[] = [
 ]
 
 test.skipIf(asked !== undefined).each(few)(
-  'killed in a $mode transfer, $victim at $step, $moment: nothing is lost, doubled or left',
+  'a $mode transfer with $victim killed at $step, $moment, loses, duplicates and leaves nothing',
   async (scenario) => {
     expect(await stage.play(scenario)).toEqual([])
   },
@@ -44,7 +45,7 @@ test.skipIf(asked === undefined).each<[Mode, boolean]>([
   ['direct', false],
   ['direct', true],
 ])(
-  'killed at every step of a %s transfer, sealed: %j: nothing is lost, doubled or left',
+  'a %s transfer, sealed: %j, killed at every step, loses, duplicates and leaves nothing',
   { timeout: 7_200_000 },
   async (mode, sealed) => {
     const every = asked === 'all' ? 1 : Number(asked)

@@ -1,9 +1,9 @@
 /**
- * Sender, recipient and node, each dead at the nth of the system calls by which it changes its disk, for every n that there is:
- * the same commands again end with the very file, one transfer, and nothing left on any side.
+ * Sender, recipient and node, each killed at the nth of the system calls that change its disk, for every n:
+ * repeating the same commands produces the exact file, one transfer, and no remaining files on any side.
  *
- * BRIDGE_TRANSFER_DEATHS=all goes through every call, a number takes every so manyth; without it, and where there is no
- * strace, this is skipped: one death takes two seconds.
+ * BRIDGE_TRANSFER_DEATHS=all covers every call, a number n every nth call. Without the variable, or without
+ * strace, this is skipped: one kill takes two seconds.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { canTrace } from './lab/strace.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 const syncs = ['fsync', 'fdatasync']
-/** SQLite makes none of these at work: they are of the files of packages. */
+/** SQLite makes none of these calls during normal work, so they concern the files of packages. */
 const files = ['rename', 'link', 'linkat', 'unlink', 'unlinkat', 'rmdir', 'mkdir', 'ftruncate', 'pwritev']
 
 test.skipIf(!isRun).each<[Omit<Death, 'call' | 'nth'>, readonly string[]]>([
@@ -33,7 +33,7 @@ test.skipIf(!isRun).each<[Omit<Death, 'call' | 'nth'>, readonly string[]]>([
   [{ mode: 'package', sealed: false, victim: 'server' }, [...files, ...syncs]],
   [{ mode: 'direct', sealed: false, victim: 'server' }, [...files, ...syncs]],
 ])(
-  'at any call that changes its disk: %j loses, doubles and leaves nothing',
+  'a kill at any call that changes the disk, %j, loses, duplicates and leaves nothing',
   { timeout: 3_600_000 },
   async (death, calls) => {
     const counts = await stage.countCalls(death, calls)

@@ -1,9 +1,10 @@
 /**
- * Backup, restore and another envelope key, killed at one system call after the other, and on a disk that is full: what is
- * there afterwards is whole, and the next run does its work.
+ * Backup, restore and key replacement, killed at successive system calls, and on a full disk: the remaining
+ * files are intact, and the next run completes the operation.
  *
- * Only with BRIDGE_POSITIONS=40, so many of each call, until the process gets through; and only where strace is. What a kill
- * can leave is also tried by `test/server/backups` and `test/server/envelope`, without killing. Reliability §3.1 F30.
+ * Runs only with strace and BRIDGE_POSITIONS=40, which covers that many of each call, until the process
+ * finishes. `test/server/backups` and `test/server/envelope` also test the states that a kill can leave,
+ * without killing. Reliability §3.1 F30.
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -63,7 +64,7 @@ afterAll(() => rmSync(template, { recursive: true, force: true }))
 beforeEach(() => renew())
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** As it was before: every position begins there. */
+/** Restores the initial state, from which every position starts. */
 function renew(): void {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   folder = mkdtempSync(join(tmpdir(), 'bridge-upkeep-'))
@@ -74,7 +75,7 @@ function renew(): void {
   mkdirSync(join(folder, 'made'))
 }
 
-/** One secret, sealed with the key of the folder; and an agent or two. */
+/** Seals one secret with the key of the folder, and creates two agents. */
 function depositIn(of: string): void {
   const { projectId } = populate(of, 2, 1)
   const [key] = readEnvelopeKeys(join(of, 'envelope.key'))
@@ -93,7 +94,7 @@ function depositIn(of: string): void {
 }
 
 interface Acting {
-  /** `done`, the error's name or code, or `begun` when it was killed. */
+  /** `done`, the error's name or code, or `begun` if it was killed. */
   readonly ended: Promise<string>
 }
 
@@ -109,7 +110,10 @@ function act(what: string, tracing: readonly string[], places = { data, file }, 
   return { ended: once(started, 'close').then(() => said.trim().split('\n').at(-1) ?? '') }
 }
 
-/** Kills the process at the nth call of that name on one of the paths. False: there was none, and it got through. */
+/**
+ * Kills the process at the nth call of that name on one of the paths. Returns false if there was none and the
+ * process finished.
+ */
 async function killedAt(what: string, call: string, nth: number, paths: readonly string[]): Promise<boolean> {
   const on = paths.flatMap((path) => ['-P', path])
   const ended = await act(what, [...on, '-e', `inject=${call}:signal=SIGKILL:when=${nth}`]).ended
@@ -117,7 +121,7 @@ async function killedAt(what: string, call: string, nth: number, paths: readonly
   return ended === 'begun'
 }
 
-/** One position after the other, each from the same beginning. Answers at how many the process was killed. */
+/** Tries one position after the other, each from the same initial state. Returns the number of kills. */
 async function atEach(
   what: string,
   calls: readonly string[],
@@ -141,29 +145,25 @@ async function atEach(
 const partial = () => join(folder, 'made', `.b.db.partial-${'07'.repeat(6)}`)
 const limit = { timeout: 300_000 + positions * 60_000 }
 
-test.skipIf(!isTried)(
-  'a backup that is killed leaves no file under the name, or a whole one',
-  limit,
-  async () => {
-    const calls = ['openat', 'pwrite64', 'fsync', 'link', 'unlink']
-    const kills = await atEach(
-      'backup',
-      calls,
-      () => [partial(), `${partial()}-lock`, join(folder, 'made')],
-      async () => {
-        if (existsSync(file)) expect(checkCopy(file, 'the backup')).toMatchObject({ server_id: ids.old })
-        const others = readdirSync(join(folder, 'made')).filter((name) => name !== 'b.db')
-        expect(others.filter((name) => !/^\.b\.db\.partial-/.test(name))).toEqual([])
-        rmSync(file, { force: true })
-        expect(await act('backup', [], { data, file }, 8).ended).toBe('done')
-        expect(readdirSync(join(folder, 'made'))).toEqual(['b.db'])
-      },
-    )
-    expect(kills).toBeGreaterThanOrEqual(calls.length - 1)
-  },
-)
+test.skipIf(!isTried)('a killed backup leaves no file under its name, or a complete one', limit, async () => {
+  const calls = ['openat', 'pwrite64', 'fsync', 'link', 'unlink']
+  const kills = await atEach(
+    'backup',
+    calls,
+    () => [partial(), `${partial()}-lock`, join(folder, 'made')],
+    async () => {
+      if (existsSync(file)) expect(checkCopy(file, 'the backup')).toMatchObject({ server_id: ids.old })
+      const others = readdirSync(join(folder, 'made')).filter((name) => name !== 'b.db')
+      expect(others.filter((name) => !/^\.b\.db\.partial-/.test(name))).toEqual([])
+      rmSync(file, { force: true })
+      expect(await act('backup', [], { data, file }, 8).ended).toBe('done')
+      expect(readdirSync(join(folder, 'made'))).toEqual(['b.db'])
+    },
+  )
+  expect(kills).toBeGreaterThanOrEqual(calls.length - 1)
+})
 
-test.skipIf(!isTried)('a backup on a full disk leaves nothing', limit, async () => {
+test.skipIf(!isTried)('a backup on a full disk leaves no file', limit, async () => {
   for (let nth = 1; nth <= positions; nth += 1) {
     renew()
     const inject = `inject=pwrite64:error=ENOSPC:when=${nth}+`
@@ -184,7 +184,10 @@ const idIn = (of: string): string | undefined => {
   }
 }
 
-/** Brought to its end as the next start would; then old or new, and the old one kept with the new. */
+/**
+ * Completes the restore as the next start would, then expects the old installation or the new one, the latter
+ * with the old one kept.
+ */
 async function requireOneOfThem(): Promise<void> {
   finishReplacement(data)
   const now = idIn(data)
@@ -196,21 +199,17 @@ async function requireOneOfThem(): Promise<void> {
   expect(idIn(data)).toBe(ids.backup)
 }
 
-test.skipIf(!isTried)(
-  'a restore that is killed leaves the old installation, or the new one',
-  limit,
-  async () => {
-    const calls = ['mkdir', 'rename', 'unlink', 'fsync', 'rmdir']
-    const paths = () => {
-      file = join(folder, 'other.db')
-      const staged = join(data, `restoring-${'07'.repeat(6)}`)
-      const note = join(data, 'restore.json')
-      return [data, staged, databasePath(data), databasePath(staged), note, `${note}.partial`]
-    }
-    const kills = await atEach('restore', calls, paths, requireOneOfThem)
-    expect(kills).toBeGreaterThanOrEqual(calls.length - 1)
-  },
-)
+test.skipIf(!isTried)('a killed restore leaves the old installation or the new one', limit, async () => {
+  const calls = ['mkdir', 'rename', 'unlink', 'fsync', 'rmdir']
+  const paths = () => {
+    file = join(folder, 'other.db')
+    const staged = join(data, `restoring-${'07'.repeat(6)}`)
+    const note = join(data, 'restore.json')
+    return [data, staged, databasePath(data), databasePath(staged), note, `${note}.partial`]
+  }
+  const kills = await atEach('restore', calls, paths, requireOneOfThem)
+  expect(kills).toBeGreaterThanOrEqual(calls.length - 1)
+})
 
 test.skipIf(!isTried)('a restore on a full disk changes nothing', limit, async () => {
   for (let nth = 1; nth <= positions; nth += 1) {
@@ -238,7 +237,7 @@ const opened = (): string => {
 }
 
 test.skipIf(!isTried)(
-  'another envelope key, killed anywhere: the secret opens, then and after the next run',
+  'if a key replacement is killed at any point, the secret can be opened, then and after the next run',
   limit,
   async () => {
     const calls = ['openat', 'write', 'fsync', 'rename', 'pwrite64', 'fdatasync']

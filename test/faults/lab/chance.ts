@@ -1,7 +1,10 @@
-/** Chance from a seed, so that a failed run can be named. The moments at which processes are killed stay the machine's. */
+/**
+ * Random numbers from a seed, so that a failed run can be repeated. The moments at which processes are killed
+ * still depend on the machine.
+ */
 export type Chance = () => number
 
-/** Numbers from 0 up to 1 (mulberry32). */
+/** Returns numbers from 0 up to 1 (mulberry32). */
 export function chanceFrom(seed: number): Chance {
   let state = seed | 0
   return () => {

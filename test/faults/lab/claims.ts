@@ -1,6 +1,6 @@
 /**
- * Many claimers on the same tasks, in this process: each is a client of the one assignee, with keys of its own. What
- * they were told is checked by the rules of tasks.
+ * Many claimers on the same tasks, in this process: each is a client of the same assignee and uses its own
+ * keys. The rules of tasks check their answers.
  *
  * Reliability §3.1 F22, §1 P4.
  */
@@ -36,7 +36,7 @@ export class Claimers {
     this.#bridge = bridge
   }
 
-  /** One mutation under a key of its own, noted as a client would. */
+  /** Sends one mutation with a fresh key and records it as a client would. */
   async do(by: Caller, op: TaskOp, { target, body, ...named }: Asked): Promise<Reply> {
     const key = crypto.randomUUID()
     const session = by.session?.id ?? null
@@ -62,7 +62,7 @@ export class Claimers {
     return reply
   }
 
-  /** So many tasks for the assignee. */
+  /** Creates this many tasks for the assignee. */
   async give(count: number, from: TestAgent, to: TestAgent): Promise<Task[]> {
     const tasks: Task[] = []
     for (let index = 0; index < count; index += 1) {
@@ -85,7 +85,7 @@ export class Claimers {
     const target = `/api/admin/projects/${project.id}/tasks/${id}/cancel`
     const call = async (asked: Parameters<Caller['call']>[0]) => {
       const reply = await owner.call(asked)
-      // The task alone, as everybody else is answered.
+      // Only the task, which is the answer of the other operations.
       const json = reply.status === 200 ? (reply.json as { task: Task }).task : reply.json
       return { ...reply, json, text: JSON.stringify(json) }
     }
@@ -96,7 +96,7 @@ export class Claimers {
     return this.hold(by, 'task.complete', task)
   }
 
-  /** What the holder of a claim does, or who takes himself for it. */
+  /** Performs an operation of a claim's holder, or of an agent that believes it is the holder. */
   hold(by: TestAgent, op: (typeof holderOps)[number], { id, claim }: Task): Promise<Reply> {
     const named = { claim_generation: claim?.generation, session_generation: claim?.session_generation }
     return this.do(by, op, {
@@ -107,7 +107,7 @@ export class Claimers {
     })
   }
 
-  /** Everything as the server holds it now. Tasks and messages through its API, the audit from its store. */
+  /** Reads the present state of the server: tasks and messages through its API, the audit from its store. */
   async run(reader: TestAgent): Promise<Run> {
     const tasks: Task[] = []
     for (let after: string | null = null, more = true; more; ) {
@@ -163,7 +163,10 @@ export class Claimers {
   }
 }
 
-/** The key is the title of what is created and the result or reason of what ends it, so that it is known again. */
+/**
+ * The key is the title of a created task and the result or reason of an ended one, so that the checker can
+ * find it.
+ */
 function withKey(op: TaskOp, body: object, key: string): object {
   if (op === 'task.create') return { ...body, title: key }
   if (op === 'task.complete') return { ...body, result: key, evidence: [{ kind: 'text', value: 'seen' }] }

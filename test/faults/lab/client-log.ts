@@ -1,8 +1,8 @@
 /**
- * A client's own log: each operation before it is sent and again when it returned, synced both times.
+ * A client's log: each operation is written before it is sent and again after it returned, synced both times.
  *
- * A client that was killed reads it again and knows which keys it must ask about. A torn last line is dropped: what was
- * not written whole was not sent.
+ * A killed client reads it again and knows the keys whose outcome is open. A torn last line is dropped: an
+ * operation that was not written completely was not sent.
  *
  * Reliability §3.2.
  */
@@ -12,7 +12,7 @@ import type { Operation } from './history.ts'
 
 const sync = promisify(fdatasync)
 
-/** What is known before the call. */
+/** The fields known before the call. */
 export type Invocation = Omit<Operation, 'invoked' | 'returned' | 'outcome' | 'code' | 'answer'>
 export type Return = Pick<Operation, 'outcome' | 'code' | 'answer'>
 
@@ -20,7 +20,7 @@ type Line =
   | { readonly n: number; readonly invoked: number; readonly invocation: Invocation }
   | { readonly n: number; readonly returned: number; readonly result: Return }
 
-/** Milliseconds of the clock that all processes of the machine share and nobody sets. */
+/** Milliseconds of the machine's monotonic clock, which all processes share. */
 export const machineMs = (): number => Number(process.hrtime.bigint()) / 1e6
 
 export class ClientLog {
@@ -30,7 +30,7 @@ export class ClientLog {
   constructor(path: string) {
     this.#count = readLog(path).length
     this.#file = openSync(path, 'a', 0o600)
-    // A torn line must not swallow the next one.
+    // The next line must not be appended to a torn one.
     if (this.#count > 0) writeSync(this.#file, '\n')
   }
 
@@ -55,7 +55,7 @@ export class ClientLog {
   }
 }
 
-/** The operations of a log; one that never returned is `info`. */
+/** Returns the operations of a log; one that never returned is `info`. */
 export function readLog(path: string): Operation[] {
   const operations: Operation[] = []
   for (const line of linesOf(path)) {
@@ -81,7 +81,7 @@ function parseLine(text: string): Line[] {
   try {
     return text === '' ? [] : [JSON.parse(text) as Line]
   } catch {
-    // Torn: the client died while it wrote, before it sent anything.
+    // The line is torn: the client died while writing it, before it sent the request.
     return []
   }
 }

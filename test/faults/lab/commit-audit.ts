@@ -1,12 +1,12 @@
 /**
- * Did every answer wait for the disk? Read from what all threads of the server told the system, in order.
+ * Checks that every answer waited for the disk, from the ordered system calls of all threads of the server.
  *
- * - The nonce of a signed request stands in a page of the write-ahead log that was written before the sync began which
- *   had ended when the answer left: so the effect that was committed with it is on disk.
- * - So does the id of a message, as its answer tells it.
+ * - The nonce of a signed request is in a WAL page that was written before a sync began, and that sync
+ *   ended before the answer was sent. The effect was committed together with the nonce, so it is durable.
+ * - The same applies to the id of a message in an answer.
  *
- * Syncs are made by SQLite or by the writer, with fsync or fdatasync, on any thread: one that is begun in one line of the
- * trace may end in a later one, and what is written in between does not count as synced by it.
+ * SQLite or the writer makes the syncs, with fsync or fdatasync, on any thread. A sync may begin on one line
+ * of the trace and end on a later one; it does not cover writes in between.
  *
  * Reliability §3.1 F4.
  */
@@ -14,9 +14,9 @@ import { createHash } from 'node:crypto'
 import { moments, type SystemCall, unescaped } from './system-calls.ts'
 
 export interface CommitAudit {
-  /** Answers to signed requests. */
+  /** The number of answers to signed requests. */
   readonly answers: number
-  /** Of these, answers that tell of a new message. */
+  /** The number of these that contain a new message. */
   readonly messages: number
   readonly syncs: number
   readonly wrong: string[]
@@ -27,7 +27,7 @@ const answeredMessage = new RegExp(`\\{"message":\\{"id":"(${uuid})`)
 
 interface Request {
   readonly line: string
-  /** How the nonce stands in the log. */
+  /** The nonce in the form in which the WAL contains it. */
   readonly nonce: string
 }
 
@@ -47,7 +47,10 @@ class Audit implements CommitAudit {
   syncs = 0
   readonly wrong: string[] = []
   readonly #requests = new Map<string, Request>()
-  /** Pages in the order of their writing; so many of them each thread's sync covers; so many are on disk. */
+  /**
+   * Pages in the order of their writes; the number of pages that each thread's sync covers; the number of
+   * durable pages.
+   */
   readonly #pages: string[] = []
   readonly #covers = new Map<string, number>()
   #durable = 0
@@ -91,7 +94,7 @@ class Audit implements CommitAudit {
     if (!this.#isDurable(id)) this.wrong.push(`${id} was answered before it was synced`)
   }
 
-  /** Looked for from the end, where it is. */
+  /** Searches from the end, because the text is near it. */
   #isDurable(text: string): boolean {
     for (let at = this.#durable - 1; at >= 0; at -= 1) if (this.#pages[at]?.includes(text)) return true
     return false

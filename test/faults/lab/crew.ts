@@ -1,4 +1,6 @@
-/** The writers as a test sees them: agents made through the owner, and the process in which they work. */
+/**
+ * The writers from the view of a test: agents created through the owner, and the process in which they run.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -13,7 +15,7 @@ import type { Order, Told } from './writers-process.ts'
 
 const entry = fileURLToPath(new URL('./writers-process.ts', import.meta.url))
 
-/** `count` agents in pairs, each pair with its conversation. */
+/** Creates `count` agents in pairs, each pair with its conversation. */
 export async function enlist(
   owner: TestOwner,
   { count, folder, seed }: { readonly count: number; readonly folder: string; readonly seed: number },
@@ -84,26 +86,26 @@ export class Crew {
     if (child.connected) child.send(order)
   }
 
-  /** Resolves when so many more calls were answered with a 200. @throws when the writers end before */
+  /** Resolves after this many more calls were answered with 200. @throws if the writers end first */
   answers(more: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#wanted = { count: this.#answered + more, reached: resolve }
     return Promise.race([promise, this.#drained.promise])
   }
 
-  /** The server is there again: whoever waited for that goes on. */
+  /** Reports to the writers that the server runs again. */
   serverStarted(): void {
     this.#starts += 1
     this.#order(this.#child, { do: 'hear', starts: this.#starts })
   }
 
-  /** The clients die as the server does, and begin again from their logs. */
+  /** Kills the clients like the server, and starts them again from their logs. */
   async killAndBeginAgain(): Promise<void> {
     await this.close()
     this.#child = this.#begin()
   }
 
-  /** No new work: everything open is settled, every inbox read to its end, every log closed. */
+  /** Stops new work: settles every open call, reads every inbox to its end, and closes every log. */
   async drain(): Promise<void> {
     this.#order(this.#child, { do: 'drain' })
     await this.#drained.promise

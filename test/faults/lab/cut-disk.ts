@@ -1,16 +1,19 @@
 /**
- * A file as a disk may hold it when the power goes: what a sync covers that had ended is there; of what was written after
- * that, each sector of 512 bytes holds what it did before or after any one of the writes, in any order.
+ * The possible contents of a file after a power cut. Everything covered by a completed sync is present. Of
+ * later writes, each sector of 512 bytes has its content before or after any of the writes, in any order.
  *
- * - The length of the file is as it was at some moment since: one that was cut short and not synced may have its old
- *   length and bytes again.
- * - A write that was under way may be there as well, in part or not at all.
+ * - The length of the file is its length at some moment since the sync: a truncated file that was not
+ *   synced may have its old length and bytes again.
+ * - A write in progress may be present completely, in part or not at all.
  *
  * Reliability §3.1 F3.
  */
 import { type Chance, pick } from './chance.ts'
 
-/** `none` and `all` of what no sync covers; `writes`: some of them, whole; `sectors`: each sector by itself. */
+/**
+ * `none` and `all` of the writes that no sync covers; `writes`: some of them, complete; `sectors`: each
+ * sector separately.
+ */
 export type Kept = 'none' | 'all' | 'writes' | 'sectors'
 
 type Operation = { readonly at: number; readonly bytes: Buffer } | { readonly length: number }
@@ -18,17 +21,17 @@ type Operation = { readonly at: number; readonly bytes: Buffer } | { readonly le
 const sectorBytes = 512
 
 export class CutFile {
-  /** What is on the disk for certain. */
+  /** The content that is certainly on the disk. */
   readonly #durable: Content
   #pending: Operation[] = []
-  /** Operations that are durable, of all. */
+  /** The number of operations that are durable, of all. */
   #settled = 0
 
   constructor(content: Buffer) {
     this.#durable = new Content(content)
   }
 
-  /** Operations up to now, for `synced`. */
+  /** The number of operations so far, for `synced`. */
   get count(): number {
     return this.#settled + this.#pending.length
   }
@@ -37,7 +40,7 @@ export class CutFile {
     return this.#pending.length
   }
 
-  /** It was made shorter, and may have its old length again. */
+  /** Whether the file was truncated and may have its old length again. */
   get isCutOff(): boolean {
     return this.#pending.some((operation) => 'length' in operation)
   }
@@ -50,14 +53,14 @@ export class CutFile {
     this.#pending.push({ length })
   }
 
-  /** A sync has ended that covers so many operations, counted from the first. */
+  /** Records the end of a sync that covers this many operations, counted from the first. */
   synced(count: number): void {
     const covered = this.#pending.splice(0, Math.max(0, count - this.#settled))
     this.#settled += covered.length
     for (const operation of covered) this.#durable.apply(operation)
   }
 
-  /** The file after the cut. */
+  /** Returns the file after the cut. */
   cut(kept: Kept, chance: Chance): Buffer {
     const length = this.#pending.length
     const sized = { none: 0, all: length, writes: someOf(length, chance), sectors: someOf(length, chance) }[
@@ -81,8 +84,8 @@ export class CutFile {
   }
 
   /**
-   * What each touched sector may hold, oldest first, where the length is as it was after `sized` operations: what was cut
-   * off by then is gone, and behind what is cut off later nothing is written.
+   * Returns the possible contents of each touched sector, oldest first, if the length is that after `sized`
+   * operations: sectors truncated by then are gone, and later truncated ones are not written.
    */
   #sectors(sized: number): Map<number, Version[]> {
     const sectors = new Map<number, Version[]>()
@@ -111,7 +114,7 @@ export class CutFile {
 }
 
 interface Version {
-  /** Which write made it; undefined: what was there before. */
+  /** The index of the write that made it; undefined for the content before. */
   readonly by: number | undefined
   readonly bytes: Buffer
 }
@@ -120,7 +123,7 @@ const zeros: Version = { by: undefined, bytes: Buffer.alloc(sectorBytes) }
 
 const floor = (at: number): number => Math.floor(at / sectorBytes)
 
-/** Half of the time all that there is. */
+/** All of them half of the time. */
 const someOf = (count: number, chance: Chance): number =>
   chance() < 0.5 ? count : Math.floor(chance() * (count + 1))
 

@@ -1,42 +1,44 @@
 /**
- * The history checker: what clients were told, compared with what the server holds after the faults.
+ * The history checker: compares the answers that clients got with the state of the server after the faults.
  *
- * Clients write down each operation before it is sent and again when it returned. `ok`: the server said yes. `fail`: it
- * certainly did not happen. `info`: nobody can tell (no answer, or a 5xx). A rule is a function from a run to the
- * sentences about what is wrong; each has a wrong history in `history.test.ts` that only it objects to.
+ * Clients record each operation before it is sent and again after it returned. `ok`: the server confirmed it.
+ * `fail`: it certainly did not happen. `info`: unknown (no answer, or a 5xx). A rule is a function from a run
+ * to sentences that describe its faults. For each rule `history.test.ts` has a faulty history that only this
+ * rule rejects.
  *
- * Reliability §3.2. The rules of tasks are in `task-history.ts`; those of transfers are added by whoever adds those.
+ * Reliability §3.2. The rules of tasks are in `task-history.ts`; rules of transfers can be added in the same
+ * way.
  */
 import type { StoredTask, TaskOp } from './task-effects.ts'
 import { taskRules } from './task-history.ts'
 
 export interface Operation {
-  /** Who did it: the principal, an agent's id. */
+  /** The principal: an agent's id. */
   readonly client: string
   readonly op: 'send' | 'ack' | 'inbox' | 'history' | 'start' | 'close' | TaskOp
-  /** Milliseconds of the machine's monotonic clock: comparable between processes. */
+  /** Milliseconds of the machine's monotonic clock, comparable between processes. */
   readonly invoked: number
-  /** Infinity when it never returned. */
+  /** Infinity if it never returned. */
   readonly returned: number
   readonly outcome: 'ok' | 'fail' | 'info'
   readonly key: string | null
-  /** The session that it was done in. */
+  /** The session in which it was called. */
   readonly session: string | null
-  /** For `send`: the conversation. For `history`: the conversation. */
+  /** The conversation of a `send` or `history`. */
   readonly conversation: string | null
-  /** For `send`: the text. */
+  /** The text of a `send`. */
   readonly text: string | null
-  /** For `ack`: the messages. */
+  /** The messages of an `ack`. */
   readonly messageIds: readonly string[]
-  /** For `history`: the sequence that was read after. */
+  /** The sequence after which a `history` was read. */
   readonly after: number
-  /** For what is done to a task that is there: its id. */
+  /** The id of the task, for operations on an existing task. */
   readonly task?: string
-  /** For what a holder does: the generation of its claim. */
+  /** The generation of the claim, for a holder's operations. */
   readonly generation?: number
   /** The error code of a refusal. */
   readonly code: string | null
-  /** The answer's bytes. */
+  /** The bytes of the answer. */
   readonly answer: string
 }
 
@@ -57,7 +59,7 @@ export interface AuditRecord {
   readonly at?: string
   readonly details: {
     readonly message_ids?: readonly string[]
-    /** Of a task, after what is recorded. */
+    /** The state of a task after the recorded change. */
     readonly state?: string
     readonly claim_generation?: number
   }
@@ -65,7 +67,7 @@ export interface AuditRecord {
 
 export interface Run {
   readonly operations: readonly Operation[]
-  /** Each conversation's whole history, read when everything was over. */
+  /** The complete history of each conversation, read at the end of the run. */
   readonly conversations: ReadonlyMap<string, readonly StoredMessage[]>
   readonly audit: readonly AuditRecord[]
   readonly tasks?: readonly StoredTask[]
@@ -73,12 +75,12 @@ export interface Run {
 
 export type Rule = (run: Run) => string[]
 
-/** The sentences of all rules that object, each after the rule's name. */
+/** Returns the sentences of all rules that found a fault, each after the rule's name. */
 export function checkHistory(run: Run, chosen: readonly Rule[] = rules): string[] {
   return chosen.flatMap((rule) => rule(run).map((sentence) => `${rule.name}: ${sentence}`))
 }
 
-/** Every `ok` send is stored exactly once, as it was answered; every `info` at most once; every `fail` never. */
+/** Every `ok` send is stored exactly once with its answer, every `info` at most once, and a `fail` never. */
 export function sendsAreStoredOnce({ operations, conversations }: Run): string[] {
   const stored = groupBy(
     [...conversations].flatMap(([id, all]) => all.map((message) => ({ id, message }))),
@@ -101,7 +103,7 @@ export function sendsAreStoredOnce({ operations, conversations }: Run): string[]
   })
 }
 
-/** Whatever a client was shown is still there: no reader saw what was not committed. */
+/** Every message that a client read is stored: no reader saw uncommitted data. */
 export function whatWasSeenIsStored({ operations, conversations }: Run): string[] {
   const stored = new Map([...conversations.values()].flat().map((message) => [message.id, message]))
   return shown(operations).flatMap(({ operation, messages }) =>
@@ -113,7 +115,7 @@ export function whatWasSeenIsStored({ operations, conversations }: Run): string[
   )
 }
 
-/** The sequences of a conversation are 1, 2, 3 …, without a gap. */
+/** The sequences of a conversation are 1, 2, 3 … without a gap. */
 export function sequencesHaveNoGap({ conversations }: Run): string[] {
   return [...conversations].flatMap(([id, all]) =>
     all
@@ -133,7 +135,9 @@ export function sequencesFollowTime({ operations }: Run): string[] {
   )
 }
 
-/** A page of history has every message up to its end: nobody who saw n later finds one that is new below n. */
+/**
+ * A page of history has every message up to its end: a reader that saw n later finds no new message below n.
+ */
 export function pagesHaveNoGap({ operations }: Run): string[] {
   return shown(operations)
     .filter(({ operation }) => operation.op === 'history')
@@ -145,7 +149,7 @@ export function pagesHaveNoGap({ operations }: Run): string[] {
     )
 }
 
-/** Two answers to one key are equal byte for byte, and a key that was answered is not refused afterwards. */
+/** Two answers to one key are equal byte for byte, and an answered key is not refused afterwards. */
 export function keysHaveOneAnswer({ operations }: Run): string[] {
   const keyed = operations.filter(({ key }) => key !== null)
   return [...groupBy(keyed, ({ client, op, key, text }) => `${client} ${op} ${key} ${text}`)].flatMap(
@@ -166,7 +170,9 @@ export function keysHaveOneAnswer({ operations }: Run): string[] {
   )
 }
 
-/** An acknowledgement that was answered is kept; what is acknowledged, its recipient acknowledged. */
+/**
+ * Every answered acknowledgement is kept, and every acknowledged message was acknowledged by its recipient.
+ */
 export function acknowledgementsAreKept({ operations, conversations }: Run): string[] {
   const acks = operations.filter(({ op, outcome }) => op === 'ack' && outcome !== 'fail')
   const told = new Set(acks.filter(({ outcome }) => outcome === 'ok').flatMap(({ messageIds }) => messageIds))
@@ -210,7 +216,7 @@ export function everythingIsOffered({ operations, conversations }: Run): string[
     .map(({ id, recipient_agent_id }) => `${recipient_agent_id} was never offered ${id}`)
 }
 
-/** A session that was answered exists: nobody hears that it is unknown, nor that it ended when nobody ended it. */
+/** A session in an answer exists: it is never unknown, and it ends only on request. */
 export function startedSessionsAreKept({ operations }: Run): string[] {
   const started = new Map(
     operations.filter(isStarted).map((start) => [startedSession(start).id, start.returned] as const),
@@ -228,7 +234,7 @@ export function startedSessionsAreKept({ operations }: Run): string[] {
   })
 }
 
-/** Generations of an agent only rise, and each belongs to one session. */
+/** Generations of an agent only increase, and each belongs to one session. */
 export function generationsRise({ operations }: Run): string[] {
   return [...groupBy(operations.filter(isStarted), ({ client }) => client)].flatMap(([client, starts]) => {
     const fallen = outOfOrder(
@@ -244,7 +250,7 @@ export function generationsRise({ operations }: Run): string[] {
   })
 }
 
-/** Nothing succeeds in a session when its end was answered before. */
+/** No request succeeds in a session whose end was answered earlier. */
 export function endedSessionsDoNothing({ operations }: Run): string[] {
   const ends = new Map<string, number>()
   for (const { op, outcome, session, returned } of operations) {
@@ -256,14 +262,14 @@ export function endedSessionsDoNothing({ operations }: Run): string[] {
     .map(({ client, op, session }) => `${client} did ${op} in ${session} after its end`)
 }
 
-/** No answer is a bug: a server under faults is unavailable, never wrong. */
+/** No answer is an internal error: a server under faults may be unavailable, but never wrong. */
 export function nothingIsInternal({ operations }: Run): string[] {
   return operations
     .filter(({ code }) => code === 'internal')
     .map(({ client, op, answer }) => `${client} did ${op} and was answered ${answer}`)
 }
 
-/** One record for each message sent, each acknowledged message and each session started. */
+/** There is one record for each message sent, each acknowledged message and each session started. */
 export function mutationsAreAudited({ operations, conversations, audit }: Run): string[] {
   const count = (kind: string, ids: (record: AuditRecord) => readonly (string | null)[]) => {
     const counted = new Map<string | null, number>()
@@ -274,7 +280,7 @@ export function mutationsAreAudited({ operations, conversations, audit }: Run): 
   }
   const messages = [...conversations.values()].flat()
   const expected = [
-    // What the service itself tells of a task stands in the record of the task.
+    // The record of the task covers a message that the service sends about it.
     { kind: 'message.sent', ids: messages.filter(({ type }) => type !== 'task').map(({ id }) => id) },
     {
       kind: 'message.acknowledged',
@@ -326,7 +332,7 @@ const startedSession = ({ answer }: Operation) => JSON.parse(answer) as { id: st
 
 const isStarted = ({ op, outcome }: Operation) => op === 'start' && outcome === 'ok'
 
-/** A close of the session, or a start that may have replaced it. */
+/** Whether an operation closes the session, or is a start that may have replaced it. */
 const mayEnd = (other: Operation, session: string): boolean =>
   other.outcome !== 'fail' &&
   (other.op === 'close'
@@ -336,7 +342,7 @@ const mayEnd = (other: Operation, session: string): boolean =>
 const offered = (operations: readonly Operation[]) =>
   shown(operations).filter(({ operation }) => operation.op === 'inbox')
 
-/** What reads showed: the messages of inbox pages and of history pages. */
+/** The messages that inbox pages and history pages showed. */
 const shown = (operations: readonly Operation[]) =>
   operations
     .filter(({ op, outcome }) => (op === 'inbox' || op === 'history') && outcome === 'ok')
@@ -345,7 +351,10 @@ const shown = (operations: readonly Operation[]) =>
       messages: (JSON.parse(operation.answer) as { messages: Placed[] }).messages,
     }))
 
-/** When each key took its effect: some time between its first try, answered or not, and its first answer. */
+/**
+ * The time span in which each key took effect: between its first attempt, answered or not, and its first
+ * answer.
+ */
 const effectsOf = (sends: readonly Operation[]) =>
   [...groupBy(sends, ({ client, key, text }) => `${client} ${key} ${text}`).values()].flatMap((tries) => {
     const answered = tries.filter(({ outcome }) => outcome === 'ok')
@@ -354,7 +363,7 @@ const effectsOf = (sends: readonly Operation[]) =>
     return answered.slice(0, 1).map((each) => ({ invoked, returned, value: sentMessage(each).sequence }))
   })
 
-/** Pairs of which the later was invoked after the earlier had returned, and has the smaller value. */
+/** Pairs in which the second was invoked after the first had returned, but has the smaller value. */
 function outOfOrder(all: readonly (Span & { readonly value: number })[]): [number, number][] {
   const byReturn = [...all].sort((a, b) => a.returned - b.returned)
   const byInvoke = [...all].sort((a, b) => a.invoked - b.invoked)

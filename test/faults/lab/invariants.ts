@@ -1,6 +1,6 @@
 /**
- * What must hold in the store after every fault, whatever was going on: SQLite's own checks, and ours as queries that
- * answer the rows which break a rule.
+ * The invariants of the store after every fault: SQLite's own checks, and queries that return the rows that
+ * violate a rule.
  *
  * Reliability §1 P2, §3.1 "I-ALL".
  */
@@ -123,7 +123,7 @@ export const invariants: readonly Invariant[] = [
   },
 ]
 
-/** Every sentence about what is wrong; empty when the store is sound. */
+/** Returns a sentence for every fault; empty if the store is valid. */
 export function checkStore(database: Database.Database): string[] {
   const integrity = database.prepare<[], string>('PRAGMA integrity_check').pluck().all()
   const foreign = database.prepare('PRAGMA foreign_key_check').all()

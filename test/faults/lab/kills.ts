@@ -1,9 +1,9 @@
 /**
- * Writers on a server that is killed again and again, and what is wrong afterwards.
+ * Writers on a server that is killed repeatedly, and the faults found afterwards.
  *
- * Each round waits for some answers, then a random moment, kills the process, looks at the store as the crash left it,
- * and starts the server again. Every fifth round the clients die too. At the end every open key is asked about once
- * more, every inbox is read to its end, and the history is checked.
+ * Each round waits for some answers, then for a random time, kills the process, checks the store as the crash
+ * left it, and starts the server again. In every fifth round the clients are killed too. At the end every
+ * open key is repeated, every inbox is read to its end, and the history is checked.
  *
  * Reliability §3.1 F1, F16.
  */
@@ -18,20 +18,20 @@ import { checkStore } from './invariants.ts'
 import { withStoreCopy } from './store-copy.ts'
 import type { StoredTask } from './task-effects.ts'
 
-/** Ends the server process by SIGKILL, at its own moment; resolves when it has ended. */
+/** Ends the server process by SIGKILL at a chosen moment; resolves when it has exited. */
 export type Strike = (server: ServerProcess) => Promise<unknown>
 
 export interface KillOptions {
-  /** One for each round. */
+  /** One per round. */
   readonly strikes: readonly Strike[]
   readonly writers: number
   readonly seed: number
-  /** That each round waits for. */
+  /** The number of answers that each round waits for. */
   readonly answers: number
   readonly control?: ProcessOptions['control']
 }
 
-/** So many kills, each within 150 ms of the answers that its round waits for. */
+/** Returns this many kills, each within 150 ms after the answers that its round waits for. */
 export function atRandom(kills: number, seed: number): Strike[] {
   const chance = chanceFrom(seed)
   return Array.from({ length: kills }, () => async (server: ServerProcess) => {
@@ -99,7 +99,10 @@ async function readConversations(owner: TestOwner, crew: Crew): Promise<Map<stri
   return conversations
 }
 
-/** Of one moment: a server that runs ends claims by itself, and a task would differ from its records. */
+/**
+ * Reads everything in one transaction: a running server expires claims, and a task could then differ from its
+ * records.
+ */
 function readStore(database: Database.Database) {
   const audit = database
     .prepare<[], { kind: string; subject_id: string | null; at: string; details: string }>(
@@ -122,7 +125,7 @@ interface HistoryPage {
   readonly next_sequence: number
 }
 
-/** The whole history, through the public API. */
+/** Reads the complete history through the public API. */
 async function readConversation(owner: TestOwner, projectId: string, id: string): Promise<StoredMessage[]> {
   const all: StoredMessage[] = []
   for (let after = 0, more = true; more; ) {

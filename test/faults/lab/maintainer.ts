@@ -1,6 +1,6 @@
 /**
- * Maintenance in a process of its own, to be killed. Argument: the data folder. Says `open` when it begins, and what it
- * did when it ended by itself.
+ * Maintenance in a separate process that a test kills. Argument: the data folder. Prints `open` when it
+ * begins, and its result if it finishes.
  */
 import { maintain } from '../../../server/host/init.ts'
 

@@ -1,10 +1,10 @@
 /**
- * Power cuts, at any moment of what strace saw of a server at work: the disk that is left is opened as the program opens
- * it, is sound, and holds all that had been told.
+ * Power cuts at any moment in the trace of a running server. The program opens the resulting disk, which must
+ * be valid and contain everything that was answered.
  *
- * - An answer counts as told from the beginning of the call that sends it.
- * - What it told: its nonce is spent; and where it answers a request with a key, the stored answer is the one that was
- *   sent, so that the effect is there with it (`invariants.ts` says what belongs to an answer).
+ * - An answer counts from the start of the call that sends it.
+ * - Its nonce must be spent. If its request had a key, the stored answer must equal the sent one, which
+ *   shows that the effect is stored too (`invariants.ts` defines the rows that belong to an answer).
  *
  * Reliability §1 P1 and P2, §3.1 F3.
  */
@@ -22,29 +22,29 @@ import { linesOf, type Moment, moments, quotedBytes, resultOf, unescaped } from 
 export interface CutOptions {
   /** The file that strace wrote. */
   readonly trace: string
-  /** The store as it was when strace began: its folder. */
+  /** A folder with the store at the time when strace started. */
   readonly base: string
   readonly cuts: number
   readonly seed: number
-  /** A disk that says it has synced these, and has not. */
+  /** The file whose syncs this disk reports as done without making them. */
   readonly unsyncedFile?: '' | '-wal'
 }
 
 export interface CutReport {
-  /** Disks that were opened. */
+  /** The number of disks that were opened. */
   readonly disks: number
-  /** Answers that had left by the last cut, and those of them that tell of an effect. */
+  /** The number of answers sent by the last cut, and of those with an effect. */
   readonly told: number
   readonly effects: number
-  /** Cuts while the log was being folded into the file. */
+  /** The number of cuts during a checkpoint. */
   readonly inFoldings: number
-  /** Cuts after which the log may have its old length again, or not. */
+  /** The number of cuts after which the WAL may or may not have its old length again. */
   readonly atCutOffs: number
-  /** Disks that had lost something, or were unsound, each with what is wrong. */
+  /** Disks that lost data or are invalid, each with its faults. */
   readonly wrong: string[]
 }
 
-/** What SQLite does to its files. */
+/** The calls by which SQLite changes its files. */
 const changes = new Set(['pwrite64', 'ftruncate'])
 
 const ways: readonly Kept[] = ['none', 'writes', 'sectors', 'all']
@@ -75,8 +75,8 @@ export function cutPower(options: CutOptions): CutReport {
 }
 
 /**
- * Moments to cut at, as many of each kind: behind answers, while the file is written, while the log is cut off, each until
- * the next sync; and anywhere.
+ * Plans the moments of the cuts, the same number of each kind: after answers, during writes to the file,
+ * after the WAL was truncated (each until the next sync), and anywhere.
  */
 function plan({ trace, base, cuts }: CutOptions, chance: Chance): number[] {
   const file = databasePath(base).slice(base.length)
@@ -109,7 +109,7 @@ const isAnswer = (name: string, text: string): boolean =>
 interface Told {
   readonly what: string
   readonly nonce: string
-  /** Of a request with a key that was done. */
+  /** The answer to a successful request with a key. */
   readonly answer: { readonly key: string; readonly body: string } | undefined
 }
 
@@ -117,14 +117,14 @@ interface Asked extends Omit<Told, 'answer'> {
   readonly key: string | undefined
 }
 
-/** The server's machine: its two files, and what had been told. */
+/** The server's machine: its two files, and the answers that were sent. */
 class Machine {
   readonly told: Told[] = []
   readonly #asked = new Map<string, Asked>()
   readonly #files: Readonly<Record<string, CutFile>>
   readonly #ignored: string | undefined
   #writing: CutFile | undefined
-  /** How many operations the sync covers that each thread makes. */
+  /** The number of operations that the running sync of each thread covers. */
   readonly #covers = new Map<string, number>()
 
   constructor({ base, unsyncedFile }: CutOptions) {
@@ -154,7 +154,7 @@ class Machine {
     if (isAnswer(name, text) && at === 'began') this.#answered(fd, unescaped(text))
   }
 
-  /** What is still being written when a sync begins is not covered by it. One thread alone writes. */
+  /** A sync does not cover a write that is in progress when it begins. Only one thread writes. */
   #sync(file: CutFile, at: Moment['at'], thread: string, text: string): void {
     if (at === 'began') this.#covers.set(thread, file.count - (file === this.#writing ? 1 : 0))
     else if (resultOf(text) === 0) file.synced(this.#covers.get(thread) ?? 0)
@@ -195,7 +195,7 @@ class Machine {
     this.told.push({ ...rest, answer })
   }
 
-  /** What is wrong on the disk that is left. */
+  /** Cuts the power; returns the faults of the resulting disk. */
   cut(kept: Kept, chance: Chance): string[] {
     const folder = mkdtempSync(join(tmpdir(), 'bridge-cut-'))
     const path = databasePath(folder)

@@ -1,7 +1,8 @@
 /**
- * A way to the node that can stop a report: it lies between one runner and the server.
+ * A proxy between one runner and the server that can stop a report.
  *
- * `swallows`: the report never reaches the server. `keeps`: the server has stored it, and its answer never comes back.
+ * `swallows`: the report never reaches the server. `keeps`: the server has stored it, and its answer never
+ * reaches the runner.
  */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
@@ -12,9 +13,11 @@ export type Fault = 'swallows' | 'keeps'
 
 export interface Gate {
   readonly url: string
-  /** From now on, for reports of results. Resolves when the first is where the fault says. */
+  /**
+   * Applies the fault to later reports of results. Resolves when the first one is at the point of the fault.
+   */
   arm(fault: Fault): Promise<void>
-  /** Everything passes again. */
+  /** Forwards everything again. */
   disarm(): void
   close(): Promise<void>
 }
@@ -32,7 +35,7 @@ export async function openGate(target: string): Promise<Gate> {
       if (armed !== 'keeps') return void reply.pipe(answer.writeHead(reply.statusCode ?? 502, reply.headers))
       reply.resume().once('end', () => caught.resolve())
     })
-    // The runner may be gone, and the server with it when the test ends.
+    // The runner may have exited, and the server too when the test ends.
     onward.on('error', () => answer.destroy())
     answer.once('close', () => onward.destroy())
     onward.end(body)

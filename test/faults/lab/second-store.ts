@@ -1,6 +1,6 @@
 /**
- * The store of a data folder, opened by another process than its server: spends the nonces that it is told to, all at
- * once, and says how many were accepted. Argument: the data folder. Input: one JSON line, `Nonce[]`.
+ * Opens the store of a data folder in another process than its server. Spends the given nonces simultaneously
+ * and prints the number of accepted ones. Argument: the data folder. Input: one JSON line, `Nonce[]`.
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

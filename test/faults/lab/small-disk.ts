@@ -1,4 +1,4 @@
-/** A disk of its own that is small enough to be filled: a tmpfs, where this user may mount one. */
+/** A separate disk that is small enough to be filled: a tmpfs, if this user may mount one. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,18 +6,18 @@ import { join } from 'node:path'
 export interface SmallDisk {
   readonly path: string
   freeBytes(): number
-  /** Takes all of it, or all but so many bytes. */
+  /** Fills the disk, or all but this many bytes. */
   fill(but?: number): void
-  /** What {@link fill} took is free again. */
+  /** Frees the space that {@link fill} used. */
   empty(): void
-  /** Whether the system did it: it refuses while somebody has a file open to write. */
+  /** Returns whether the system did it: it refuses while a file is open for writing. */
   remount(how: 'ro' | 'rw'): boolean
   unmount(): void
 }
 
 const mebibyte = 1024 * 1024
 
-/** Mounted at a path that is made for it; undefined where this user may not mount. */
+/** Mounts the disk at a path that it creates; undefined if this user may not mount. */
 export function mountSmallDisk(path: string, mebibytes: number): SmallDisk | undefined {
   mkdirSync(path, { recursive: true })
   const size = `size=${mebibytes}m,mode=0700`
@@ -36,7 +36,7 @@ export function mountSmallDisk(path: string, mebibytes: number): SmallDisk | und
         for (let left = bytes; left > 0; left -= mebibyte)
           writeFileSync(filler, Buffer.alloc(Math.min(left, mebibyte)), { flag: 'a' })
       } catch (error) {
-        // Somebody else wrote meanwhile: the disk is full.
+        // Another process wrote in the meantime, and the disk is full.
         if (but > 0 || (error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
       }
     },

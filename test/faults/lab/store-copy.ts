@@ -1,6 +1,6 @@
 /**
- * The store of a server that is down, as the crash left it: a copy is opened, so that the server itself recovers the
- * original.
+ * The store of a stopped server, as the crash left it. A copy is opened, so that the server itself recovers
+ * the original.
  */
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** Following a running server's system calls, and faults at chosen ones. Only where `strace` is there and may attach. */
+/**
+ * Traces a running server's system calls, and injects faults at chosen ones. Available only if `strace` is
+ * installed and may attach.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -6,7 +9,7 @@ import { createInterface } from 'node:readline'
 export const canTrace: boolean = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
 
 export interface Tracer {
-  /** Everything has been written; the process goes on by itself, if it still runs. */
+  /** Detaches once everything is written; the process continues if it still runs. */
   detach(): Promise<void>
 }
 
@@ -33,7 +36,7 @@ export async function attach(pid: number, options: readonly string[]): Promise<T
   }
 }
 
-/** How often each call stands in what `strace -f -o` wrote, in the thread that made it most. */
+/** Counts each call in the output of `strace -f -o`, in the thread that made it most often. */
 export function mostOfOneThread(text: string): Map<string, number> {
   const ofThreads = new Map<string, number>()
   const most = new Map<string, number>()

@@ -1,9 +1,9 @@
 /**
- * What a process told the system, read from the file that `strace -f -y` writes: the beginning and the end of each call, in
- * the order in which they happened, of all threads.
+ * The system calls of a process, read from the file that `strace -f -y` writes: the beginning and the end of
+ * each call, in order, of all threads.
  *
- * A call that another thread's comes in between of stands in two lines, "unfinished" and "resumed". One that was under way
- * when strace left has no end.
+ * A call that is interrupted in the trace by another thread's call is on two lines, "unfinished" and
+ * "resumed". A call that was running when strace detached has no end.
  */
 import { closeSync, openSync, readSync } from 'node:fs'
 
@@ -17,7 +17,7 @@ export interface SystemCall {
 export interface Moment {
   readonly at: 'began' | 'ended'
   readonly call: SystemCall
-  /** Behind the file: the other arguments and, at the end, the result. */
+  /** The text after the file: the other arguments and, at the end, the result. */
   readonly text: string
 }
 
@@ -43,7 +43,7 @@ export function* moments(lines: Iterable<string>): Generator<Moment> {
   }
 }
 
-/** Line by line, a character each byte: a trace is longer than a string can be. */
+/** Yields the lines, one character per byte: a trace is longer than a string can be. */
 export function* linesOf(path: string): Generator<string> {
   const file = openSync(path, 'r')
   const chunk = Buffer.alloc(1024 * 1024)
@@ -60,13 +60,13 @@ export function* linesOf(path: string): Generator<string> {
   }
 }
 
-/** What a call gave back; undefined while it is under way. */
+/** Returns the result of a call; undefined while it is running. */
 export function resultOf(text: string): number | undefined {
   const [, result] = /\) += (-?\d+)[^"]*$/.exec(text.slice(-200)) ?? []
   return result === undefined ? undefined : Number(result)
 }
 
-/** The first thing that is quoted, as bytes. @throws where strace was told to keep less of it than there was */
+/** Returns the first quoted text as bytes. @throws if strace truncated it */
 export function quotedBytes(text: string): Buffer {
   const from = text.indexOf('"') + 1
   const to = text.lastIndexOf('"')
@@ -74,13 +74,13 @@ export function quotedBytes(text: string): Buffer {
   return bytesOf(text.slice(from, to))
 }
 
-/** The bytes that strace quotes, a character each. */
+/** Returns the bytes that strace quotes, one character each. */
 export const unescaped = (quoted: string): string => bytesOf(quoted).toString('latin1')
 
 const backslash = 92
 const named: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, v: 11, f: 12 }
 
-/** By hand: pages are mostly escapes, and a pattern takes ten times as long. */
+/** Parsed manually: pages are mostly escapes, and a regular expression takes ten times as long. */
 function bytesOf(quoted: string): Buffer {
   const bytes = Buffer.allocUnsafe(quoted.length)
   let length = 0

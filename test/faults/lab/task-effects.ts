@@ -1,18 +1,18 @@
-/** What clients did to tasks and what is stored of them, for the rules of tasks. Reliability §3.2. */
+/** The clients' operations on tasks and the stored tasks, for the rules of tasks. Reliability §3.2. */
 import type { Operation, Run } from './history.ts'
 
-/** Done by whoever holds the claim, which is named. */
+/** Operations of a claim's holder, which name the claim. */
 export const holderOps = ['task.renew', 'task.complete', 'task.fail', 'task.release', 'task.stopped'] as const
 export const taskOps = ['task.create', 'task.claim', 'task.cancel', ...holderOps] as const
 export type TaskOp = (typeof taskOps)[number]
 
-/** A task as it stands when everything is over. Titles are the keys under which tasks were made. */
+/** A task at the end of the run. Titles are the keys with which tasks were created. */
 export interface StoredTask {
   readonly id: string
   readonly title: string
   readonly state: string
   readonly conversation_id: string
-  /** Of the last claim. */
+  /** The generation of the last claim. */
   readonly generation: number
   readonly result: string | null
   readonly claim_ttl_seconds: number
@@ -20,7 +20,10 @@ export interface StoredTask {
   readonly stop_confirmed_at: string | null
 }
 
-/** One mutation, however often it was tried: done some time between its first try and its first answer. */
+/**
+ * One mutation, however often it was attempted: it took effect between its first attempt and its first
+ * answer.
+ */
 export interface Effect {
   readonly op: Operation['op']
   readonly client: string
@@ -30,11 +33,11 @@ export interface Effect {
   readonly invoked: number
   readonly returned: number
   readonly answer: string
-  /** Of the task, as it was answered. */
+  /** The state of the task in the answer. */
   readonly state: string
-  /** Of the claim that was answered, if there was one. */
+  /** The session of the claim in the answer, if there was one. */
   readonly claimedIn: string | undefined
-  /** In which it was tried. */
+  /** The sessions of its attempts. */
   readonly sessions: readonly (string | null)[]
 }
 
@@ -44,7 +47,7 @@ interface Told {
   readonly claim: { readonly generation: number; readonly session_id: string } | null
 }
 
-/** What was answered with yes, by key. */
+/** Returns the successful mutations, one per key. */
 export function effects({ operations }: Run, ops: readonly TaskOp[]): Effect[] {
   const tried = operations.filter(({ op, key }) => key !== null && (ops as readonly string[]).includes(op))
   return [...Map.groupBy(tried, ({ client, op, key }) => `${client} ${op} ${key}`).values()].flatMap(
@@ -72,7 +75,7 @@ export function effects({ operations }: Run, ops: readonly TaskOp[]): Effect[] {
   )
 }
 
-/** Whether somebody did one of these to a task, or may have. */
+/** Whether one of these operations was performed on a task, or may have been. */
 export const mayHave = ({ operations }: Run, ops: readonly TaskOp[], task: string): boolean =>
   operations.some(
     (each) => (ops as readonly string[]).includes(each.op) && each.task === task && each.outcome !== 'fail',

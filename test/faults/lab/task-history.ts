@@ -1,6 +1,7 @@
 /**
- * The rules of tasks for the history checker: one holder a generation, one outcome, nothing by a claim that was lost,
- * and a task and its message both or neither. Cancellation, stop and expiry are in `task-lives.ts`.
+ * The rules of tasks for the history checker: one holder per generation, one outcome, no effect by a lost
+ * claim, and a task and its message are stored both or neither. For cancellation, stop and expiry see
+ * `task-lives.ts`.
  *
  * Reliability §3.2 items 4 and 7.
  */
@@ -28,7 +29,7 @@ export function claimGenerationsRise(run: Run): string[] {
   )
 }
 
-/** Nothing of a holder succeeds when a later claim had been granted before it was asked for. */
+/** No operation of a holder succeeds if a later claim was granted before it was sent. */
 export function lostClaimsDoNothing(run: Run): string[] {
   const claims = effects(run, ['task.claim'])
   return effects(run, holderOps).flatMap((done) =>
@@ -43,7 +44,9 @@ export function lostClaimsDoNothing(run: Run): string[] {
   )
 }
 
-/** What a holder does succeeds in the session of its claim only; that the work has stopped, any session may say. */
+/**
+ * A holder's operation succeeds only in the session of its claim, except that any session may confirm a stop.
+ */
 export function claimsStayInTheirSession(run: Run): string[] {
   const claims = new Map(
     effects(run, ['task.claim']).map(({ task, generation, claimedIn }) => [
@@ -60,7 +63,7 @@ export function claimsStayInTheirSession(run: Run): string[] {
     })
 }
 
-/** A task ends once, by the last claim that it had, and as it was answered. */
+/** A task ends once, by its last claim and with the answered state. */
 export function outcomesAreSetOnce(run: Run): string[] {
   const ends = Map.groupBy(effects(run, ['task.complete', 'task.fail']), ({ task }) => task)
   const stored = new Map((run.tasks ?? []).map((task) => [task.id, task]))
@@ -78,7 +81,7 @@ export function outcomesAreSetOnce(run: Run): string[] {
   })
 }
 
-/** Each creation that was answered is stored once, each that may have arrived at most once, each refused never. */
+/** Each answered creation is stored once, each unanswered one at most once, each refused one never. */
 export function tasksAreStoredOnce({ operations, tasks = [] }: Run): string[] {
   const creates = operations.filter(({ op }) => op === 'task.create')
   const byTitle = Map.groupBy(tasks, ({ title }) => title)
@@ -95,7 +98,7 @@ export function tasksAreStoredOnce({ operations, tasks = [] }: Run): string[] {
   })
 }
 
-/** A task exists exactly when the message that tells of it does. */
+/** A task exists exactly if the message about it does. */
 export function tasksAndMessagesAreThereTogether({ tasks = [], conversations }: Run): string[] {
   const told = [...conversations.values()].flat().filter(({ type, body }) => {
     return type === 'task' && body.startsWith('new task')
@@ -123,11 +126,11 @@ const kinds: Record<TaskOp, string> = {
   'task.cancel': 'task.cancel_requested',
 }
 
-/** An open task is cancelled at once. */
+/** Cancelling an open task takes effect immediately. */
 const kindOf = (op: TaskOp, state: string): string =>
   op === 'task.cancel' && state === 'cancelled' ? 'task.cancelled' : kinds[op]
 
-/** Each change that was answered has its record, and no record is of a change that nobody asked for. */
+/** Each answered change has its record, and each record belongs to a requested change. */
 export function taskChangesAreAudited(run: Run): string[] {
   const recorded = Map.groupBy(run.audit, ({ kind, subject_id }) => `${kind} ${subject_id}`)
   const answered = effects(run, taskOps).map(

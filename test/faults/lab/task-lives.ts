@@ -1,13 +1,14 @@
 /**
- * The rules of tasks that are read from their records: each life is one that contract §8 allows, a claim has its whole
- * lease, and a cancellation is asked for, kept, and confirmed by whoever could.
+ * The rules of tasks that are checked on their audit records: each life is permitted by contract §8, a claim
+ * has its full lease, and a cancellation is requested, kept, and confirmed by an agent that may do so.
  *
- * The table here is written by hand and not the server's: else nobody would see that one is wrong.
+ * The table here is written by hand and not taken from the server, so that an error in the server's table is
+ * found.
  */
 import type { AuditRecord, Rule, Run } from './history.ts'
 import { effects, mayHave, type StoredTask } from './task-effects.ts'
 
-/** Kind → the states that it may follow on → the states that it may leave behind. */
+/** A map from kind to the states before it, and from each to the states after it. */
 const lives: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'task.created': { '': ['open'] },
   'task.claimed': { open: ['claimed'] },
@@ -29,7 +30,10 @@ const recordsOf = ({ audit }: Run): Map<string, AuditRecord[]> =>
     ({ subject_id }) => String(subject_id),
   )
 
-/** Every record follows on the one before, claims count up by one, and the last one is how the task stands. */
+/**
+ * Every record continues the previous one, claims are counted up by one, and the last record matches the
+ * task.
+ */
 export function livesFollowTheTable(run: Run): string[] {
   const stored = new Map((run.tasks ?? []).map((task) => [task.id, task]))
   return [...recordsOf(run)].flatMap(([id, records]) => {
@@ -50,10 +54,10 @@ export function livesFollowTheTable(run: Run): string[] {
   })
 }
 
-/** Contract §8: no claim ends early, by more than this. */
+/** Contract §8: no claim ends earlier than this many milliseconds before its time. */
 const earlyMs = 5000
 
-/** A claim expires when nobody renewed it for its whole lease. */
+/** A claim expires only if it was not renewed for its full lease. */
 export function claimsHaveTheirLease(run: Run): string[] {
   const records = recordsOf(run)
   return (run.tasks ?? []).flatMap(({ id, claim_ttl_seconds }) => {
@@ -69,7 +73,10 @@ export function claimsHaveTheirLease(run: Run): string[] {
 
 const requested: ReadonlySet<string> = new Set(['cancel_requested', 'completed', 'failed', 'cancelled'])
 
-/** After a cancellation was answered nobody gets the task any more, and it stays cancelled, or ends as its holder said. */
+/**
+ * After a cancellation was answered no agent gets the task, and it stays cancelled or ends as its holder
+ * reports.
+ */
 export function cancellationsAreKept(run: Run): string[] {
   const claims = effects(run, ['task.claim'])
   const stored = new Map((run.tasks ?? []).map((task) => [task.id, task]))
@@ -84,7 +91,7 @@ export function cancellationsAreKept(run: Run): string[] {
   })
 }
 
-/** A confirmation that was answered is kept, and is the last holder's. */
+/** An answered confirmation is kept and comes from the last holder. */
 export function stopsAreKept(run: Run): string[] {
   const stored = new Map((run.tasks ?? []).map((task) => [task.id, task]))
   return effects(run, ['task.stopped']).flatMap(({ task: id, generation }) => {
@@ -97,7 +104,7 @@ export function stopsAreKept(run: Run): string[] {
   })
 }
 
-/** Nothing is cancelled that nobody asked to cancel, and no stop is confirmed that nobody told of. */
+/** A task is cancelled only on request, and a stop is confirmed only if it was requested. */
 export function nobodyIsStoppedUnasked(run: Run): string[] {
   const wronged = ({ id, state, cancel_requested_at, stop_confirmed_at }: StoredTask): string[] => {
     const isCancelled = cancel_requested_at !== null || state === 'cancelled'

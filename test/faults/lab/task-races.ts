@@ -1,6 +1,6 @@
 /**
- * What a holder does, at the same moment as its claim is taken from it: the lease runs out, a new session takes over, or
- * the task is cancelled. Everything is noted, so that the history checker can read it.
+ * Operations of a holder at the moment when it loses its claim: the lease expires, a new session takes over,
+ * or the task is cancelled. Every operation is recorded for the history checker.
  *
  * Contract §8 "claim_lost, whoever holds the claim now"; reliability §3.1 F22, F25.
  */
@@ -19,7 +19,7 @@ export interface Race {
   readonly crew: Claimers
   readonly chance: Chance
   readonly creator: TestAgent
-  /** Who holds the claims now; a takeover changes it. */
+  /** The current holder of the claims; a takeover changes it. */
   holder: TestAgent
 }
 
@@ -28,10 +28,10 @@ export interface Asked {
   readonly reply: Reply
 }
 
-/** One that a race may be run against. */
+/** An event that races with the holder. */
 export interface Rival {
   readonly what: string
-  /** Which refusals a holder may hear: everything else is a fault. */
+  /** The refusals that a holder may get; any other one is a fault. */
   readonly holderHears: readonly ErrorCode[]
   readonly strike: (race: Race, tasks: readonly Task[]) => Promise<Asked[]>
 }
@@ -79,12 +79,12 @@ export const rivals: readonly Rival[] = [
   },
 ]
 
-/** What who is not the holder may hear. */
+/** The refusals that an agent other than the holder may get. */
 const othersHear: readonly ErrorCode[] = ['claim_held', 'state_conflict']
 
 const isHolders = (op: TaskOp): boolean => (holderOps as readonly TaskOp[]).includes(op)
 
-/** Sentences about answers that no side of this race may get. */
+/** Describes the answers that no side of this race may get. */
 export const wrongAnswers = ({ holderHears }: Rival, asked: readonly Asked[]): string[] =>
   asked.flatMap(({ op, reply: { status, json } }) => {
     if (status === 200) return []
@@ -93,7 +93,10 @@ export const wrongAnswers = ({ holderHears }: Rival, asked: readonly Asked[]): s
     return status < 500 && allowed.includes(error) ? [] : [`${op} was answered ${status} ${error}`]
   })
 
-/** So many tasks, each claimed; then their holder does everything at once, and the rival strikes somewhere in between. */
+/**
+ * Creates and claims this many tasks. Their holder then performs all its operations simultaneously, and the
+ * rival event occurs somewhere in between.
+ */
 export async function race(its: Race, rival: Rival, count: number): Promise<Asked[]> {
   const { crew, chance, creator, holder } = its
   const given = await crew.give(count, creator, holder)
@@ -106,13 +109,13 @@ export async function race(its: Race, rival: Rival, count: number): Promise<Aske
   for (const [index, { task, op }] of acts.entries()) {
     if (index === strikeAt) asked.push(rival.strike(its, tasks))
     asked.push(crew.hold(holder, op, task).then((reply) => [{ op, reply }]))
-    // Some come together, some when the server has begun with those before.
+    // Some requests are sent together, some after the server has started on the earlier ones.
     if (chance() < 0.3) await new Promise((resolve) => setImmediate(resolve))
   }
   return (await Promise.all(asked)).flat()
 }
 
-/** Between two agents of its own, so that no race reads the tasks of another. */
+/** Makes a race between two new agents, so that no race reads the tasks of another. */
 export async function newRace(bridge: TestBridge, name: string, chance: Chance): Promise<Race> {
   const creator = await bridge.agent(`giver of ${name}`)
   const holder = await bridge.agent(`taker of ${name}`)

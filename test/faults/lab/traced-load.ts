@@ -1,4 +1,4 @@
-/** A server at work under strace: what it told the system, and its store as it was before. */
+/** A server under load and strace: its system calls, and its store before them. */
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { databasePath } from '../../../server/host/data-folder.ts'
@@ -8,24 +8,24 @@ import { Crew, enlist } from './crew.ts'
 import { attach } from './strace.ts'
 
 export interface TracedLoad {
-  /** The file that strace wrote: all threads, with paths and whole buffers. */
+  /** The file that strace wrote: all threads, with paths and complete buffers. */
   readonly trace: string
-  /** A folder with the store as it was when strace began. */
+  /** A folder with the store at the time when strace started. */
   readonly base: string
 }
 
 export interface LoadOptions extends ProcessOptions {
-  /** Half-way the file is written anew and the log is cut off, beside everything else. */
+  /** Rewrites the file and truncates the WAL half-way, during the load. */
   readonly scrubs?: boolean
 }
 
-/** Everything that `moments` of the load are judged by. */
+/** The system calls that the checks of the load need. */
 const followed = [
   ...['read', 'write', 'writev', 'pwrite64', 'fsync', 'fdatasync'],
   ...['ftruncate', 'unlink', 'unlinkat', 'rename', 'renameat', 'renameat2'],
 ]
 
-/** The load's files are there while `look` looks. */
+/** The files of the load exist until `look` returns. */
 export async function tracedLoad<T>(
   answers: number,
   { scrubs = false, ...options }: LoadOptions,

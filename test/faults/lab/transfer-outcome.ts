@@ -1,22 +1,25 @@
-/** What must be true when a transfer has come to its end, whoever died on the way. */
+/** The required state after a transfer has ended, whichever process was killed. */
 import { existsSync, readdirSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Transfer } from '../../../sdk/index.ts'
 
 export interface Outcome {
-  /** The only thing in the folder of the recipient. */
+  /** The only entry in the recipient's folder. */
   readonly box: string
   readonly file: string
   readonly bytes: Buffer
   readonly id: string
   readonly transfers: readonly Transfer[]
-  /** Where the two sides keep what an interrupted run leaves. */
+  /** The folders in which the two sides keep files of an interrupted run. */
   readonly kept: readonly string[]
   readonly packages: string
 }
 
-/** One transfer; the exact file or nothing; no byte on any side; and both sides have said so. */
+/**
+ * Describes the faults. Required are one transfer, the exact file or none, no remaining bytes on any side,
+ * and a cleanup report from both sides.
+ */
 export async function wrongAfter(
   afterwards: 'again' | 'cancel',
   { box, file, bytes, id, transfers, kept, packages }: Outcome,
@@ -52,7 +55,10 @@ function filesBelow(folder: string): string[] {
     .map(({ name }) => name)
 }
 
-/** Soon: a node removes after it has answered, a process ends after its parent. */
+/**
+ * Polls until the condition is true: a node removes files after it has answered, and a process exits after
+ * its parent.
+ */
 export async function comes(isSo: () => boolean): Promise<boolean> {
   for (let look = 0; look < 200; look += 1) {
     if (isSo()) return true

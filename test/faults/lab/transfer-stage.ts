@@ -1,6 +1,6 @@
 /**
- * A node, a sender and a recipient, each a process of its own, and a way between them on which one of them is killed at a
- * chosen step; and what must be true afterwards, whatever was killed when.
+ * A node, a sender and a recipient, each a separate process, connected through proxies on which one of them
+ * is killed at a chosen step; and the required state afterwards, for any such kill.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -22,23 +22,23 @@ export type Mode = 'package' | 'direct'
 export interface Scenario {
   readonly mode: Mode
   readonly sealed: boolean
-  /** On whose way, which request, and when. */
+  /** The connection, the request, and the moment of the kill. */
   readonly on: Role
   readonly step: string
   readonly moment: Strike['moment']
   readonly victim: Victim
-  /** What happens after the kill: the same commands again, or an end by the peer. */
+  /** The continuation after the kill: the same commands again, or a cancellation by the peer. */
   readonly afterwards: 'again' | 'cancel'
 }
 
-/** A process that dies by itself, at one of its own system calls. */
+/** A process that is killed at one of its own system calls. */
 export interface Death {
   readonly mode: Mode
   readonly sealed: boolean
   readonly victim: 'sender' | 'recipient' | 'server'
-  /** As strace names it. */
+  /** The name that strace uses. */
   readonly call: string
-  /** At the how manyth of one thread. */
+  /** The number of the call, counted per thread. */
   readonly nth: number
 }
 
@@ -46,7 +46,7 @@ export interface Death {
 const bytes = Buffer.concat([randomBytes(8 * 1024 * 1024), randomBytes(5000)])
 
 const mostRuns = 6
-/** Killed; the node could not be reached; control-C is not among what happens here. */
+/** Killed, or the node was unreachable. Control-C does not occur here. */
 const mayBeRunAgain = new Set<number | null>([null, 9])
 
 export class Stage {
@@ -57,7 +57,7 @@ export class Stage {
   readonly #owner: TestOwner
   readonly #project: { id: string }
   readonly #running: Partial<Record<'sender' | 'recipient', Started>> = {}
-  /** Which command runs the next one of a role. */
+  /** The program under which the next command of a role runs. */
   #under: Partial<Record<'sender' | 'recipient', readonly string[]>> = {}
   #onDeath = () => {}
   #count = 0
@@ -100,7 +100,7 @@ export class Stage {
     }
   }
 
-  /** To which files are sealed. */
+  /** The keys to which files are sealed. */
   async #haveKey(): Promise<void> {
     if (!existsSync(this.#home.path('recipient', 'age.key'))) await this.#run(['key', 'create'], 'recipient')
   }
@@ -119,7 +119,9 @@ export class Stage {
     await this.#server.close()
   }
 
-  /** Every step of a transfer that nothing disturbs, as scenarios of what may be killed there. */
+  /**
+   * Returns every step of an undisturbed transfer, as scenarios with the processes that can be killed at it.
+   */
   async steps(mode: Mode, sealed: boolean): Promise<Scenario[]> {
     const undisturbed: Scenario = {
       mode,
@@ -131,12 +133,12 @@ export class Stage {
       afterwards: 'again',
     }
     await this.#haveKey()
-    // The first one also finds out who the peer is.
+    // The first run also looks up the peer.
     const wrong = [...(await this.play(undisturbed)), ...(await this.play(undisturbed))]
     if (wrong.length > 0) throw new Error(`undisturbed: ${wrong.join('; ')}`)
     return roles.flatMap((on) =>
       this.#wires[on].asked
-        // The sender looks every half second: once and twice is all there is to see.
+        // The sender polls every half second, so only the first two polls are certain to occur.
         .filter((step) => Number(/#(\d+)$/.exec(step)?.[1]) <= 2)
         .flatMap((step) =>
           moments
@@ -152,7 +154,7 @@ export class Stage {
     )
   }
 
-  /** Plays it to the end. Answers what is wrong then. */
+  /** Plays a scenario to its end; returns the faults. */
   async play(scenario: Scenario): Promise<string[]> {
     this.#count += 1
     const box = join(this.#home.folder, `box-${this.#count}`)
@@ -178,7 +180,7 @@ export class Stage {
         packages: join(this.#server.data, 'packages'),
       })
       const wrong = [...survived, ...found]
-      // A poll may come in another number than in the undisturbed run.
+      // A poll may have another number than in the undisturbed run.
       return hasStruck || step.startsWith('GET /api/v1/transfers/{id} #')
         ? wrong
         : [...wrong, 'nothing was killed']
@@ -192,7 +194,7 @@ export class Stage {
     }
   }
 
-  /** How often a process makes each of these calls, in the thread that makes it most, while nothing disturbs it. */
+  /** Counts these calls of an undisturbed process, in the thread that makes each most often. */
   async countCalls(
     { mode, sealed, victim }: Omit<Death, 'call' | 'nth'>,
     calls: readonly string[],
@@ -209,7 +211,7 @@ export class Stage {
     return mostOfOneThread(await readFile(file, 'utf8'))
   }
 
-  /** As {@link play}, with a death at a system call in place of a strike. */
+  /** Like {@link play}, with a kill at a system call instead of at a request. */
   playDeath({ call, nth, ...death }: Death): Promise<{ wrong: string[]; died: boolean }> {
     const inject = `inject=${call}:signal=SIGKILL:when=${nth}`
     return this.#playUnder(death, ['-e', `trace=${call}`, '-e', inject, '-o', '/dev/null'])
@@ -246,7 +248,7 @@ export class Stage {
     }
   }
 
-  /** The same two commands, again and again, until both are done. Answers the id. */
+  /** Repeats the same two commands until both have finished; returns the id. */
   async #transfer(
     { mode, sealed, afterwards }: Scenario,
     { box, file, struck }: { box: string; file: string; struck: Promise<void> },
@@ -273,7 +275,7 @@ export class Stage {
     return idOf(await sent)
   }
 
-  /** Killed in the middle, and given up by the other side. */
+  /** Plays a kill in the middle after which the other side cancels. */
   async #cancelled({
     send,
     receive,
@@ -301,7 +303,7 @@ export class Stage {
     for (let run = 1; ; run += 1) {
       const under = this.#under[role]
       delete this.#under[role]
-      // One thread for all files: the calls of a run come in one order.
+      // One thread for all file operations, so that the calls of a run have one order.
       const environment = under === undefined ? {} : { UV_THREADPOOL_SIZE: '1' }
       const started = this.#home.start([...words, '--profile', role], { environment, under })
       started.child.stdin.end()
@@ -309,14 +311,14 @@ export class Stage {
       const ended = await started.ended
       if (ended.code === 0) return ended
       if (under !== undefined) this.#onDeath()
-      // Whoever reads that it is done does not run it again.
+      // A command whose output shows that it finished is not repeated.
       if (/^(uploaded|served|received) .*\n$/m.test(ended.stdout)) return ended
       if (mayBeRunAgain.has(ended.code) && run < runs) continue
       throw new Error(`${role}, run ${run}: exit ${ended.code}: ${ended.stderr}`)
     }
   }
 
-  /** The transfer of this file, once it is offered. */
+  /** Returns the transfer of this file once it is offered. */
   async #offered(file: string): Promise<string> {
     const scenario = this.#count
     for (;;) {
@@ -360,7 +362,7 @@ export class Stage {
       if (!(await comes(() => !isAlive(child)))) throw new Error(`process ${child} outlived the ${victim}`)
   }
 
-  /** What each side does in the end, killed or not. */
+  /** Performs the final step of each side, killed or not. */
   async #tidyUp(id: string): Promise<void> {
     for (const role of ['sender', 'recipient'] as const)
       await this.#untilDone(role, ['transfer', 'cleanup', id])
@@ -373,7 +375,7 @@ export class Stage {
   }
 }
 
-/** Ids of the processes that it started, and that still run. */
+/** Returns the ids of its child processes that are still running. */
 function childrenOf(started: Started | undefined): number[] {
   const pid = started?.child.pid
   if (pid === undefined || !existsSync(`/proc/${pid}/task`)) return []
@@ -381,11 +383,11 @@ function childrenOf(started: Started | undefined): number[] {
   return text === '' ? [] : text.split(' ').map(Number)
 }
 
-/** One that has ended, and that nobody has asked about yet, is not. */
+/** Whether a process is running. A zombie, which has not been reaped yet, counts as ended. */
 const isAlive = (pid: number): boolean =>
   existsSync(`/proc/${pid}/stat`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
-/** Whoever speaks there, and the node; at the helper all of them. */
+/** The processes to kill on a connection: its client and the node; at the helper all of them. */
 const victimsOn = (on: Role): Victim[] =>
   on === 'helper' ? ['helper', 'sender', 'recipient'] : [on, 'server']
 

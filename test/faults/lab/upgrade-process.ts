@@ -1,6 +1,6 @@
 /**
- * The start of a server as far as its store: brings the database of the data folder that is its argument up to date, says
- * `open`, and ends. To be killed on the way.
+ * The start of a server up to its open store, which a test kills: migrates the database of the given data
+ * folder, prints `open`, and exits.
  */
 import { randomBytes } from 'node:crypto'
 import { openNodeDatabase } from '../../../server/database/database.ts'

@@ -1,7 +1,7 @@
 /**
- * Backup, restore or another envelope key in a process of its own, to be killed or to meet a disk that fails. Arguments:
- * what to do, the data folder, the backup file, and a number of which its names are made. Says `done` when it has ended by
- * itself, else the error's name.
+ * Backup, restore or key replacement in a separate process that a test kills, or whose disk fails. Arguments:
+ * the operation, the data folder, the backup file, and a number from which names are generated. Prints `done`
+ * if it finishes, otherwise the name of the error.
  */
 
 import { readConfig } from '../../../server/config.ts'
@@ -11,7 +11,7 @@ import { restoreBackup, rotateKey } from '../../../server/host/init.ts'
 const [what = '', data = '', file = '', names = '7'] = process.argv.slice(2)
 const config = readConfig({ data }, {})
 const clock = () => new Date()
-/** Names that the test knows beforehand. */
+/** Names that the test can predict. */
 const random = (bytes: number) => Buffer.alloc(bytes, Number(names))
 
 const backup = (onProgress: () => void, pagesPerStep?: number) =>

@@ -1,8 +1,8 @@
 /**
- * The way to a node or a helper, on which every request is seen and at one of them something happens.
+ * A proxy to a node or a helper that records every request and strikes at one of them.
  *
- * A strike comes when a request has been asked and did not get there, when half of its bytes are across, or when it was
- * answered and nobody heard: then its connection is cut.
+ * A strike occurs when a request was received but not forwarded, when half of its bytes were forwarded, or
+ * when its answer arrived but was not forwarded. The connection is then closed.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
@@ -13,7 +13,7 @@ export const moments = ['asked', 'half', 'answered'] as const
 export type Moment = (typeof moments)[number]
 
 export interface Strike {
-  /** As {@link Wire.asked} has it. */
+  /** A request in the form of {@link Wire.asked}. */
   readonly step: string
   readonly moment: Moment
   readonly act: () => Promise<unknown>
@@ -22,11 +22,11 @@ export interface Strike {
 export interface Wire {
   readonly port: number
   readonly url: string
-  /** Each request so far, ids left out, and the how manyth of its kind it is. */
+  /** Each request so far, without ids, with its number among those of the same kind. */
   readonly asked: string[]
-  /** Whether half of it can be across. */
+  /** The requests that are large enough to be cut in half. */
   readonly large: ReadonlySet<string>
-  /** Forgets what was asked; strikes once. Resolves when the strike is over. */
+  /** Clears the recorded requests and strikes once. Resolves after the strike. */
   arm(strike?: Strike): Promise<void>
   close(): Promise<void>
 }
@@ -54,7 +54,7 @@ export async function openWire(targetPort: () => number): Promise<Wire> {
     return true
   }
 
-  /** Passes bytes on; strikes when half of them have been. */
+  /** Forwards bytes; strikes once half of them were forwarded. */
   const halving = (step: string, total: number, ...cut: { destroy(): unknown }[]) => {
     let passed = 0
     return new Transform({

@@ -1,8 +1,9 @@
 /**
- * One client under faults: it sends, repeats keys, reads, acknowledges, starts and closes sessions, one call after the
- * other, and writes each into its log. What it could not learn it asks again with the same key and the same bytes.
+ * One client under faults: it sends, repeats keys, reads, acknowledges, starts and closes sessions, one call
+ * after the other, and writes each into its log. If an outcome is unknown, it repeats the request with the
+ * same key and the same bytes.
  *
- * It can be killed too: a new writer on the same log first asks about every key that was left open.
+ * It can be killed too: a new writer on the same log first repeats every key that was left open.
  */
 import { randomUUID } from 'node:crypto'
 import { importPrivateKey, publicKeyOf } from '../../../sdk/signing/keys.ts'
@@ -22,14 +23,14 @@ export interface WriterSpec {
   readonly seed: number
 }
 
-/** The server as the writers see it: it goes away and comes back. */
+/** The server from the writers' view, which stops and starts again. */
 export interface Server {
   readonly url: string
-  /** How often it was started. */
+  /** The number of its starts. */
   starts(): number
-  /** Resolves once it was started more often than `before`. */
+  /** Resolves once the number of starts exceeds `before`. */
   startedAfter(before: number): Promise<void>
-  /** Something was answered with a 200. */
+  /** Reports an answer of 200. */
   answered(): void
 }
 
@@ -44,7 +45,10 @@ interface HeldTask {
   readonly session_generation: number
 }
 
-/** What holders do, in turns, so that no run goes without one of them; the more often the more often it stands here. */
+/**
+ * The operations of holders, in turns, so that every run has each of them. An operation that is listed twice
+ * occurs twice as often.
+ */
 const ends: readonly (typeof holderOps)[number][] = [
   ...(['task.complete', 'task.renew', 'task.release', 'task.fail'] as const),
   ...(['task.complete', 'task.renew', 'task.release', 'task.stopped'] as const),
@@ -63,11 +67,11 @@ export class Writer {
   readonly #open: Sent[] = []
   readonly #unacknowledged = new Set<string>()
   #lastSequence = 0
-  /** Tasks that were given to this client. */
+  /** Tasks assigned to this client. */
   readonly #given: string[] = []
-  /** Tasks that this client gave. */
+  /** Tasks created by this client. */
   readonly #made: string[] = []
-  /** Claims that it was granted, also those that it may have lost meanwhile. */
+  /** Claims granted to this client, including those that it may have lost since. */
   readonly #held: HeldTask[] = []
 
   constructor(spec: WriterSpec, server: Server) {
@@ -82,7 +86,7 @@ export class Writer {
     this.#chance = chanceFrom(spec.seed + earlier.length)
   }
 
-  /** What a client that was killed knows of before. */
+  /** Restores the state of a killed client from its log. */
   #recall(earlier: readonly Operation[]): void {
     for (const { op, key, text, outcome, answer, messageIds } of earlier) {
       if (op === 'send' && key !== null && text === key) {
@@ -102,7 +106,7 @@ export class Writer {
     while (!isOver()) await this.#settle(this.#nextStep())
   }
 
-  /** Everything that is still unacknowledged is offered once more, to a new session. */
+  /** Starts a new session, which is offered every unacknowledged message once more. */
   async drain(): Promise<void> {
     await this.#settle(() => this.#close())
     await this.#startSession()
@@ -136,7 +140,7 @@ export class Writer {
     return () => this.#send(sent)
   }
 
-  /** Repeats a call until its outcome is known. A session that is over is started again. */
+  /** Repeats a call until its outcome is known. Starts a new session if the current one has ended. */
   async #settle(act: () => Promise<Operation>): Promise<Operation> {
     for (;;) {
       const before = this.#server.starts()
@@ -165,12 +169,12 @@ export class Writer {
     return this.#record(invocation, { target: '/api/v1/messages', body, key })
   }
 
-  /** The key of one text with another: must be refused, and store nothing. */
+  /** Sends the key of one text with another text, which must be refused and store nothing. */
   #contradict({ key, text }: Sent): Promise<Operation> {
     return this.#send({ key, text: `${text} changed` })
   }
 
-  /** A retry is the same request: the step is made once, and repeated until its outcome is known. */
+  /** A retry is the same request: the step is created once and repeated until its outcome is known. */
   #create(): () => Promise<Operation> {
     const key = `task-${randomUUID()}`
     const body = {
@@ -208,7 +212,7 @@ export class Writer {
     }
   }
 
-  /** Some holders do not notice that they are done, or that they lost it. */
+  /** Some holders act after they have finished or lost their claim. */
   #end(held: HeldTask): () => Promise<Operation> {
     const op = ends[turn++ % ends.length] ?? 'task.complete'
     const verb = op.replace('task.', '')
@@ -287,7 +291,7 @@ export class Writer {
   }
 }
 
-/** Whatever is not an answer below 500 leaves the outcome open. */
+/** Every failure except an answer below 500 leaves the outcome open. */
 async function outcomeOf(call: ReturnType<TestAgent['call']>): Promise<Return> {
   try {
     const { status, text } = await call

@@ -1,4 +1,6 @@
-/** Many writers in a process of their own, which can be killed as the server can. Steered by `crew.ts` over IPC. */
+/**
+ * Many writers in a separate process, which can be killed like the server. Controlled by `crew.ts` over IPC.
+ */
 import { EventEmitter, once } from 'node:events'
 import { type Server, Writer, type WriterSpec } from './writer.ts'
 
