@@ -1,10 +1,11 @@
 /**
- * `node test/endurance.ts [--runs 20] [--seed 1] [--mode quiet] [--reports <folder>]`: all tests again and again.
+ * `node test/endurance.ts [--runs 20] [--seed 1] [--mode quiet] [--reports <folder>]`: runs all tests
+ * repeatedly.
  *
- * Each run clones the last commit into a temporary folder, installs it, and runs `npm test` with its files in the order
- * of another seed: on a quiet machine, then beside four busy processes, then on one core. It prints a line per run and
- * exits with 1 if one failed. `--seed` names the first seed, `--mode` keeps to one mode, and `--reports` is where the
- * output and the report of each failed run go.
+ * Each run clones the last commit into a temporary folder, installs it, and runs `npm test` with its files in
+ * the order of another seed: on a quiet machine, then beside four busy processes, then on one core. It prints
+ * one line per run and exits with 1 if one failed. `--seed` sets the first seed, `--mode` restricts it to one
+ * mode, and `--reports` is the folder for the output and the report of each failed run.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,7 +26,7 @@ import { parseArgs } from 'node:util'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** A command that runs `npm test`, and how many busy processes run beside it. */
+/** A command that runs `npm test`, and the number of busy processes beside it. */
 const modes = {
   quiet: { under: [], busy: 0 },
   busy: { under: [], busy: 4 },
@@ -33,7 +34,7 @@ const modes = {
 } as const satisfies Record<string, { under: readonly string[]; busy: number }>
 type Mode = keyof typeof modes
 
-/** It ends with the process that started it, however that one ended. */
+/** The loop ends with the process that started it, however that one ended. */
 const busyLoop =
   'const parent = process.ppid; while (process.ppid === parent) { const end = Date.now() + 500; while (Date.now() < end); }'
 
@@ -48,7 +49,7 @@ interface Report {
   }[]
 }
 
-/** Each leads a process group of its own. */
+/** Each leads a separate process group. */
 const running = new Set<ChildProcess>()
 const folders = new Set<string>()
 
@@ -61,7 +62,7 @@ function killGroup(leader: number | undefined): void {
   try {
     if (leader !== undefined) process.kill(-leader, 'SIGKILL')
   } catch {
-    // All of it has ended.
+    // Every process of the group has ended.
   }
 }
 
@@ -79,7 +80,7 @@ function start(folder: string, [command = '', ...args]: readonly string[]): Chil
   return child
 }
 
-/** Runs it to its end, or for an hour, with its output in a file of the folder. */
+/** Runs a command until it exits, or for one hour, with its output in a file of the folder. */
 async function finish(folder: string, words: readonly string[]): Promise<number | null> {
   const child = start(folder, words)
   const output = createWriteStream(join(folder, 'output.txt'), { flags: 'a' })
@@ -94,7 +95,7 @@ async function finish(folder: string, words: readonly string[]): Promise<number 
 }
 
 async function runOnce(commit: string, mode: Mode, seed: number) {
-  // Sockets lie below it, and their paths are short.
+  // Sockets are created below it, and their paths must be short.
   const folder = mkdtempSync(join(tmpdir(), 'e-'))
   folders.add(folder)
   // Some tests start programs as another user.
@@ -118,7 +119,7 @@ async function runOnce(commit: string, mode: Mode, seed: number) {
   return { folder, seconds, code, report }
 }
 
-/** Of the tests; and of each file that failed without one of its tests. */
+/** Returns the failed tests, and each file that failed outside its tests. */
 function failuresOf({ testResults }: Report): string[] {
   return testResults
     .filter(({ status }) => status === 'failed')

@@ -247,7 +247,7 @@ test('listen prints a message once, and a redelivery is only counted', async () 
   expect(again.stderr).toMatch(
     /^1 unacknowledged: bridge inbox --profile dan shows them, bridge ack --profile dan acknowledges\nbridge: nothing came within 1 second\n$/,
   )
-  // The message is offered again soon after its last offer, without disturbing a waiting listener.
+  // The inbox shows it however recently it was offered, and does not affect a waiting listener.
   const inbox = await dan.bridge('inbox')
   expect(inbox.stdout).toContain('| once only')
   expect(inbox.stderr).toBe('1 unacknowledged, 1 shown\n')

@@ -19,7 +19,7 @@ const exists = (words: string): boolean => {
   return plain === '' || plain.split(' ').at(-1) === found(plain).name()
 }
 
-test('every alias is no command, and stands for a command', () => {
+test('no synonym is a command, and each stands for existing commands', () => {
   for (const [typed, meant] of Object.entries(synonyms)) {
     const isCommand =
       typed.split(' ').length ===

@@ -1,11 +1,11 @@
 /**
- * The figures of docs/api.md are those of the schemas that the server validates with.
+ * The figures in docs/api.md are those of the schemas that the server validates with.
  *
- * A rule in words is not read from the schema, so it may name another number than the schema holds.
+ * A rule in words is not generated from the schema, so it may state another number than the schema.
  */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-// Whatever is imported first: the schemas get their names when the contract is loaded.
+// Loading the contract names the schemas, so the order of imports does not matter.
 import '../../sdk/contract/index.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
 
@@ -23,14 +23,17 @@ interface Shape {
   readonly 'x-max-bytes'?: number
 }
 
-/** The row of a field, in the section of its schema. */
+/** Returns the row of a field, in the section of its schema. */
 function rowOf(schema: string, field: string): string {
   const [, section = ''] = page.split(`\n### ${schema}\n`)
   const [own = ''] = section.split('\n### ', 1)
   return own.split('\n').find((row) => row.startsWith(`| \`${field}\` |`)) ?? ''
 }
 
-/** Each field that a schema itself holds, with the greatest number of its rule. Ids and times are told by their type. */
+/**
+ * Returns each field that the schema contains itself, with the greatest number of its rule. The type already
+ * describes ids and times.
+ */
 function figures(shape: Shape, prefix = ''): [field: string, greatest: number][] {
   return Object.entries(shape.properties ?? {}).flatMap(([name, field]) =>
     [field, ...(field.anyOf ?? [])].flatMap((each): [string, number][] => {
@@ -48,7 +51,7 @@ const cases = [...namedSchemas].flatMap(([schema, shape]) =>
   figures(shape as Shape).map(([field, greatest]) => [schema, field, greatest] as const),
 )
 
-test('docs/api.md tells the greatest length, number and count of each field', () => {
+test('docs/api.md states the maximum length, number and count of each field', () => {
   expect(cases.length).toBeGreaterThan(60)
   const missing = cases.filter(
     ([schema, field, greatest]) => !new RegExp(`(?<![0-9])${greatest}(?![0-9])`).test(rowOf(schema, field)),

@@ -1,6 +1,6 @@
 /**
- * No two source files import each other, directly or by way of others. Type imports and `import()` count too: a reader
- * follows them, so a circle has no first file.
+ * No two source files import each other, directly or through others. Type imports and `import()` count too: a
+ * reader follows them, so a cycle has no first file.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,10 @@ import { parseSource } from './source-imports.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** One chain of imports for each circle, such as `a.ts → b.ts → a.ts`. `texts`: the source by path. */
+/**
+ * Returns one chain of imports for each cycle, such as `a.ts → b.ts → a.ts`. `texts` maps each path to its
+ * source.
+ */
 function circles(texts: Readonly<Record<string, string>>): string[] {
   const unread = new Map(
     Object.entries(texts).map(([path, text]) => [path, parseSource(path, text).imports] as const),
@@ -30,7 +33,7 @@ function circles(texts: Readonly<Record<string, string>>): string[] {
   return found
 }
 
-test('no file of cli, sdk, server and helper is in an import circle', () => {
+test('no file of cli, sdk, server and helper is in an import cycle', () => {
   const paths = globSync('{cli,sdk,server,helper}/**/*.ts', { cwd: root }).sort()
   expect(paths.length).toBeGreaterThan(500)
   expect(
@@ -38,7 +41,7 @@ test('no file of cli, sdk, server and helper is in an import circle', () => {
   ).toEqual([])
 })
 
-describe('a circle is found', () => {
+describe('the check finds a cycle', () => {
   test.each([
     ['of two files', "import { b } from './b.ts'", "import { a } from './a.ts'"],
     ['of types', "import type { B } from './b.ts'", "import { type A } from './a.ts'"],
@@ -58,7 +61,7 @@ describe('a circle is found', () => {
     expect(circles(texts)).toEqual(['cli/b.ts → cli/c.ts → cli/b.ts'])
   })
 
-  test('and a file that two others import is no circle', () => {
+  test('and does not report a file that two others import', () => {
     const texts = {
       'cli/a.ts': "import './b.ts'\nimport './c.ts'",
       'cli/b.ts': "import './c.ts'",

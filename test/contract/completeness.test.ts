@@ -1,5 +1,5 @@
 /**
- * Nothing of the contract is missing on the way from the wire to a person: route, SDK method, command.
+ * Every endpoint of the contract is available at each level: route, SDK method, command.
  *
  * Each table is a `Record<EndpointId, …>`, so it does not compile while an endpoint is missing.
  */
@@ -14,7 +14,7 @@ import { createApp, useRoutes } from '../../server/app.ts'
 import type { Context } from '../../server/context.ts'
 import { listeningNode, peopleOf, sdkMethods } from './reaches.ts'
 
-/** Building routes and commands does nothing yet, so it may ask its context for nothing. */
+/** Building routes and commands has no effect yet, so it must not use its context. */
 function untouched<T extends object>(): T {
   return new Proxy({} as T, {
     get(_, name) {
@@ -23,7 +23,7 @@ function untouched<T extends object>(): T {
   })
 }
 
-/** The command by which a person reaches each endpoint. */
+/** The command by which a person calls each endpoint. */
 const commands: Record<EndpointId, string | { readonly none: string }> = {
   'health.get': 'server status',
   'health.ready': 'server status',
@@ -168,12 +168,12 @@ test('ids are unique and no two endpoints share a method and path', () => {
   expect(places).toEqual([...new Set(places)])
 })
 
-test('the tables hold the endpoints of the contract and no others', () => {
+test('the tables contain exactly the endpoints of the contract', () => {
   expect(Object.keys(sdkMethods).sort()).toEqual([...ids].sort())
   expect(Object.keys(commands).sort()).toEqual([...ids].sort())
 })
 
-test('the server has a route for every endpoint, and no route beside them', async () => {
+test('the server has a route for every endpoint, and no other route', async () => {
   const { app, built } = await builtRoutes()
   for (const { id, method, path } of endpoints) {
     expect([id, app.hasRoute({ method, url: routeOf(path) })]).toEqual([id, true])
@@ -183,7 +183,7 @@ test('the server has a route for every endpoint, and no route beside them', asyn
 })
 
 test.each(endpoints.map((entry) => ({ id: entry.id, entry })))(
-  'the SDK reaches $id',
+  'the SDK can call $id',
   async ({ id, entry }) => {
     const reach = sdkMethods[id as EndpointId]
     if (typeof reach !== 'function') {
@@ -197,7 +197,7 @@ test.each(endpoints.map((entry) => ({ id: entry.id, entry })))(
   },
 )
 
-test.each(ids)('a command reaches %s', async (id) => {
+test.each(ids)('a command calls %s', async (id) => {
   const words = commands[id]
   if (typeof words !== 'string') {
     expect(words.none).not.toBe('')
@@ -213,8 +213,8 @@ test.each(ids)('a command reaches %s', async (id) => {
   expect(found?.name()).toBe(words.split(' ').at(-1))
 })
 
-/** The server takes them as they are. */
-test('every schema of the contract is one', () => {
+/** The server uses the schemas unchanged. */
+test('every schema of the contract is a valid JSON schema', () => {
   const ajv = new Ajv2020({ validateFormats: false })
   for (const [name, schema] of namedSchemas) expect(ajv.validateSchema(schema), name).toBe(true)
   for (const { id, params, query, body, response } of endpoints) {

@@ -1,8 +1,8 @@
 /**
  * The wire does not change by accident.
  *
- * The fingerprint covers what a client can observe: endpoints, schemas, codes and header rules. Words for people are left
- * out, so that a better sentence is no change of the contract.
+ * The fingerprint covers everything that a client can observe: endpoints, schemas, codes and header rules.
+ * Descriptions for people are left out, so rewording one does not change the contract.
  */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
@@ -21,7 +21,7 @@ const fingerprints: Record<string, string> = {
 
 const prose = ['summary', 'description', 'meaning']
 
-/** Keys in order, words left out, so that only what is on the wire makes a difference. */
+/** Sorts keys and removes descriptions, so that only the wire format makes a difference. */
 function canonical(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(canonical)
   if (node instanceof RegExp) return node.source
@@ -59,12 +59,12 @@ const changed = `The contract changed. If that is meant, say in CHANGELOG.md, un
 - after a release: raise apiVersion in server/http/openapi.ts and give the new version its fingerprint here;
 - before the first one: ${apiVersion} is what the contract grows into, so replace its fingerprint.`
 
-test('the contract is the one that its version names', () => {
+test('the contract is the one of its version', () => {
   const now = hashOf(wire)
   expect(now, changed).toBe(fingerprints[apiVersion])
 })
 
-test('a field, a code or a limit more is another contract, a sentence more is not', () => {
+test('one more field, code or limit changes the fingerprint; one more sentence does not', () => {
   const hashWith = (change: object) => hashOf({ ...wire, ...change })
   const [first] = endpoints
   expect(hashWith({ errors: { ...errors, teapot: { status: 418 } } })).not.toBe(hashOf(wire))

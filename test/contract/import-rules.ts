@@ -1,19 +1,19 @@
 /**
- * Import rules, and which files may use the environment, the clock and randomness.
+ * Import rules, and the files that may use the environment, the clock and randomness.
  *
- * Each rule looks at one file and says what is wrong and what to do instead. `.github/CONTRIBUTING.md` tells the same
+ * Each rule checks one file and reports the fault and its remedy. `.github/CONTRIBUTING.md` has the same
  * rules in words.
  */
 import { type Import, parseSource, type SourceFile } from './source-imports.ts'
 
 export interface ImportRules {
-  /** Names of `dependencies` in package.json. */
+  /** The names of `dependencies` in package.json. */
   readonly dependencies: readonly string[]
 }
 
 type Rule = (file: SourceFile, rules: ImportRules) => readonly string[]
 
-/** One sentence for each breach; `text` by path. */
+/** Returns one sentence per breach; `files` maps each path to its text. */
 export function breaches(files: Readonly<Record<string, string>>, rules: ImportRules): string[] {
   return Object.entries(files).flatMap(([path, text]) => {
     const file = parseSource(path, text)
@@ -21,7 +21,7 @@ export function breaches(files: Readonly<Record<string, string>>, rules: ImportR
   })
 }
 
-/** Pairs of files of the server that import each other. Biome reports cycles too, except those made of types. */
+/** Returns pairs of server files that import each other. Biome reports cycles too, except those of types. */
 export function mutualImports(files: Readonly<Record<string, string>>): string[] {
   const targets = new Map(
     Object.entries(files)
@@ -35,7 +35,7 @@ export function mutualImports(files: Readonly<Record<string, string>>): string[]
   )
 }
 
-/** A rule about single imports: the sentence's end where it is broken. */
+/** A rule on single imports: `judge` returns the end of the sentence if the import breaks it. */
 const perImport =
   (judge: (path: string, each: Import, rules: ImportRules) => string | undefined): Rule =>
   (file, rules) =>
@@ -46,12 +46,12 @@ const perImport =
 
 interface Layer {
   readonly files: RegExp
-  /** Paths, `node:` modules and packages. */
+  /** Allowed paths, `node:` modules and packages. */
   readonly may: RegExp
   readonly because: string
 }
 
-/** The first that fits a file holds for it. */
+/** The first layer that matches a file applies. */
 const layers: readonly Layer[] = [
   {
     files: /^sdk\/contract\//,
@@ -113,7 +113,7 @@ const doors: readonly { readonly target: RegExp; readonly from: RegExp }[] = [
   { target: /^helper\/main\.ts$/, from: /^cli\/(commands\/helper\/|main\.ts$|launch\.ts$)/ },
 ]
 
-/** A command pays at its start for what is imported statically. */
+/** Static imports add to the start time of every command. */
 const lazily = perImport((path, { target, kind, isType }) => {
   if (!/^(sdk|cli)\//.test(path) || isType) return undefined
   const isLazy = kind === 'lazy'
@@ -187,7 +187,9 @@ const roles = perImport((path, { target, isType }) => {
   return never[from]?.roles.includes(to) ? never[from].because : undefined
 })
 
-/** The inbox hands messages to clients through waits and notices; those know nothing of messages. */
+/**
+ * The inbox delivers messages to clients through waits and notifications, which do not depend on messages.
+ */
 const delivery = perImport((path, { target }) =>
   path.startsWith('server/delivery/') && target.startsWith('server/inbox/')
     ? 'server/inbox imports server/delivery, never backwards'
@@ -203,7 +205,7 @@ const migrations = perImport((path, { target }) => {
     : 'the list of migrations imports migrations only'
 })
 
-/** Files through which a folder is used from outside. */
+/** The files through which other folders use a folder. */
 const publicFiles = [
   'sdk/index.ts',
   'sdk/program.ts',
@@ -239,7 +241,7 @@ const environment: Rule = ({ path, code, imports }) => {
 const isEnvironment = ({ target, clause }: Import): boolean =>
   target === 'node:process' && /\benv\b/.test(clause)
 
-/** Where a clock and randomness are made; everywhere else they are handed in. */
+/** The files that create a clock and randomness; all others receive them as parameters. */
 const makesChance: Readonly<Record<string, string>> = {
   'server/context.ts': 'the clocks and randomness of a running server',
   'server/host/init.ts': 'the context of the commands that work on a stopped server',

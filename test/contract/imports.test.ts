@@ -1,4 +1,7 @@
-/** The import rules of `.github/CONTRIBUTING.md`, held by the source as it is, and proved on small wrong samples. */
+/**
+ * The import rules of `.github/CONTRIBUTING.md`: the source keeps them, and small faulty samples are
+ * reported.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -17,7 +20,7 @@ test('every source file keeps the import rules', () => {
   expect(mutualImports(files)).toEqual([])
 })
 
-test('two files of the server that import each other are found, types included', () => {
+test('the check finds two server files that import each other, also by types', () => {
   const both = {
     'server/a/one.ts': "import { two } from '../b/two.ts'\n",
     'server/b/two.ts': "import type { One } from '../a/one.ts'\n",
@@ -113,7 +116,7 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
   ['server/tasks/store.ts', 'sql`+project_id = 1`', 'has a name in server/database/sql.ts'],
 ]
 
-describe('a wrong sample is found and told what to do', () => {
+describe('a faulty sample is reported with its remedy', () => {
   test.each(wrong)('%s: %s', (path, text, says) => {
     expect(breaches({ [path]: `${text}\n` }, rules)).toEqual([expect.stringContaining(says)])
   })
@@ -142,13 +145,13 @@ const right: readonly (readonly [path: string, text: string])[] = [
   ['test/support/people.ts', "import { startServer } from '../../server/main.ts'"],
 ]
 
-describe('a right sample passes', () => {
+describe('a correct sample passes', () => {
   test.each(right)('%s: %s', (path, text) => {
     expect(breaches({ [path]: `${text}\n` }, rules)).toEqual([])
   })
 })
 
-test('imports are read with their kind, and comments are not', () => {
+test('imports are read with their kind, and those in comments are not', () => {
   const text = [
     '/**',
     " * import { no } from './no.ts'",

@@ -1,6 +1,6 @@
 /**
- * The API description of a running server: what the interface says of it, what a public linter says of it, and whether a
- * client that a public generator makes of it compiles and works.
+ * The API description of a running server: compared with the interface, checked by a public linter, and used
+ * to generate a client with a public generator, which must compile and work.
  *
  * Interface §2, §4.1, §9.
  */
@@ -42,7 +42,7 @@ const operation = ({ path, method }: { readonly path: string; readonly method: s
   return found
 }
 
-/** The schemas that the interface names for an endpoint. */
+/** The schema names that the interface gives for an endpoint. */
 const interfaceNames: Partial<Record<EndpointId, { readonly body?: string; readonly response?: string }>> = {
   'sessions.start': { body: 'SessionInput' },
   'conversations.open': { body: 'ConversationInput' },
@@ -101,13 +101,13 @@ describe('the description', () => {
     }
   })
 
-  test('refers only to schemas that it holds, and holds only schemas that it refers to', () => {
+  test('refers only to schemas that it contains, and contains only schemas that it refers to', () => {
     const referred = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)]
     const names = [...new Set(referred.map(([, name]) => name))]
     expect(Object.keys(document.components.schemas).sort()).toEqual(names.sort())
   })
 
-  test('tells the status of every code that an endpoint may answer', () => {
+  test('gives the status of every code that an endpoint may answer', () => {
     for (const entry of endpoints) {
       for (const code of [...callerErrors[entry.caller], ...entry.errors]) {
         if (entry.id === 'health.ready' && errors[code].status === 503) continue
@@ -117,7 +117,7 @@ describe('the description', () => {
     }
   })
 
-  test('asks for the headers of interface §4.1', () => {
+  test('requires the headers of interface §4.1', () => {
     for (const entry of endpoints) {
       const described = Object.fromEntries(
         (operation(entry).parameters ?? [])
@@ -152,7 +152,7 @@ describe('the description', () => {
     }
   })
 
-  test('gives the media type of each success, and the schemas of what is pushed', () => {
+  test('gives the media type of each success, and the schemas of pushed events', () => {
     const octets = ['packages.getPart', 'packages.file']
     for (const entry of endpoints.filter(({ stream }) => stream === undefined)) {
       const types = Object.keys(answerOf(document, entry, 200)?.content ?? {})
@@ -198,11 +198,11 @@ describe('the description', () => {
     )
   })
 
-  test('is no longer than what a connection may hold unread', () => {
+  test('is shorter than the unread bytes allowed on a connection', () => {
     expect(JSON.stringify(document).length).toBeLessThan(limits.streamBufferBytes / 2)
   })
 
-  test('says who may call', () => {
+  test('states the permitted callers', () => {
     for (const entry of endpoints) {
       const scheme = {
         agent: 'AgentKey',
@@ -225,27 +225,27 @@ describe('a public linter', () => {
       })
     ).map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`)
 
-  test('finds nothing, but that an upgrade has no answer of the 200s', async () => {
+  test('finds nothing, except that an upgrade has no answer of the 200s', async () => {
     expect(await lint(document)).toEqual([
       expect.stringMatching(/^operation-2xx-response: .* #\/paths\/~1api~1v1~1socket\/get\/responses$/),
     ])
   })
 
-  test('finds what is wrong where something is', async () => {
+  test('finds faults that were added', async () => {
     const { Error: _gone, ...schemas } = document.components.schemas
     const findings = await lint({ ...document, components: { ...document.components, schemas } })
     expect(findings).toContainEqual(expect.stringMatching(/^no-unresolved-refs: /))
   })
 })
 
-describe('a client of a public generator', () => {
+describe('a client from a public generator', () => {
   let folder: string
   const run = promisify(execFile)
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'client-'))
     await generate({
-      // The generator rewrites what it is given.
+      // The generator modifies its input.
       input: structuredClone(document) as unknown as Record<string, unknown>,
       output: join(folder, 'client'),
       httpClient: 'fetch',
@@ -254,7 +254,7 @@ describe('a client of a public generator', () => {
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(strictly))
   })
   afterAll(async () => {
-    // esbuild builds in a process of its own.
+    // esbuild builds in a separate process.
     await stop()
     await rm(folder, { recursive: true, force: true })
   })
@@ -272,7 +272,7 @@ describe('a client of a public generator', () => {
     include: ['.'],
   }
 
-  /** The compiler's complaints about the client and a file that uses it. */
+  /** Returns the compiler's errors for the client and a file that uses it. */
   async function compiled(use: string): Promise<string> {
     await writeFile(join(folder, 'use.ts'), use)
     const tsc = join(import.meta.dirname, '../../node_modules/typescript/bin/tsc')
@@ -292,12 +292,12 @@ export const sent = async (id: string): Promise<Message['delivery']['offers']> =
     expect(await compiled(use)).toBe('')
   })
 
-  test('does not compile where it is used against the contract', async () => {
+  test('does not compile if it is used against the contract', async () => {
     expect(await compiled(use.replace("name: 'demo'", 'title: 1'))).toMatch(/use\.ts.*TS2353/)
     expect(await compiled(use.replace('delivery.offers', 'delivery.shouts'))).toMatch(/use\.ts.*TS2/)
   })
 
-  test('talks with the server', async () => {
+  test('communicates with the server', async () => {
     const bridge = await startBridge()
     try {
       const outfile = join(folder, 'client.mjs')

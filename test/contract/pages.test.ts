@@ -1,8 +1,8 @@
 /**
- * What every page keeps, whoever writes it.
+ * Rules for every page.
  *
- * A page describes what the code does. *Today* and *yet* point to a time or to a version that the reader does not know, and
- * nobody comes back to such a sentence when it stops being true.
+ * A page describes the present code. *Today* and *yet* refer to a time or version that the reader does not
+ * know, and such a sentence is not updated when it becomes false.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ const linesOf = (path: string): string[] => readFileSync(join(root, path), 'utf8
 
 const dated = /\b(?:today|yet)\b/i
 
-test('no page says "today" or "yet"', () => {
+test('no page contains "today" or "yet"', () => {
   expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/protocol.md', 'docs/sdk.md']))
   const found = pages.flatMap((path) =>
     linesOf(path).flatMap((line, index) => (dated.test(line) ? [`${path}:${index + 1}: ${line}`] : [])),
@@ -27,13 +27,13 @@ test('no page says "today" or "yet"', () => {
   expect(found).toEqual([])
 })
 
-test('a sentence with either word is seen, one that holds the letters is not', () => {
+test('the check finds a sentence with either word, and not other words with the same letters', () => {
   for (const text of ["It cannot parse today's syntax.", 'Nothing is stored yet.'])
     expect(text).toMatch(dated)
   for (const text of ['`CERT_NOT_YET_VALID`', 'bytes']) expect(text).not.toMatch(dated)
 })
 
-/** A table, a block of code, a generated section and a link that fills its line cannot be wrapped. */
+/** Tables, code blocks, generated sections and links that fill a line cannot be wrapped. */
 function tooLong(path: string): string[] {
   const text = linesOf(path)
     .join('\n')
@@ -43,7 +43,7 @@ function tooLong(path: string): string[] {
     .flatMap((line, index) => (line.length > 120 && !/^\|/.test(line) ? [`${path}:${index + 1}`] : []))
 }
 
-/** Generated pages hold types and option lists that cannot be wrapped. */
+/** Generated pages have types and option lists that cannot be wrapped. */
 const written = pages.filter((path) => !/^docs\/(api|cli|errors|sdk|states)\.md$/.test(path))
 
 test.each(written)('%s is wrapped at 120 characters', (path) => {
@@ -52,7 +52,10 @@ test.each(written)('%s is wrapped at 120 characters', (path) => {
 
 const tracked = globSync('{cli,sdk,server,helper,test,docs,examples}/**/*', { cwd: root })
 
-/** Files and folders that a page names in code marks, and that do not exist. A bare name stands for any file of that name. */
+/**
+ * Returns files and folders that a page names in code marks and that do not exist. A bare name matches any
+ * file of that name.
+ */
 function missing(path: string, base = ''): string[] {
   const names = linesOf(path).flatMap((line) => [...line.matchAll(/`((?:[\w.-]+\/)*[\w.-]+(?:\.ts|\/))`/g)])
   return names.flatMap(([, name = '']) => {
@@ -64,13 +67,13 @@ function missing(path: string, base = ''): string[] {
   })
 }
 
-test('the pages for contributors name files that exist', () => {
+test('the pages for contributors name existing files', () => {
   expect(missing('docs/architecture.md')).toEqual([])
   expect(missing('.github/CONTRIBUTING.md')).toEqual([])
   expect(missing('test/README.md', 'test/')).toEqual([])
 })
 
-test('a file that does not exist is found', () => {
+test('the check finds a missing file', () => {
   expect(missing('test/contract/pages.fixture.md')).toEqual([
     'test/contract/pages.fixture.md: server/nowhere.ts',
   ])

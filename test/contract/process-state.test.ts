@@ -1,4 +1,7 @@
-/** The set-up of test files notices what a file changes in its process, and what it leaves behind. */
+/**
+ * The set-up of test files detects the changes that a file makes to its process, and the handles that it
+ * leaves open.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,7 +17,7 @@ import { processesOf } from '../support/remains.ts'
 const { root } = await certificateChain()
 const listener = () => {}
 
-/** The state that changes, the change, and the way back. */
+/** The name of the state, the change, and its reversal. */
 const changes: readonly [state: string, change: () => () => unknown][] = [
   [
     'the trusted authorities',
@@ -76,8 +79,8 @@ const changes: readonly [state: string, change: () => () => unknown][] = [
   ],
 ]
 
-test.each(changes)('%s', (state, change) => {
-  // Node loads it when it is first read, which is no change.
+test.each(changes)('the set-up detects a change of %s', (state, change) => {
+  // Node loads it on first use, which is no change.
   expect(fetch).toBeTypeOf('function')
   const before = stateOfProcess()
   const restore = change()
@@ -86,7 +89,7 @@ test.each(changes)('%s', (state, change) => {
   expect(changesSince(before)).toEqual([])
 })
 
-test('a server, a timer and a child that are open', async () => {
+test('the set-up detects an open server, timer and child', async () => {
   const before = openHandles()
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -108,7 +111,7 @@ test('a server, a timer and a child that are open', async () => {
 })
 
 test.runIf(process.platform === 'linux')(
-  'a process that left its parent, by the folder that it names',
+  'the set-up finds a process that left its parent by the folder that it names',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'bridge-remains-'))
     const waits = 'setTimeout(() => {}, 60_000)'

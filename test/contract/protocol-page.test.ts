@@ -1,7 +1,8 @@
 /**
- * docs/protocol.md names what the contract has, no less and no more: events, frames, close codes, error codes.
+ * docs/protocol.md names exactly the events, frames, close codes and error codes of the contract.
  *
- * The rows are compared with the contract, so an event that is added without a row is seen, and so is a row without an event.
+ * The rows are compared with the contract, so an event without a row is found, and so is a row without an
+ * event.
  */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
@@ -11,7 +12,7 @@ import { namedSchemas } from '../../sdk/contract/primitives.ts'
 
 const page = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8')
 
-/** A column of the table whose header row begins with these words. */
+/** Returns a column of the table whose header row begins with these words. */
 function column(header: string, index = 0): string[] {
   const [, rows = ''] = page.split(`\n| ${header} |`)
   const [table = ''] = rows.split('\n\n', 1)
@@ -28,7 +29,7 @@ interface Shape {
   readonly properties?: Readonly<Record<string, { readonly const?: string }>>
 }
 
-/** The words that a field may be, over all alternatives of a schema. */
+/** Returns the values that a field may have, over all alternatives of a schema. */
 function wordsOf(shape: Shape, field: string): string[] {
   if (shape.$ref !== undefined) return wordsOf(namedSchemas.get(shape.$ref.replace('#', '')) as Shape, field)
   if (shape.anyOf !== undefined) return shape.anyOf.flatMap((each) => wordsOf(each, field))
@@ -39,7 +40,7 @@ const tables: readonly (readonly [what: string, told: string[], known: readonly 
   ['event of the event stream', column('event'), wordsOf(StreamEvent as Shape, 'event')],
   ['frame of a client', column('frame of the client'), wordsOf(ClientFrame as Shape, 'type')],
   ['frame of the node', column('frame of the node'), wordsOf(ServerFrame as Shape, 'type')],
-  // 1009 is the WebSocket protocol's own; 1006 is no frame, but how a client sees a broken connection.
+  // 1009 is defined by the WebSocket protocol; 1006 is no frame, but a client's view of a broken connection.
   ['close code', column('close code'), [...Object.values(closeCodes).map(String), '1009', 'none (1006)']],
   ['error code', column('status', 1), Object.keys(errors)],
 ]

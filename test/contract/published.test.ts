@@ -1,4 +1,4 @@
-/** What `npm run build` makes, used as a stranger uses the installed package. */
+/** The output of `npm run build`, used like the installed package. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -33,7 +33,10 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** The package as npm would lay it: without sources, beside its dependencies and what a TypeScript project has. */
+/**
+ * Installs the package as npm does: without sources, beside its dependencies and the files of a TypeScript
+ * project.
+ */
 function install(): void {
   mkdirSync(dist, { recursive: true })
   cpSync(join(root, 'package.json'), join(dist, '../package.json'))
@@ -64,7 +67,7 @@ describe('bridge', () => {
     },
   )
 
-  test('starts on the oldest Node that it takes', () => {
+  test('starts on the oldest supported Node', () => {
     const pretend = join(folder, 'oldest.cjs')
     writeFileSync(pretend, `Object.defineProperty(process.versions, 'node', { value: '22.19.0' })`)
     const { stdout } = node('--require', pretend, join(dist, 'bridge.cjs'), 'send', '--help')
@@ -83,13 +86,13 @@ describe('bridge', () => {
     expect(JSON.parse(stdout.split('\n').at(-1) ?? '')).toEqual(['bridge.cjs', 'cli.cjs'])
   })
 
-  test('knows its build', () => {
+  test('contains its build information', () => {
     const text = readFileSync(join(dist, 'server.cjs'), 'utf8')
     expect(text).toMatch(/commit: "([0-9a-f]{40}(-changed)?|unknown)", built_at: "\d{4}-\d\d-\d\dT[\d:.]+Z"/)
   })
 })
 
-/** A program that runs a file with `--help` and then prints, as its last line, the files of its folder that were loaded. */
+/** A program that runs a file with `--help` and prints, as its last line, the loaded files of its folder. */
 const loadedBy = (file: string): string => `
   const { basename, dirname } = require('node:path')
   process.argv[2] = '--help'
@@ -114,7 +117,7 @@ describe('the SDK', () => {
     expect(node('--input-type=commonjs', '-e', text)).toMatchObject({ stdout: classes, stderr: '' })
   })
 
-  test('hides what its index does not export', () => {
+  test('hides everything that its index does not export', () => {
     const text =
       "import('agent-bridge/dist/sdk/contract/index.js').catch(({ code }) => process.stdout.write(code))"
     expect(node('-e', text).stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED')
@@ -153,7 +156,7 @@ describe('the SDK', () => {
           target: ts.ScriptTarget.ES2024,
           types: ['node'],
           typeRoots: [join(folder, 'node_modules/@types')],
-          // TypeScript 7 checks the declarations themselves; TypeScript 5 takes minutes for those of TypeBox.
+          // TypeScript 7 checks the declarations themselves; TypeScript 5 needs minutes for those of TypeBox.
           skipLibCheck: true,
         },
       })
@@ -168,7 +171,7 @@ test('the licences of bundled packages are published', () => {
   for (const name of ['commander', 'typebox']) expect(text).toMatch(new RegExp(`^${name}\\n\\n.*MIT`, 'ms'))
 })
 
-test('dist holds nothing else', () => {
+test('dist contains nothing else', () => {
   expect(readdirSync(dist).sort()).toEqual(
     ['LICENSES.txt', 'bridge.cjs', 'cli.cjs', 'client.cjs', 'helper.cjs', 'sdk', 'server.cjs'].sort(),
   )
@@ -190,7 +193,7 @@ describe('a one-shot command', () => {
 
   afterAll(() => bridge.close())
 
-  /** The installed program. Not spawnSync: the node that it talks to runs in this process. */
+  /** Runs the installed program. Not with spawnSync, because its node runs in this process. */
   async function installed(args: readonly string[], stdin = '', options = '') {
     const env = { PATH: process.env.PATH, HOME: folder, BRIDGE_HOME: home, NODE_OPTIONS: options }
     const child = spawn(process.execPath, [join(dist, 'bridge.cjs'), ...args], { env })
@@ -223,7 +226,7 @@ describe('a one-shot command', () => {
   })
 })
 
-/** Names the loaded files of the program, and every package, when the program ends. */
+/** Prints the loaded files of the program, and every package, when the program exits. */
 const recorderText = `
   import { writeSync } from 'node:fs'
   import { registerHooks } from 'node:module'

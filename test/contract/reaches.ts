@@ -1,7 +1,8 @@
 /**
- * The SDK method that reaches each endpoint, called as a person would call it, against a node that only listens.
+ * The SDK method for each endpoint, called as a user would call it, with a node that only records.
  *
- * The types hold the arguments, `Record<EndpointId, …>` holds the list, and what was asked is compared with the contract.
+ * The types check the arguments, `Record<EndpointId, …>` checks the list, and the recorded requests are
+ * compared with the contract.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { blankSession } from '../../sdk/agent/session.ts'
@@ -179,7 +180,7 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'owner.tasks.cancel': ({ owner }) => owner.tasks.cancel(id, id, { reason: 'not needed' }),
 }
 
-/** A node that notes what it is asked, says that it is a bridge, and refuses everything else for good. */
+/** A node that records requests, reports that it is a bridge, and permanently refuses everything else. */
 export function listeningNode() {
   const asked: string[] = []
   const health = {

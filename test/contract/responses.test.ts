@@ -1,8 +1,8 @@
 /**
- * What the description promises is what is sent: each endpoint's good request and its answer, held to the document that
- * the running server gives, by nothing but that document.
+ * The server sends what the API description declares: each endpoint's valid request and its answer are
+ * validated with the document of the running server only.
  *
- * A field that the document does not declare is a fault, so a leak is one too.
+ * An undeclared field is a fault, so a leak is found too.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -36,7 +36,7 @@ afterAll(() => world.close())
 const pointer = (...parts: readonly string[]) =>
   parts.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
 
-/** What is wrong with a value by the schema at a place of the document. */
+/** Returns the faults of a value by the schema at a place in the document. */
 function faultsAt(place: readonly string[], value: unknown, type = 'application/json'): string[] {
   const validate = ajv.compile({ $ref: `document#/${pointer(...place, 'content', type, 'schema')}` })
   validate(value)
@@ -48,11 +48,11 @@ function faultsAt(place: readonly string[], value: unknown, type = 'application/
 const answerPlace = (entry: EndpointSpec, status: number): readonly string[] =>
   answerOf(document, entry, status)?.place ?? []
 
-/** The one type of content that an answer of bytes is declared to have. */
+/** The declared content type of an answer of bytes. */
 const bytesAt = (entry: EndpointSpec): string =>
   Object.keys(answerOf(document, entry, 200)?.content ?? {}).join()
 
-/** The headers that an answer is declared to have; one of a stored answer, or of none, may be absent. */
+/** Expects the declared headers of an answer; a header of stored answers may be absent. */
 function expectHeaders(entry: EndpointSpec, { status, headers }: Reply): void {
   const declared = Object.keys(answerOf(document, entry, status)?.headers ?? {})
   for (const name of declared.filter((each) => each !== 'Idempotency-Replayed')) {
@@ -72,7 +72,7 @@ describe.each(endpoints.filter(({ stream }) => !stream).map((entry) => ({ id: en
   ({ id, entry }) => {
     const place = ['paths', entry.path, entry.method.toLowerCase()]
 
-    test('takes what is described, and answers and refuses as described', async () => {
+    test('accepts, answers and refuses requests as described', async () => {
       const ready = await (cases[id as EndpointId] as CaseOf<never>).success(world)
       if (entry.body) expect(faultsAt([...place, 'requestBody'], ready.body)).toEqual([])
 
@@ -90,7 +90,7 @@ describe.each(endpoints.filter(({ stream }) => !stream).map((entry) => ({ id: en
   },
 )
 
-test('a field too many, or one too few, is seen', () => {
+test('the check finds an additional field and a missing one', () => {
   const place = ['paths', '/api/ready', 'get', 'responses', '200']
   const checks = { auth: true, envelope_key: true, migrations: true, database: true, storage: true }
   expect(faultsAt(place, { ready: true, checks })).toEqual([])
@@ -103,7 +103,7 @@ describe('streams', () => {
     faultsAt(answerPlace(contract.streams.events, 200), { event: type, data }, 'text/event-stream')
   const frameFaults = (frame: object) => faultsAt(answerPlace(contract.streams.socket, 101), frame)
 
-  test('carry the events and frames that are described, and each kind of them', async () => {
+  test('carry every kind of the described events and frames', async () => {
     const { ada, ben, conversation } = await world.pair()
     const stream = openEvents(ada)
     const socket = openSocket(ada)
@@ -112,7 +112,7 @@ describe('streams', () => {
     await ben.send(conversation, ada.id, 'hello too')
     await ben.acknowledge(toBen.id)
     socket.send('{"type":"ping"}')
-    // Each message goes to one of the two waits; the rest goes to both.
+    // Each message goes to one of the two waits; all other events go to both.
     await Promise.all([stream.take('receipts'), socket.take('receipts'), socket.take('pong')])
     await vi.waitUntil(() => [...stream.events, ...socket.events].some(({ type }) => type === 'messages'))
     passedMs += limits.heartbeatSeconds * 1000

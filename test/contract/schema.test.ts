@@ -1,10 +1,10 @@
-/** The types of the rows describe the database: every table and column, with a comment, and no other. */
+/** The row types describe the database: exactly its tables and columns, each with a comment. */
 import { expect, test } from 'vitest'
 import { describedTables, schemaPage, withFreshDatabase } from '../../docs/generate/schema.ts'
 
 const described = describedTables()
 
-/** Table → its columns, as a fresh database has them. */
+/** A map from table to its columns in a fresh database. */
 const tables = withFreshDatabase((database) => {
   const names = database
     .prepare<[], string>(
@@ -44,7 +44,7 @@ test('the page has each comment above its column, and each index under its table
   expect(page).toMatch(/\) STRICT;\nCREATE INDEX tasks_held ON tasks/)
 })
 
-test('a statement of the page makes the table that it is read from', () => {
+test('a statement of the page creates the same table', () => {
   withFreshDatabase((fresh) => {
     const before = fresh
       .prepare("SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")

@@ -1,4 +1,4 @@
-/** The API description as a running server gives it, and what tests read of it. */
+/** The API description of a running server, and functions that read it. */
 import { startBridge } from '../support/bridge.ts'
 
 export interface SchemaNode {
@@ -13,7 +13,7 @@ export interface SchemaNode {
 }
 
 interface Content {
-  /** By media type. */
+  /** The schemas by media type. */
   readonly content?: Readonly<Record<string, { readonly schema: SchemaNode }>>
 }
 
@@ -61,7 +61,7 @@ export async function servedDocument(): Promise<OpenapiDocument> {
   }
 }
 
-/** What an operation says of the answers of a status; `place` is where it says so. */
+/** Returns an operation's answer for a status; `place` is its path in the document. */
 export function answerOf(
   document: OpenapiDocument,
   { path, method }: { readonly path: string; readonly method: string },

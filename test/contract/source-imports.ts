@@ -1,25 +1,25 @@
 /**
- * What a source file imports, read from its text: TypeScript 7 has no compiler API to ask.
+ * The imports of a source file, parsed from its text, because TypeScript 7 has no compiler API.
  *
- * Counts on Biome's formatting: a static import begins its line, a specifier stands in single quotes.
+ * Relies on Biome's formatting: a static import begins its line, and a specifier is in single quotes.
  */
 import { posix } from 'node:path'
 
 export interface SourceFile {
-  /** From the top of the repository, with `/`. */
+  /** Relative to the root of the repository, with `/`. */
   readonly path: string
-  /** Without comments. */
+  /** The text without comments. */
   readonly code: string
   readonly imports: readonly Import[]
 }
 
 export interface Import {
-  /** A path from the top of the repository, a `node:` module, or a package's name. */
+  /** A path relative to the root of the repository, a `node:` module, or the name of a package. */
   readonly target: string
   readonly kind: 'import' | 'export' | 'lazy'
-  /** Erased before it runs. */
+  /** A type import, which is erased before it runs. */
   readonly isType: boolean
-  /** What stands between the keyword and `from`. */
+  /** The text between the keyword and `from`. */
   readonly clause: string
 }
 

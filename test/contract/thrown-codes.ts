@@ -1,8 +1,8 @@
 /**
- * Which error codes the server's source throws.
+ * The error codes that the server's source throws.
  *
- * A code counts where it becomes a ApiError: as its argument, as the `code` of a named check, in a table of faults, or as
- * the outcome of a rule that names codes. Comparing with a code throws nothing.
+ * A code counts if it becomes an ApiError: as its argument, as the `code` of a named check, in a table of
+ * faults, or as the outcome of a rule that names codes. Comparing with a code throws nothing.
  */
 const places: readonly RegExp[] = [
   // new ApiError('code', …), also new ApiError(condition ? 'one' : 'other')
@@ -11,13 +11,13 @@ const places: readonly RegExp[] = [
   /\bcode: ('[a-z_]+')/g,
   // const sessionErrors = { fenced: 'session_fenced' }
   /\bconst \w*Errors\b[^=]*= \{([^}]*)\}/g,
-  // proofHeader and the like return such a check; rules return such an outcome
+  // proofHeader and similar functions return such a check; rules return such an outcome
   /\breturn ([^\n]*)/g,
 ]
 
 const literal = /(===|!==)?\s*'([a-z_]+)'/g
 
-/** The quoted words at such places, in source without comments. */
+/** Returns the quoted words at such places, in source without comments. */
 export function wordsAtFaults(source: string): Set<string> {
   const found = new Set<string>()
   const plain = source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
@@ -29,6 +29,6 @@ export function wordsAtFaults(source: string): Set<string> {
   return found
 }
 
-/** Words that stand alone as the argument of a ApiError: each must be a code. */
+/** Returns the words that are the only argument of an ApiError: each must be a code. */
 export const faultArguments = (source: string): string[] =>
   [...source.matchAll(/\bnew ApiError\(\s*'([a-z_]+)'/g)].map(([, word = '']) => word)

@@ -1,7 +1,7 @@
-/** How many answers came to bytes on a socket, whatever stands in them. */
+/** The number of answers to bytes on a socket, whatever their content. */
 import { connect } from 'node:net'
 
-/** The statuses of all answers, in order; bytes that answer nothing within a second after the last are waited for no longer. */
+/** Returns the statuses of all answers, in order; stops waiting one second after the last one. */
 export function answersTo(url: string, bytes: string | Buffer): Promise<number[]> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {

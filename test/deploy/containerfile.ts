@@ -1,8 +1,9 @@
 /**
- * Judging a container file where no engine runs: that it is one, and what a node's must not be.
+ * Checks a container file without a container engine: its syntax, and the settings that a node's file must
+ * not have.
  *
- * Written here since the linters that npm has are either unkept or ask for a binary that cannot be had everywhere; what
- * is judged is one file of twenty lines.
+ * Written here because the linters on npm are unmaintained or require a binary that is not available
+ * everywhere. It checks one file of twenty lines.
  */
 const keywords = new Set(
   'ADD ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL ONBUILD RUN SHELL STOPSIGNAL USER VOLUME WORKDIR'.split(
@@ -15,7 +16,7 @@ interface Instruction {
   readonly rest: string
 }
 
-/** One sentence for each fault. */
+/** Returns one sentence per fault. */
 export function lintContainerfile(text: string): string[] {
   const instructions = instructionsOf(text)
   const of = (...names: string[]) => instructions.filter(({ keyword }) => names.includes(keyword))
@@ -51,7 +52,7 @@ export function lintContainerfile(text: string): string[] {
   ]
 }
 
-/** Comments and empty lines left out, continued lines joined. */
+/** Omits comments and empty lines, and joins continued lines. */
 function instructionsOf(text: string): Instruction[] {
   const lines = text.split('\n').filter((line) => !/^\s*(#|$)/.test(line))
   const whole = lines.join('\n').replaceAll(/\\\n\s*/g, ' ')
@@ -66,7 +67,7 @@ function isExecForm(rest: string): boolean {
     const words: unknown = JSON.parse(rest)
     return Array.isArray(words) && words.length > 0 && words.every((word) => typeof word === 'string')
   } catch {
-    // Not JSON: the shell form.
+    // The text is not JSON, so it is the shell form.
     return false
   }
 }

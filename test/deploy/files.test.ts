@@ -1,4 +1,7 @@
-/** The files of examples/deploy: what can be checked without the programs that read them, and with them where they are. */
+/**
+ * The files of examples/deploy, checked without the programs that read them, and with those that are
+ * installed.
+ */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +15,7 @@ const read = (name: string) => readFileSync(path(name), 'utf8')
 const variables = new Set<string>(['BRIDGE_DATA', ...settings.map(({ env }) => env)])
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
-test('they name settings that there are', () => {
+test('the files name existing settings only', () => {
   for (const name of ['nginx.conf', 'Caddyfile', 'haproxy.cfg', 'agent-bridge.service', 'Containerfile']) {
     const named = read(name).match(/\bBRIDGE_[A-Z_]+/g) ?? []
     expect([name, named.filter((each) => !variables.has(each))]).toEqual([name, []])
@@ -22,7 +25,7 @@ test('they name settings that there are', () => {
   }
 })
 
-test.runIf(hasSystemd)('systemd finds nothing wrong with the unit', () => {
+test.runIf(hasSystemd)('systemd finds no fault in the unit', () => {
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', path('agent-bridge.service')], {
     encoding: 'utf8',
   })
@@ -30,7 +33,7 @@ test.runIf(hasSystemd)('systemd finds nothing wrong with the unit', () => {
   expect([status, own]).toEqual([0, []])
 })
 
-test.runIf(hasSystemd)('the unit leaves little exposed', () => {
+test.runIf(hasSystemd)('the unit has a low exposure level', () => {
   const { stdout } = spawnSync(
     'systemd-analyze',
     ['security', '--offline=true', path('agent-bridge.service')],
@@ -48,7 +51,7 @@ describe('the Containerfile', () => {
     expect(lintContainerfile(read('Containerfile'))).toEqual([])
   })
 
-  test('builds on the Node of development', () => {
+  test('builds on the Node version for development', () => {
     expect(read('Containerfile')).toContain(`FROM docker.io/library/node:${manifest.devDependencies.node}-`)
   })
 
@@ -68,7 +71,7 @@ describe('the Containerfile', () => {
     ],
     ['a file from the network', `${good}\nADD https://example.test/x /x\n`, /ADD/],
     ['a secret', `${good}\nENV BRIDGE_TOKEN=abc\n`, /secret/],
-  ])('with %s is refused', (_name, text, fault) => {
+  ])('is refused with %s', (_name, text, fault) => {
     expect(lintContainerfile(text).join('\n')).toMatch(fault)
   })
 })

@@ -1,4 +1,4 @@
-/** A node behind each reverse proxy as examples/deploy configures it. Skipped where the program is missing. */
+/** A node behind each reverse proxy as configured in examples/deploy. Skipped if the program is missing. */
 import { request } from 'node:https'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bridgeOf, Ear } from '../sdk/delivery/listening.ts'
@@ -22,7 +22,7 @@ for (const { name, isInstalled, start } of proxies)
       const settings: NonNullable<BridgeOptions['settings']> = { trusted_proxy: '127.0.0.1' }
       const first = await startBridge({ settings })
       const port = await freePort()
-      // People come first: a test's owner is at the node itself.
+      // The people are created first, because a test's owner signs in at the node itself.
       settings.portal_origin = `https://localhost:${port}`
       settings.failed_auth_per_minute = '2'
       bridge = await first.restart()
@@ -34,33 +34,38 @@ for (const { name, isInstalled, start } of proxies)
       await bridge?.close()
     })
 
-    // In this order: an event stream that ended at its client and not at the node would be offered the next one's message.
-    test.each(['socket', 'sse', 'long-poll'] as const)('messages come at once over %s', async (transport) => {
-      const { url: baseUrl } = proxy
-      const conversation_id = await bridge.ada.conversationWith(bridge.ben.id)
-      const sender = bridgeOf(bridge.ada, { baseUrl })
-      const client = bridgeOf(bridge.ben, { baseUrl, transports: [transport] })
-      const ear = new Ear(client)
-      const send = (body: string) =>
-        sender.messages.send({ conversation_id, recipient_agent_id: bridge.ben.id, type: 'note', body })
-      try {
-        await send(`first over ${transport}`)
-        await ear.heard(`first over ${transport}`)
-        // Into a wait that is open: what is held back by a buffer would come when the wait ends, after 20 seconds.
-        const began = performance.now()
-        await send(`then over ${transport}`)
-        await ear.heard(`then over ${transport}`)
-        expect(performance.now() - began).toBeLessThan(10_000)
-        expect(ear.transports).toEqual([transport])
-      } finally {
-        for (const message of ear.messages) await message.acknowledge()
-        await ear.stop()
-        await client.close()
-        await sender.close()
-      }
-    })
+    // The order matters: if an event stream ended at its client and not yet at the node, it would be offered
+    // the next message.
+    test.each(['socket', 'sse', 'long-poll'] as const)(
+      'messages arrive immediately over %s',
+      async (transport) => {
+        const { url: baseUrl } = proxy
+        const conversation_id = await bridge.ada.conversationWith(bridge.ben.id)
+        const sender = bridgeOf(bridge.ada, { baseUrl })
+        const client = bridgeOf(bridge.ben, { baseUrl, transports: [transport] })
+        const ear = new Ear(client)
+        const send = (body: string) =>
+          sender.messages.send({ conversation_id, recipient_agent_id: bridge.ben.id, type: 'note', body })
+        try {
+          await send(`first over ${transport}`)
+          await ear.heard(`first over ${transport}`)
+          // Sent into an open wait: if a buffer held the message back, it would arrive at the end of the wait,
+          // after 20 seconds.
+          const began = performance.now()
+          await send(`then over ${transport}`)
+          await ear.heard(`then over ${transport}`)
+          expect(performance.now() - began).toBeLessThan(10_000)
+          expect(ear.transports).toEqual([transport])
+        } finally {
+          for (const message of ear.messages) await message.acknowledge()
+          await ear.stop()
+          await client.close()
+          await sender.close()
+        }
+      },
+    )
 
-    test('an owner signs in with the origin of the proxy, and the cookie is for it alone', async () => {
+    test('an owner signs in with the origin of the proxy, and the cookie is for that origin only', async () => {
       const signIn = (origin: string) =>
         exchange(proxy.url, {
           method: 'POST',
@@ -79,12 +84,12 @@ for (const { name, isInstalled, start } of proxies)
       expect((await signIn(bridge.url)).status).toBe(403)
     })
 
-    test('a body of 96 MiB reaches the node, which refuses it, not the proxy', async () => {
+    test('a body of 96 MiB reaches the node, which refuses it, and not the proxy', async () => {
       const { status, error } = await sendBytes(proxy.url, 96 * 1024 * 1024)
       expect(`${status} ${error}`).toBe('413 body_too_large')
     })
 
-    test('a part of 96 MiB goes up and comes down through it', async () => {
+    test('a part of 96 MiB can be uploaded and downloaded', async () => {
       const { ada, ben } = bridge
       const through = (agent: TestAgent) => {
         const other = new TestAgent(proxy.url, agent.keys, agent.enrolled, bridge.clock)
@@ -101,7 +106,7 @@ for (const { name, isInstalled, start } of proxies)
       await act(ada, transfer.id, 'cancel')
     })
 
-    test('a client cannot name itself: the proxy does, and one that fails too often is told', async () => {
+    test('the proxy and not the client sets the client address, and a client with too many failures is refused', async () => {
       const statuses: number[] = []
       for (const forged of ['203.0.113.1', '203.0.113.2', '203.0.113.3']) {
         const headers = [['X-Forwarded-For', forged]] as const
@@ -110,8 +115,8 @@ for (const { name, isInstalled, start } of proxies)
       expect(statuses).toEqual([401, 401, 429])
     })
 
-    describe('never yields more answers than requests', () => {
-      test('whatever bytes are sent as one', async () => {
+    describe('never gives more answers than requests', () => {
+      test('for any bytes sent as one request', async () => {
         const answers = await Promise.all(
           Object.entries(framingCases).map(async ([name, bytes]) => {
             const statuses = await answersTo(proxy.plainUrl, bytes)
@@ -119,11 +124,11 @@ for (const { name, isInstalled, start } of proxies)
           }),
         )
         expect(answers.filter(({ count }) => count > 1)).toEqual([])
-        // Nearly all are answered at all, so that this says something.
+        // Nearly all are answered, so the comparison is meaningful.
         expect(answers.filter(({ count }) => count === 1).length).toBeGreaterThan(answers.length * 0.8)
       })
 
-      test('requests in a row are answered one for one', async () => {
+      test('and answers successive requests one for one', async () => {
         const open = 'GET /api/health HTTP/1.1\r\nHost: bridge.test\r\n\r\n'
         const last = open.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
         expect(await answersTo(proxy.plainUrl, open + open + last)).toEqual([200, 200, 200])
@@ -131,7 +136,7 @@ for (const { name, isInstalled, start } of proxies)
     })
   })
 
-/** Sends a body of this length as far as it is taken; the answer may come before its end. */
+/** Sends a body of this length as far as it is accepted; the answer may arrive before its end. */
 function sendBytes(url: string, length: number): Promise<{ status: number; error: string | undefined }> {
   const chunk = Buffer.alloc(1024 * 1024)
   const headers = { 'content-length': length, 'content-type': 'application/json', origin: url }

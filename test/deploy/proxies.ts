@@ -1,8 +1,9 @@
 /**
- * The reverse proxies of examples/deploy in front of a node, each with the very file that is handed out: only ports, name
+ * The reverse proxies of examples/deploy in front of a node, each with the published file: only ports, name
  * and certificate differ.
  *
- * Each runs in the foreground as one process, is ended by its id, and keeps its files in a folder that goes with it.
+ * Each runs in the foreground as one process, is ended by its id, and keeps its files in a folder that is
+ * removed afterwards.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +15,7 @@ import { certificateChain } from '../support/certificates.ts'
 import { freePort } from '../support/process.ts'
 
 export interface ReverseProxy {
-  /** With TLS, as clients come. */
+  /** The address with TLS, for clients. */
   readonly url: string
   /** The same server without TLS, for bytes that no client would send. */
   readonly plainUrl: string
@@ -36,7 +37,7 @@ interface Place {
   readonly plainPort: number
 }
 
-/** Writes its configuration into the folder; the command that runs it. */
+/** Writes its configuration into the folder; returns the command that runs it. */
 type Placing = (place: Place) => readonly [command: string, ...words: string[]]
 
 export const proxies: readonly ProxyKind[] = [
@@ -120,7 +121,7 @@ async function start(place: Placing, nodePort: number, port: number): Promise<Re
   }
 }
 
-/** The example with what is particular to a place; each of its lines must be there. */
+/** Returns the example with the values of a place; each replaced line must exist. */
 function placed(name: string, changes: readonly (readonly [from: string, to: string])[]): string {
   return changes.reduce(
     (text, [from, to]) => {
@@ -143,7 +144,7 @@ http {
 }
 `
 
-/** Resolves when it accepts; rejects when it ends before. */
+/** Resolves when it accepts connections; rejects if it exits first. */
 async function listening(child: ChildProcess, port: number): Promise<void> {
   let said = ''
   child.stderr?.on('data', (text) => {

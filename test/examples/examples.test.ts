@@ -1,4 +1,7 @@
-/** Every example does what its header says, as a user would run it: against a real node, with the package installed. */
+/**
+ * Every example does what its header states, run like a user does: with a real node and the installed
+ * package.
+ */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -12,7 +15,7 @@ import { Machine } from './machine.ts'
 let node: TestBridge
 let desk: Desk
 let machine: Machine
-/** Who asks and gives tasks. */
+/** The agent that asks questions and creates tasks. */
 let gina: Bridge
 
 beforeAll(async () => {
@@ -44,16 +47,16 @@ test('the script prints the answer of the shell agent, which acknowledges the qu
   const [, id = ''] = /^asked hugo as (\S+)$/m.exec(asked.stderr) ?? []
   await listening.said(new RegExp(`handled and acknowledged ${id}`))
 
-  // A body is data: the shell quotes it and runs none of it.
+  // A body is data: the shell quotes it and runs no part of it.
   expect(await answerTo('hugo', '$(touch pwned); `touch pwned`')).toMatch(/^I know two questions/)
   expect(existsSync(machine.path('shell-agent/pwned'))).toBe(false)
-  // It took the second question once it was through with the first.
+  // The agent took the second question after it finished the first.
   expect((await gina.messages.get(id)).delivery.acknowledged_at).not.toBeNull()
   listening.child.kill('SIGTERM')
   await listening.ended
 })
 
-test('the script tells a peer that nobody knows, and an answer that does not come', async () => {
+test('the script reports an unknown peer, and an answer that does not arrive', async () => {
   const ask = (...args: string[]) => machine.run('script', ['node', 'ask.mjs', ...args], { profile: 'gina' })
   const [unknown, late, wrong] = await Promise.all([ask('zoe', files), ask('ada', files, '0.2'), ask('hugo')])
   expect(unknown).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^peer_unknown: /) })
@@ -61,7 +64,7 @@ test('the script tells a peer that nobody knows, and an answer that does not com
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/^usage: /) })
 })
 
-test('the shell agent answers a question that comes again once, and fails while it cannot answer', async () => {
+test('the shell agent answers a repeated question once, and fails while it cannot answer', async () => {
   const { message } = await gina.messages.sendTo('hugo', { type: 'question', body: files })
   const handed = { stdin: JSON.stringify(message) }
   const answer = (profile: string) => machine.run('shell-agent', ['sh', 'answer.sh'], { profile, ...handed })
@@ -94,7 +97,7 @@ const diff = [
 const findings =
   'findings: 2 in 3 lines\ncart.js:3: a debugger statement is left\ncart.js:4: white space at the end'
 
-test('the reviewer answers questions, completes tasks with evidence, and fails what cannot be reviewed', async () => {
+test('the reviewer answers questions, completes tasks with evidence, and fails tasks that cannot be reviewed', async () => {
   const reviewer = machine.start('reviewer', ['node', 'reviewer.mjs'], { profile: 'rita' })
   await reviewer.printed(/^rita is listening$/m)
   expect(await answerTo('rita', `review\n${diff}`)).toBe(findings)
@@ -136,7 +139,7 @@ test('the reviewer answers questions, completes tasks with evidence, and fails w
   expect(await reviewer.ended).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('the reviewer ends with the reason when its credential is revoked', async () => {
+test('the reviewer exits with the reason when its credential is revoked', async () => {
   const { id } = await enrolled(node, desk, 'rob')
   const reviewer = machine.start('reviewer', ['node', 'reviewer.mjs'], { profile: 'rob' })
   await reviewer.printed(/^rob is listening$/m)
@@ -158,7 +161,7 @@ const projects = async () =>
     ({ name }) => name,
   )
 
-test('provisioning refuses a wrong file and a wrong password, and changes nothing', async () => {
+test('provisioning refuses an invalid file and a wrong password, and changes nothing', async () => {
   const team = { project: { name: 'shop' }, agents: [{ name: 'ada' }], pairings: [['ada', 'zoe']] }
   writeFileSync(machine.path('provision/wrong.json'), JSON.stringify(team))
   const [stranger, locked] = await Promise.all([
@@ -173,7 +176,7 @@ test('provisioning refuses a wrong file and a wrong password, and changes nothin
   expect(await projects()).toEqual(['demo'])
 })
 
-test('provisioning makes what the file says, and run again it makes what is missing', async () => {
+test('provisioning creates everything in the file, and a second run creates only missing objects', async () => {
   const first = await provision('team.json')
   expect(first).toMatchObject({ code: 0, stderr: '' })
   expect(first.stdout.replaceAll(/, good once.*/g, '').split('\n')).toEqual([
@@ -199,7 +202,8 @@ test('provisioning makes what the file says, and run again it makes what is miss
     const made = await desk.run(['enroll', '--url', node.url, '--profile', `shop-${name}`], { stdin })
     expect(made.code, made.stderr).toBe(0)
   }
-  // Ada's is pending still, the others have theirs: nobody gets another, and the prompt of ada stays good.
+  // Ada's prompt is still unused and stays valid, the other agents are enrolled: no agent gets another
+  // prompt.
   expect(await provision('team.json')).toMatchObject({ code: 0, stdout: 'nothing to change\n' })
   expect(readFileSync(path('ada'), 'utf8')).toMatch(/<<'CODE'/)
   const peers = await desk.json<unknown>(['peers', '--profile', 'shop-rita'])

@@ -1,4 +1,6 @@
-/** A machine where the package is installed: the examples, the SDK and `bridge` in the PATH, profiles of their own. */
+/**
+ * A machine with the installed package: the examples, the SDK, `bridge` in the PATH, and its own profiles.
+ */
 import { spawn } from 'node:child_process'
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -12,7 +14,7 @@ export class Machine {
   readonly #folder: string
   readonly #running = new Set<Started>()
 
-  /** In a folder that holds the `bridge` home of the profiles already. */
+  /** Uses a folder that already contains the `bridge` home of the profiles. */
   constructor(folder: string) {
     this.#folder = folder
     installPackage(folder)
@@ -28,7 +30,7 @@ export class Machine {
     return join(this.#folder, ...parts)
   }
 
-  /** Types a command in a folder, as the profile; `stdin` is all of its input. */
+  /** Runs a command in a folder with the profile; `stdin` is its complete input. */
   start(folder: string, command: readonly [string, ...string[]], { profile = 'nobody', stdin = '' } = {}) {
     const [file, ...args] = command
     const path = [this.path('bin'), dirname(process.execPath), process.env.PATH ?? ''].join(delimiter)
@@ -50,7 +52,7 @@ export class Machine {
     return this.start(...all).ended
   }
 
-  /** Ends what is left running. */
+  /** Ends the processes that are still running. */
   async close(): Promise<void> {
     for (const { child, ended } of this.#running) {
       child.kill('SIGKILL')

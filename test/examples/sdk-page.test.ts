@@ -1,4 +1,7 @@
-/** Every example of docs/sdk.md, run as it stands there: a script beside an installed package. `tsc` compiles their sources. */
+/**
+ * Every example of docs/sdk.md, run as it stands there: a script beside an installed package. `tsc` compiles
+ * their sources.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -36,7 +36,7 @@ class Agent:
         self.node = Node(base_url)
         self.key, self.enrolled, self.device = key, enrolled, device
         self.id = enrolled["agent"]["id"]
-        # Made once and kept, so that a restarted client resumes its session.
+        # Created once and stored, so that a restarted client resumes its session.
         self.instance_id = instance_id or str(uuid.uuid4())
         self.session = None
         self.offset = 0.0

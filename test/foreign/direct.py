@@ -44,7 +44,7 @@ def serve(agent, transfer, mode, manifest, root, start):
     token = base64url(os.urandom(32))
     ready = start(["--manifest", manifest, "--root", root, "--ttl", "600"], token)
     endpoint = f"http://{ready['host']}:{ready['port']}"
-    # The node judges the end by its own clock.
+    # The node checks the expiry by its own clock.
     expires_at = timestamp(time.time() + agent.offset + 580)
     agent.post(f"/api/v1/transfers/{transfer['id']}/secret",
                {"endpoint": endpoint, "token": token, "expires_at": expires_at, "helper_mode": mode})

@@ -42,7 +42,7 @@ def upload(agent, transfer, data, only=None):
             "Content-Length": str(len(piece)),
             "X-Content-SHA256": part["sha256"],
         }
-        # The proof is over the hash of the offer, in place of the body.
+        # The proof covers the hash in the offer instead of the body.
         agent.repeat("PUT", f"{under}/parts/{part['index']}", piece, body_hash=part["sha256"], extra=headers)
         sent.append(part["index"])
     return sent

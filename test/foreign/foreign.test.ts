@@ -1,8 +1,8 @@
 /**
  * A client in another language, written from docs/protocol.md, against a real server.
  *
- * `story.py` is both agents and their owner. It says what happened, a line a step; this test holds each step to the page, and
- * ends a stream, restarts the server and runs the transfer helper when the story asks for it.
+ * `story.py` plays both agents and their owner and prints one line per step. This test compares each step
+ * with the page; on request of the script it ends a stream, restarts the server or runs the transfer helper.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -35,7 +35,7 @@ function hasPython(): boolean {
 const isThere = hasPython()
 const page = join(here, '../../docs/protocol.md')
 
-test.skipIf(!isThere)('another implementation makes the examples of the page, byte for byte', async () => {
+test.skipIf(!isThere)('another implementation produces the examples of the page, byte for byte', async () => {
   const { stdout } = await promisify(execFile)(python, ['-B', join(here, 'examples.py'), page])
   expect(stdout).toBe('')
 })
@@ -48,7 +48,7 @@ interface Ask {
   readonly token?: string
 }
 
-/** Every step of the story, by its name. If the story asks for something, it gets what `asked` answers. */
+/** Runs the script; returns every step by its name. `asked` answers the requests of the script. */
 async function story(url: string, token: string, asked: (ask: Ask) => Promise<unknown>): Promise<Step> {
   const folder = await mkdtemp(join(tmpdir(), 'foreign-'))
   const child = spawn(python, ['-B', join(here, 'story.py'), url, folder], {
@@ -69,7 +69,7 @@ async function story(url: string, token: string, asked: (ask: Ask) => Promise<un
   }
 }
 
-test.skipIf(!isThere)('a client in Python does all that the page describes', async () => {
+test.skipIf(!isThere)('a client in Python does everything that the page describes', async () => {
   let passedMs = 0
   let bridge = await startBridge({ monotonicMs: () => performance.now() + passedMs })
   let helper: RunningHelper | undefined

@@ -240,7 +240,7 @@ def taken(ann, bob, conversation):
 
 def takeover(ann, bob, take):
     """Another instance takes over by the owner's grant; the listener of the old one ends."""
-    # With an empty inbox the listener sends nothing, so only its socket can tell it of the end.
+    # With an empty inbox the listener sends nothing, so only its socket shows the end.
     bob.acknowledge([each["id"] for each in bob.get("/api/v1/inbox/messages?limit=100")["messages"]])
     heard = queue.Queue()
     journal = Journal(os.path.join(folder, "takeover.jsonl"))

@@ -11,7 +11,10 @@ export interface HelperAnswer {
   readonly text: string
 }
 
-/** Sends exactly these bytes on a connection of their own; its first answer, or what came until the helper closed. */
+/**
+ * Sends exactly these bytes on a connection of their own; its first answer, or what came until the helper
+ * closed.
+ */
 export function exchange(
   port: number,
   bytes: Buffer | string,

@@ -1,4 +1,4 @@
-/** The client of a helper behind a tunnel verifies its certificate as everybody does. Spec §5. */
+/** The client verifies the certificate of a helper behind a tunnel. Spec §5. */
 import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,7 @@ import { downloadFile, helperEndpoint } from '../../sdk/program.ts'
 import { certificateChain } from '../support/certificates.ts'
 import { manifestOf, Place } from './files.ts'
 
-test('a certificate that nobody vouches for is refused before the token leaves', async () => {
+test('the client refuses a certificate of an unknown authority before it sends the token', async () => {
   const { cert, key } = await (await certificateChain()).server()
   let asked = 0
   const server = createServer({ cert, key }, (_request, response) => {

@@ -1,4 +1,4 @@
-/** The SDK's client over a helper: both directions, resume, retries, and everything that the other side may do wrong. */
+/** The SDK's client for a helper: both directions, resume, retries, and every fault of the other side. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ afterEach(() => place.remove())
 const homeOf = ({ port, token }: Pick<TestHelper, 'port' | 'token'>) =>
   helperEndpoint({ endpoint: `http://127.0.0.1:${port}`, token })
 
-/** A home that answers as the test says. */
+/** Starts a server that answers as the test requires. */
 async function homeThat(
   answer: RequestListener,
 ): Promise<{ home: ReturnType<typeof helperEndpoint>; server: Server }> {
@@ -70,7 +70,7 @@ describe('upload', () => {
   })
   afterEach(() => helper.close())
 
-  test('sends, verifies, publishes, and tells how far it is', async () => {
+  test('sends, verifies, publishes, and reports progress', async () => {
     const told: TransferProgress[] = []
     const verified = await uploadFile(homeOf(helper), helper.manifest, source, {
       onProgress: (each) => told.push(each),
@@ -89,7 +89,7 @@ describe('upload', () => {
       expect(count).toBeGreaterThanOrEqual(told[index - 1]?.bytes ?? 0)
   })
 
-  test('goes on where it was broken off, at a fresh endpoint', async () => {
+  test('resumes an interrupted transfer, at a fresh endpoint', async () => {
     const abort = new AbortController()
     const broken = uploadFile(homeOf(helper), helper.manifest, source, {
       signal: abort.signal,
@@ -101,11 +101,11 @@ describe('upload', () => {
     await uploadFile(homeOf(helper), helper.manifest, source, { onProgress: (each) => told.push(each) })
     expect(told[0]?.resumedParts).toBeGreaterThanOrEqual(1)
     expect(readFileSync(helper.place.inRoot('payload.bin')).equals(bytes)).toBe(true)
-    // And a third time there is nothing left to send.
+    // A third run has nothing left to send.
     expect(await uploadFile(homeOf(helper), helper.manifest, source)).toMatchObject({ verified: true })
   })
 
-  /** One that has begun, and keeps the helper busy. */
+  /** Starts another upload that keeps the helper busy. */
   async function otherUpload(): Promise<Socket> {
     const other = connect(helper.port, '127.0.0.1')
     const asked = { method: 'PUT', target: '/v1/parts/0', token: helper.token }
@@ -128,7 +128,7 @@ describe('upload', () => {
     expect(waits.slice(0, 3)).toEqual([100, 200, 400])
   })
 
-  test('gives up when the lifetime would end before the next attempt', async () => {
+  test('gives up if the helper would expire before the next attempt', async () => {
     const other = await otherUpload()
     const expiresAt = new Date(1000)
     const failed = uploadFile(homeOf(helper), helper.manifest, source, {
@@ -140,7 +140,7 @@ describe('upload', () => {
     other.destroy()
   })
 
-  test('of a file that changed is an integrity failure, and nothing is published', async () => {
+  test('of a changed file is an integrity failure, and nothing is published', async () => {
     const changed = Buffer.from(bytes)
     changed.writeUInt8(changed.readUInt8(1_500_000) ^ 1, 1_500_000)
     writeFileSync(source, changed)
@@ -154,7 +154,7 @@ describe('upload', () => {
     expect(readdirSync(helper.place.root)).not.toContain('payload.bin')
   })
 
-  test('with a wrong token, or to a taken name, says what the helper said', async () => {
+  test("with a wrong token, or to an existing name, reports the helper's reason", async () => {
     const stranger = homeOf({ port: helper.port, token: 'y'.repeat(43) })
     await expect(uploadFile(stranger, helper.manifest, source, quick)).rejects.toMatchObject({
       code: 'invalid_token',
@@ -174,17 +174,17 @@ describe('download', () => {
   })
   afterEach(() => helper.close())
 
-  test('fetches, verifies and publishes; the folder holds nothing else', async () => {
+  test('fetches, verifies and publishes, and the folder contains nothing else', async () => {
     const got = await downloadFile(homeOf(helper), helper.manifest, place.root)
     expect(got).toEqual({ path: place.inRoot('payload.bin'), size: 3_000_000, sha256: sha256(bytes) })
     expect(readFileSync(got.path).equals(bytes)).toBe(true)
     expect(readdirSync(place.root)).toEqual(['payload.bin'])
-    // Again: the file is there and is checked, nothing is fetched.
+    // A second run finds and verifies the file without a request.
     const offline = homeOf({ port: 1, token: 'z'.repeat(43) })
     expect(await downloadFile(offline, helper.manifest, place.root)).toEqual(got)
   })
 
-  test('goes on where it was broken off', async () => {
+  test('resumes after an interruption', async () => {
     const abort = new AbortController()
     const broken = downloadFile(homeOf(helper), helper.manifest, place.root, {
       signal: abort.signal,
@@ -206,13 +206,13 @@ describe('download', () => {
     expect(await downloadFile(homeOf(helper), helper.manifest, place.root)).toMatchObject({ size: 3_000_000 })
   })
 
-  test('from a folder that is not there is told before anything is asked', async () => {
+  test('into a missing folder is refused before any request', async () => {
     const failed = downloadFile(homeOf(helper), helper.manifest, join(place.folder, 'nothing'))
     await expect(failed).rejects.toMatchObject({ code: 'storage_failed' })
   })
 })
 
-describe('a home that does something else', () => {
+describe('a server that violates the protocol', () => {
   const manifest: Manifest = manifestOf(bytes, { mode: 'download', partSize })
   const status = JSON.stringify({ committed_parts: [], verified: false, sha256: manifest.sha256 })
   const serving =
@@ -256,7 +256,7 @@ describe('a home that does something else', () => {
     ],
   ]
 
-  test.each(wrong)('%s: nothing has the name', async (_name, part, code) => {
+  test.each(wrong)('%s: no file gets the name', async (_name, part, code) => {
     const { home, server } = await homeThat(serving(part))
     await expect(downloadFile(home, manifest, place.root, quick)).rejects.toMatchObject({ code })
     expect(readdirSync(place.root)).not.toContain('payload.bin')
@@ -264,7 +264,7 @@ describe('a home that does something else', () => {
     server.closeAllConnections()
   })
 
-  test('connections that break now and then are made again', async () => {
+  test('broken connections are opened again', async () => {
     let count = 0
     const { home, server } = await homeThat(
       serving((asked, response) => {
@@ -283,7 +283,7 @@ describe('a home that does something else', () => {
     server.closeAllConnections()
   })
 
-  test('a redirect of an upload is refused, and the token goes nowhere else', async () => {
+  test('a redirect of an upload is refused, and the token is sent nowhere else', async () => {
     const seen: (string | undefined)[] = []
     const target = createServer((asked, response) => {
       seen.push(asked.headers.authorization)
@@ -309,7 +309,7 @@ describe('a home that does something else', () => {
   })
 })
 
-test('an endpoint is an https origin; plain http only on this machine or when asked for; the token is not printed', () => {
+test('an endpoint is an https origin, or plain http on this machine or on request, and the token is not printed', () => {
   const token = 'secret'.repeat(10)
   const code = (endpoint: string, allowPlainHttp = false): string => {
     try {

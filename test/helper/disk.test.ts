@@ -1,4 +1,4 @@
-/** A full disk, on a small file system of its own; only root may mount one. */
+/** A full disk, on a small separate file system; only root may mount one. */
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ afterAll(() => {
 const MiB = 1024 * 1024
 const free = (): number => statfsSync(disk).bavail * statfsSync(disk).bsize
 
-/** A place whose root lies on the small disk. */
+/** Makes a place whose root is on the small disk. */
 function placeOnDisk(): Place {
   const place = new Place()
   const root = join(disk, 'root')
@@ -32,7 +32,7 @@ function placeOnDisk(): Place {
   return Object.assign(place, { root })
 }
 
-test.skipIf(!canMount)('free space is checked before a byte is written, for the whole file', async () => {
+test.skipIf(!canMount)('free space for the whole file is checked before a byte is written', async () => {
   const place = placeOnDisk()
   const bytes = randomBytes(5 * MiB)
   const helper = await start(place, manifestOf(bytes, { mode: 'upload', partSize: MiB }), bytes)
@@ -44,7 +44,7 @@ test.skipIf(!canMount)('free space is checked before a byte is written, for the 
 })
 
 test.skipIf(!canMount)(
-  'a disk that fills up while parts arrive refuses, keeps what is committed, and goes on when there is room',
+  'if the disk fills up between parts, the helper refuses, keeps committed parts, and continues once there is space',
   async () => {
     const place = placeOnDisk()
     const bytes = randomBytes(3 * MiB)
@@ -65,13 +65,13 @@ test.skipIf(!canMount)(
 )
 
 test.skipIf(!canMount)(
-  'a disk that is full in the middle of a part ends in the same code, and no file',
+  'if the disk fills up in the middle of a part, the code is the same and no file appears',
   async () => {
     const place = placeOnDisk()
     const bytes = randomBytes(3 * MiB)
     const manifest = manifestOf(bytes, { mode: 'upload', partSize: 3 * MiB })
     const helper = await start(place, manifest, bytes)
-    // The check passes; then somebody else takes the room while the part arrives.
+    // The check passes; then another program takes the space while the part arrives.
     const call = request({ method: 'PUT', target: '/v1/parts/0', token: helper.token, body: bytes })
     const connection = new RawConnection(helper.port).send(call.subarray(0, 300_000))
     await expect.poll(() => existsSync(place.inRoot(`.bridge-${manifest.transfer_id}..staged`))).toBe(true)
@@ -85,7 +85,7 @@ test.skipIf(!canMount)(
   },
 )
 
-test('a store that is short of room waits for what frees some, and refuses where that does not help', async () => {
+test('a store without space waits for clean-ups that free some, and refuses if they do not suffice', async () => {
   const place = new Place()
   const bytes = randomBytes(1000)
   const manifest = { ...manifestOf(bytes, { mode: 'upload' }), digest: sha256('a manifest') }

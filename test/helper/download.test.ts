@@ -1,4 +1,4 @@
-/** Serving: exact bytes, lengths, hashes; a file that changed is refused. Spec §4.5. */
+/** Serving a file: exact bytes, lengths and hashes; a changed file is refused. Spec §4.5. */
 
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -21,14 +21,14 @@ import { manifestOf, Place, sha256 } from './files.ts'
 import { start, startWith, type TestHelper } from './test-helper.ts'
 
 const bytes = randomBytes(5_000_000)
-/** On a busy machine. */
+/** Long enough for a busy machine. */
 let helper: TestHelper
 beforeEach(async () => {
   helper = await startWith(bytes, { mode: 'download', partSize: 2_000_000 })
 })
 afterEach(() => helper.close())
 
-test('the file is exact, with its length and hash', async () => {
+test('the helper serves the exact file, with its length and hash', async () => {
   const { status, headers, body } = await helper.ask({ target: '/v1/file' })
   expect(status).toBe(200)
   expect(headers).toMatchObject({
@@ -40,7 +40,7 @@ test('the file is exact, with its length and hash', async () => {
   expect(body.equals(bytes)).toBe(true)
 })
 
-test.each(['My notes.txt', '.gitignore'])('a file called %j is served', async (filename) => {
+test.each(['My notes.txt', '.gitignore'])('a file named %j is served', async (filename) => {
   const named = await startWith(bytes, { mode: 'download', filename, partSize: 2_000_000 })
   expect((await named.ask({ target: '/v1/file' })).body.equals(bytes)).toBe(true)
   await named.close()
@@ -82,20 +82,24 @@ const changes: [string, (path: string) => void][] = [
   ['it got a second name', (path) => linkSync(path, `${path}.twin`)],
 ]
 
-test.each(changes)('once %s, it is refused and never served under the old hash', async (_name, change) => {
-  change(helper.place.inRoot('payload.bin'))
-  for (const target of ['/v1/file', '/v1/parts/1']) {
-    const answer = await helper.ask({ target })
-    expect([answer.status, answer.error]).toEqual([409, 'file_changed'])
-  }
-})
+test.each(changes)(
+  'once %s, the file is refused and never served under the old hash',
+  async (_name, change) => {
+    change(helper.place.inRoot('payload.bin'))
+    for (const target of ['/v1/file', '/v1/parts/1']) {
+      const answer = await helper.ask({ target })
+      expect([answer.status, answer.error]).toEqual([409, 'file_changed'])
+    }
+  },
+)
 
-test('a change while it is served cuts the answer short', async () => {
+test('a change during the download cuts the answer short', async () => {
   const socket = connect(helper.port, '127.0.0.1')
   socket.write(request({ target: '/v1/file', token: helper.token, headers: ['Connection: close'] }))
   let received = 0
   await once(socket, 'readable')
-  // Nothing is read yet, and the connection holds less than the file: the rest leaves after the change.
+  // The client has read nothing, and the connection buffers less than the file: the rest is sent after the
+  // change.
   appendFileSync(helper.place.inRoot('payload.bin'), 'x')
   socket.on('data', (chunk: Buffer) => {
     received += chunk.length
@@ -123,7 +127,7 @@ const wrongSources: [string, (path: string) => void, string][] = [
   ],
 ]
 
-test.each(wrongSources)('a source that is %s stops the start', async (_name, make, code) => {
+test.each(wrongSources)('a source that is %s is refused at the start', async (_name, make, code) => {
   const place = new Place()
   const content = Buffer.from('0123456789')
   make(place.inRoot('payload.bin'))
@@ -133,7 +137,7 @@ test.each(wrongSources)('a source that is %s stops the start', async (_name, mak
   place.remove()
 })
 
-test('a manifest whose parts are not those of the file stops the start', async () => {
+test('a manifest whose parts do not match the file is refused at the start', async () => {
   const place = new Place()
   const content = Buffer.from('0123456789')
   const manifest = manifestOf(content, { mode: 'download', partSize: 5 })
@@ -143,7 +147,7 @@ test('a manifest whose parts are not those of the file stops the start', async (
   place.remove()
 })
 
-test('one file operation at a time; the next is let in when the last bytes have left', async () => {
+test('one file operation runs at a time, and the next is admitted when the last bytes were sent', async () => {
   const big = await startWith(Buffer.alloc(48 * 1024 * 1024, 'x'), {
     mode: 'download',
     partSize: 8 * 1024 * 1024,
@@ -155,14 +159,14 @@ test('one file operation at a time; the next is let in when the last bytes have 
   expect([busy.status, busy.error]).toEqual([409, 'transfer_busy'])
   expect((await big.ask({ target: '/v1/status' })).status).toBe(200)
   socket.destroy()
-  // The operation of a connection that is gone ends with it.
+  // An operation ends with its connection.
   await expect.poll(async () => (await big.ask({ target: '/v1/parts/0' })).status).toBe(200)
   for (let round = 0; round < 5; round += 1)
     expect((await big.ask({ target: '/v1/parts/1' })).status).toBe(200)
   await big.close()
 })
 
-test('a reader that takes nothing is cut, and the next one is served', async () => {
+test('a client that reads nothing is disconnected, and the next one is served', async () => {
   const big = await startWith(Buffer.alloc(48 * 1024 * 1024, 'x'), {
     mode: 'download',
     partSize: 8 * 1024 * 1024,

@@ -7,7 +7,7 @@ import { type Manifest, manifestText, type TransferMode } from '../../sdk/contra
 
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')
 
-/** A manifest of these bytes, in parts of `partSize`. */
+/** Returns a manifest of these bytes, in parts of `partSize`. */
 export function manifestOf(
   bytes: Buffer,
   {
@@ -63,7 +63,7 @@ export class Place {
     return join(this.root, name)
   }
 
-  /** Writes a manifest, or any text in its place. */
+  /** Writes a manifest, or any other text instead. */
   manifest(content: Manifest | string, uid?: number): string {
     const path = join(this.folder, 'manifest.json')
     rmSync(path, { force: true })

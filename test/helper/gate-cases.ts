@@ -1,4 +1,7 @@
-/** Requests that no route may see, and what each gets: the framing list and every rejection of Spec §4.5. */
+/**
+ * Requests that must be refused before any route, with their refusals: the framing list and every rejection
+ * of Spec §4.5.
+ */
 
 /** `T` stands for the token. */
 const status = 'GET /v1/status HTTP/1.1'
@@ -183,7 +186,7 @@ export const cases: readonly Case[] = [
   ),
   ['a target without a slash', ['GET v1/status HTTP/1.1', host, auth], 400, 'bad_request'],
   ['a raw UTF-8 target', ['GET /v1/stat\xc3\xbcs HTTP/1.1', host, auth], 400, 'bad_request'],
-  // Meaning.
+  // Semantics.
   ['Range', ['GET /v1/file HTTP/1.1', host, auth, 'Range: bytes=0-1'], 400, 'range_refused'],
   ['an odd Range', ['GET /v1/parts/0 HTTP/1.1', host, auth, 'range: lines=0-1'], 400, 'range_refused'],
   [

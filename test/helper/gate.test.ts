@@ -1,4 +1,7 @@
-/** Everything that is refused before a route is looked at: byte by byte, over raw sockets, to one helper of each mode. Spec §4.5. */
+/**
+ * Every refusal before a route is chosen: byte by byte, over raw sockets, to one helper of each mode. Spec
+ * §4.5.
+ */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -38,7 +41,7 @@ describe('a request is refused with its code and nothing else', () => {
   })
 })
 
-test('every rule of the gate is named, quotes its sentence and is tried above', () => {
+test('every rule of the gate is named, quotes its sentence and is tested above', () => {
   const tried = new Set(cases.map(([, , , error]) => error))
   for (const { name, sentence, code } of gate) {
     expect([name, sentence]).toEqual([expect.stringMatching(/^[a-z-]+$/), expect.stringMatching(/ /)])
@@ -47,7 +50,7 @@ test('every rule of the gate is named, quotes its sentence and is tried above', 
   expect(new Set(gate.map(({ name }) => name)).size).toBe(gate.length)
 })
 
-test('a 405 names the methods that the path has', async () => {
+test('a 405 names the methods of the path', async () => {
   const answer = await down.ask({ method: 'DELETE', target: '/v1/parts/0' })
   expect(answer.headers.allow).toBe('GET, PUT')
   expect(routes).toHaveLength(5)
@@ -58,7 +61,7 @@ test('CONNECT is closed without an answer', async () => {
   expect(text).toBe('')
 })
 
-test('bare line feeds do not make a request', async () => {
+test('bare line feeds are not accepted as line ends', async () => {
   const { status } = await exchange(
     down.port,
     `GET /v1/status HTTP/1.1\nHost: x\nAuthorization: Bearer ${down.token}\n\n`,
@@ -85,7 +88,7 @@ test('data after Connection: close is not answered', async () => {
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
 })
 
-test('a foreign Host is allowed, since a tunnel has one; no answer has CORS headers', async () => {
+test('any Host is allowed, because a tunnel has one, and no answer has CORS headers', async () => {
   const { status, text } = await exchange(
     down.port,
     `GET /v1/status HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer ${down.token}\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n`,
@@ -94,7 +97,7 @@ test('a foreign Host is allowed, since a tunnel has one; no answer has CORS head
   expect(text).not.toMatch(/access-control/i)
 })
 
-describe('an upload says its length', () => {
+describe('an upload must state its length', () => {
   const put = (lines: readonly string[], body = '') =>
     exchange(
       up.port,
@@ -112,7 +115,7 @@ describe('an upload says its length', () => {
     expect([answer.status, answer.error]).toEqual([status, error])
   })
 
-  test('and gets 100 Continue only when nothing is wrong', async () => {
+  test('an upload gets 100 Continue only if its head has no fault', async () => {
     const part = up.bytes.subarray(0, 1000)
     const socket = connect(up.port, '127.0.0.1')
     socket.write(
@@ -141,7 +144,7 @@ describe('an upload says its length', () => {
     expect([refused.text.includes('100 Continue'), refused.status]).toEqual([false, 404])
   })
 
-  test('finalize takes no body', async () => {
+  test('finalize accepts no body', async () => {
     const answer = await up.ask({ method: 'POST', target: '/v1/finalize', body: Buffer.from('{}') })
     expect([answer.status, answer.error]).toEqual([400, 'body_refused'])
   })
@@ -157,7 +160,7 @@ test.each([
   expect([answer.status, answer.error]).toEqual([409, 'wrong_mode'])
 })
 
-test('a client that sends a large body still reads why it is refused', async () => {
+test('a client that sends a large body still receives its refusal', async () => {
   const body = randomBytes(8 * 1024 * 1024)
   const answer = await exchange(
     up.port,
@@ -166,7 +169,7 @@ test('a client that sends a large body still reads why it is refused', async () 
   expect([answer.status, answer.error]).toEqual([404, 'not_found'])
 })
 
-test('a code and its status are facts that do not change', () => {
+test('each code has a fixed status', () => {
   expect(
     Object.entries(helperErrors).map(([code, { status }]) => `${status} ${code}`),
   ).toMatchInlineSnapshot(`

@@ -1,4 +1,4 @@
-/** `bridge helper` as a process of its own, as it is published; ended by its id. */
+/** `bridge helper` as a separate process, as it is published; ended by its id. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -10,16 +10,16 @@ import { freshToken } from './files.ts'
 export interface ProcessOptions {
   readonly token?: string | undefined
   readonly uid?: number | undefined
-  /** A program and its arguments to run it under. */
+  /** A program, with its arguments, that runs the helper. */
   readonly under?: readonly string[] | undefined
 }
 
 export interface HelperProcess {
   readonly child: ChildProcess
   readonly token: string
-  /** Undefined when the start failed. */
+  /** Undefined if the start failed. */
   readonly readiness: ReadinessLine | undefined
-  /** Everything on standard output and error so far. */
+  /** All standard output and standard error so far. */
   readonly said: { out: string; err: string }
   readonly ended: Promise<number | NodeJS.Signals>
   kill(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>
@@ -66,12 +66,12 @@ export async function spawnHelper(
   }
 }
 
-/** The helper under another program: that one ends with it. */
+/** Kills the helper under another program, which exits with it. */
 function killChildOf(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
     if (children !== '') process.kill(Number(children.split(' ')[0]), signal)
   } catch {
-    // It has ended already.
+    // The process has exited already.
   }
 }

@@ -1,8 +1,9 @@
 /**
- * The helper dies at each step of an upload, by injection at its system calls, and what it leaves is gone through again.
+ * The helper is killed at each step of an upload, at its system calls, and started again on the remaining
+ * files.
  *
- * BRIDGE_KILLS=200 kills at every call of each kind up to that number. Reliability: what was answered is committed, and a
- * file of the name is whole or not there.
+ * BRIDGE_KILLS=200 kills at every call of each kind up to that number. Reliability: an answered part is
+ * committed, and a file with the final name is complete or does not exist.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -18,7 +19,7 @@ const kills = Number(process.env.BRIDGE_KILLS ?? 0)
 const bytes = randomBytes(2_500_000)
 const manifest = manifestOf(bytes, { mode: 'upload', partSize: 1_200_000 })
 
-/** Each kind of call of an upload, and where a run with few kills strikes. */
+/** Each kind of call of an upload, and the call numbers used in a run with few kills. */
 const strikes: Readonly<Record<string, readonly number[]>> = {
   'pwrite64,pwritev,pwritev2': [3],
   'fdatasync,fsync': [1, 4],
@@ -35,7 +36,10 @@ async function startTraced(place: Place, calls: string, fault: string): Promise<
   return spawnHelper(['--manifest', place.manifest(manifest), '--root', place.root], { under })
 }
 
-/** Sends all parts and finalizes as long as somebody answers; the parts that were answered, and whether the end was. */
+/**
+ * Sends all parts and finalizes until the helper dies; returns the answered parts, and whether finalize was
+ * answered.
+ */
 async function sendAll(
   { readiness, token }: HelperProcess,
   of: Manifest,
@@ -55,7 +59,7 @@ async function sendAll(
   return { parts, isVerified: status === 200 }
 }
 
-/** Starts again over what is there, finishes, and says what is wrong. */
+/** Starts the helper again on the remaining files, finishes the upload, and returns the faults. */
 async function afterwards(
   place: Place,
   answered: { parts: number[]; isVerified: boolean },
@@ -81,7 +85,7 @@ async function afterwards(
 }
 
 test.skipIf(!canTrace)(
-  `a helper that dies at ${kills > 0 ? 'every' : moments.length} moments of an upload loses no answered part and publishes no wrong byte`,
+  `a helper killed at ${kills > 0 ? 'every' : moments.length} moments of an upload loses no answered part and publishes no wrong byte`,
   { timeout: 300_000 + moments.length * 5000 },
   async () => {
     const wrong: string[] = []
@@ -92,7 +96,7 @@ test.skipIf(!canTrace)(
       const place = new Place()
       const helper = await startTraced(place, calls, `signal=SIGKILL:when=${nth}`)
       const answered = await sendAll(helper, manifest)
-      // A whole upload without a kill: the call has no more moments.
+      // The upload finished without a kill, so this call has no further moments.
       if (answered.isVerified && helper.child.exitCode === null && helper.child.signalCode === null)
         over.add(calls)
       else died += 1

@@ -1,4 +1,7 @@
-/** The program itself: options, token, readiness line, fixed codes, deadline, signals. Spec §2, §4.5, §5, §7, §8. */
+/**
+ * The program itself: options, token, readiness line, fixed codes, expiry, signals. Spec §2, §4.5, §5, §7,
+ * §8.
+ */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
@@ -36,7 +39,7 @@ afterAll(() => place.remove())
 
 const usual = () => ['--manifest', path, '--root', place.root]
 
-test('the readiness line has exactly its five fields, and the token is nowhere', async () => {
+test('the readiness line has exactly its five fields, and no output contains the token', async () => {
   const helper = await spawnHelper([...usual(), '--ttl', '300'])
   const before = Date.now()
   expect(Object.keys(helper.readiness ?? {})).toEqual(['host', 'port', 'transfer_id', 'mode', 'expires_at'])
@@ -57,7 +60,7 @@ test('the readiness line has exactly its five fields, and the token is nowhere',
   expect(helper.said.err).toBe('')
 })
 
-test('it listens on 127.0.0.1 only', async () => {
+test('the helper listens on 127.0.0.1 only', async () => {
   const helper = await spawnHelper(usual())
   const tables = ['tcp', 'tcp6'].flatMap((name) =>
     readFileSync(`/proc/${helper.child.pid}/net/${name}`, 'utf8').split('\n'),
@@ -68,19 +71,19 @@ test('it listens on 127.0.0.1 only', async () => {
   await helper.kill('SIGINT')
 })
 
-describe('a start that fails prints a fixed code and nothing else', () => {
+describe('a failed start prints a fixed code and nothing else', () => {
   const failing = async (args: readonly string[], token?: string): Promise<[string, string, unknown]> => {
     const { said, ended } = await spawnHelper(args, { token })
     return [said.out, said.err, await ended]
   }
 
-  test('of its options', async () => {
+  test('for its options', async () => {
     expect(await failing(['--bogus'])).toEqual(['', '{"error":"invalid_options"}\n', 2])
   })
-  test('of its token', async () => {
+  test('for its token', async () => {
     expect(await failing(usual(), 'short')).toEqual(['', '{"error":"invalid_token"}\n', 1])
   })
-  test('of its port', async () => {
+  test('for its port', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as { port: number }
@@ -163,7 +166,7 @@ describe('options', () => {
     expect(codeOf(needed, value)).toBe('invalid_token')
   })
 
-  test('the token leaves the environment with its reading', () => {
+  test('the token is removed from the environment once it was read', () => {
     const environment = { SERVICE_TRANSFER_TOKEN: token, OTHER: 'x' }
     readOptions(needed, environment)
     expect(environment).toEqual({ OTHER: 'x' })
@@ -201,7 +204,7 @@ describe('a manifest', () => {
   const parts = (change: object, index = 0): string =>
     changed({ parts: manifest.parts.map((part) => (part.index === index ? { ...part, ...change } : part)) })
 
-  test('as it should be', async () => {
+  test('that is correct is accepted', async () => {
     expect(await startWithText(manifestText(manifest))).toBe('fine')
     expect(await startWithText(JSON.stringify(manifest, null, 2), { mode: 0o644 })).toBe('fine')
   })
@@ -262,37 +265,37 @@ describe('a manifest', () => {
     ],
     ['an unknown field in a part', parts({ name: 'x' })],
     ['a sum that is not the size', changed({ size: 2501 })],
-  ])('%s is invalid', async (_name, text) => {
+  ])('with %s is invalid', async (_name, text) => {
     expect(await startWithText(text)).toBe('manifest_invalid')
   })
 
   test.each([...badNames, ...Object.values(PartStore.namesOf('one'))].map((name) => [name]))(
-    'the file name %j is invalid',
+    'with the file name %j is invalid',
     async (filename) => {
       expect(await startWithText(changed({ filename }))).toBe('manifest_invalid')
     },
   )
 
-  test.each(goodNames.map((name) => [name]))('the file name %j is one', async (filename) => {
+  test.each(goodNames.map((name) => [name]))('with the file name %j is valid', async (filename) => {
     expect(await startWithText(changed({ filename }))).toBe('file_missing')
   })
 
-  test('not UTF-8 is invalid', async () => {
+  test('that is not UTF-8 is invalid', async () => {
     expect(await startWithText(Buffer.from([0x7b, 0xff, 0x7d]))).toBe('manifest_invalid')
   })
 
-  test('of more than 1 MiB is too large, unread', async () => {
+  test('of more than 1 MiB is refused as too large without being read', async () => {
     expect(await startWithText(`${manifestText(manifest)}${' '.repeat(1024 ** 2)}`)).toBe(
       'manifest_too_large',
     )
   })
 
-  test('of a file beyond --max-bytes is too large', async () => {
+  test('of a file beyond --max-bytes is refused as too large', async () => {
     expect(await startWithText(manifestText(manifest), { maxBytes: 2499 })).toBe('file_too_large')
     expect(await startWithText(manifestText(manifest), { maxBytes: 2500 })).toBe('fine')
   })
 
-  test('that others may write, a link, a second name, a folder or nothing is unreadable', async () => {
+  test('that others may write, a link, a second name, a folder or a missing file is unreadable', async () => {
     expect(await startWithText(manifestText(manifest), { mode: 0o666 })).toBe('manifest_unreadable')
     const link = join(place.folder, 'link.json')
     symlinkSync(path, link)
@@ -306,7 +309,7 @@ describe('a manifest', () => {
   })
 })
 
-describe('the deadline', () => {
+describe('the expiry', () => {
   let elapsed = 0
   const clock = { now: () => new Date(), elapsed: () => elapsed }
   const upload = manifestOf(bytes, { mode: 'upload', partSize: 2500 })
@@ -334,7 +337,7 @@ describe('the deadline', () => {
   const put = request({ method: 'PUT', target: '/v1/parts/0', token, body: bytes })
   const finalize = request({ method: 'POST', target: '/v1/finalize', token })
 
-  test('closes listener and sockets, and ends the process by itself', async () => {
+  test('closes listener and sockets, and ends the process', async () => {
     const helper = await spawnHelper([...usual(), '--ttl', '1'])
     const { port = 0 } = helper.readiness ?? {}
     const idle = connect(port, '127.0.0.1')
@@ -343,7 +346,7 @@ describe('the deadline', () => {
     await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   })
 
-  test('answers 410 while it still can, and publishes nothing any more', () =>
+  test('answers 410 while the process is running, and publishes nothing', () =>
     expiring(60, async ({ readiness: { port } }, own) => {
       expect((await exchange(port, put)).status).toBe(200)
       elapsed = 60_000
@@ -354,7 +357,7 @@ describe('the deadline', () => {
       expect(existsSync(own.inRoot('payload.bin'))).toBe(false)
     }))
 
-  test('ends an upload that is under way with 410', () =>
+  test('ends an upload in flight with 410', () =>
     expiring(60, async ({ readiness: { port }, stop }) => {
       const answer = exchange(port, put.subarray(0, -100))
       const status = request({ target: '/v1/status', token })
@@ -364,10 +367,10 @@ describe('the deadline', () => {
       expect((await answer).error).toBe('expired')
     }))
 
-  test('passing between the check of the whole and its name leaves no file', () =>
+  test('between the check of the whole file and its naming leaves no file', () =>
     expiring(60, async ({ readiness: { port } }, own) => {
       expect((await exchange(port, put)).status).toBe(200)
-      // The request is admitted, then the time is over before the file has its name.
+      // The request is admitted, then the expiry passes before the file has its name.
       let asked = 0
       const original = clock.elapsed
       clock.elapsed = () => (asked++ === 0 ? 0 : 60_000)
@@ -379,7 +382,7 @@ describe('the deadline', () => {
 })
 
 describe('slow clients', () => {
-  test('a body that does not move is cut with 408, and the next request is let in', async () => {
+  test('a body without progress is refused with 408, and the next request is admitted', async () => {
     const own = new Place()
     const upload = manifestOf(randomBytes(200_000), { mode: 'upload', partSize: 200_000 })
     const token = freshToken()
@@ -407,7 +410,7 @@ describe('slow clients', () => {
     own.remove()
   })
 
-  test('headers that never end are cut after 5 s with 408, and four of them do not keep the owner out', async () => {
+  test('endless headers are refused with 408 after 5 s, and four such clients do not block the owner', async () => {
     const helper = await spawnHelper(usual())
     const { port = 0 } = helper.readiness ?? {}
     const silent = [0, 1, 2, 3].map(() =>
@@ -422,7 +425,7 @@ describe('slow clients', () => {
   })
 })
 
-test('after twenty wrong tokens each further one waits, and the right one does not', async () => {
+test('after twenty wrong tokens each further one is delayed, and the right one is not', async () => {
   const token = freshToken()
   const options = { manifest: path, root: place.root, port: 0, ttlSeconds: 60, maxBytes: 9999, token }
   const helper = await startHelper(options, { badTokenMs: 150 })
@@ -439,7 +442,7 @@ test('after twenty wrong tokens each further one waits, and the right one does n
 })
 
 test.skipIf(process.getuid?.() !== 0)(
-  'as another user it serves and receives its own files, and no others',
+  'running as another user, the helper serves and receives the files of that user, and no others',
   async () => {
     const uid = 65_534
     const own = new Place(uid)
@@ -456,7 +459,7 @@ test.skipIf(process.getuid?.() !== 0)(
       (await exchange(port, request({ method: 'POST', target: '/v1/finalize', token: helper.token }))).status,
     ).toBe(200)
     await helper.kill('SIGTERM')
-    // What root owns is another user's.
+    // A file of root belongs to another user.
     own.manifest(upload)
     const refused = await spawnHelper(args, { uid })
     expect(refused.said.err).toBe('{"error":"manifest_unreadable"}\n')

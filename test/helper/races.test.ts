@@ -1,7 +1,8 @@
 /**
- * Names that change under the helper while it works: nothing outside the root is read or written, nothing wrong is served.
+ * Names that change while the helper works: it reads or writes nothing outside the root, and serves nothing
+ * wrong.
  *
- * BRIDGE_RACES=100000 swaps so often.
+ * BRIDGE_RACES=100000 swaps that often.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -23,7 +24,7 @@ import { startWith } from './test-helper.ts'
 
 const swaps = Number(process.env.BRIDGE_RACES ?? 500)
 
-test(`${swaps} swaps of a name: what is read is the file inside or a refusal`, {
+test(`during ${swaps} swaps of a name every read returns the file inside the root or a refusal`, {
   timeout: 300_000 + swaps * 2,
 }, async () => {
   const place = new Place()
@@ -40,7 +41,7 @@ test(`${swaps} swaps of a name: what is read is the file inside or a refusal`, {
   let reads = 0
   let refusals = 0
   const wrong: string[] = []
-  // Whether a look meets the file or what replaced it is a matter of time: it goes on until both were met.
+  // Timing decides whether a read finds the file or its replacement, so the loop runs until both occurred.
   const most = swaps * 100
   for (let round = 0; round < swaps || (round < most && (reads === 0 || refusals === 0)); round += 1) {
     const looking = folder.find('payload.bin', round % 2 === 0 ? 'read' : 'write').then(
@@ -69,7 +70,7 @@ test(`${swaps} swaps of a name: what is read is the file inside or a refusal`, {
   place.remove()
 })
 
-test('the root swapped for another folder while names are made: all of them lie in the root that was opened', async () => {
+test('if the root is swapped for another folder while names are created, all of them are in the opened root', async () => {
   const place = new Place()
   const folder = await Folder.open(place.root)
   const away = join(place.folder, 'away')
@@ -91,7 +92,7 @@ test('the root swapped for another folder while names are made: all of them lie 
   place.remove()
 })
 
-test('two finalizes at once: one runs, the other is told so or finds it done', async () => {
+test('of two simultaneous finalizes one runs, and the other is refused or finds it done', async () => {
   const helper = await startWith(randomBytes(20_000_000), { mode: 'upload', partSize: 10_000_000 })
   for (const index of [0, 1]) expect((await helper.put(index)).status).toBe(200)
   const answers = await Promise.all([helper.finalize(), helper.finalize(), helper.put(0)])

@@ -1,4 +1,4 @@
-/** A helper in this process over a place of its own, and requests to it. */
+/** A helper in this process with its own place, and requests to it. */
 
 import { writeFileSync } from 'node:fs'
 import { type HelperTuning, type RunningHelper, startHelper } from '../../helper/main.ts'
@@ -14,12 +14,12 @@ export interface TestHelper {
   readonly token: string
   readonly running: RunningHelper
   readonly port: number
-  /** With the token, unless the call says another. */
+  /** Sends a request with the token, unless the call has another one. */
   ask(call: HelperCall): Promise<HelperAnswer>
   put(index: number, body?: Buffer): Promise<HelperAnswer>
   finalize(): Promise<HelperAnswer>
   status(): Promise<TransferStatus>
-  /** Another helper over the same place and manifest, once this one has ended. */
+  /** Starts another helper on the same place and manifest, once this one has ended. */
   again(options?: StartOptions): Promise<TestHelper>
   close(): Promise<void>
 }

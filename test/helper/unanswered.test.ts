@@ -1,6 +1,6 @@
 /**
- * A request is answered within 6 s, whatever follows its headers: methods, routes and modes against bodies that are
- * missing, wrong, endless, slow, or another request. Spec §4.5, Rejected requests.
+ * Every request is answered within 6 s, whatever follows its headers: methods, routes and modes against
+ * bodies that are missing, wrong, endless, slow, or another request. Spec §4.5, Rejected requests.
  */
 import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
@@ -16,11 +16,11 @@ const targets = ['/v1/status', '/v1/file', '/v1/parts/0', '/v1/finalize']
 
 interface Rest {
   readonly headers?: readonly string[]
-  /** Sent at once behind the headers. */
+  /** Sent immediately after the headers. */
   readonly body?: string
-  /** Sent again and again, a byte in 100 ms, until the connection ends. */
+  /** Sent repeatedly, one byte per 100 ms, until the connection ends. */
   readonly trickle?: string
-  /** This side ends behind what it sends. */
+  /** The client closes its sending side after these bytes. */
   readonly isHalfClosed?: true
 }
 
@@ -60,7 +60,10 @@ const rests: Readonly<Record<string, Rest>> = {
   'chunked, with a length': { headers: ['Transfer-Encoding: chunked', 'Content-Length: 3'], body: 'abc' },
 }
 
-/** A helper closes a fifth connection without an answer, and sees late that one has ended: two at a time never meet that. */
+/**
+ * A helper closes a fifth connection without an answer and notices the end of one late, so each helper gets
+ * only two at a time.
+ */
 const perHelper = 2
 const helpers: TestHelper[] = []
 beforeAll(async () => {
@@ -72,7 +75,7 @@ afterAll(async () => {
   for (const helper of helpers) await helper.close()
 })
 
-/** The first event: the status of an answer, `closed`, or `nothing`. */
+/** Returns the first event: the status of an answer, `closed`, or `nothing`. */
 async function firstWord(helper: TestHelper, method: string, target: string, rest: Rest): Promise<string> {
   const socket = connect({ port: helper.port, host: '127.0.0.1', allowHalfOpen: true })
   const head = [
@@ -111,7 +114,7 @@ const said = (socket: Socket): Promise<string> =>
     socket.on('error', () => resolve('closed')).on('end', () => resolve('closed'))
   })
 
-test('every request is answered; a download that its reader half closed may be closed instead', async () => {
+test('every request is answered; a download may be closed instead if its client closed its sending side', async () => {
   const asked = Object.entries(rests).flatMap(([words, rest]) =>
     methods.flatMap((method) => targets.map((target) => ({ words, rest, method, target }))),
   )
@@ -132,7 +135,7 @@ test('every request is answered; a download that its reader half closed may be c
   expect(unanswered).toEqual([])
 })
 
-test('bytes behind a refused request end its connection once the answer has left', async () => {
+test('bytes after a refused request close its connection once the answer was sent', async () => {
   const [helper] = helpers
   const socket = connect({ port: helper?.port ?? 0, host: '127.0.0.1', allowHalfOpen: true })
   socket.write(`PUT /v1/parts/0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${helper?.token}\r\n\r\n${part}`)

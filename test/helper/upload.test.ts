@@ -1,4 +1,4 @@
-/** Receiving: parts, retries, resuming over damaged data, publishing. Spec §3, §4.5. */
+/** Receiving a file: parts, retries, resuming with damaged data, publishing. Spec §3, §4.5. */
 
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -43,7 +43,7 @@ async function putAll(...indices: number[]): Promise<void> {
 
 const refusal = ({ status, error }: { status: number; error: string | undefined }) => [status, error]
 
-test('a part answers its measured length, its measured hash and a duplicate flag', async () => {
+test('the answer to a part has its measured length, its measured hash and a duplicate flag', async () => {
   const answer = JSON.parse((await helper.put(1)).body.toString())
   expect(answer).toEqual({
     index: 1,
@@ -54,7 +54,7 @@ test('a part answers its measured length, its measured hash and a duplicate flag
   expect(JSON.parse((await helper.put(1)).body.toString())).toEqual({ ...answer, duplicate: true })
 })
 
-test('the status tells digest, size, expiry, verification and committed parts, and nothing else of the folder', async () => {
+test('the status has digest, size, expiry, verification and committed parts, and nothing else of the folder', async () => {
   await putAll(2, 0)
   const { manifest_digest, manifest_size, expires_at, ...rest } = await helper.status()
   const text = readFileSync(join(helper.place.folder, 'manifest.json'))
@@ -73,7 +73,7 @@ test('the status tells digest, size, expiry, verification and committed parts, a
   })
 })
 
-test('all parts, in any order, become the file; finalize again checks it again', async () => {
+test('all parts, in any order, become the file, and a repeated finalize checks it again', async () => {
   await putAll(3, 1, 0, 2)
   const answer = await helper.finalize()
   expect(JSON.parse(answer.body.toString())).toEqual({ verified: true, size: 3500, sha256: sha256(bytes) })
@@ -89,14 +89,14 @@ test('all parts, in any order, become the file; finalize again checks it again',
   expect(refusal(await helper.finalize())).toEqual([409, 'file_changed'])
 })
 
-test('finalize before all parts are there publishes nothing', async () => {
+test('finalize before all parts have arrived publishes nothing', async () => {
   expect(refusal(await helper.finalize())).toEqual([409, 'parts_missing'])
   await putAll(0, 1, 2)
   expect(refusal(await helper.finalize())).toEqual([409, 'parts_missing'])
   expect(existsSync(destination())).toBe(false)
 })
 
-test('other bytes are refused; a conflicting retry leaves the good part', async () => {
+test('wrong bytes are refused, and a conflicting retry keeps the good part', async () => {
   expect(refusal(await helper.put(0, randomBytes(1000)))).toEqual([422, 'hash_mismatch'])
   expect((await helper.status()).committed_parts).toEqual([])
   await putAll(0)
@@ -106,7 +106,7 @@ test('other bytes are refused; a conflicting retry leaves the good part', async 
   expect(readFileSync(destination())).toEqual(bytes)
 })
 
-describe('nothing of a part that was refused is in the folder, and its neighbours stay, when', () => {
+describe('a refused part leaves no bytes in the folder and does not affect other parts, when', () => {
   const isIn = (place: Place, some: Buffer): boolean =>
     readdirSync(place.root).some((name) => readFileSync(place.inRoot(name)).includes(some.subarray(0, 64)))
 
@@ -127,7 +127,7 @@ describe('nothing of a part that was refused is in the folder, and its neighbour
   const startLarge = (tuning: object = {}) =>
     startWith(Buffer.concat([large, large]), { mode: 'upload', partSize: size, ...tuning })
 
-  /** Sends two of three megabytes, and waits until some lie in the folder. */
+  /** Sends two of three megabytes, and waits until some are in the folder. */
   async function mostOf({ port, token, place }: TestHelper, body: Buffer) {
     const call = request({ method: 'PUT', target: '/v1/parts/0', token, body })
     const connection = new RawConnection(port).send(call.subarray(0, -(2 ** 20)))
@@ -145,7 +145,7 @@ describe('nothing of a part that was refused is in the folder, and its neighbour
     await receiving.close()
   })
 
-  test('it came too slowly', async () => {
+  test('it arrived too slowly', async () => {
     const receiving = await startLarge({ pace })
     const answer = await readAnswer(await mostOf(receiving, large))
     expect(refusal(answer)).toEqual([408, 'too_slow'])
@@ -158,13 +158,13 @@ describe('nothing of a part that was refused is in the folder, and its neighbour
     const connection = await mostOf(receiving, large)
     connection.leave()
     await expect.poll(() => isIn(receiving.place, large)).toBe(false)
-    // The part is given back after its bytes have gone: until then it is still being received.
+    // The part is released after its bytes are deleted; until then it counts as being received.
     await expect.poll(async () => (await receiving.put(0)).status).toBe(200)
     await receiving.close()
   })
 })
 
-test('an existing file of the name is never overwritten, at whichever step it comes', async () => {
+test('an existing file of the name is never overwritten, at whichever step it appears', async () => {
   for (const step of [0, 2, 4]) {
     writeFileSync(destination(), `mine ${step}`)
     await putAll(...[0, 1, 2, 3].slice(0, step))
@@ -196,7 +196,7 @@ test.each([
   expect(existsSync(join(helper.place.folder, 'victim'))).toBe(false)
 })
 
-test('a folder put in the place of the root receives nothing', async () => {
+test('a folder that replaces the root receives nothing', async () => {
   await putAll(0, 1)
   const moved = join(helper.place.folder, 'moved')
   renameSync(helper.place.root, moved)
@@ -207,7 +207,7 @@ test('a folder put in the place of the root receives nothing', async () => {
   expect(readFileSync(join(moved, 'payload.bin'))).toEqual(bytes)
 })
 
-describe('a restart counts only the parts whose bytes are right', () => {
+describe('a restart counts only the parts whose bytes are correct', () => {
   const damage: [string, () => void, number[]][] = [
     ['nothing happened', () => {}, [0, 1, 3]],
     ['a part was torn', () => overwrite(staged(), 1200, randomBytes(300)), [0, 3]],
@@ -262,7 +262,7 @@ function overwrite(path: string, at: number, content: Buffer): void {
   writeFileSync(path, all)
 }
 
-test('a part that goes bad while the helper runs is found by finalize and can be sent again', async () => {
+test('a part that is damaged while the helper runs is found by finalize and can be sent again', async () => {
   await putAll(0, 1, 2, 3)
   overwrite(staged(), 2100, Buffer.from('bad'))
   expect(refusal(await helper.finalize())).toEqual([409, 'parts_missing'])
@@ -272,14 +272,14 @@ test('a part that goes bad while the helper runs is found by finalize and can be
   expect(readFileSync(destination())).toEqual(bytes)
 })
 
-test('what was added behind the last part is not published', async () => {
+test('bytes added after the last part are not published', async () => {
   await putAll(0, 1, 2, 3)
   truncateSync(staged(), 4000)
   expect((await helper.finalize()).status).toBe(200)
   expect(readFileSync(destination())).toEqual(bytes)
 })
 
-test('a whole that is not the sum of its parts is never published', async () => {
+test('a file that does not match its manifest as a whole is never published', async () => {
   const place = new Place()
   const manifest = { ...manifestOf(bytes, { mode: 'upload' }), sha256: sha256('other') }
   const lying = await start(place, manifest, bytes)
@@ -298,7 +298,7 @@ test('parts of another manifest with the same transfer_id are refused at the sta
   expect((await helper.status()).committed_parts).toEqual([0])
 })
 
-test('another transfer in the same folder is untouched', async () => {
+test('another transfer in the same folder is not affected', async () => {
   await putAll(0, 1)
   const content = randomBytes(1500)
   const manifest = manifestOf(content, { mode: 'upload', transferId: 'two', filename: 'other.bin' })
@@ -338,7 +338,7 @@ test.each([
   ],
   ['a FIFO', (path: string) => spawnSync('mkfifo', [path])],
   ['a folder', (path: string) => mkdirSync(path)],
-])('%s where the parts are kept stops the start, and is not touched', async (_name, plant) => {
+])('%s in the place of the parts stops the start, and is not changed', async (_name, plant) => {
   await putAll(0)
   await helper.running.stop()
   for (const path of [staged, record]) {
@@ -353,14 +353,14 @@ test.each([
   expect(readFileSync('/etc/passwd', 'utf8')).toMatch(/^root/)
 })
 
-test('what is planted after the start is not written through', async () => {
+test('a file planted after the start is not written through', async () => {
   symlinkSync(join(helper.place.folder, 'victim'), staged())
   expect(refusal(await helper.put(0))).toEqual([409, 'unsafe_file'])
   expect(existsSync(join(helper.place.folder, 'victim'))).toBe(false)
 })
 
 test.each(['My notes.txt', '.gitignore', '.bridge-one.staged'])(
-  'a file called %j gets its name',
+  'a file named %j gets its name',
   async (filename) => {
     const named = await startWith(bytes, { mode: 'upload', transferId: 'one', filename })
     for (const { index } of named.manifest.parts) expect((await named.put(index)).status).toBe(200)

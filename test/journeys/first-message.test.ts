@@ -1,4 +1,4 @@
-/** The main job, over real HTTP: send, offer, acknowledge, and the sender sees each. */
+/** The main purpose, over real HTTP: send, offer, acknowledge, and the sender sees each step. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 
@@ -78,7 +78,7 @@ test('the API description is served, and every answer carries its headers', asyn
   expect(document.json).toMatchObject({ openapi: '3.1.0', info: { version: '1.2.0' } })
 })
 
-test('readiness and liveness answer anybody', async () => {
+test('readiness and liveness are answered without a credential', async () => {
   const ready = await bridge.ada.call({ target: '/api/ready' })
   expect(ready.json).toEqual({
     ready: true,

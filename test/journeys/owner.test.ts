@@ -1,8 +1,8 @@
 /**
- * What owners come to do, from the first command to the last, typed at the desk of each person against one server that
- * runs as a process of its own.
+ * The tasks of owners, from the first command to the last. Each person types at their own desk, with one
+ * server that runs as a separate process.
  *
- * docs/operations.md tells each of these stories.
+ * docs/operations.md describes each of these stories.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Desk } from '../cli/desk.ts'
@@ -32,7 +32,7 @@ afterAll(async () => {
   for (const each of desks) await each.remove()
 })
 
-/** Standard output of a command that succeeds. */
+/** Returns the standard output of a command that must succeed. */
 async function done(running: ReturnType<Desk['run']>): Promise<string> {
   const { code, stdout, stderr } = await running
   expect(code, stderr).toBe(0)
@@ -42,7 +42,7 @@ async function done(running: ReturnType<Desk['run']>): Promise<string> {
 const admin = (...args: string[]) => done(owner.run(['admin', ...args]))
 const adminJson = <T>(...args: string[]) => owner.json<T>(['admin', ...args])
 
-/** The person at an agent's machine pastes the prompt: a profile of its own. */
+/** The person at an agent's machine pastes the prompt, which makes a separate profile. */
 async function letIn(name: string, project: string, machine: Desk): Promise<void> {
   const prompt = await admin('enrollment', 'create', name, '--project', project)
   const enroll = ['enroll', '--url', node.url, '--profile', name]
@@ -97,7 +97,7 @@ test("an agent's laptop is lost", async () => {
   await letIn('dan', 'cellar', lost)
   const thief = as(lost, 'cleo')
   await thief.ok('session', 'start')
-  // A prompt that lay on its screen, never used.
+  // An unused prompt that was visible on its screen.
   await admin('agent', 'create', 'eve', ...there)
   const astray = codeOf(await admin('enrollment', 'create', 'eve', ...there))
 
@@ -125,7 +125,7 @@ test("an agent's laptop is lost", async () => {
   const claim = lost.run(['enroll', '--url', node.url, '--profile', 'eve'], { stdin: `${astray}\n` })
   expect(await claim).toMatchObject({ code: 5, stderr: expect.stringContaining('revoked or superseded') })
 
-  // What was written meanwhile waits for the same agent on another machine.
+  // Messages sent meanwhile wait for the same agent on another machine.
   await admin('message', 'cleo', 'are you back?', ...there)
   await letIn('cleo', 'cellar', found)
   const cleo = as(found, 'cleo')
@@ -211,7 +211,7 @@ test('an owner pauses on Friday and resumes on Monday', async () => {
     code: 7,
     stderr: expect.stringContaining('the project is paused'),
   })
-  // What was said is read and recorded, and the owner is still to be reached, both ways.
+  // Messages are read and recorded, and agents and owner can still write to each other.
   expect(await jon.ok('listen', '--once', '--timeout', '10', '--ack', 'journal')).toContain('until Monday')
   await jon.ok('send', 'owner', 'all quiet')
   await admin('message', 'ina', 'have a good weekend', ...there)
@@ -221,7 +221,7 @@ test('an owner pauses on Friday and resumes on Monday', async () => {
   await ina.ok('send', 'jon', 'good morning')
   expect(await jon.ok('listen', '--once', '--timeout', '10')).toContain('good morning')
 
-  // At the end of the season it is put away, and brought back paused.
+  // At the end of the season the project is archived, and restored as paused.
   await admin('project', 'state', 'harbour', 'archived')
   expect(await ina.refused('inbox')).toMatchObject({ stderr: expect.stringContaining('archived') })
   expect(await owner.run(['admin', 'project', 'state', 'harbour', 'active'])).toMatchObject({ code: 7 })

@@ -1,4 +1,4 @@
-/** The inbox pushed: the event stream and the socket tell the same things. */
+/** Pushed messages: the event stream and the socket have the same events. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
@@ -21,7 +21,7 @@ const transports: [string, (agent: TestAgent) => OpenStream][] = [
 ]
 
 describe.each(transports)('over the %s', (_name, open) => {
-  test('stored messages come at once, new ones as they are stored, and receipts reach the sender', async () => {
+  test('stored messages arrive immediately, new ones when they are stored, and receipts reach the sender', async () => {
     const { ada, ben } = bridge
     const conversation = await ada.conversationWith(ben.id)
     await ada.send(conversation, ben.id, 'before')
@@ -43,7 +43,7 @@ describe.each(transports)('over the %s', (_name, open) => {
     sender.close()
   })
 
-  test('a revoked credential ends it with its reason, and nothing comes after', async () => {
+  test('a revoked credential ends the stream with its reason, and nothing arrives afterwards', async () => {
     const lost = await bridge.agent(`lost-${_name.replace(' ', '-')}`)
     const hears = open(lost)
     const conversation = await bridge.ada.conversationWith(lost.id)

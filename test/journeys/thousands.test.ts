@@ -1,8 +1,9 @@
 /**
- * Fifty agents talk over all three transports while connections break, sessions end, and the server is restarted twice:
- * nothing is missing, the order of each conversation is kept, and nothing is offered after its acknowledgement.
+ * Fifty agents exchange messages over all three transports while connections break, sessions end, and the
+ * server is restarted twice: no message is lost, the order of each conversation is kept, and no message is
+ * offered after its acknowledgement.
  *
- * A thousand messages in every run; `BRIDGE_MESSAGES=100000` is the full figure.
+ * Every run has a thousand messages; `BRIDGE_MESSAGES=100000` is the full figure.
  */
 import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
@@ -15,15 +16,15 @@ const total = Number(process.env.BRIDGE_MESSAGES ?? 1000)
 const people = 50
 
 interface Heard {
-  /** By conversation: the sequences in the order in which they were offered for the first time. */
+  /** A map from conversation to the sequences in the order of their first offers. */
   readonly firsts: Map<string, number[]>
   readonly bodies: Set<string>
-  /** When the server had answered the acknowledgement, by message id. */
+  /** A map from message id to the time at which the server answered the acknowledgement. */
   readonly acknowledged: Map<string, number>
   readonly late: string[]
 }
 
-test(`${total} messages among ${people} agents`, async () => {
+test(`${total} messages among ${people} agents arrive complete and in order`, async () => {
   const server = await startServerProcess()
   const agents = await company(server)
   const began = performance.now()
@@ -86,7 +87,7 @@ async function company(server: ServerProcess): Promise<TestAgent[]> {
   return agents
 }
 
-/** What each agent must hear, from the plan of the speakers. */
+/** Returns the messages that each agent must receive, from the plan of the senders. */
 function expectations(agents: readonly TestAgent[]): string[][] {
   const plan = agents.map((): string[] => [])
   for (let index = 0; index < people; index += 1) {
@@ -97,7 +98,7 @@ function expectations(agents: readonly TestAgent[]): string[][] {
 
 const conversations = new Map<string, string>()
 
-/** Says it until the server has said that it is stored; the key makes it one message. */
+/** Sends a text until the server confirms that it is stored; the key makes it one message. */
 async function say(from: TestAgent, to: TestAgent, text: string): Promise<void> {
   const pair = [from.id, to.id].sort().join()
   const key = crypto.randomUUID()
@@ -114,7 +115,7 @@ async function say(from: TestAgent, to: TestAgent, text: string): Promise<void> 
   }
 }
 
-/** A server that is away, restarting, or whose session was replaced by the listener meanwhile. */
+/** The server is stopped or restarting, or the listener has replaced the session. */
 const isPassing = (error: unknown) => /ECONN|socket hang up|EPIPE|503|409/.test(String(error))
 
 function listener(agent: TestAgent, goesOn: () => boolean) {
@@ -126,14 +127,14 @@ function listener(agent: TestAgent, goesOn: () => boolean) {
       const stream = open(agent)
       await attend(agent, stream, heard, goesOn, 1 + randomInt(40))
       stream.close()
-      // What was on its way to the connection that broke is offered to the next session.
+      // Messages in flight to the broken connection are offered to the next session.
       await renew(agent)
     }
   })()
   return { heard, done }
 }
 
-/** Takes batches until the connection ends or is broken off in the middle. */
+/** Reads batches until the connection ends or is broken off in the middle. */
 async function attend(
   agent: TestAgent,
   stream: OpenStream,
@@ -167,10 +168,10 @@ function note(
   { id, body, conversation_id, sequence, delivery }: Delivered,
   atMs: number,
 ): void {
-  // A copy that left the server before the acknowledgement may be read a moment after its answer.
+  // A copy sent before the acknowledgement may be read shortly after its answer.
   const acknowledged = heard.acknowledged.get(id)
   if (acknowledged !== undefined && atMs > acknowledged + 250) heard.late.push(body)
-  // A server that was killed had no time to write down what it offered last.
+  // A killed server had no time to store its last offers.
   const again = delivery.attempt > 1 || heard.bodies.has(body)
   heard.bodies.add(body)
   if (again) return

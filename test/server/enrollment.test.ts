@@ -238,7 +238,7 @@ describe('proof of possession', () => {
     },
   ]
 
-  test.each(wrongs)('a proof with $what is refused, and the code stays valid', async ({ body, error }) => {
+  test.each(wrongs)('$what is refused, and the code stays valid', async ({ body, error }) => {
     const invited = await invite()
     const sent = body(invited.code)
     expect(refusal(await claim(sent.body, sent.device))).toEqual([401, error])

@@ -1,7 +1,8 @@
 /**
- * The guides that the node serves, followed to the letter by a shell with the names in capitals set.
+ * The guides that the node serves: a shell runs their commands exactly, with values for the names in
+ * capitals.
  *
- * An agent reads them by `bridge guide`, so what is run here is what it would copy.
+ * An agent reads them by `bridge guide`, so the test runs the text that an agent would copy.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -39,7 +40,7 @@ afterAll(async () => {
 const blocksOf = (guide: string): string[] =>
   [...guide.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '')
 
-test.each(guideTopics)('the guide of %s can be followed', async (topic) => {
+test.each(guideTopics)('the commands in the guide of %s work', async (topic) => {
   const { stdout: guide } = await gina.bridge('guide', topic)
   const blocks = blocksOf(guide)
   expect(blocks.length).toBeGreaterThan(0)

@@ -1,4 +1,4 @@
-/** The README's console blocks, typed as they stand, print what it shows. */
+/** The commands in the README's console blocks, run exactly, print the shown output. */
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -11,7 +11,7 @@ import { matches, type Running, readSteps, run } from './transcript.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** A port that nobody else has now, in place of the README's. */
+/** Finds a free port, which replaces the README's. */
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
@@ -21,7 +21,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** What later commands take from earlier output, by the words that stand for it. */
+/** The values that later commands take from earlier output, by the words that stand for them. */
 const sources: readonly [string, RegExp][] = [
   ['(the link that server init printed)', /^(http\S+#\S+)$/m],
   ['(the code from the prompt)', /<<'CODE'\n(\S+)\nCODE/],
@@ -30,7 +30,7 @@ const sources: readonly [string, RegExp][] = [
   ['(id of the transfer)', /^offered as (\S+)$/m],
 ]
 
-/** The README's script, where the package is installed. */
+/** Writes the README's script into a folder with the installed package. */
 function scriptIn(folder: string): string {
   const [, script = ''] = /```js\n([\s\S]+?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
   installPackage(folder)
@@ -38,7 +38,7 @@ function scriptIn(folder: string): string {
   return join(folder, 'talk.mjs')
 }
 
-test('a person who types the README gets what it shows', async () => {
+test('the commands of the README print the output that it shows', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-readme-'))
   const port = await freePort()
   const values = new Map<string, string>()
@@ -54,7 +54,7 @@ test('a person who types the README gets what it shows', async () => {
     ...Object.fromEntries(inherited),
     HOME: folder,
     BRIDGE_PORT: String(port),
-    // As npx sets them.
+    // The variables that npx sets.
     npm_command: 'exec',
     npm_lifecycle_event: 'npx',
   }
@@ -90,7 +90,8 @@ test('a person who types the README gets what it shows', async () => {
     await as('ben', `reply ${question} 'release-2'`)
     if (script.child.exitCode === null) await once(script.child, 'close')
     expect(script.printed()).toBe('ben: release-2\n')
-    // The script used the session of the profile, so the commands still work in it, and acknowledged the answer alone.
+    // The script used the session of the profile, so later commands still work in it, and it acknowledged the
+    // answer only.
     const left = await as('ada', 'inbox')
     expect(left).toContain('| by the way')
     expect(left).toContain('received and verified by ben: README.md')
@@ -103,7 +104,7 @@ test('a person who types the README gets what it shows', async () => {
   }
 })
 
-test('a step that prints something else does not match', () => {
+test('a step with another output does not match', () => {
   expect(matches('stored … as number 1', 'stored 4f as number 1')).toBe(true)
   expect(matches('stored … as number 1', 'stored 4f as number 12')).toBe(false)
   expect(matches('one\n…\ntwo', 'one\nand\n')).toBe(false)

@@ -1,13 +1,14 @@
 /**
  * Console transcripts in Markdown, and their replay.
  *
- * In a `console` block `$ ` begins a command, `> ` continues it, and the rest is what it prints, on either stream. `…`
- * stands for anything within the output; words in parentheses stand for a value that an earlier command printed.
+ * In a `console` block `$ ` begins a command, `> ` continues it, and the other lines are its output, on
+ * either stream. `…` stands for anything within the output; words in parentheses stand for a value that an
+ * earlier command printed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 
 export interface Step {
-  /** As typed, here-documents included. */
+  /** The command as typed, including here-documents. */
   readonly command: string
   readonly expected: string
 }
@@ -30,7 +31,7 @@ export function readSteps(markdown: string): Step[] {
   )
 }
 
-/** Whether what was printed so far is what is expected: each line there, in any order of the two streams. */
+/** Whether the output so far has each expected line, in any order of the two streams. */
 export function matches(expected: string, printed: string): boolean {
   return expected
     .split('\n')
@@ -48,11 +49,13 @@ const patternOf = (line: string): RegExp => {
 export interface Running {
   readonly child: ChildProcess
   readonly printed: () => string
-  /** Resolves when the output matches or the command ended. */
+  /** Resolves when the output matches or the command has exited. */
   readonly shown: Promise<void>
 }
 
-/** Run a step in a shell. Commands that go on are left running once they printed what is expected. */
+/**
+ * Runs a step in a shell. A command that does not exit is left running once it printed the expected output.
+ */
 export function run(step: Step, env: NodeJS.ProcessEnv, cwd: string): Running {
   const child = spawn('bash', ['-c', `exec ${step.command}`], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''

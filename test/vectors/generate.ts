@@ -1,7 +1,8 @@
 /**
  * Writes the vectors: `node test/vectors/generate.ts`.
  *
- * Deterministic: key, times and nonces are fixed or follow from the vector's name, so running it again changes no byte.
+ * Deterministic: key, times and nonces are fixed or derived from the vector's name, so running it again
+ * changes no byte.
  */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { accepted } from './signing-source/accepted.ts'
@@ -12,7 +13,7 @@ import { build } from './signing-source/vector.ts'
 
 export const signingFolder = new URL('./signing/', import.meta.url)
 
-/** File name → content, of every file that the folder holds. */
+/** Returns a map from file name to content, of every file in the folder. */
 export function signingFiles(): Map<string, string> {
   const situations = Object.entries({ ...accepted, ...refusedByHead, ...refusedByProof, ...decidedByStore })
   return new Map(

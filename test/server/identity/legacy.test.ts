@@ -114,7 +114,7 @@ describe('the secret', () => {
     ['is wrong in its last character', (secret) => secret.slice(0, -1) + (secret.endsWith('A') ? 'E' : 'A')],
     ['is another', () => 'A'.repeat(43)],
   ]
-  test.each(wrong)('%s is refused like an unknown credential', async (_what, change) => {
+  test.each(wrong)('that %s is refused like an unknown credential', async (_what, change) => {
     const { agent, issued } = await legacy()
     const authorization = `AgentKey ${issued.credential.id}.${change(issued.secret)}`
     const reply = await agent.call({ ...bootstrap, override: { Authorization: authorization } })

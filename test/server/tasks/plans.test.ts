@@ -67,11 +67,14 @@ async function wholeTask(): Promise<void> {
   await act(ben, id, 'complete', { ...held, result: '90', evidence })
 }
 
-test.each(Object.entries(requests))('%s follows an index in its order', async (_, [request, index]) => {
-  const explained = explain(bridge.data, await statementsOf(request))
-  expect(growing(explained)).toEqual([])
-  expect(indexesOf(explained)).toContain(index)
-})
+test.each(Object.entries(requests))(
+  '%s: every statement follows an index in its order',
+  async (_, [request, index]) => {
+    const explained = explain(bridge.data, await statementsOf(request))
+    expect(growing(explained)).toEqual([])
+    expect(indexesOf(explained)).toContain(index)
+  },
+)
 
 test.each([
   ['?role=assignee&state=claimed', 'tasks_held_by'],
@@ -88,7 +91,7 @@ test.each([
   },
 )
 
-test('claiming, renewing and progress change no index of the task lists', async () => {
+test('claiming, renewing and progress do not update the sort column of the task lists', async () => {
   const { ada, ben } = bridge
   const { id } = await createTask(ada, ben)
   const texts = await statementsDuring(async () => {

@@ -52,7 +52,7 @@ function outcome(state: TransferState, event: TransferEvent): string {
 }
 
 describe.each(transferStates)('a transfer that is %s', (state) => {
-  test.each(transferEvents)('for the event %s follows the table', (event) => {
+  test.each(transferEvents)('handles the event %s as in the table', (event) => {
     expect(outcome(state, event)).toBe(expected[state][event])
   })
 })

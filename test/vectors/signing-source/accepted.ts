@@ -1,4 +1,6 @@
-/** The requests that a server accepts, among them V1 to V4, whose texts and proofs are pinned by the tests. */
+/**
+ * The requests that a server accepts, among them V1 to V4, whose texts and proofs are pinned by the tests.
+ */
 import {
   device,
   deviceOfLength,

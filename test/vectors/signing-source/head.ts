@@ -1,4 +1,4 @@
-/** Requests that are refused before their body is read, each for one fault: everything else in them is right. */
+/** Requests that are refused before their body is read, each with exactly one fault. */
 import { strayBits } from './odd-proofs.ts'
 import {
   credentialId,
@@ -201,7 +201,7 @@ export const refusedByHead: Record<string, Situation> = {
   ...devices,
 }
 
-/** A device header that was signed as it stands: only the header itself is wrong. */
+/** A signed device header: only the header itself is wrong. */
 function signedDevice(name: string, comment: string, header: string): Record<string, Situation> {
   return { [name]: mismatch(comment, { binding: 'device', parts: { device: header } }) }
 }

@@ -1,4 +1,4 @@
-/** Requests whose proof does not hold, each for one fault: everything else in them is right. */
+/** Requests whose proof is invalid, each with exactly one fault. */
 import { createHash } from 'node:crypto'
 import { flipped, fromLittleEndian, groupOrder, proofWithIdentityR, withS } from './odd-proofs.ts'
 import {
@@ -17,7 +17,7 @@ import {
 
 const invalid = expecting('signature_invalid')
 
-/** Of each line, the value that the signer wrote instead: one byte of it, or of the body that is hashed, differs. */
+/** For each line, a different value in the signed text: one byte of it, or of the hashed body, differs. */
 const changedLines: readonly (readonly [string, NonNullable<Situation['signed']>])[] = [
   ['version', { version: 'bridge-request-v3' }],
   ['server-id', { serverId: serverId.replace('6', '7') }],
@@ -45,7 +45,7 @@ const lines: Record<string, Situation> = Object.fromEntries(
   ),
 )
 
-/** The target sent, and the one that the signer wrote. */
+/** The sent target, and the signed one. */
 const target = (comment: string, sent: string, signed: string): Situation =>
   invalid(comment, { parts: { target: sent }, signed: { target: signed } })
 
@@ -80,7 +80,7 @@ const targets: Record<string, Situation> = {
   'target-without-api': target('The signer left "/api" out.', '/api/v1/peers', '/v1/peers'),
 }
 
-/** The body sent, and the one whose hash the signer wrote. */
+/** The sent body, and the one whose hash was signed. */
 const body = (comment: string, sent: string, signed: string): Situation =>
   invalid(comment, { body: sent, signed: { body: signed } })
 
@@ -159,7 +159,9 @@ const proofs: Record<string, Situation> = {
 
 export const refusedByProof: Record<string, Situation> = { ...lines, ...targets, ...texts, ...proofs }
 
-/** The stored key is a point of small order, and the proof is R = identity, S = 0, which nobody had to sign. */
+/**
+ * The stored key is a point of small order, and the proof is R = identity, S = 0, which needs no private key.
+ */
 function weakKey(name: string, comment: string, keyHex: string): Record<string, Situation> {
   return {
     [name]: invalid(comment, {

@@ -1,4 +1,4 @@
-/** Requests with a right proof, which what the server has stored decides: nonces and sessions. */
+/** Requests with a valid proof whose outcome depends on stored data: nonces and sessions. */
 import {
   build,
   expecting,

@@ -1,7 +1,7 @@
 /**
- * From a situation to a vector file: builds the text, signs it, and writes the request's raw bytes.
+ * Makes a vector file from a situation: builds the text, signs it, and writes the request's raw bytes.
  *
- * Nothing of the SDK is used, so that a mistake there cannot write itself into the vectors.
+ * Uses nothing of the SDK, so that a mistake there cannot get into the vectors.
  */
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 
@@ -14,7 +14,7 @@ export interface VectorIdentity {
   readonly state: 'active' | 'revoked' | 'expired'
 }
 
-/** One file. README.md beside this file says what each field means. */
+/** One file. README.md beside this file describes each field. */
 export interface Vector {
   readonly expect: string
   readonly comment: string
@@ -31,7 +31,10 @@ export interface Vector {
   readonly proof: string | null
 }
 
-/** The lines of the text, and what the request is made of. An absent part is left out there and `-` in the text. */
+/**
+ * The lines of the text, and the parts of the request. An absent part is omitted from the request and is `-`
+ * in the text.
+ */
 export interface Parts {
   readonly version: string
   readonly serverId: string
@@ -56,29 +59,29 @@ export interface Situation {
   readonly binding?: VectorIdentity['binding']
   readonly identity?: Partial<VectorIdentity> | null
   readonly otherSessions?: Vector['other_sessions']
-  /** What request and text share. */
+  /** The parts shared by request and text. */
   readonly parts?: Partial<Parts>
   readonly body?: string
-  /** Cut the body into chunks of this many bytes instead of sending its length. */
+  /** Sends the body in chunks of this many bytes instead of with its length. */
   readonly chunkBytes?: number
-  /** What the signer wrote into the text instead. */
+  /** The parts that the signed text has instead. */
   readonly signed?: Partial<Parts> & { readonly body?: string }
   readonly signer?: KeyObject
   /** The last edit of the text before it is signed. */
   readonly text?: (text: string) => string
-  /** What stands as the proof instead of the signature over the text. */
+  /** Replaces the signature over the text in the proof. */
   readonly proof?: (signature: Buffer, text: Buffer) => string
-  /** Nobody signs: the proof is made without the private key. */
+  /** The proof is made without the private key. */
   readonly unsigned?: true
   /** The last edit of the headers before they are sent. */
   readonly wire?: (headers: readonly Header[]) => readonly Header[]
-  /** Requests that are sent first, in this order; of one named here, only its bytes matter. */
+  /** Requests that are sent first, in this order; of a vector named here, only its bytes matter. */
   readonly before?: (own: Buffer) => readonly Buffer[]
 }
 
 export type SituationRest = Omit<Situation, 'expect' | 'comment'>
 
-/** A situation with this outcome. */
+/** Makes a situation with this outcome. */
 export const expecting =
   (expect: string) =>
   (comment: string, rest: SituationRest = {}): Situation => ({ expect, comment, ...rest })
@@ -90,14 +93,14 @@ export const session = '5a3f0c1d-9e2b-4a76-8c4d-7b6e5f4a3c2d'
 export const machine = 'f7a7266df8b420793d51b92561955db28792ce00570593d47d44d954189b3685'
 export const install = 'c7b1f8c2-6a5d-4a0e-9c3e-1f2d3c4b5a69'
 export const device = `{"os":"linux","machine":"${machine}","install":"${install}"}`
-/** A device header of exactly this many characters. */
+/** Returns a device header of exactly this many characters. */
 export const deviceOfLength = (length: number): string =>
   device.replace('linux', 'linux'.padEnd(length - device.length + 'linux'.length, 'x'))
 
 export const publicKey = 'JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs'
 export const secret = 'bGVnYWN5LXNlY3JldC1vZi10aGUtdmVjdG9ycy0wMDE'
 
-/** A body that the route of `partsOf` takes, and a key for it. */
+/** A body that the route of `partsOf` accepts, and a key for it. */
 export const mode = '{"mode":"checkpoint"}'
 export const modeKey = 'mode-2026-01-01:0001'
 
@@ -111,15 +114,15 @@ const pkcs8 = (seed: string): KeyObject =>
     type: 'pkcs8',
   })
 
-/** RFC 9421, appendix B.1.4, test-key-ed25519. The private half is public knowledge. */
+/** RFC 9421, appendix B.1.4, test-key-ed25519. The private half is public. */
 export const seed = 'n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU'
 export const privateKey = pkcs8(seed)
-/** RFC 8032, section 7.1, TEST 1: somebody else's key. */
+/** RFC 8032, section 7.1, TEST 1: the key of another signer. */
 export const otherPrivateKey = pkcs8('nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A')
 
 const sha256 = (bytes: string): Buffer => createHash('sha256').update(bytes).digest()
 
-/** A nonce from the vector's name: new vectors change no old ones. */
+/** Returns a nonce derived from the vector's name, so that new vectors do not change old ones. */
 export const nonceOf = (name: string): string =>
   sha256(`nonce of ${name}`).subarray(0, 16).toString('base64url')
 

@@ -11,7 +11,7 @@ export const replaced =
   (headers: readonly Header[]): readonly Header[] =>
     headers.map((header) => (header[0] === name ? [name, value] : header))
 
-/** The same value a second time, under the name in lower case. */
+/** Adds the same value a second time, with the name in lower case. */
 export const twice =
   (name: string) =>
   (headers: readonly Header[]): readonly Header[] =>
