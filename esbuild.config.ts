@@ -131,7 +131,7 @@ chmodSync(join(out, 'bridge.cjs'), 0o755)
 requireLight(
   'cli.cjs',
   cli,
-  /^cli\/|^sdk\/(version|plain-text|storage\/(profile-files|lock|open-asks))\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
+  /^cli\/|^sdk\/(version|plain-text|contract\/nearest|storage\/(profile-files|lock|open-asks))\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
 )
 requireLight('client.cjs', client, /^sdk\//)
 writeFileSync(join(out, 'LICENSES.txt'), licences([cli, client, ...others]))

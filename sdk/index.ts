@@ -46,6 +46,7 @@ export type {
   TransferState,
   TransferSummary,
 } from './contract/agent/transfers.ts'
+export type { AuditKind } from './contract/audit-kinds.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
 export type { Receipt } from './contract/events.ts'
 export type { HelperErrorCode } from './contract/helper/errors.ts'

@@ -9,11 +9,14 @@ export function helpCommand(context: CliContext, root: Command): Command {
   return command('help', 'bridge help agents')
     .description(`Show the help of a command, or a topic: ${topics}.`)
     .argument('[words...]', `a command, or one of ${topics}`)
-    .action((words: readonly string[]) => {
+    .action(async (words: readonly string[]) => {
       const [word = ''] = words
       const topic = Object.hasOwn(helpTopics, word) && words.length === 1 ? helpTopics[word] : undefined
       if (topic === undefined) commandOf(root, words).outputHelp()
-      else context.output.result({ topic: word, text: topic(root) }, topic(root))
+      else {
+        const text = await topic(root)
+        context.output.result({ topic: word, text }, text)
+      }
     })
 }
 

@@ -1,6 +1,7 @@
 /**
  * Suggestions for an unknown command word: a synonym, a command elsewhere in the tree, or a similar spelling.
  */
+import { slipsBetween } from '../../sdk/contract/nearest.ts'
 import { type Command, wordsOf } from '../command.ts'
 
 /**
@@ -184,25 +185,4 @@ function similar(word: string, group: Command, root: Command): string[] {
       return near.filter(({ slips }) => slips === best).map(({ command }) => pathOf(command))
   }
   return []
-}
-
-/** Edit distance: counts letters that are missing, extra, wrong or swapped with their neighbour. */
-function slipsBetween(typed: string, name: string): number {
-  const rows = [Array.from({ length: name.length + 1 }, (_, at) => at)]
-  const cost = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY
-  for (let row = 1; row <= typed.length; row += 1) {
-    rows[row] = [row]
-    for (let column = 1; column <= name.length; column += 1) {
-      const isSame = typed[row - 1] === name[column - 1]
-      const isSwapped = typed[row - 1] === name[column - 2] && typed[row - 2] === name[column - 1]
-      const found = Math.min(
-        cost(row - 1, column) + 1,
-        cost(row, column - 1) + 1,
-        cost(row - 1, column - 1) + (isSame ? 0 : 1),
-        isSwapped ? cost(row - 2, column - 2) + 1 : Number.POSITIVE_INFINITY,
-      )
-      rows[row]?.push(found)
-    }
-  }
-  return cost(typed.length, name.length)
 }

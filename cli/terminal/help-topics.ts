@@ -1,5 +1,5 @@
 /**
- * Topics of `bridge help`: exit codes, environment, and a primer for coding agents. docs/cli.md is generated
+ * Topics of `bridge help`: exit codes, environment, a primer for coding agents, and the kinds of audit records. docs/cli.md is generated
  * from the same data.
  *
  * Contract §12.
@@ -119,11 +119,17 @@ export function primer(root: Command): string {
 const sentenceOf = (command: Command): string => `${command.description().split(/[.;:](?:\s|$)/)[0]}.`
 
 /** Texts by the word after `bridge help`. */
-export const helpTopics: Readonly<Record<string, (root: Command) => string>> = {
+export const helpTopics: Readonly<Record<string, (root: Command) => string | Promise<string>>> = {
   'exit-codes': () => (Object.keys(exitCodes) as ExitName[]).map(exitLine).join('\n'),
   environment: () =>
     Object.entries(environment)
       .map(([name, meaning]) => `${name}\n    ${meaning}`)
       .join('\n'),
   agents: primer,
+  'audit-kinds': async () => {
+    const { auditKinds } = await import('../../sdk/program.ts')
+    return Object.entries(auditKinds)
+      .map(([kind, sentence]) => `${kind}\n    ${sentence}`)
+      .join('\n')
+  },
 }

@@ -1,5 +1,6 @@
 /** docs/api.md: every endpoint and every named schema, read from the contract. */
 import { answerHeaders } from '../../sdk/contract/answer-headers.ts'
+import { auditKinds } from '../../sdk/contract/audit-kinds.ts'
 import { type Caller, callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
@@ -63,9 +64,15 @@ export function apiPage(): string {
     '## Schemas',
     ...[...namedSchemas]
       .sort(([one], [other]) => one.localeCompare(other))
-      .map(([name, schema]) => `### ${name}\n\n${describe(schema)}`),
+      .map(([name, schema]) => `### ${name}\n\n${name === 'AuditKind' ? kindsTable() : describe(schema)}`),
   ])
 }
+
+const kindsTable = (): string =>
+  table(
+    ['kind', 'what happened'],
+    Object.entries(auditKinds).map(([kind, sentence]) => [code(kind), sentence]),
+  )
 
 function commonCodes(): string[][] {
   const beyond = (caller: Caller, ...others: Caller[]) => {

@@ -5,6 +5,7 @@
  *
  * Contract §10.
  */
+import type { AuditKindOf } from '../../sdk/contract/audit-kinds.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
   Administrator,
@@ -121,7 +122,8 @@ export function setAdministratorState(
     const administrator = await store.getAdministrator(tx.db, id)
     if (administrator.state === state) return { state }
     await store.updateState(tx, id, state)
-    await record(tx, caller, { kind: `administrator.${state}`, id, details: { name: administrator.name } })
+    const kind = state === 'disabled' ? 'administrator.disabled' : 'administrator.enabled'
+    await record(tx, caller, { kind, id, details: { name: administrator.name } })
     if (state === 'disabled') {
       await endAllSessions(tx, id)
       await removeLinksOf(tx, id)
@@ -131,7 +133,7 @@ export function setAdministratorState(
 }
 
 interface Recorded {
-  readonly kind: `administrator.${string}`
+  readonly kind: AuditKindOf<'administrator'>
   readonly id: string
   readonly project_id?: string
   readonly details: Readonly<Record<string, unknown>>

@@ -6,6 +6,7 @@
  * Kinds have the form `noun.verb` with the verb in the past tense. Contract §10.
  */
 import { type SqlBool, sql } from 'kysely'
+import type { AuditKind } from '../../sdk/contract/audit-kinds.ts'
 import { prepared } from '../database/prepared.ts'
 import { aside, beyond, inOrder } from '../database/sql.ts'
 import type { Tx } from '../database/tx.ts'
@@ -20,7 +21,7 @@ export interface Actor {
 }
 
 export interface AuditEntry {
-  readonly kind: `${string}.${string}`
+  readonly kind: AuditKind
   readonly actor: Actor
   readonly project_id: string | null
   readonly subject: { readonly type: string; readonly id: string | null }
@@ -107,7 +108,7 @@ const recorded = prepared<{
 )
 
 export interface Recorded {
-  readonly kind: string
+  readonly kind: AuditKind
   readonly project_id: string
   /** Id of the subject. */
   readonly id: string

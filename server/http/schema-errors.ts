@@ -6,6 +6,7 @@
  *
  * Contract §1 "422 with the path of each fault".
  */
+import { nearest } from '../../sdk/contract/nearest.ts'
 
 export interface SchemaFault {
   /** `body/message_ids/0`, `query/limit`, `path/id`. */
@@ -19,6 +20,8 @@ export interface Finding {
   readonly message?: string | undefined
   readonly keyword: string
   readonly params: Readonly<Record<string, unknown>>
+  /** The refused value. */
+  readonly data?: unknown
 }
 
 const shown = 20
@@ -48,7 +51,7 @@ function pathOf({ instancePath, keyword, params }: Finding): string {
 }
 
 function problemOf(finding: Finding, all: readonly Finding[]): string {
-  const { keyword, message, params, instancePath } = finding
+  const { keyword, message, params, instancePath, data } = finding
   const members = (param: string) => [
     ...new Set(
       all
@@ -60,5 +63,13 @@ function problemOf(finding: Finding, all: readonly Finding[]): string {
   if (keyword === 'required') return 'is missing'
   if (keyword === 'const') return `must be ${members('allowedValue').join(', ') || 'empty'}`
   if (keyword === 'type') return `must be ${members('type').join(' or ')}`
+  if (keyword === 'enum') return unknownWord(String(data), params.allowedValues as readonly string[])
   return message ?? `breaks the rule ${params.keyword ?? keyword}`
+}
+
+/** A long list of words is not repeated, only those that the client may have meant. */
+function unknownWord(word: string, known: readonly string[]): string {
+  const near = nearest(word, known)
+  const hint = near.length === 0 ? '' : `; the nearest are ${near.join(', ')}`
+  return `is not one of the ${known.length} known words${hint}`
 }

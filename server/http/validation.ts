@@ -23,6 +23,8 @@ function createAjv(allErrors: boolean): Ajv2020 {
     removeAdditional: false,
     strictTypes: false,
     strictTuples: false,
+    // An error holds the refused value, from which the nearest known words are found.
+    verbose: true,
     // Our own schemas are the same at every start; `test/contract` validates them.
     validateSchema: false,
   })

@@ -10,6 +10,7 @@
  *
  * Contract §10 "Snapshot".
  */
+import type { AuditKind } from '../../sdk/contract/audit-kinds.ts'
 import type { AttentionKind } from '../../sdk/contract/labels.ts'
 import type { AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import type { AttentionItem, SnapshotAgent, SnapshotCounts } from '../../sdk/contract/owner/snapshot.ts'
@@ -19,7 +20,7 @@ export const attentiveKinds = {
   'enrollment.reused': 'enrollment_reused',
   'session.replacement_refused': 'session_replacement_refused',
   'conversation.guard_tripped': 'guard_tripped',
-} as const satisfies Record<string, AttentionKind>
+} as const satisfies Partial<Record<AuditKind, AttentionKind>>
 export type AttentiveKind = keyof typeof attentiveKinds
 
 /**

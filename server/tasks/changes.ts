@@ -3,6 +3,7 @@
  *
  * Contract §8.
  */
+import type { AuditKindOf } from '../../sdk/contract/audit-kinds.ts'
 import { type Actor, recordAudit, systemActor } from '../audit/store.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TaskRow } from '../database/work-tables.ts'
@@ -11,8 +12,7 @@ import { changeTask, insertRelease, type TaskChange } from './store.ts'
 import { expiry, isExpired, type TaskNote } from './views.ts'
 
 export interface Change {
-  /** `task.` and a verb in the past tense. */
-  readonly kind: `task.${string}`
+  readonly kind: AuditKindOf<'task'>
   readonly actor: Actor
   readonly change: TaskChange
   readonly notices: readonly Notice[]

@@ -1,4 +1,5 @@
 import type { Transfer, TransferInput, TransferReceipt } from '../../sdk/contract/agent/transfers.ts'
+import type { AuditKindOf } from '../../sdk/contract/audit-kinds.ts'
 import { manifestFault } from '../../sdk/contract/helper/manifest.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
@@ -214,13 +215,13 @@ export const acceptTransfer = (context: Context, caller: AgentCaller, id: string
 
 /** Builds one of the three actions that end a transfer without its file. */
 const ending =
-  (event: 'decline' | 'cancel' | 'fail', done: 'declined' | 'cancelled' | 'failed') =>
+  (event: 'decline' | 'cancel' | 'fail', kind: AuditKindOf<'transfer'>, done: string) =>
   (context: Context, caller: AgentCaller, id: string, { reason }: { reason?: string }): Promise<Transfer> =>
     mutate(context, caller, {
       id,
       event,
       what: ({ agent, side }) => ({
-        kind: `transfer.${done}`,
+        kind,
         change: {},
         notices: [
           { to: other[side], what: `${done} by ${agent.agent_name}`, ...(reason && { more: reason }) },
@@ -228,9 +229,9 @@ const ending =
       }),
     })
 
-export const declineTransfer = ending('decline', 'declined')
-export const cancelTransfer = ending('cancel', 'cancelled')
-export const failTransfer = ending('fail', 'failed')
+export const declineTransfer = ending('decline', 'transfer.declined', 'declined')
+export const cancelTransfer = ending('cancel', 'transfer.cancelled', 'cancelled')
+export const failTransfer = ending('fail', 'transfer.failed', 'failed')
 
 export const reportCleanup = (context: Context, caller: AgentCaller, id: string): Promise<Transfer> =>
   mutate(context, caller, {

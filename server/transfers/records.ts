@@ -2,12 +2,13 @@
  * Audit records of transfers. They contain no bytes, endpoints, tokens or text of the two sides. Contract
  * §10.
  */
+import type { AuditKindOf } from '../../sdk/contract/audit-kinds.ts'
 import { type Actor, recordAudit } from '../audit/store.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TransferRow } from '../database/work-tables.ts'
 
 export interface Recorded {
-  readonly kind: `transfer.${string}`
+  readonly kind: AuditKindOf<'transfer'>
   readonly actor: Actor
   /** A reason given by the service, never by a side or the owner. */
   readonly reason?: string | undefined

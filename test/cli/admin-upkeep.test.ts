@@ -110,6 +110,12 @@ test('an invalid filter is a usage error, and so is an unknown agent', async () 
   expect(await admin('audit', '--actor', 'zoe')).toMatchObject({ code: 3 })
 })
 
+test('an unknown kind is refused with the nearest kinds, before the node is asked', async () => {
+  const refused = async (kind: string) => (await admin('audit', '--kind', kind)).stderr
+  expect(await refused('session.fence')).toContain('hint: did you mean session.fenced?')
+  expect(await refused('everything')).toContain('hint: bridge help audit-kinds lists the kinds')
+})
+
 test('--follow prints new records, also after the node was unreachable, until it is interrupted', async () => {
   const following = started(['audit', '--follow', '--limit', '1', '--json'])
   await following.shows(/\n/)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exitCodes } from '../../cli/exit-codes.ts'
 import { environment } from '../../cli/terminal/help-topics.ts'
+import { auditKinds } from '../../sdk/contract/audit-kinds.ts'
 import { runHere } from './frame.ts'
 
 test('help lists every exit code and every variable', async () => {
@@ -23,6 +24,14 @@ test("the primer is short enough for an agent's instructions, and names the comm
   expect(Math.ceil(stdout.length / 3)).toBeLessThan(700)
   for (const word of ['listen', 'send', 'ask', 'reply', 'ack', 'inbox', 'status'])
     expect(stdout).toMatch(new RegExp(`^- bridge ${word}\\b`, 'm'))
+})
+
+test('help lists every kind of audit record with its sentence', async () => {
+  const { stdout, code } = await runHere(['help', 'audit-kinds'])
+  expect(code).toBe(0)
+  for (const [kind, sentence] of Object.entries(auditKinds))
+    expect(stdout).toContain(`${kind}\n    ${sentence}`)
+  expect((await runHere(['admin', 'audit', '--help'])).stdout).toContain('bridge help audit-kinds')
 })
 
 test('help for an unknown command is a usage error', async () => {

@@ -86,7 +86,7 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^cli\//,
-    may: /^(cli\/|sdk\/(index|program|version|plain-text|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
+    may: /^(cli\/|sdk\/(index|program|version|plain-text|contract\/nearest|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
     because: 'the command line uses the public index of the SDK, sdk/program.ts, commander and conf',
   },
   {

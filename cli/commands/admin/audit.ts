@@ -1,8 +1,10 @@
 /** `bridge admin audit`: who did what to what, oldest above; `--follow` goes on as it happens. Contract §10. */
-import type { AuditList, AuditRecord, EventOptions, Owner, Project } from '../../../sdk/index.ts'
+import { nearest } from '../../../sdk/contract/nearest.ts'
+import type { AuditKind, AuditList, AuditRecord, EventOptions, Owner, Project } from '../../../sdk/index.ts'
 import { oneLine } from '../../../sdk/plain-text.ts'
 import { type Command, command, id, invalid, Option, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { failureWords } from '../../failures/failure-words.ts'
 import { asOwner } from '../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
@@ -26,7 +28,7 @@ type When = (now: Date) => string
 export function auditCommand(context: CliContext, run = audit): Command {
   const audit = command('audit', 'bridge admin audit --kind session.started --since 2d')
     .description('Read the audit, the latest records unless told otherwise, and follow it.')
-    .option('--kind <kind>', 'of one kind, such as session.fenced', kindOf)
+    .option('--kind <kind>', 'of one kind: bridge help audit-kinds lists them')
     .option('--actor <agent>', 'by one agent, name or id, or by the id of anybody')
     .option('--subject <id>', 'about one thing', id)
     .option('--since <when>', 'from a moment on: 2026-11-21T04:00:00Z, or 2h for two hours ago', when)
@@ -41,10 +43,11 @@ export function auditCommand(context: CliContext, run = audit): Command {
   return withProject(audit).action((options: AuditCommandOptions) => run(context, options))
 }
 
-export const audit = (context: CliContext, options: AuditCommandOptions): Promise<void> =>
-  asOwner(context, async (owner) => {
+export async function audit(context: CliContext, options: AuditCommandOptions): Promise<void> {
+  const kind = options.kind === undefined ? undefined : await kindOf(options.kind)
+  return asOwner(context, async (owner) => {
     const project = options.node ? undefined : await findProject(owner, options.project, context)
-    const filters = await filtersOf(owner, project, options, context)
+    const filters = await { ...(await filtersOf(owner, project, options, context)), kind }
     if (project !== undefined && options.follow) return follow(context, owner, project, filters)
     const { since, until, before, after } = options
     const now = context.clock()
@@ -57,16 +60,17 @@ export const audit = (context: CliContext, options: AuditCommandOptions): Promis
       project === undefined ? await owner.audit.node(asked) : await owner.audit.list(project.id, asked)
     context.output.result(page, pageText(page, after !== undefined))
   })
+}
 
 async function filtersOf(
   owner: Owner,
   project: Project | undefined,
-  { kind, actor, subject: subjectId, limit, after }: AuditCommandOptions,
+  { actor, subject: subjectId, limit, after }: AuditCommandOptions,
   context: CliContext,
 ): Promise<EventOptions> {
   const actorId =
     actor === undefined || project === undefined ? actor : await findAgent(owner, project, actor, context)
-  return { kind, actorId, subjectId, limit, after }
+  return { actorId, subjectId, limit, after }
 }
 
 async function follow(context: CliContext, owner: Owner, project: Project, filters: EventOptions) {
@@ -93,9 +97,15 @@ export function recordText({ at, kind, actor, subject, details }: AuditRecord): 
 
 const valueText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-function kindOf(text: string): string {
-  if (/^[a-z_]{1,40}\.[a-z_]{1,40}$/.test(text)) return text
-  throw invalid('It must be a kind like session.fenced or message.sent.')
+async function kindOf(typed: string): Promise<AuditKind> {
+  const { auditKinds } = await import('../../../sdk/program.ts')
+  const kinds = Object.keys(auditKinds) as AuditKind[]
+  const kind = kinds.find((each) => each === typed)
+  if (kind !== undefined) return kind
+  const near = nearest(typed, kinds)
+  const hint =
+    near.length === 0 ? 'bridge help audit-kinds lists the kinds' : `did you mean ${near.join(', ')}?`
+  throw new CommandError('usage', 'the value of --kind is not a kind of audit record', { hint })
 }
 
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const

@@ -7,19 +7,23 @@
  * Contract §10.
  */
 import { type Static, Type } from 'typebox'
+import { auditKinds, type AuditKind as Kind } from '../audit-kinds.ts'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
-import { IdParams, Nullable, named, pageOf, Strict, Timestamp, Uuid } from '../primitives.ts'
+import { IdParams, Nullable, named, pageOf, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
 
-/** `noun.verb` in the past tense. */
-export const AuditKind = Type.String({ pattern: '^[a-z_]{1,40}\\.[a-z_]{1,40}$', maxLength: 81 })
+/** The kinds that a query may ask for. A record may have another kind if a newer node wrote it. */
+export const AuditKind = named(
+  'AuditKind',
+  Type.Unsafe<Kind>({ type: 'string', enum: Object.keys(auditKinds) }),
+)
 
 export const AuditRecord = named(
   'AuditRecord',
   Type.Object({
     id: Uuid,
     at: Timestamp,
-    kind: AuditKind,
+    kind: Type.String({ pattern: '^[a-z_]{1,40}\\.[a-z_]{1,40}$', maxLength: 81 }),
     project_id: Nullable(Uuid),
     actor: Type.Object({
       kind: Type.Union([
@@ -43,7 +47,7 @@ const Limit = Type.Optional(
 )
 
 const filters = {
-  kind: Type.Optional(AuditKind),
+  kind: Type.Optional(ref(AuditKind)),
   actor_id: Type.Optional(Uuid),
   subject_id: Type.Optional(Uuid),
 }

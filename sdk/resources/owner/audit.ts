@@ -1,5 +1,6 @@
 /** The audit: who did what to what. Contract §10. */
 
+import type { AuditKind } from '../../contract/audit-kinds.ts'
 import { limits } from '../../contract/limits.ts'
 import type { AuditList, AuditQuery, AuditRecord, EventList } from '../../contract/owner/audit.ts'
 import { audit as entries } from '../../contract/owner/audit.ts'
@@ -9,8 +10,7 @@ import { type FollowOptions, following } from './following.ts'
 
 /** Of several filters a record fits all. */
 export interface AuditFilters {
-  /** `noun.verb`, such as `session.fenced`. */
-  readonly kind?: string | undefined
+  readonly kind?: AuditKind | undefined
   readonly actorId?: string | undefined
   readonly subjectId?: string | undefined
 }

@@ -278,7 +278,8 @@ const transfers: Restoration = async (tx, { context, hasBytes, transfers: ended 
     } as const
     await notify(context, tx, changed, { ...notice, to: 'sender' })
     await notify(context, tx, changed, { ...notice, to: 'recipient' })
-    await recordTransfer(tx, changed, { kind: `transfer.${state}`, ...cause, reason })
+    const kind = state === 'failed' ? 'transfer.failed' : 'transfer.cancelled'
+    await recordTransfer(tx, changed, { kind, ...cause, reason })
     ended.push({ transfer_id: transfer.id, project, filename: transfer.filename, state })
   }
 }

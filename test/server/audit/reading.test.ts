@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { auditKinds } from '../../../sdk/contract/audit-kinds.ts'
 import type { AuditList, AuditQuery, AuditRecord, EventList } from '../../../sdk/contract/owner/audit.ts'
 import { recordsQuery } from '../../../server/audit/queries.ts'
 import { compileOnly } from '../../../server/database/dialect.ts'
@@ -75,6 +76,23 @@ test('since and until restrict the time range', async () => {
   expect((await list(`?since=${then}`, id)).audit).toEqual(audit.slice(-1))
   expect((await list(`?until=${then}`, id)).audit).toEqual([before])
   expect((await list(`?since=${then}&until=${then}`, id)).audit).toEqual([])
+})
+
+test('an unknown kind is refused with the nearest kinds', async () => {
+  const refused = async (kind: string) => {
+    const reply = await world.owner.call({ target: `/api/admin/audit?kind=${kind}` })
+    expect(reply).toMatchObject({ status: 422, json: { error: 'invalid_request' } })
+    const { details } = reply.json as { details: { faults: { path: string; problem: string }[] } }
+    expect(details.faults).toMatchObject([{ path: 'query/kind' }])
+    return details.faults[0]?.problem
+  }
+  const known = Object.keys(auditKinds).length
+  expect(await refused('session.fence')).toBe(
+    `is not one of the ${known} known words; the nearest are session.fenced`,
+  )
+  expect(await refused('takeover.made')).toContain('takeover.issued')
+  for (const far of ['everything', 'x'.repeat(2000)])
+    expect(await refused(far)).toBe(`is not one of the ${known} known words`)
 })
 
 test('an invalid filter is refused by its name', async () => {
@@ -153,7 +171,9 @@ function planOf(query: AuditQuery): string[] {
 const bound = (than: '<' | '>') => `SEARCH audit USING COVERING INDEX sqlite_autoindex_audit_1 (id${than}?)`
 
 test('every query of the audit log runs along one index', () => {
-  const [kind, actor_id, subject_id] = ['session.started', pair.ada.id, pair.ada.id]
+  const kind = 'session.started'
+  const actor_id = pair.ada.id
+  const subject_id = pair.ada.id
   const ways: readonly (readonly [string, AuditQuery])[] = [
     ['audit_by_project (project_id=? AND', {}],
     ['audit_by_kind (project_id=? AND kind=? AND', { kind: 'message.sent' }],

@@ -1,0 +1,46 @@
+/** Finds the known words that a mistyped word may stand for. Pure, so server and command line share it. */
+
+/** A longer word is not compared, because the cost grows with the product of both lengths. */
+const comparedLength = 64
+const slipsAllowed = 2
+
+/**
+ * Returns up to `most` words, the nearest first: those with the fewest slips, at most two. If there are none,
+ * those that share a part with the typed word, as `session.ended` shares `session` with `session.fenced`.
+ */
+export function nearest(typed: string, words: readonly string[], most = 3): string[] {
+  if (typed.length > comparedLength) return []
+  const ranked = words
+    .map((word) => ({ word, slips: slipsBetween(typed, word) }))
+    .sort((one, other) => one.slips - other.slips)
+  const fewest = ranked[0]?.slips ?? slipsAllowed + 1
+  const isNear = fewest <= slipsAllowed && fewest < typed.length / 2
+  const parts = typed.split('.')
+  const fits = ({ word, slips }: { readonly word: string; readonly slips: number }) =>
+    isNear ? slips === fewest : word.split('.').some((part) => parts.includes(part))
+  return ranked
+    .filter(fits)
+    .slice(0, most)
+    .map(({ word }) => word)
+}
+
+/** Edit distance: counts letters that are missing, extra, wrong or swapped with their neighbour. */
+export function slipsBetween(typed: string, name: string): number {
+  const rows = [Array.from({ length: name.length + 1 }, (_, at) => at)]
+  const cost = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY
+  for (let row = 1; row <= typed.length; row += 1) {
+    rows[row] = [row]
+    for (let column = 1; column <= name.length; column += 1) {
+      const isSame = typed[row - 1] === name[column - 1]
+      const isSwapped = typed[row - 1] === name[column - 2] && typed[row - 2] === name[column - 1]
+      const found = Math.min(
+        cost(row - 1, column) + 1,
+        cost(row, column - 1) + 1,
+        cost(row - 1, column - 1) + (isSame ? 0 : 1),
+        isSwapped ? cost(row - 2, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      )
+      rows[row]?.push(found)
+    }
+  }
+  return cost(typed.length, name.length)
+}
