@@ -9,7 +9,7 @@ const report = 'coverage/tests.json'
 const nowhere = '/dev/null/not-set-by-the-test'
 
 /** Files that mock modules, or listen to every statement of their process. */
-const aProcessEach = ['test/faults/unfenced.test.ts', 'test/**/plans.test.ts']
+const aProcessEach = ['test/faults/fencing-control.test.ts', 'test/**/query-plans.test.ts']
 
 export default defineConfig({
   test: {

@@ -166,7 +166,7 @@ const refused: readonly (readonly [string, Make, readonly string[]])[] = [
   ['an administrator with a password', createAdministratorCommand, ['kim', '--password', 'secret']],
   ['an administrator of nothing', unassign, ['kim']],
   ['a state that administrators do not have', administratorStateCommand, ['kim', 'away']],
-  ['a new name of nobody', nameAgentCommand, ['ada']],
+  ['a missing new name', nameAgentCommand, ['ada']],
   ['a state that enrolments do not have', listEnrollmentsCommand, ['--state', 'lost']],
   ['an enrolment by the name of its agent', revokeEnrollmentCommand, ['ada']],
   ['a kind that environments do not have', createEnvironmentCommand, ['desk', '--kind', 'moon']],
@@ -180,7 +180,7 @@ const refused: readonly (readonly [string, Make, readonly string[]])[] = [
   ['history in both directions', historyCommand, ['ada', '--after', '1', '--before', '9']],
   ['a sequence that is negative', historyCommand, ['ada', '--after=-1']],
   ['ack of nothing', ackCommand, []],
-  ['ack of what is no id', ackCommand, ['latest']],
+  ['ack of an invalid id', ackCommand, ['latest']],
 ]
 
 test.each(refused)('refused: %s', async (_name, make, argv) => {

@@ -258,7 +258,7 @@ test('listen prints a message once, and a redelivery is only counted', async () 
   expect(await dan.bridge('inbox')).toMatchObject({ stdout: '', stderr: 'nothing is unacknowledged\n' })
 })
 
-test('--ack journal acknowledges what was recorded and printed', async () => {
+test('--ack journal acknowledges messages that were recorded and printed', async () => {
   const id = storedId(await cleo.bridge('send', 'dan', 'for the record'))
   const heard = await dan.bridge('listen', '--once', '--timeout', '20', '--ack', 'journal')
   expect(heard.stdout).toContain('| for the record')

@@ -110,7 +110,7 @@ describe('a tunnel that leads elsewhere is reported immediately, and no further 
       (_, answer) => json(answer, 200, statusOf({ transfer_id: 'other' })),
     ],
     [
-      'one that knows no manifest',
+      'one without the manifest',
       15,
       /helper of another file/,
       (_, answer) => json(answer, 200, statusOf({ manifest_digest: 'a'.repeat(64) })),
@@ -124,7 +124,7 @@ describe('a tunnel that leads elsewhere is reported immediately, and no further 
   const expired = { from: new Date(0), until: new Date(1e9) }
   test.each<[string, RegExp, () => ReturnType<Chain['server']>]>([
     [
-      'is of nobody that is trusted',
+      'is of an untrusted authority',
       /certificate of the helper/,
       async () => (await certificateChain('nobody')).server(),
     ],
@@ -144,7 +144,7 @@ describe('an address that never leads to our helper is reported after the time l
     ['another server', /status 200.*is no helper|not of the protocol/, (_, answer) => page(answer, 200)],
     ['a page that nothing is there', /status 404.* is no helper/, (_, answer) => page(answer, 404)],
     ['a gateway without anything behind it', /proxy answered 502/, (_, answer) => page(answer, 502)],
-    ['one that answers nothing', /nothing answered in 0.1 s/, () => {}, 100],
+    ['one that does not answer', /nothing answered in 0.1 s/, () => {}, 100],
   ])('%s, exit 9', async (_, words, listener, attemptMs = 10_000) => {
     const { endpoint } = await serverOf(listener)
     const times = { ...single, attemptMs }

@@ -63,7 +63,7 @@ test('a message is sent', async () => {
   })
 })
 
-test('a refusal and a failure of this machine are told apart', async () => {
+test('a refusal and a local failure are distinguished', async () => {
   expect(await start("'nobody'").ended).toMatchObject({
     code: 0,
     stdout: 'no answer of the node: peer_unknown\n',

@@ -36,7 +36,7 @@ test.each<{ what: string; order: (keyof typeof steps)[]; wrong: number }>([
   { what: 'an answer before the page', order: ['request', 'answer', 'page', 'sync'], wrong: 2 },
   { what: 'an answer before the sync', order: ['request', 'page', 'answer', 'sync'], wrong: 2 },
   {
-    what: 'an answer while a sync is under way',
+    what: 'an answer during a sync',
     order: ['request', 'page', 'syncBegins', 'answer', 'syncEnds'],
     wrong: 2,
   },

@@ -121,8 +121,8 @@ test.each(['messages', 'projects'])(
 
 const left: readonly [how: string, atLeast: number, act: (path: string) => void][] = [
   ['as the kill left it', 12, () => {}],
-  ['without the index of the log', 12, (path) => rmSync(`${path}-shm`)],
-  ['with an index of something else', 12, (path) => writeFileSync(`${path}-shm`, Buffer.alloc(32_768, 7))],
+  ['without the WAL index', 12, (path) => rmSync(`${path}-shm`)],
+  ['with a wrong WAL index', 12, (path) => writeFileSync(`${path}-shm`, Buffer.alloc(32_768, 7))],
   [
     'with its last write torn',
     11,

@@ -79,7 +79,7 @@ const agentActs: readonly Act[] = [
     happens: ({ project, lost }) => owner().takeover(project.id, lost.id),
   },
   {
-    what: 'its legacy credential takes the place of the other',
+    what: 'its legacy credential replaces the other one',
     code: 'credential_revoked',
     happens: ({ project, lost }) =>
       owner().issueLegacy(project.id, lost.id, { replaces: lost.enrolled.credential_id }),
@@ -91,7 +91,7 @@ const agentActs: readonly Act[] = [
       enroll(world.bridge.url, await owner().enrollmentCode(project.id, lost.id), world.bridge.clock),
   },
   {
-    what: 'the pair is kept apart',
+    what: 'the pair is disabled',
     code: 'pairing_disabled',
     happens: ({ project, lost, peer }) => owner().setPairing(project.id, [lost.id, peer.id], false),
   },
@@ -114,7 +114,7 @@ const agentActs: readonly Act[] = [
 
 const administratorActs: readonly Act[] = [
   {
-    what: 'the project is taken away',
+    what: 'the project is taken from it',
     code: 'not_found',
     happens: ({ kim, project }) => world.assign(kim.id, project.id, false),
   },

@@ -88,7 +88,7 @@ async function scrape({ server }: TestBridge, series: string): Promise<number> {
   return Number(line.slice(series.length))
 }
 
-test(`a disk that is filled ${fills === 1 ? 'once' : `${fills} times`} refuses what is new and nothing else, and goes on by itself`, {
+test(`a disk that is filled ${fills === 1 ? 'once' : `${fills} times`} refuses new data and nothing else, and works again once there is space`, {
   timeout: 300_000 + fills * 15_000,
 }, async ({ skip }) => {
   const { bridge, disk } = await nodeOn(skip)

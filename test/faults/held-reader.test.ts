@@ -51,7 +51,7 @@ function slowBackup(data: string): { readonly ended: Promise<string>; isOver(): 
   return { ended, isOver: () => child.exitCode !== null }
 }
 
-test(`the log has its room again after a reader was held for ${isFull ? `${minutes} minutes` : `${fewSends} sends`}`, {
+test(`the WAL shrinks again after a reader was held for ${isFull ? `${minutes} minutes` : `${fewSends} sends`}`, {
   timeout: 300_000 + minutes * 90_000,
 }, async () => {
   const bridge = await startBridge()

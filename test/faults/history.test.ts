@@ -181,7 +181,7 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a reader was shown what is gone',
+    what: 'a reader was shown a message that is missing',
     rule: history.whatWasSeenIsStored,
     spoil: ({ operations }) => operations.push(read('ben', [['lost', 3]])),
   },
@@ -234,7 +234,7 @@ const wrongs: readonly Wrong[] = [
     spoil: ({ operations }) => operations.push(ack('ben', 'two')),
   },
   {
-    what: 'a message is acknowledged that nobody acknowledged',
+    what: 'a message is acknowledged without an acknowledgement',
     rule: history.acknowledgementsAreKept,
     spoil: ({ messages, audit }) => {
       messages[1] = stored('two', 2, 'ben', true)
@@ -256,12 +256,12 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a session that was answered is unknown',
+    what: 'a confirmed session is unknown',
     rule: history.startedSessionsAreKept,
     spoil: ({ operations }) => operations.push(read('ben', [], { outcome: 'fail', code: 'session_unknown' })),
   },
   {
-    what: 'a session is fenced by nobody',
+    what: 'a session is fenced without a cause',
     rule: history.startedSessionsAreKept,
     spoil: ({ operations }) => operations.push(read('ben', [], { outcome: 'fail', code: 'session_fenced' })),
   },
@@ -282,12 +282,12 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a closed session reads on',
+    what: 'a closed session continues to read',
     rule: history.endedSessionsDoNothing,
     spoil: ({ operations }) => operations.push(operation('ben', 'close', {}), read('ben', [])),
   },
   {
-    what: 'an answer is a bug',
+    what: 'an answer is an internal error',
     rule: history.nothingIsInternal,
     spoil: ({ operations }) => operations.push(read('ben', [], { outcome: 'info', code: 'internal' })),
   },

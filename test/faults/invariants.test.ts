@@ -31,7 +31,7 @@ const breaches: Record<string, string> = {
     "DELETE FROM messages WHERE body = 'two'",
   'within a conversation ids rise with sequences':
     "UPDATE messages SET id = '00000000-0000-7000-8000-000000000000' WHERE body = 'three'",
-  'an inbox counts what is unacknowledged in it': 'UPDATE inboxes SET waiting = waiting + 1',
+  'an inbox counts its unacknowledged messages': 'UPDATE inboxes SET waiting = waiting + 1',
   'an agent has at most one active session': `DROP INDEX sessions_one_active;
     UPDATE sessions SET state = 'active', ended_at = NULL`,
   'the generations of an agent are 1, 2, 3 … up to its counter, but for the jump of each restore':
@@ -54,7 +54,7 @@ const breaches: Record<string, string> = {
     "UPDATE tasks SET outcome_kind = 'failed'",
   'a task is in the lists of what ended exactly when it did, under its state':
     'UPDATE tasks SET ended = CASE WHEN ended IS NULL THEN state END',
-  'what was acknowledged was offered': 'UPDATE messages SET offers = 0',
+  'each acknowledged message was offered': 'UPDATE messages SET offers = 0',
 }
 
 test.each(invariants)('$name: the check detects a store that violates it', ({ name }) => {

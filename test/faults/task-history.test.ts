@@ -212,7 +212,7 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a claim that was lost gives back',
+    what: 'a lost claim releases the task',
     rule: lostClaimsDoNothing,
     also: [taskChangesAreAudited],
     spoil: ({ operations }) => {
@@ -220,7 +220,7 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a holder speaks in another session',
+    what: 'a holder acts in another session',
     rule: taskHistory.claimsStayInTheirSession,
     spoil: (draft) => spoilKey(draft, 'k-back', { session: 's2' }),
   },
@@ -233,7 +233,7 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a result that was answered is another one afterwards',
+    what: 'an answered result differs afterwards',
     rule: taskHistory.outcomesAreSetOnce,
     spoil: (draft) => taskIs(draft, { result: 'k-other' }),
   },
@@ -263,7 +263,7 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a task is there without its message',
+    what: 'a task exists without its message',
     rule: taskHistory.tasksAndMessagesAreThereTogether,
     spoil: ({ messages, operations }) => {
       messages.pop()
@@ -271,7 +271,7 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a message tells of a task that is not there',
+    what: 'a message names a missing task',
     rule: taskHistory.tasksAndMessagesAreThereTogether,
     spoil: ({ messages, operations }) => {
       messages.push({ ...told('t2'), sequence: 2 })
@@ -293,7 +293,7 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a claim is granted while another stands',
+    what: 'a claim is granted while another is valid',
     rule: taskLives.livesFollowTheTable,
     of: cancelled,
     spoil: ({ audit }) => {
@@ -301,14 +301,14 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a record names a claim that nobody had',
+    what: 'a record names a claim that did not exist',
     rule: taskLives.livesFollowTheTable,
     spoil: ({ audit }) => {
       audit.splice(4, 1, record('completed', 'completed', 3))
     },
   },
   {
-    what: 'a task stands in another state than its last record says',
+    what: 'the state of a task differs from its last record',
     rule: taskLives.livesFollowTheTable,
     also: [taskChangesAreAudited],
     of: cancelled,
@@ -325,13 +325,13 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a cancellation that was answered is forgotten',
+    what: 'an answered cancellation is missing',
     rule: taskLives.cancellationsAreKept,
     of: cancelled,
     spoil: (draft) => taskIs(draft, { cancel_requested_at: null }),
   },
   {
-    what: 'a task is claimed that was to be cancelled',
+    what: 'a task with a requested cancellation is claimed',
     rule: taskLives.cancellationsAreKept,
     also: [taskChangesAreAudited],
     of: cancelled,
@@ -340,26 +340,26 @@ const wrongs: readonly Wrong[] = [
     },
   },
   {
-    what: 'a confirmation that was answered is forgotten',
+    what: 'an answered confirmation is missing',
     rule: taskLives.stopsAreKept,
     of: cancelled,
     spoil: (draft) => taskIs(draft, { stop_confirmed_at: null }),
   },
   {
-    what: 'a stop is confirmed by a claim that was lost',
+    what: 'a lost claim confirms a stop',
     rule: taskLives.stopsAreKept,
     also: [lostClaimsDoNothing],
     of: cancelled,
     spoil: (draft) => spoilKey(draft, 'k-stop', { generation: 1 }),
   },
   {
-    what: 'nobody asked for a cancellation',
+    what: 'a cancellation was not requested',
     rule: taskLives.nobodyIsStoppedUnasked,
     of: cancelled,
     spoil: (draft) => spoilKey(draft, 'k-cancel'),
   },
   {
-    what: 'nobody told of a stop',
+    what: 'a confirmed stop was not requested',
     rule: taskLives.nobodyIsStoppedUnasked,
     of: cancelled,
     spoil: (draft) => spoilKey(draft, 'k-stop'),

@@ -15,7 +15,7 @@ WITHOUT_SESSION = ("/api/v1/bootstrap", "/api/v1/sessions", "/api/v1/sessions/ch
 
 
 def enrol(base_url, code, device=None):
-    """Claims a code. The same code, key and device again get the same credential, so a lost answer is asked for again."""
+    """Claims a code. Repeating code, key and device gets the same credential, so a lost answer is requested again."""
     key = Ed25519PrivateKey.generate()
     public_key = public_key_of(key)
     body = {
@@ -43,7 +43,7 @@ class Agent:
         self.corrections = 0
 
     def headers(self, method, target, body_hash=NO_BYTES, key=None, nonce=None):
-        """Signed now. Section 3.1."""
+        """Returns the headers of a request signed at this time. Section 3.1."""
         clock = str(int(time.time() + self.offset))
         nonce = nonce or base64url(os.urandom(16))
         session = None if target in WITHOUT_SESSION or self.session is None else self.session["id"]
@@ -59,7 +59,7 @@ class Agent:
         return headers | {name: value for name, value in named if value is not None}
 
     def send(self, method, target, body=None, key=None, body_hash=None, timeout=30, extra=None):
-        """Headers and bytes of the answer. A wrong clock is corrected once. Section 3.4."""
+        """Returns headers and bytes of the answer. Corrects a wrong clock once. Section 3.4."""
         data = b"" if body is None else body
         corrected = False
         while True:
@@ -76,7 +76,7 @@ class Agent:
                 corrected = True
 
     def repeat(self, *call, attempts=6, **named):
-        """For what may be sent again: the same key and the same bytes, each time signed anew. Section 6."""
+        """Retries a repeatable request with the same key and bytes, and a new signature each time. Section 6."""
         for attempt in range(attempts):
             try:
                 return self.send(*call, **named)
@@ -92,11 +92,11 @@ class Agent:
         return json.loads(self.repeat("GET", target, timeout=timeout)[1])
 
     def post(self, target, body):
-        """What is idempotent by nature. Section 6."""
+        """Sends a request that is idempotent without a key. Section 6."""
         return json.loads(self.repeat("POST", target, json.dumps(body).encode())[1])
 
     def keyed(self, target, body, key=None):
-        """What takes an Idempotency-Key, which is made before the first attempt."""
+        """Sends a request with an Idempotency-Key, which is generated before the first attempt."""
         return json.loads(self.keyed_bytes(target, json.dumps(body).encode(), key or str(uuid.uuid4()))[1])
 
     def keyed_bytes(self, target, data, key):

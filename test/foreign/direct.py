@@ -8,7 +8,7 @@ from wire import Node, Refused, base64url, sha256, timestamp
 
 
 def write_manifest(transfer, mode, path):
-    """Section 14.1: exactly these fields. Answers the digest of the file."""
+    """Writes a manifest with exactly the fields of section 14.1. Returns the digest of the file."""
     described = {name: transfer[name] for name in ("filename", "size", "sha256", "parts")}
     data = json.dumps({"version": "1", "transfer_id": transfer["id"], "mode": mode, **described}).encode()
     with open(path, "wb") as file:
@@ -40,7 +40,7 @@ class Helper:
 
 
 def serve(agent, transfer, mode, manifest, root, start):
-    """Starts a helper with a token of its own and deposits its endpoint. `start` answers the line that says that it is ready."""
+    """Starts a helper with a new token and deposits its endpoint. `start` returns the readiness line."""
     token = base64url(os.urandom(32))
     ready = start(["--manifest", manifest, "--root", root, "--ttl", "600"], token)
     endpoint = f"http://{ready['host']}:{ready['port']}"
@@ -52,7 +52,7 @@ def serve(agent, transfer, mode, manifest, root, start):
 
 
 def endpoint_of(agent, transfer):
-    """No message tells of a deposit: ask again while it is 404. A helper of another file is not used."""
+    """Polls for the endpoint while the answer is 404: no message announces it. Ignores a helper of another file."""
     while True:
         try:
             secret = agent.get(f"/api/v1/transfers/{transfer['id']}/secret")
@@ -70,7 +70,7 @@ def endpoint_of(agent, transfer):
 
 
 def fetch(helper, transfer, verified, only=None):
-    """Fetches the parts that are not verified; what was fetched stays in `verified`. Answers their indices."""
+    """Fetches the parts missing in `verified` and adds them. Returns their indices."""
     wanted = [part for part in transfer["parts"] if part["index"] not in verified]
     for part in wanted if only is None else wanted[:only]:
         verified[part["index"]] = helper.part(part)
@@ -85,7 +85,7 @@ def whole(transfer, verified):
 
 
 def upload_to(helper, transfer, data):
-    """Sends what the helper lacks, then has the whole verified."""
+    """Sends the parts that the helper lacks, then finalizes, which verifies the whole file."""
     committed = helper.status()["committed_parts"]
     missing = [part for part in transfer["parts"] if part["index"] not in committed]
     for part in missing:
@@ -94,7 +94,7 @@ def upload_to(helper, transfer, data):
 
 
 def confirm(agent, transfer):
-    """Receipt and cleanup go to the node, as those of a package."""
+    """Sends receipt and cleanup to the node, as for a package."""
     under = f"/api/v1/transfers/{transfer['id']}"
     done = agent.post(f"{under}/receipt", {"size": transfer["size"], "sha256": transfer["sha256"]})
     agent.post(f"{under}/cleanup", {})

@@ -1,4 +1,4 @@
-"""Reads docs/protocol.md and makes both of its worked examples anew: what differs is printed, and nothing else."""
+"""Reads docs/protocol.md, computes both of its worked examples and prints every difference."""
 import base64
 import json
 import re

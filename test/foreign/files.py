@@ -29,7 +29,7 @@ def offer(agent, conversation_id, recipient_id, filename, data, part_bytes, mode
 
 
 def upload(agent, transfer, data, only=None):
-    """Sends what the node lacks, which is also how an interrupted upload resumes. Answers the indices that were sent."""
+    """Sends the parts that the node lacks, which also resumes an interrupted upload. Returns their indices."""
     under = f"/api/v1/transfers/{transfer['id']}/package"
     committed = agent.get(f"{under}/status")["committed_parts"]
     sent = []
@@ -54,14 +54,14 @@ def finalize(agent, transfer):
 
 
 def checked(part, headers, piece):
-    """The bytes of a part, if they are those that were offered."""
+    """Returns the bytes of a part if they match the offer."""
     if len(piece) != part["size"] or sha256(piece) != part["sha256"] or headers["X-Content-SHA256"] != part["sha256"]:
         raise ValueError(f"part {part['index']} is not the one that was offered")
     return piece
 
 
 def download(agent, transfer):
-    """The whole file from its parts; each is checked for its length and hash, then the whole."""
+    """Fetches the file in parts. Checks length and hash of each part, then of the whole file."""
     whole = b""
     for part in transfer["parts"]:
         target = f"/api/v1/transfers/{transfer['id']}/package/parts/{part['index']}"
@@ -86,7 +86,7 @@ def receive(agent, transfer_id, path):
 
 
 def refused_receipt(agent, transfer_id):
-    """The code that a receipt over other bytes gets."""
+    """Returns the error code for a receipt over other bytes."""
     try:
         agent.post(f"/api/v1/transfers/{transfer_id}/receipt", {"size": 1, "sha256": sha256(b"x")})
     except Refused as refused:

@@ -1,4 +1,4 @@
-"""The three transports of section 10, each with its reconnection, and the journal that stands before every acknowledgement.
+"""The three transports of section 10, each with its reconnection, and the journal before every acknowledgement.
 
 Needs Debian's python3-websockets for the socket.
 """
@@ -30,7 +30,7 @@ class Journal:
         self.ids = {json.loads(line)["id"] for line in self.file}
 
     def record(self, messages):
-        """Answers those that are new here."""
+        """Returns the messages that were not recorded yet."""
         fresh = [each for each in messages if each["id"] not in self.ids]
         for message in fresh:
             self.file.write(json.dumps(message) + "\n")
@@ -74,7 +74,7 @@ class Listener(threading.Thread):
         self.join()
 
     def take(self, messages):
-        """Durable first, acknowledged then; a message that comes again is acknowledged again."""
+        """Stores messages durably, then acknowledges them; acknowledges a redelivered message again."""
         if not messages:
             return
         fresh = self.journal.record(messages)

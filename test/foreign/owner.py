@@ -38,6 +38,6 @@ class Owner:
         return self.post(f"/api/admin/projects/{project_id}/agents/{agent_id}/takeover", {})
 
     def code(self, project_id, agent_id, binding="key"):
-        """The code stands in the prompt on a line of its own, between the two lines that say CODE."""
+        """Returns the code, which is on a separate line of the prompt, between the two lines with CODE."""
         issued = self.post(f"/api/admin/projects/{project_id}/agents/{agent_id}/enrollment", {"binding": binding})
         return re.search(r"<<'CODE'\n(.+)\nCODE\n", issued["prompt"]).group(1)

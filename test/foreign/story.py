@@ -35,7 +35,7 @@ def start_helper(args, token):
 
 
 def code_of(act):
-    """The code with which the node refuses."""
+    """Returns the code of the node's refusal."""
     try:
         act()
     except Refused as refused:
@@ -84,7 +84,7 @@ def messages(ann, bob, conversation):
 
 
 def lost(ann, bob, conversation):
-    """The connection ends when the answer is there but unread: the same key and bytes get it again, and one message is stored."""
+    """Drops the connection with the answer unread. A retry with key and bytes gets it, and one message is stored."""
     body = {"conversation_id": conversation, "recipient_agent_id": bob.id, "type": "note", "body": "told once"}
     data, key, target = json.dumps(body).encode(), "an-answer-that-is-lost", "/api/v1/messages"
     headers = ann.headers("POST", target, sha256(data), key) | {"Content-Type": "application/json"}
@@ -99,7 +99,7 @@ def lost(ann, bob, conversation):
 
 
 def listen(ann, bob, conversation, transport, between):
-    """Bob writes while Ann listens, then again after what `between` does to the connection."""
+    """Bob sends while Ann listens, and again after `between` has changed the connection."""
     heard = queue.Queue()
 
     def until(kind):
@@ -177,7 +177,7 @@ def file(ann, bob, conversation):
 
 
 def served(ann, bob, conversation):
-    """The sender runs the helper, which ends in between: a fresh one continues with the parts that are missing."""
+    """The sender runs the helper, which ends in between. A new one continues with the missing parts."""
     data = os.urandom(250_000)
     root, manifest = os.path.join(folder, "served"), os.path.join(folder, "served.json")
     os.mkdir(root)
@@ -239,7 +239,7 @@ def taken(ann, bob, conversation):
 
 
 def takeover(ann, bob, take):
-    """Another instance takes over by the owner's grant; the listener of the old one ends."""
+    """Another instance takes over with the owner's grant, and the listener of the old one ends."""
     # With an empty inbox the listener sends nothing, so only its socket shows the end.
     bob.acknowledge([each["id"] for each in bob.get("/api/v1/inbox/messages?limit=100")["messages"]])
     heard = queue.Queue()

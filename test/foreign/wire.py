@@ -17,7 +17,7 @@ NO_BYTES = hashlib.sha256(b"").hexdigest()
 
 
 class Refused(Exception):
-    """An error body of the node: status, code, details and the delay that it names."""
+    """An error body of the node: status, code, details and the requested delay."""
 
     def __init__(self, status, body):
         super().__init__(f"{status} {body.get('error')}: {body.get('message')}")
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 class Unreachable(Exception):
-    """No answer, or an answer that is no answer of a node. The outcome is unknown."""
+    """No answer, or one that does not come from a node. The outcome is unknown."""
 
 
 def base64url(data):
@@ -44,7 +44,7 @@ def public_key_of(key: Ed25519PrivateKey):
 
 
 def signed(key: Ed25519PrivateKey, lines):
-    """The signature over the lines, joined by LF with none at the end. Section 3.2."""
+    """Signs the lines, joined by LF without a final one. Section 3.2."""
     return base64url(key.sign("\n".join(lines).encode("ascii")))
 
 
@@ -61,7 +61,7 @@ def request_lines(server_id, credential_id, method, target, body_hash, clock, no
 
 
 class Node:
-    """The node at a base address. One connection for each request, which keeps retries simple."""
+    """The node at a base address. Each request uses a new connection, which keeps retries simple."""
 
     def __init__(self, base_url):
         url = urlsplit(base_url)
@@ -75,7 +75,7 @@ class Node:
         return kind(self.host, self.port, timeout=timeout)
 
     def open(self, method, target, headers, body=None, timeout=30):
-        """The answer, unread, and its connection. A redirect is no answer of a node."""
+        """Returns the unread answer and its connection. A redirect does not count as an answer of a node."""
         connection = self.connect(timeout)
         try:
             connection.request(method, self.prefix + target, body=body, headers=headers)
@@ -89,7 +89,7 @@ class Node:
         return connection, answer
 
     def request(self, method, target, headers, body=None, timeout=30):
-        """Headers and bytes of a success. Raises Refused, Unreachable."""
+        """Returns headers and bytes of a success. Raises Refused or Unreachable."""
         connection, answer = self.open(method, target, headers, body, timeout)
         try:
             data = answer.read()
@@ -103,7 +103,7 @@ class Node:
 
 
 def refusal(status, data):
-    """Not every refusal has an error body. Section 2.1."""
+    """Returns the error; not every refusal has an error body. Section 2.1."""
     try:
         return Refused(status, json.loads(data))
     except ValueError:

@@ -5,16 +5,13 @@ export interface HelperAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
-  /** The code of a refusal, when the body is exactly that. */
+  /** The code of a refusal, if the body is exactly that. */
   readonly error: string | undefined
-  /** Everything that came, of however many answers. */
+  /** All received text, of any number of answers. */
   readonly text: string
 }
 
-/**
- * Sends exactly these bytes on a connection of their own; its first answer, or what came until the helper
- * closed.
- */
+/** Sends exactly these bytes on a new connection; returns its first answer, or the text up to its end. */
 export function exchange(
   port: number,
   bytes: Buffer | string,

@@ -99,7 +99,7 @@ export type HostileHome = [string, string, Open, told?: 'receipt']
 
 export const hostileHomes: readonly HostileHome[] = [
   [
-    'has a certificate of nobody that is trusted',
+    'has a certificate of an untrusted authority',
     'certificate_refused',
     async () => door(home(), await untrusted.server()),
   ],

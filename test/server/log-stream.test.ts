@@ -56,8 +56,8 @@ const program = (body: string) => [
 
 test.each([
   ['it exits', 'process.exit(7)', 7],
-  ['an error that nobody caught ends it', 'throw new Error("thrown")', 1],
-  ['nothing is left to do', '', 0],
+  ['an uncaught error ends it', 'throw new Error("thrown")', 1],
+  ['it has no more work', '', 0],
 ])('the last lines are written when %s', (_what, end, code) => {
   const body = `for (let i = 0; i < 500; i += 1) log.write('line ' + i + '\\n'); ${end}`
   const { status, stderr } = spawnSync(process.execPath, program(body), { encoding: 'utf8' })

@@ -1,9 +1,9 @@
 /**
- * A client for raw bytes: it sends exactly what a test says, adds nothing, and reads the answers.
+ * A client for raw bytes: it sends exactly the given bytes, adds nothing, and reads the answers.
  *
- * `exchange()` sends bytes on a connection of its own and reads until the server closes it. `RawConnection`
- * is one connection that a test holds: it sends in pieces, half-closes, and waits for words or answers.
- * `requestText()` and `signedText()` write requests.
+ * `exchange()` sends bytes on a new connection and reads until the server closes it. `RawConnection` is one
+ * connection under the control of a test: it sends in pieces, closes its sending side, and waits for text or
+ * answers. `requestText()` and `signedText()` compose requests.
  */
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -15,15 +15,15 @@ export type RawAddress = number | string
 
 const open = new Set<RawConnection>()
 
-/** Ends every connection that tests left open. */
+/** Closes every connection that tests left open. */
 export function leaveAll(): void {
   for (const each of open) each.leave()
 }
 
-/** A connection whose client's side stays open until the test ends it. */
+/** A connection whose client side stays open until the test closes it. */
 export class RawConnection {
   readonly socket: Socket
-  /** Resolves when the server has ended its side, or the connection is gone. */
+  /** Resolves when the server has closed its side, or the connection is broken. */
   readonly closed: Promise<void>
   #chunks: Buffer[] = []
   #received = 0
@@ -42,7 +42,7 @@ export class RawConnection {
       this.#received += chunk.length
       this.#notify()
     })
-    // A server that has refused a request may reset what is still on its way.
+    // A server that has refused a request may answer data that is still in flight with a reset.
     this.socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') this.#error = error
     })
@@ -56,7 +56,7 @@ export class RawConnection {
     })
   }
 
-  /** Everything that came, a character for each byte. */
+  /** All received bytes, one character per byte. */
   get text(): string {
     const all = Buffer.concat(this.#chunks)
     this.#chunks = [all]
@@ -68,46 +68,46 @@ export class RawConnection {
     return this
   }
 
-  /** This side sends no more; it reads on. */
+  /** Closes the sending side; reading continues. */
   halfClose(): this {
     this.socket.end()
     return this
   }
 
-  /** Drops the connection; the server reads an end of it. */
+  /** Closes the connection; the server reads its end. */
   leave(): void {
     this.socket.destroy()
   }
 
-  /** Drops the connection; the server reads a reset. */
+  /** Resets the connection; the server reads a reset. */
   reset(): void {
     this.socket.resetAndDestroy()
   }
 
-  /** Resolves when the text so far holds these words. */
+  /** Resolves when the received text contains these words. */
   async until(words: string): Promise<void> {
     if (!(await this.#until(() => this.text.includes(words)))) throw this.#tooEarly()
   }
 
-  /** The same, or when the server has ended its side. */
+  /** Resolves when the received text contains these words, or the server has closed its side. */
   async untilOrEnd(words: string): Promise<void> {
     await this.#until(() => this.text.includes(words))
   }
 
-  /** All answers, once this many came whole; an interim one (1xx) does not count. */
+  /** Waits for this many complete answers and returns all; an interim answer (1xx) does not count. */
   async replies(count: number): Promise<RawReply[]> {
     if (!(await this.#untilAnswered(count))) throw this.#tooEarly()
     return repliesIn(this.text)
   }
 
-  /** All answers, once this many came whole or the server has ended its side. */
+  /** Waits for this many complete answers, or until the server has closed its side, and returns all. */
   async repliesOrEnd(count = Number.POSITIVE_INFINITY): Promise<RawReply[]> {
     await this.#untilAnswered(count)
     if (this.#error !== undefined) throw this.#error
     return repliesIn(this.text)
   }
 
-  /** Resolves when the server has dropped the whole connection, although this side still sends. */
+  /** Resolves when the server has closed the whole connection, although this side could still send. */
   async released(): Promise<void> {
     await new Promise<void>((resolve) => {
       const probe = setInterval(() => this.socket.write('x'), 50)
@@ -126,7 +126,7 @@ export class RawConnection {
     })
   }
 
-  /** False if the connection ended first. */
+  /** Resolves with false if the connection ended first. */
   async #until(isThere: () => boolean): Promise<boolean> {
     while (!isThere()) {
       if (this.#isClosed) return false
@@ -145,13 +145,13 @@ export class RawConnection {
 const patienceMs = 10_000
 
 export interface ExchangeOptions {
-  /** Half-closes behind the bytes. */
+  /** Closes the sending side after the bytes. */
   readonly end?: boolean
-  /** Stops reading when these words came, instead of at the end of the connection. */
+  /** Stops reading once these words have arrived, instead of at the end of the connection. */
   readonly until?: string
 }
 
-/** Sends the bytes on a connection of their own; every answer that came until the server closed it. */
+/** Sends the bytes on a new connection; returns every answer until the server closed it. */
 export async function exchange(
   address: RawAddress,
   bytes: string | Buffer,
@@ -170,7 +170,7 @@ export async function exchange(
   }
 }
 
-/** The same with one answer. */
+/** Like {@link exchange}, for exactly one answer. */
 export async function exchangeOne(...of: Parameters<typeof exchange>): Promise<RawReply> {
   const [reply] = await exchange(...of)
   if (reply === undefined) throw new Error('the server closed the connection without an answer')
@@ -203,7 +203,7 @@ export function requestText({
   return `${method} ${target} ${version}\r\n${lines.join('')}\r\n${body}`
 }
 
-/** The text of a signed request, to be sent as often as a test likes. */
+/** The text of a signed request, which a test can send any number of times. */
 export function signedText(
   agent: TestAgent,
   call: SignedCall,

@@ -1,11 +1,8 @@
-/**
- * Reads HTTP answers from the bytes that came over a connection; a string has a character for each byte
- * (latin1).
- */
+/** Parses HTTP answers from the bytes of a connection; a string has one character per byte (latin1). */
 
 export interface RawReply {
   readonly status: number
-  /** By names in lower case. */
+  /** The headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   readonly bytes: Buffer
@@ -18,7 +15,7 @@ interface Head {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Every answer in its order, interim ones (1xx) included. The last one may be cut short. */
+/** Returns every answer in order, including interim ones (1xx). The last one may be incomplete. */
 export function repliesIn(text: string): RawReply[] {
   const replies: RawReply[] = []
   for (let rest = text; rest !== ''; ) {
@@ -34,7 +31,9 @@ export function repliesIn(text: string): RawReply[] {
   return replies
 }
 
-/** The bytes at which this many final answers are complete, as far as the text so far tells. */
+/**
+ * Returns the number of bytes after which this many final answers are complete, as far as the text shows it.
+ */
 export function wantedBytes(text: string, count: number): number {
   let at = 0
   for (let found = 0; found < count; ) {
@@ -58,8 +57,8 @@ function headIn(text: string): Head {
 }
 
 /**
- * The content of an answer, and what follows it: by its length, by its chunks, or until the connection was
- * closed.
+ * Splits an answer's content from the text after it: by its length, by its chunks, or up to the end of the
+ * connection.
  */
 function contentOf({ status, headers }: Head, text: string): [content: string, rest: string] {
   if (headers['transfer-encoding'] === 'chunked') return chunksIn(text)

@@ -1,13 +1,13 @@
 /**
- * Two ways to make a node hold what nobody reads: requests in a row whose answers stay unread, and single
+ * Two ways to fill a node's memory with unread data: pipelined requests whose answers stay unread, and single
  * bytes.
  */
 import { connect, type Socket } from 'node:net'
 
-/** Ends what it began. */
+/** Ends the attack. */
 export type End = () => void
 
-/** Sends all of it at once and reads nothing, over a connection for each. */
+/** Sends all requests immediately and reads nothing, with one connection per lot. */
 export function pipeline(port: number, lots: readonly Buffer[]): End {
   return ending(
     lots.map((bytes) => {
@@ -19,10 +19,13 @@ export function pipeline(port: number, lots: readonly Buffer[]): End {
   )
 }
 
-/** Every so often each connection moves one byte. */
+/** The interval at which each connection moves one byte. */
 const everyMs = 5
 
-/** Half of them send their request byte by byte, half send it whole and read the answer byte by byte. */
+/**
+ * Half of the connections send their request byte by byte, half send it whole and read the answer byte by
+ * byte.
+ */
 export function trickle(port: number, requests: readonly Buffer[]): End {
   let at = 0
   const senders = requests.map((bytes) => ({ socket: connect(port, '127.0.0.1'), bytes }))
@@ -45,7 +48,7 @@ export function trickle(port: number, requests: readonly Buffer[]): End {
 }
 
 function ending(sockets: readonly Socket[]): End {
-  // The node closes the connection: that is what it should do.
+  // The node closes the connection, as it should.
   for (const socket of sockets) socket.on('error', () => {})
   return () => {
     for (const socket of sockets) socket.destroy()

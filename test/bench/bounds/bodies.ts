@@ -1,4 +1,4 @@
-/** The least body that a schema of the contract takes. */
+/** The smallest body that a schema of the contract accepts. */
 import { namedSchemas } from '../../../sdk/contract/primitives.ts'
 
 export const unknownId = '01890000-0000-7000-8000-000000000000'
@@ -19,7 +19,7 @@ interface Schema {
   readonly pattern?: string
 }
 
-/** `ids` by noun: `recipient_agent_id` and `agent_ids` are those of `agents`. */
+/** `ids` by noun: `recipient_agent_id` and `agent_ids` use those of `agents`. */
 export function leastOf(node: object, ids: Readonly<Record<string, string>>, name = ''): unknown {
   const schema = node as Schema
   if (schema.$ref !== undefined)

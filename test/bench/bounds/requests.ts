@@ -1,5 +1,5 @@
 /**
- * One request to each endpoint of the contract as it travels, of somebody who may send it or of a stranger.
+ * The bytes of one request to each endpoint of the contract, from a permitted caller or without a credential.
  */
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { fileOf, sha256 } from '../../support/files.ts'
@@ -15,7 +15,7 @@ export const kinds = [
   'owner writes',
   'streams',
   "transfers' bytes",
-  // Last, since passwords that wait for their check outlast the attack.
+  // Last, because passwords that wait for their check outlast the attack.
   'passwords',
 ] as const
 export type Kind = (typeof kinds)[number]
@@ -36,7 +36,7 @@ export function kindOf({ id, stream, bytes, caller, method }: EndpointSpec): Kin
   return 'public'
 }
 
-/** A few hundred bytes, which is no part of the file that was offered. */
+/** A few hundred bytes that are not part of the offered file. */
 const part = fileOf(500)
 
 interface Target {
@@ -63,7 +63,7 @@ function targetOf({ read, written }: Scene, entry: EndpointSpec): Target {
   }
 }
 
-/** A request of somebody who may send it; each call makes a fresh one. */
+/** Returns requests of a permitted caller; each call of the result makes a fresh one. */
 export function permitted(scene: Scene, entry: EndpointSpec): () => Buffer {
   const { place, target, body } = targetOf(scene, entry)
   const { agent } = place
@@ -80,7 +80,7 @@ export function permitted(scene: Scene, entry: EndpointSpec): () => Buffer {
   return () => bytesOf(scene, entry, target, body, [...agent.sign(call, body ?? ''), ...stated])
 }
 
-/** The same request without any credential. */
+/** Returns the same request without any credential. */
 export function anonymous(scene: Scene, entry: EndpointSpec): Buffer {
   const { target, body } = targetOf(scene, entry)
   if (entry.stream === 'socket') return transports[0]?.[1].opens(scene.observer) ?? Buffer.alloc(0)

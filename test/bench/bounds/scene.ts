@@ -1,7 +1,6 @@
 /**
- * A node with people on it, whose lists are filled with long texts: two places that look alike, one to be
- * read and one to be written to, and an agent in a project of its own whom an attack on others must not slow
- * down.
+ * A node with people, whose lists are filled with long texts. It has two similar places, one to read from and
+ * one to write to, and an agent in a separate project whom an attack on others must not slow down.
  */
 import { readConfig } from '../../../server/config.ts'
 import { issueTelemetryToken } from '../../../server/host/init.ts'
@@ -12,7 +11,7 @@ import type { ServerProcess } from '../../support/process.ts'
 import { startOperated } from '../operated.ts'
 
 /**
- * One project, an agent of it, and what stands in paths and bodies, by the noun before it: `tasks` of
+ * A project, one of its agents, and the ids for paths and bodies, by the noun before them: `tasks` of
  * `/tasks/{id}`.
  */
 export interface Place {
@@ -89,7 +88,7 @@ const createTask = (
     body: { assignee_agent_id: to.id, title: 'Count', instructions },
   })
 
-/** More than a page holds of tasks, agents and messages. */
+/** Creates more tasks, agents and messages than fit into one page. */
 async function fill(owner: TestOwner, { agent, ids }: Place): Promise<void> {
   const { projects = '', agents = '', conversations = '' } = ids
   for (let n = 0; n < 20; n += 1) {

@@ -21,14 +21,13 @@ import { openScene, type Scene } from './scene.ts'
 
 const mebibyte = 1024 * 1024
 /**
- * The growth over all kinds together: Node's heap takes 90 to 140 MiB before it collects, after the first
- * kind as after the last. Each password takes 128 MiB more while it is checked, and three are checked at
- * once.
+ * The growth over all kinds together: Node's heap takes 90 to 140 MiB before it collects, after any number of
+ * kinds. Each password takes 128 MiB more while it is checked, and three are checked in parallel.
  */
 const boundMiB = 160
 const passwordsMiB = 3 * 128
 const requests = 1500
-/** Past the bound of a connection; the rest of the requests repeats the last of these. */
+/** More requests than the limit of a connection; the remaining ones repeat the last of these. */
 const signed = 130
 
 interface Times {
@@ -55,11 +54,11 @@ export async function* boundsSection({ isQuick }: BenchOptions): AsyncGenerator<
   }
 }
 
-/** Watched beside one attack. */
+/** The measurements during one attack. */
 interface Watched {
   /** Milliseconds of each read of the inbox. */
   readonly took: readonly number[]
-  /** The most that the node held. */
+  /** The maximum memory of the node. */
   readonly peakMiB: number
 }
 
@@ -68,7 +67,7 @@ interface Attacked extends Watched {
   readonly grewMiB: number
 }
 
-/** Every endpoint of a kind, one after the other; then all of them slowly. */
+/** Attacks every endpoint of a kind, one after the other, then all of them slowly. */
 async function attack(scene: Scene, observer: Observer, kind: Kind, times: Times): Promise<Attacked[]> {
   const of = endpoints.filter((entry) => kindOf(entry) === kind).toSorted(endsLast)
   const found: Attacked[] = []
@@ -90,7 +89,7 @@ async function attack(scene: Scene, observer: Observer, kind: Kind, times: Times
   return found
 }
 
-/** An endpoint that ends the session of its caller leaves nothing to attack behind it. */
+/** An endpoint that ends the session of its caller is attacked last. */
 const isEnding = ({ id }: EndpointSpec): number => Number(/\.close$|sessions\.start/.test(id))
 const endsLast = (one: EndpointSpec, other: EndpointSpec): number => isEnding(one) - isEnding(other)
 
@@ -100,7 +99,7 @@ function lot(make: () => Buffer): Buffer {
   return Buffer.concat([...made, ...Array<Buffer>(requests - signed).fill(last)])
 }
 
-/** Reads its inbox, which is empty, one request after the other. */
+/** Reads its inbox, which is empty, with one request after the other. */
 class Observer {
   readonly #scene: Scene
   readonly #connection: Connection
@@ -119,7 +118,7 @@ class Observer {
     let peakMiB = this.residentMiB()
     const until = performance.now() + ms
     do {
-      // Others have their turn, in this process too.
+      // The pause lets other work of this process run.
       await pause(2)
       const request = requestBytes(this.#scene.observer, { target: '/api/v1/inbox' })
       const began = performance.now()
@@ -141,7 +140,8 @@ class Observer {
 }
 
 /**
- * Ordinary clients that read at once: first requests compile, and the heap of Node grows to its usual size.
+ * Ordinary clients that read in parallel: the first requests compile code, and Node's heap grows to its usual
+ * size.
  */
 const clients = 16
 

@@ -26,7 +26,7 @@ export const invariants: readonly Invariant[] = [
       ON b.conversation_id = a.conversation_id AND b.sequence = a.sequence + 1 WHERE b.id <= a.id`,
   },
   {
-    name: 'an inbox counts what is unacknowledged in it',
+    name: 'an inbox counts its unacknowledged messages',
     sql: `SELECT a.id, coalesce(i.waiting, 0), count(m.id) FROM agents a
       LEFT JOIN inboxes i ON i.agent_id = a.id
       LEFT JOIN messages m ON m.inbox_agent_id = a.id AND m.acknowledged_at IS NULL
@@ -118,7 +118,7 @@ export const invariants: readonly Invariant[] = [
       WHERE ended IS NOT CASE WHEN state NOT IN ('open', 'claimed', 'cancel_requested') THEN state END`,
   },
   {
-    name: 'what was acknowledged was offered',
+    name: 'each acknowledged message was offered',
     sql: `SELECT id FROM messages WHERE acknowledged_at IS NOT NULL AND (offers = 0 OR first_offered_at IS NULL)`,
   },
 ]

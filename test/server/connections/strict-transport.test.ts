@@ -47,7 +47,7 @@ const answers: readonly (readonly [what: string, bytes: string, status: number])
   ['a route', requestText({ target: '/api/health' }), 200],
   ['a refused credential', requestText({ target: '/api/v1/peers' }), 401],
   ['a refused Origin', requestText({ method: 'POST', target: '/api/admin/session', body: '{}' }), 403],
-  ['a path of nobody', requestText({ target: '/nowhere' }), 404],
+  ['an unknown path', requestText({ target: '/nowhere' }), 404],
   ['a target that the router cannot read', requestText({ target: '/api/%zz' }), 404],
   ['a wrong method', requestText({ method: 'DELETE', target: '/api/health' }), 405],
   [
@@ -66,7 +66,7 @@ const answers: readonly (readonly [what: string, bytes: string, status: number])
     }),
     422,
   ],
-  ['what is no HTTP', 'hello\r\n\r\n', 400],
+  ['bytes that are not HTTP', 'hello\r\n\r\n', 400],
   ['too long a head', requestText({ target: '/api/health', headers: [['A', 'a'.repeat(17_000)]] }), 431],
   ['an open socket', webSocket('/api/v1/socket', goodKey), 101],
   ['a refused upgrade', webSocket('/api/v1/socket?a=b', goodKey), 404],

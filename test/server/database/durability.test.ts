@@ -40,8 +40,8 @@ async function audit(
 }
 
 traced.each([
-  { what: 'by the thread itself', atOnce: [] },
-  { what: 'by another thread, where several wait', atOnce: ['5'] },
+  { what: 'on the main thread', atOnce: [] },
+  { what: 'on another thread, if several wait', atOnce: ['5'] },
 ])('the WAL is written and synced before each answer, $what', async ({ atOnce }) => {
   expect(await audit(...atOnce)).toEqual({ answers: writes, unsynced: 0, empty: 0 })
 })

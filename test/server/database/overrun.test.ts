@@ -10,7 +10,7 @@ const outside = {
   'a timer of no time': () => timer(0),
   'the next tick': () => new Promise<void>((resolve) => process.nextTick(resolve)),
   'a file': () => readFile(import.meta.filename),
-  'what never comes': () => new Promise(() => {}),
+  'a promise that never resolves': () => new Promise(() => {}),
 }
 
 test.each(Object.entries(outside))(

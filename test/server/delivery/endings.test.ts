@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { messagesOf, type OpenStream, transports } from '../../support/streams.ts'
-import { type Loss, losses } from '../losses.ts'
+import { type Loss, losses } from '../lost-rights.ts'
 import { behindItsBack, listen, storeBehindItsBack } from './listeners.ts'
 
 let bridge: TestBridge

@@ -24,11 +24,11 @@ describe('the configuration is refused:', () => {
     ['a certificate without its key', { tls_cert: '/c.pem' }, /tls_cert requires tls_key/],
     ['a key without its certificate', { tls_key: '/k.pem' }, /tls_key requires tls_cert/],
     [
-      'TLS whose owners come by plain HTTP',
+      'TLS with an origin of plain HTTP',
       { ...tls, portal_origin: 'http://localhost:8484' },
       /must be https/,
     ],
-    ['TLS everywhere that clients cannot name', { host: '0.0.0.0', ...tls }, /portal_origin is required/],
+    ['TLS on all addresses without an origin', { host: '0.0.0.0', ...tls }, /portal_origin is required/],
     ['the same on IPv6', { host: '::0', ...tls }, /portal_origin is required/],
     [
       'a proxy without the origin that it serves',
@@ -38,7 +38,7 @@ describe('the configuration is refused:', () => {
     ['a proxy by name', { trusted_proxy: 'proxy.example' }, /addresses or subnets.*"proxy\.example"/],
     ['a subnet that is too narrow', { trusted_proxy: '10.0.0.0/33' }, /not "10\.0\.0\.0\/33"/],
     ['a subnet of nothing', { trusted_proxy: '10.0.0.0/' }, /not "10\.0\.0\.0\/"/],
-    ['everybody as proxy', { trusted_proxy: '127.0.0.1, ::/0' }, /must not include all addresses/],
+    ['all addresses as proxies', { trusted_proxy: '127.0.0.1, ::/0' }, /must not include all addresses/],
   ]
   test.each(cases)('%s', (_name, flags, message) => {
     expect(() => readConfig({ data, ...flags }, {})).toThrow(message)
@@ -48,7 +48,7 @@ describe('the configuration is refused:', () => {
 
 describe('the configuration is accepted:', () => {
   const cases: [string, Record<string, string>, object][] = [
-    ['loopback as it is', {}, { host: '127.0.0.1', tls: undefined, trustedProxies: [] }],
+    ['loopback by default', {}, { host: '127.0.0.1', tls: undefined, trustedProxies: [] }],
     ['the whole of 127/8', { host: '127.0.0.2' }, { host: '127.0.0.2' }],
     [
       'TLS at every address, with the name of clients',
@@ -73,19 +73,19 @@ describe('the address of a client', () => {
 
   test.each([
     ['is that of the connection', '192.0.2.1', undefined, '192.0.2.1'],
-    ['is not what a stranger says', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
-    ['is what a listed proxy says', '10.1.2.3', '203.0.113.9', '203.0.113.9'],
-    ['is what it says in the form of IPv6', '::ffff:10.1.2.3', '203.0.113.9', '203.0.113.9'],
-    ['is what a proxy over IPv6 says', '2001:db8::1', '203.0.113.9', '203.0.113.9'],
+    ['is not taken from the header of a client', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
+    ['is the one in the header of a listed proxy', '10.1.2.3', '203.0.113.9', '203.0.113.9'],
+    ['is the one in its header, if it connects with a mapped IPv6 address', '::ffff:10.1.2.3', '203.0.113.9', '203.0.113.9'],
+    ['is the one in the header of a proxy over IPv6', '2001:db8::1', '203.0.113.9', '203.0.113.9'],
     [
-      'is the last that no proxy of ours appended',
+      'is the last address that is not a listed proxy',
       '10.0.0.1',
       '1.1.1.1, 203.0.113.9, 10.9.9.9',
       '203.0.113.9',
     ],
-    ['is the proxy, where it names nobody', '10.0.0.1', undefined, '10.0.0.1'],
-    ['is the proxy, where it names no address', '10.0.0.1', '1.1.1.1, unknown', '10.0.0.1'],
-    ['is the proxy, where only proxies are named', '10.0.0.1', '10.0.0.2', '10.0.0.1'],
+    ['is the proxy, if it sends no header', '10.0.0.1', undefined, '10.0.0.1'],
+    ['is the proxy, if its header has no address', '10.0.0.1', '1.1.1.1, unknown', '10.0.0.1'],
+    ['is the proxy, if its header names only proxies', '10.0.0.1', '10.0.0.2', '10.0.0.1'],
   ])('%s', (_name, peer, forwarded, address) => {
     expect(behind(peer, forwarded, { tls: true })).toBe(address)
   })

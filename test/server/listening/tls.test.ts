@@ -95,7 +95,7 @@ describe('a client refuses', () => {
       /use the name/,
     ],
     [
-      'one that signed itself',
+      'a self-signed one',
       () => issue({ name: 'alone', hosts: ['localhost', '127.0.0.1'] }),
       /signed by itself/,
       /NODE_EXTRA_CA_CERTS names/,

@@ -166,7 +166,7 @@ test.each<[string, Partial<Exchange>, number]>([
     403,
   ],
   ['a request of a page', { headers: [['Origin', 'http://127.0.0.1']] }, 403],
-  ['one that a browser says comes from elsewhere', { headers: [['Sec-Fetch-Site', 'cross-site']] }, 403],
+  ['a cross-site request of a browser', { headers: [['Sec-Fetch-Site', 'cross-site']] }, 403],
 ])('the port of the metrics does not answer %s', async (_what, call, status) => {
   const host = call.headers?.some(([name]) => name === 'Host')
     ? []

@@ -19,7 +19,7 @@ afterAll(() => attempts.close())
 
 /** Changes of the JSON text of a valid body. */
 const texts: Record<string, { readonly change: (good: string) => string | Buffer; readonly says: RegExp }> = {
-  'nothing at all': { change: () => '', says: /is not valid JSON/ },
+  'an empty body': { change: () => '', says: /is not valid JSON/ },
   'cut off': { change: (good) => good.slice(0, -1), says: /is not valid JSON/ },
   'followed by more': { change: (good) => `${good} {}`, says: /is not valid JSON/ },
   'in single quotes': { change: () => "{'a': 1}", says: /is not valid JSON/ },
@@ -145,12 +145,12 @@ describe.each(named(withBody))('$id', ({ entry, place }) => {
 describe('a body with a hundred thousand faults', () => {
   const bodies = {
     'of a wrong type': `{"message_ids":[${'1,'.repeat(100_000)}1]}`,
-    'that are no ids': `{"message_ids":[${'"a",'.repeat(60_000)}"b"]}`,
-    'that nobody knows': `{${Array.from({ length: 20_000 }, (_, index) => `"k${index}":1`).join()}}`,
+    'of malformed ids': `{"message_ids":[${'"a",'.repeat(60_000)}"b"]}`,
+    'of unknown fields': `{${Array.from({ length: 20_000 }, (_, index) => `"k${index}":1`).join()}}`,
     'in one text': JSON.stringify({ message_ids: [`a${' '.repeat(250_000)}`] }),
   }
 
-  test.each(Object.entries(bodies))('that is %s is refused as quickly as any other', async (_what, body) => {
+  test.each(Object.entries(bodies))('%s is refused as quickly as any other', async (_what, body) => {
     const entry = contract.acknowledgements.create
     const started = performance.now()
     await attempts.expectRefused(entry, [

@@ -171,7 +171,7 @@ const dates = [
 
 const unseen: [string, unknown][] = [
   ['that is turned around', 'ada \u202enimda'],
-  ['with a character that nobody sees', 'a\u200bda'],
+  ['with an invisible character', 'a\u200bda'],
 ]
 
 function wrongTexts(branch: Schema): [string, unknown][] {

@@ -39,7 +39,7 @@ export const unparsable: Record<string, string | Buffer> = {
   'bytes beyond ASCII in the target': get('', '/api/héalth'),
   'a space in the target': get('', '/api/health x'),
   'a method in lower case': get().replace('GET', 'get'),
-  'a method of nobody': get().replace('GET', 'FETCH'),
+  'an unknown method': get().replace('GET', 'FETCH'),
   'HTTP/1.2': get('', '/api/health', 'HTTP/1.2'),
   'the preface of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   'a TLS hello': Buffer.from('16030100710100006d0303', 'hex'),
@@ -77,10 +77,10 @@ export const parsable: Record<string, readonly [bytes: string, ...told: string[]
   'a path out of the root, encoded': [get('', '/%2e%2e/api/health'), '404 not_found'],
   'a NUL in the path, encoded': [get('', '/api/health%00'), '404 not_found'],
   'a backslash': [get('', '/api\\health'), '404 not_found'],
-  'an upgrade that nobody offers': [get('Upgrade: websocket\r\n'), '200 done'],
+  'an upgrade that the server does not offer': [get('Upgrade: websocket\r\n'), '200 done'],
   'an upgrade to HTTP/2': [get('Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n'), '200 done'],
   'no Host': ['GET /api/health HTTP/1.1\r\nConnection: close\r\n\r\n', '422 invalid_request'],
-  'an expectation that nobody has': [
+  'an unknown expectation': [
     post('Expect: everything\r\nContent-Length: 2\r\n', '{}'),
     '422 invalid_request',
   ],

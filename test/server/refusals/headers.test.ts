@@ -50,7 +50,7 @@ const identityRows: readonly Row[] = [
   ['a proof with stray bits', { override: { 'X-Bridge-Proof': `${'A'.repeat(85)}B` } }, 'signature_required'],
   ['the proof of nothing', { override: { 'X-Bridge-Proof': 'A'.repeat(86) } }, 'signature_invalid'],
   ['the proof twice', { extra: [['X-Bridge-Proof', 'A'.repeat(86)]] }, 'unauthenticated'],
-  ['a device nobody enrolled', { override: { 'X-Bridge-Device': '{}' } }, 'device_mismatch'],
+  ['a device that is not enrolled', { override: { 'X-Bridge-Device': '{}' } }, 'device_mismatch'],
   [
     'Origin twice',
     {

@@ -29,7 +29,7 @@ test('a new row, a changed row and a row that is gone are seen', async () => {
   expect(new Set(all).size).toBe(4)
 })
 
-test('a request that changes nothing leaves what was read', async () => {
+test('a request that changes nothing leaves the earlier result valid', async () => {
   const before = store.read()
   await bridge.ada.ok({ target: '/api/v1/peers' })
   expect(store.read()).toBe(before)

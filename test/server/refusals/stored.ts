@@ -8,7 +8,7 @@ import Database from 'better-sqlite3'
 import { databasePath } from '../../../server/host/data-folder.ts'
 
 const spent = ['nonces', 'maintenance', 'steady_clock']
-/** A table of the test. */
+/** The name of a table that the test creates. */
 const counter = 'counted_changes'
 const contact = ['last_contact_at', 'last_used_at']
 
@@ -26,7 +26,7 @@ export class StoredReader {
   #changes: number | undefined
   #stored: Stored = {}
 
-  /** For one look the store is left as it is. */
+  /** A single read opens the store read-only and does not change it. */
   constructor(data: string, { once = false } = {}) {
     const database = new Database(databasePath(data), { readonly: once, fileMustExist: true })
     this.#database = database
@@ -52,8 +52,7 @@ export class StoredReader {
   }
 
   /**
-   * Each change of a row counts itself in its own transaction, so that unchanged tables need not be read
-   * again.
+   * Triggers count each change of a row in its own transaction, so that unchanged tables are not read again.
    */
   #beginToCount(tables: readonly string[]): void {
     const triggers = tables

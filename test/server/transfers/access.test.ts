@@ -16,7 +16,7 @@ import { act, fileOf, offer, putPart, told, upload } from '../../support/files.t
 import { packageBytes, partBytes, storeZeros } from '../../support/sparse-package.ts'
 import { soon } from '../../support/waits.ts'
 import { behindItsBack } from '../delivery/listeners.ts'
-import { losses } from '../losses.ts'
+import { losses } from '../lost-rights.ts'
 
 let bridge: TestBridge
 let count = 0

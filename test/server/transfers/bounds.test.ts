@@ -104,7 +104,7 @@ describe('an offer is refused, and nothing is stored, when', () => {
       ['parts leave a gap', { parts: [one, { ...two, offset: 500, size: 400 }] }],
       ['parts end early', { parts: [one] }],
       ['parts go on', { parts: [one, { ...two, size: 501 }] }],
-      ['a part stands twice', { parts: [one, one] }],
+      ['a part is listed twice', { parts: [one, one] }],
       ['parts stand in another order', { parts: [two, one] }],
       ['a part is empty', { parts: [one, two, { index: 2, offset: 900, size: 0, sha256: sha256(bytes) }] }],
       [

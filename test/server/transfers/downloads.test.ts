@@ -58,7 +58,7 @@ describe('a download is cut off and its bytes are deleted when', () => {
         }),
     ],
     [
-      'its time is over',
+      'it expires',
       [410, 'offer_expired'],
       async () => {
         bridge.clock.advance(61)

@@ -29,7 +29,7 @@ const asOwner = (path: string) => () =>
 type Way = readonly [request: () => Promise<unknown>, index: string]
 const requests: Readonly<Record<string, Way>> = {
   'an inbox': [asBen('/api/v1/inbox'), 'messages_fresh'],
-  'what an inbox offers again': [
+  'the redeliveries of an inbox': [
     async () => {
       bridge.clock.advance(120)
       await bridge.ben.ok({ target: '/api/v1/inbox' })
