@@ -23,11 +23,7 @@ describe('the configuration is refused:', () => {
     ['a name', { host: 'bridge.example', ...tls }, /host must be an IP address.*portal_origin/],
     ['a certificate without its key', { tls_cert: '/c.pem' }, /tls_cert requires tls_key/],
     ['a key without its certificate', { tls_key: '/k.pem' }, /tls_key requires tls_cert/],
-    [
-      'TLS with an origin of plain HTTP',
-      { ...tls, portal_origin: 'http://localhost:8484' },
-      /must be https/,
-    ],
+    ['TLS with an origin of plain HTTP', { ...tls, portal_origin: 'http://localhost:8484' }, /must be https/],
     ['TLS on all addresses without an origin', { host: '0.0.0.0', ...tls }, /portal_origin is required/],
     ['the same on IPv6', { host: '::0', ...tls }, /portal_origin is required/],
     [
@@ -75,7 +71,12 @@ describe('the address of a client', () => {
     ['is that of the connection', '192.0.2.1', undefined, '192.0.2.1'],
     ['is not taken from the header of a client', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
     ['is the one in the header of a listed proxy', '10.1.2.3', '203.0.113.9', '203.0.113.9'],
-    ['is the one in its header, if it connects with a mapped IPv6 address', '::ffff:10.1.2.3', '203.0.113.9', '203.0.113.9'],
+    [
+      'is the one in its header, if it connects with a mapped IPv6 address',
+      '::ffff:10.1.2.3',
+      '203.0.113.9',
+      '203.0.113.9',
+    ],
     ['is the one in the header of a proxy over IPv6', '2001:db8::1', '203.0.113.9', '203.0.113.9'],
     [
       'is the last address that is not a listed proxy',
