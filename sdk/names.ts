@@ -1,11 +1,11 @@
 /**
- * Names where ids are taken. Text in the form of an id is an id, everything else is a name and compared
+ * Ids and names as arguments. A text in the form of an id is an id. Any other text is a name and is compared
  * exactly.
  *
  * Contract §13 "Wherever an agent's id is taken, its name is too".
  */
 
-/** The id in the form of the wire, or undefined for a name. */
+/** Returns the id in lower case, as on the wire, or undefined if the text is a name. */
 export function asId(text: string): string | undefined {
   const lower = text.toLowerCase()
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(lower) ? lower : undefined
@@ -13,7 +13,9 @@ export function asId(text: string): string | undefined {
 
 const namesListed = 5
 
-/** For a refused name: the one that differs in capitals alone, or else the first five names. */
+/**
+ * Hint for an unknown name: the names that differ only in upper and lower case, or else the first five names.
+ */
 export function whoThereIs(name: string, all: readonly { readonly name: string }[]): string {
   const alike = all.filter((each) => each.name.toLowerCase() === name.toLowerCase())
   const names = (alike.length > 0 ? alike : all).map((each) => each.name)

@@ -1,24 +1,29 @@
 /**
- * The texts that are signed: the only code that knows their layout. Signer and verifier both call it.
+ * Canonical texts for signatures. Signer and verifier build the text to sign with these functions only.
  *
- * - One line a part, joined by a single `\n`, none at the end.
- * - Every line is non-empty printable ASCII, so no part can hold a line break and pose as two.
- * - Nothing is normalised: method, target and headers stand as they travel.
- * - The first line names text and version, so that a signature serves one purpose only. A version is a function.
+ * - One line per part, joined by a single `\n`, with none at the end.
+ * - Every line is non-empty printable ASCII. A part can therefore not contain a line break and pose as two
+ *   parts.
+ * - No part is normalised: method, target and headers appear exactly as they are sent.
+ * - The first line names purpose and version of the text, so that a signature is valid for one purpose only.
+ *   Each version has its own function.
  *
  * Contract §3 (requests), §4 (enrolment).
  */
 import { hash } from 'node:crypto'
 
-/** What a request proof covers, as it travels. Absent headers are written `-`, which neither of the two may be. */
+/**
+ * Parts of a request that its proof covers, exactly as sent. An absent session or key is written `-`, which
+ * neither can be.
+ */
 export interface RequestParts {
-  /** The installation, learnt at enrolment: a proof for one bridge is useless at another. */
+  /** Id of the node, known since enrolment. It makes a proof for one node invalid at another. */
   readonly serverId: string
   readonly credentialId: string
   readonly method: string
-  /** As sent, from `/api/` on, query included. */
+  /** Request target as sent, from `/api/` on, including the query. */
   readonly target: string
-  /** Lower-case hex, of the raw body after any transfer coding is taken off. */
+  /** Lower-case hex SHA-256 of the raw body, after transfer coding is removed. */
   readonly bodySha256: string
   readonly time: string
   readonly nonce: string
@@ -26,12 +31,13 @@ export interface RequestParts {
   readonly idempotencyKey?: string | undefined
 }
 
+/** Parts that the proof of an enrolment claim covers. */
 export interface EnrollParts {
   /** Lower-case hex SHA-256 of the code's ASCII bytes. */
   readonly codeSha256: string
-  /** Base64url of the 32 raw bytes. */
+  /** Base64url of the key's 32 raw bytes. */
   readonly publicKey: string
-  /** The exact `X-Bridge-Device` string, when the enrolment is device-bound. */
+  /** The exact `X-Bridge-Device` value, if the enrolment is device-bound. */
   readonly device?: string | undefined
 }
 
@@ -39,17 +45,25 @@ type Line = readonly [name: string, value: string]
 
 const printable = /^[\x20-\x7e]+$/
 
-/** The text that a key-bound identity signs. @throws TypeError that names the line which is empty or not printable ASCII. */
+/**
+ * Returns the text that a key-bound agent signs.
+ *
+ * @throws TypeError that names the first line which is empty or not printable ASCII.
+ */
 export function requestV1(parts: RequestParts): string {
   return text([['version', 'bridge-request-v1'], ...requestLines(parts)])
 }
 
-/** The text that a device-bound identity signs: v1's lines, then `X-Bridge-Device` byte for byte. @throws as {@link requestV1}. */
+/**
+ * Returns the text that a device-bound agent signs: the lines of v1, then `X-Bridge-Device` byte for byte.
+ *
+ * @throws as {@link requestV1}.
+ */
 export function requestV2(parts: RequestParts & { readonly device: string }): string {
   return text([['version', 'bridge-request-v2'], ...requestLines(parts), ['device', parts.device]])
 }
 
-/** The text by which a new key proves itself when it claims an enrolment. @throws as {@link requestV1}. */
+/** Returns the text that a new key signs to claim an enrolment. @throws as {@link requestV1}. */
 export function enrollV1(parts: EnrollParts): string {
   return text([
     ['version', 'bridge-enroll-v1'],
@@ -59,7 +73,7 @@ export function enrollV1(parts: EnrollParts): string {
   ])
 }
 
-/** Lower-case hex SHA-256; a string is hashed as UTF-8. */
+/** Returns the lower-case hex SHA-256. A string is hashed as UTF-8. */
 export const sha256Hex = (bytes: Uint8Array | string): string => hash('sha256', bytes)
 
 const requestLines = (parts: RequestParts): Line[] => [

@@ -1,18 +1,19 @@
 /**
- * `X-Bridge-Device`: encode and parse, side by side.
+ * Encoding and parsing of the `X-Bridge-Device` header.
  *
- * - A JSON object with exactly `os`, `machine` and `install`, each once, each a non-empty string of printable ASCII.
- * - The header is printable ASCII, at most 300 characters. Spacing and order of the keys are the sender's: what is
- *   signed and stored is the string itself, byte for byte.
+ * - It is a JSON object with exactly `os`, `machine` and `install`, each a non-empty string of printable
+ *   ASCII.
+ * - The header is printable ASCII, at most 300 characters. The sender chooses spacing and key order: the
+ *   string itself is signed and stored, byte for byte.
  *
  * Interface §4.1; contract §3.
  */
 import { headerRules } from '../contract/headers.ts'
 
-/** The machine that a device-bound identity names in each request. */
+/** Machine that a device-bound agent names in each request. */
 export interface Device {
   readonly os: string
-  /** A hash that names the machine; the raw machine id never leaves it. */
+  /** Hash that identifies the machine. The raw machine id is never sent. */
   readonly machine: string
   /** UUID of the installation. */
   readonly install: string
@@ -21,7 +22,7 @@ export interface Device {
 const printable = /^[\x20-\x7e]+$/
 const stringToken = /"(?:[^"\\]|\\.)*"/g
 
-/** The header's value. @throws TypeError when {@link parseDevice} would refuse it. */
+/** Returns the header's value. @throws TypeError if {@link parseDevice} would refuse it. */
 export function encodeDevice({ os, machine, install }: Device): string {
   const text = JSON.stringify({ os, machine, install })
   if (parseDevice(text) === undefined) {
@@ -32,12 +33,12 @@ export function encodeDevice({ os, machine, install }: Device): string {
   return text
 }
 
-/** The device that the header names, or undefined when the text is not of this form. */
+/** Returns the device that a header names, or undefined if the text does not have this form. */
 export function parseDevice(text: string): Device | undefined {
   if (!headerRules.device.test(text)) return undefined
   const value = parseObject(text)
   if (value === undefined || Object.keys(value).length !== 3) return undefined
-  // JSON.parse keeps the last of two equal keys. Three members of strings are six string tokens, and no more.
+  // JSON.parse keeps the last of two equal keys. Three members with string values are exactly six string tokens.
   if (text.match(stringToken)?.length !== 6) return undefined
   const { os, machine, install } = value
   return isName(os) && isName(machine) && isName(install) ? { os, machine, install } : undefined
@@ -50,7 +51,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? { ...value } : undefined
   } catch {
-    // Not JSON: the same answer as JSON of another shape.
+    // Text that is not JSON is refused like JSON of another shape.
     return undefined
   }
 }

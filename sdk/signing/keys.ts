@@ -1,10 +1,12 @@
 /**
  * Ed25519 key pairs: generate, export, import, fingerprint.
  *
- * - A public key travels as base64url of its 32 raw bytes, 43 characters, in its one canonical spelling.
- * - Keys that could verify what nobody signed are refused here, since Node imports them all: a y that is not reduced,
- *   and the points of small order (one proof fits every text). Only recent versions of Node refuse to verify with them.
- * - The private key is PKCS#8 PEM at rest and a KeyObject in memory; no error holds any of it.
+ * - A public key is sent as canonical base64url of its 32 raw bytes: 43 characters.
+ * - `importPublicKey` refuses keys that would verify forged signatures: a y that is not reduced, and points
+ *   of small order (one proof fits every text). Node imports both, and older versions of Node also verify
+ *   with them.
+ * - The private key is PKCS#8 PEM at rest and a KeyObject in memory. No error message contains any part of
+ *   it.
  *
  * Contract §3, "the verifier rejects small-order and non-canonical keys".
  */
@@ -17,23 +19,25 @@ import {
   type KeyObject,
 } from 'node:crypto'
 
-/** A text that is no usable Ed25519 key. The message says why and never repeats the text. */
+/**
+ * Error for a text that is not a usable Ed25519 key. The message gives the reason and never repeats the text.
+ */
 export class KeyError extends Error {
   override readonly name = 'KeyError'
 }
 
-/** An Ed25519 key pair: the public half as it travels, the private half as a KeyObject. */
+/** Ed25519 key pair: the public key as base64url (43 characters), the private key as a KeyObject. */
 export interface KeyPair {
   readonly publicKey: string
   readonly privateKey: KeyObject
 }
 
-/** 256 bits: the last of 43 characters carries four of them and two zeros. */
+/** Canonical base64url of 256 bits: the last of the 43 characters holds four bits and two zeros. */
 const publicKeyForm = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/
 
 const fieldPrime = 2n ** 255n - 19n
 
-/** The y of every point whose order divides 8. Each stands with either sign of x. */
+/** The y coordinates of all points whose order divides 8, for both signs of x. */
 const smallOrderYs: ReadonlySet<bigint> = new Set([
   0n,
   1n,
@@ -42,31 +46,36 @@ const smallOrderYs: ReadonlySet<bigint> = new Set([
   0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
 ])
 
-/** A new key pair. The private half is kept by {@link exportPrivateKey}. */
+/** Generates a key pair. Use {@link exportPrivateKey} to store the private key. */
 export function generateKeyPair(): KeyPair {
   const { privateKey } = generateKeyPairSync('ed25519')
   return { publicKey: publicKeyOf(privateKey), privateKey }
 }
 
-/** The public half, as it travels. */
+/** Returns the public key of a private key, as base64url. @throws KeyError if it is not an Ed25519 key. */
 export function publicKeyOf(privateKey: KeyObject): string {
   const { crv, x } = createPublicKey(privateKey).export({ format: 'jwk' })
   if (crv !== 'Ed25519' || x === undefined) throw new KeyError('the private key is not an Ed25519 key')
   return x
 }
 
-/** PKCS#8 PEM. The file that holds it is 0600. */
+/** Returns the private key as PKCS#8 PEM. Store it in a file with mode 0600. */
 export const exportPrivateKey = (privateKey: KeyObject): string =>
   privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
-/** @throws KeyError when the text is not the PEM of an unencrypted Ed25519 private key. */
+/** Parses a private key. @throws KeyError if the text is not the PEM of an unencrypted Ed25519 private key. */
 export function importPrivateKey(pem: string): KeyObject {
   const key = parsePrivateKey(pem)
   if (key.asymmetricKeyType !== 'ed25519') throw new KeyError('the private key is not an Ed25519 key')
   return key
 }
 
-/** @throws KeyError for a wrong length, a second spelling, a y that is not reduced, or a point of small order. */
+/**
+ * Parses a public key.
+ *
+ * @throws KeyError for a wrong length, a non-canonical spelling, a y that is not reduced, or a point of small
+ * order.
+ */
 export function importPublicKey(publicKey: string): KeyObject {
   const bytes = rawBytes(publicKey)
   const y = littleEndian(bytes) & (2n ** 255n - 1n)
@@ -77,7 +86,11 @@ export function importPublicKey(publicKey: string): KeyObject {
   return createPublicKey(input)
 }
 
-/** What people compare: `SHA256:` and the unpadded base64 hash of the 32 raw bytes. @throws KeyError as a malformed key does. */
+/**
+ * Returns the fingerprint that people compare: `SHA256:` and the unpadded base64 hash of the 32 raw bytes.
+ *
+ * @throws KeyError if malformed.
+ */
 export const fingerprint = (publicKey: string): string =>
   `SHA256:${hash('sha256', rawBytes(publicKey), 'base64').replace(/=+$/, '')}`
 
@@ -92,7 +105,7 @@ function parsePrivateKey(pem: string): KeyObject {
   try {
     return createPrivateKey({ key: pem, format: 'pem' })
   } catch {
-    // OpenSSL's error is dropped: it names internals, and nothing of the text may reach a log.
+    // The error of OpenSSL is dropped: it names internals, and no part of the key text may reach a log.
     throw new KeyError('the private key is not an unencrypted PKCS#8 PEM')
   }
 }

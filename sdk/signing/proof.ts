@@ -1,34 +1,41 @@
 /**
- * Proofs: an Ed25519 signature over a canonical text, as 86 characters of base64url.
+ * Proofs: Ed25519 signatures over a canonical text, as 86 characters of base64url.
  *
- * A proof has one spelling. Node's decoder ignores padding, foreign characters and stray trailing bits, so the form is
- * checked before anything is decoded; OpenSSL refuses S ≥ L and an R that is not canonical.
+ * A proof has exactly one spelling. Node's decoder ignores padding, foreign characters and stray trailing
+ * bits, so the form is checked before decoding. OpenSSL refuses S ≥ L and a non-canonical R.
  *
  * Contract §3.
  */
 import { type KeyObject, sign as signBytes, verify as verifyBytes } from 'node:crypto'
 import { headerRules } from '../contract/headers.ts'
 
-/** Verifications of this turn of the event loop and those on the thread pool. The pool is one for the process; so is this. */
+/**
+ * Verifications of this event-loop turn plus those on the thread pool. Global, because the process has one
+ * thread pool.
+ */
 let pending = 0
 
-/** The most at once since there was last none. */
+/** Highest value of `pending` since it was last 0. */
 let most = 0
 
+/** Returns the number of verifications in flight. */
 export const pendingVerifications = (): number => pending
 
-/** The proof of a canonical text. See {@link verify}. */
+/** Signs a canonical text and returns the proof. {@link verify} checks it. */
 export const sign = (privateKey: KeyObject, text: string): string =>
   signBytes(null, Buffer.from(text), privateKey).toString('base64url')
 
-/** The 64 signature bytes, or undefined when the text is not their canonical base64url. */
+/**
+ * Decodes a proof to its 64 signature bytes, or returns undefined if the text is not canonical base64url of
+ * them.
+ */
 export const decodeProof = (text: string): Buffer | undefined =>
   headerRules.proof.test(text) ? Buffer.from(text, 'base64url') : undefined
 
 /**
- * Whether the proof is the key's over the text. False, never an error, for a proof of a wrong form.
+ * Verifies that the proof is the key's signature over the text. A malformed proof gives false, not an error.
  *
- * Give it keys from `importPublicKey` only: a small-order key verifies any text.
+ * Pass only keys from `importPublicKey`: a small-order key verifies any text.
  */
 export async function verify(publicKey: KeyObject, text: string, proof: string): Promise<boolean> {
   const signature = decodeProof(proof)
@@ -38,8 +45,9 @@ export async function verify(publicKey: KeyObject, text: string, proof: string):
 }
 
 /**
- * One alone is faster on the calling thread (no hand-over); a queue is faster on the thread pool, which uses the other
- * cores. Where several came together last time, the first of the next is not alone either.
+ * Decides where a verification runs. A single one is faster on the calling thread, which saves the hand-over.
+ * Several are faster on the thread pool, which uses the other cores. If the previous burst had several, the
+ * first of the next burst also goes to the pool.
  */
 function isAlone(): boolean {
   if (pending > 0) return false
@@ -50,7 +58,7 @@ function isAlone(): boolean {
 
 function verifyHere(publicKey: KeyObject, bytes: Buffer, signature: Buffer): boolean {
   count()
-  // Counted until the turn ends: requests that arrived together are a queue even though each one finishes at once.
+  // Counted until the event-loop turn ends, so that requests which arrive together count as a burst.
   setImmediate(release)
   return verifyBytes(null, bytes, publicKey, signature)
 }
