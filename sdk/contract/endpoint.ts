@@ -1,5 +1,5 @@
 /**
- * One entry of the contract, and the types that are read from it.
+ * One endpoint of the contract, and the TypeScript types derived from it.
  *
  * Contract §1: method, path, caller, headers, params, query, body, response, errors.
  */
@@ -7,14 +7,14 @@ import type { Static, TSchema } from 'typebox'
 import type { ErrorCode } from './errors.ts'
 
 /**
- * Who may call.
+ * Callers that an endpoint accepts.
  *
- * - `agent`: a signed request with a session.
- * - `agent-without-session`: a signed request before there is a session.
- * - `owner`: an administrator's session; every POST carries the portal's Origin.
- * - `owner-signing-in`: the portal's Origin, but no session yet.
- * - `telemetry`: who holds the telemetry token, as `Authorization: Bearer …`.
- * - `public`: anybody.
+ * - `agent`: an agent whose signed request names its session.
+ * - `agent-without-session`: an agent that signs its request but has no session yet.
+ * - `owner`: the owner or an administrator with a session cookie; every POST carries the portal's Origin.
+ * - `owner-signing-in`: a person without a session; every POST carries the portal's Origin.
+ * - `telemetry`: the holder of the telemetry token, sent as `Authorization: Bearer …`.
+ * - `public`: anyone.
  */
 export type Caller = 'agent' | 'agent-without-session' | 'owner' | 'owner-signing-in' | 'telemetry' | 'public'
 
@@ -28,30 +28,39 @@ export interface EndpointSpec {
   readonly method: 'GET' | 'POST' | 'PUT'
   readonly path: `/api/${string}`
   readonly caller: Caller
-  /** What the credential must hold: one of these nouns (its `:read` form suffices where `reads` or GET). Absent: any scope. */
+  /**
+   * Scopes of which the credential must hold one. For a GET, and where `reads` is set, the `:read` form
+   * suffices. If absent, any credential may call.
+   */
   readonly scope?: readonly ScopeNoun[]
-  /** A POST that a `:read` scope permits all the same. */
+  /** Marks a POST that a `:read` scope permits. */
   readonly reads?: true
-  /** Requires an Idempotency-Key; the same request again gets the same bytes. */
+  /** Requires an Idempotency-Key. A repeated request gets the stored answer, byte for byte. */
   readonly idempotent?: true
-  /** The owner's session must be signed in or confirmed within the last ten minutes. */
+  /** Requires a sign-in or a confirmed password within the last 10 minutes. */
   readonly fresh?: true
-  /** Not a JSON answer: server-sent events, or an upgrade to a socket. `response` is one event, or one frame of the server. */
+  /**
+   * Set if the answer is a stream. `response` then describes one server-sent event, or one frame that the
+   * server sends.
+   */
   readonly stream?: 'events' | 'socket'
-  /** One frame of the client of a socket. */
+  /** Frame that the client of a socket sends. */
   readonly frame?: TSchema
-  /** A body of bytes that streams to disk, or an answer of bytes. */
+  /** Side whose body is binary and streamed: the request or the response. */
   readonly bytes?: 'request' | 'response'
-  /** A success sets or clears the cookie of an owner's session. */
+  /** Set if a success sets or clears the owner's session cookie. */
   readonly cookie?: true
-  /** Only the owner, not a project administrator. */
+  /** Set if only the owner may call, not a project administrator. */
   readonly ownerOnly?: true
   readonly summary: string
   readonly params?: TSchema
   readonly query?: TSchema
   readonly body?: TSchema
   readonly response: TSchema
-  /** The codes particular to this endpoint; those that its caller can always meet are in `callerErrors`. */
+  /**
+   * Error codes particular to this endpoint. `callerErrors` lists those that every endpoint of its caller can
+   * answer.
+   */
   readonly errors: readonly ErrorCode[]
 }
 
@@ -66,7 +75,7 @@ export type QueryOf<E> = Part<E, 'query'>
 export type BodyOf<E> = Part<E, 'body'>
 export type ResponseOf<E> = E extends { readonly response: infer S extends TSchema } ? Static<S> : never
 
-/** Codes that any endpoint of a caller may answer, beside its own. */
+/** Error codes that every endpoint can answer. */
 const everyone = [
   'not_found',
   'method_not_allowed',
@@ -91,6 +100,7 @@ const agent = [
 ] as const
 const session = ['session_fenced', 'session_closed', 'session_unknown', 'scope_missing'] as const
 
+/** Error codes that every endpoint of a caller can answer, in addition to its own. */
 export const callerErrors: Record<Caller, readonly ErrorCode[]> = {
   agent: [...everyone, ...agent, ...session],
   'agent-without-session': [...everyone, ...agent],

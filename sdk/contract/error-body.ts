@@ -1,4 +1,4 @@
-/** The body of every JSON error. Contract §1. */
+/** Body of every JSON error. Contract §1. */
 import { type Static, Type } from 'typebox'
 import { type ErrorCode, errors } from './errors.ts'
 import { named } from './primitives.ts'

@@ -1,57 +1,65 @@
 /**
- * The error catalogue: code → status, when a retry can help, meaning.
+ * Error catalogue: for each code its HTTP status, whether a retry can help, and its meaning.
  *
- * A code is a fact about the protocol and never changes meaning. The server throws codes, one translator
- * (`server/http/errors.ts`) turns them into a status and a body, and clients switch on them.
+ * A code never changes its meaning. The server throws an error with a code, `server/http/errors.ts` turns it
+ * into a status and a body, and clients switch on the code.
  *
  * Spec §7; contract §2.
  */
 
-/** When the same request may succeed later without anybody changing anything. */
+/**
+ * Whether the same request can succeed later without a change by a person. The values are explained at {@link
+ * ErrorEntry.retry}.
+ */
 export type Retry = 'never' | 'after-delay' | 'same-key'
 
 export interface ErrorEntry {
   readonly status: 401 | 403 | 404 | 405 | 409 | 410 | 413 | 422 | 429 | 500 | 503
-  /** `never`: asking again cannot help. `after-delay`: wait, then ask again. `same-key`: outcome unknown, retry with the same Idempotency-Key. */
+  /**
+   * - `never`: a retry cannot help.
+   * - `after-delay`: wait, then retry.
+   * - `same-key`: the outcome is unknown; retry with the same Idempotency-Key.
+   */
   readonly retry: Retry
   readonly meaning: string
 }
 
-/** The catalogue: each code of a refusal with its status, when to try again, and what it means. */
+/** The error catalogue: the HTTP status, retry rule and meaning of each code that the node answers. */
 export const errors = {
-  unauthenticated: { status: 401, retry: 'never', meaning: 'No usable identity was presented.' },
-  credential_unknown: { status: 401, retry: 'never', meaning: 'No such credential exists on this server.' },
+  unauthenticated: { status: 401, retry: 'never', meaning: 'The request carries no usable credentials.' },
+  credential_unknown: { status: 401, retry: 'never', meaning: 'This server does not know the credential.' },
   credential_revoked: {
     status: 401,
     retry: 'never',
-    meaning: 'The credential was revoked. Stop; only the owner can enrol the agent again.',
+    meaning: 'The credential was revoked. Stop: only the owner can enrol the agent again.',
   },
-  credential_expired: { status: 401, retry: 'never', meaning: 'The credential reached its expiry.' },
-  signature_invalid: { status: 401, retry: 'never', meaning: 'The proof does not match the request.' },
+  credential_expired: { status: 401, retry: 'never', meaning: 'The credential has expired.' },
+  signature_invalid: { status: 401, retry: 'never', meaning: 'The signature does not match the request.' },
   signature_required: {
     status: 401,
     retry: 'never',
-    meaning: 'This identity signs every request; a proof header is missing or has a wrong form.',
+    meaning: 'The credential requires signed requests, and a signature header is missing or malformed.',
   },
   clock_skew: {
     status: 401,
     retry: 'never',
-    meaning: 'X-Bridge-Time is outside the window. details.server_time tells the time to correct to.',
+    meaning:
+      "X-Bridge-Time differs too much from the server's clock. Correct the clock by details.server_time.",
   },
   request_replayed: {
     status: 401,
     retry: 'never',
-    meaning: 'This nonce was used before. Sign again with a fresh one.',
+    meaning: 'The nonce was used before. Sign the request again with a new nonce.',
   },
   device_mismatch: {
     status: 401,
     retry: 'never',
-    meaning: 'X-Bridge-Device does not name the device that was enrolled.',
+    meaning: 'X-Bridge-Device does not name the enrolled device.',
   },
   challenge_invalid: {
     status: 401,
     retry: 'never',
-    meaning: 'The session challenge is unknown, used, expired or of another identity.',
+    meaning: 'The session challenge is unknown, used, expired or was issued for another credential.',
   },
   grant_invalid: {
     status: 401,
@@ -70,34 +78,50 @@ export const errors = {
     retry: 'never',
     meaning: 'The Origin header is not exactly the configured portal origin.',
   },
-  scope_missing: { status: 403, retry: 'never', meaning: 'The credential does not hold the scope.' },
+  scope_missing: { status: 403, retry: 'never', meaning: 'The credential lacks the required scope.' },
   agent_disabled: { status: 403, retry: 'never', meaning: 'The owner disabled this agent.' },
-  not_permitted: { status: 403, retry: 'never', meaning: 'The caller may see this but not do it.' },
+  not_permitted: {
+    status: 403,
+    retry: 'never',
+    meaning: 'The caller may read this resource but not do this with it.',
+  },
   reauth_required: {
     status: 403,
     retry: 'never',
     meaning: 'This action needs a sign-in or confirmation less than ten minutes old.',
   },
 
-  not_found: { status: 404, retry: 'never', meaning: 'Unknown, or not accessible to the caller.' },
-  method_not_allowed: { status: 405, retry: 'never', meaning: 'The path exists but not with this method.' },
+  not_found: {
+    status: 404,
+    retry: 'never',
+    meaning: 'The resource does not exist, or the caller may not see it.',
+  },
+  method_not_allowed: {
+    status: 405,
+    retry: 'never',
+    meaning: 'The path does not support this method. The Allow header lists those it supports.',
+  },
 
   session_active: {
     status: 409,
     retry: 'never',
-    meaning: 'Another instance of this agent holds a live session. Stop, or ask the owner for a takeover.',
+    meaning: 'Another instance of this agent has an active session. Stop, or ask the owner for a takeover.',
   },
   session_fenced: {
     status: 409,
     retry: 'never',
-    meaning: 'A newer session replaced this one. Stop; do not register again.',
+    meaning: 'A newer session replaced this one. Stop, and do not start another session.',
   },
   session_closed: { status: 409, retry: 'never', meaning: 'This session was closed. Start a new one.' },
-  session_unknown: { status: 409, retry: 'never', meaning: 'No such session belongs to this credential.' },
+  session_unknown: {
+    status: 409,
+    retry: 'never',
+    meaning: 'The session does not exist or belongs to another credential.',
+  },
   takeover_pending: {
     status: 409,
     retry: 'after-delay',
-    meaning: 'The owner issued a takeover grant; a session starts only with it until it expires.',
+    meaning: 'The owner issued a takeover grant. Until it expires, only its holder can start a session.',
   },
   idempotency_conflict: {
     status: 409,
@@ -107,12 +131,13 @@ export const errors = {
   state_conflict: {
     status: 409,
     retry: 'never',
-    meaning: 'The resource is in a state that does not allow this. details.state names it.',
+    meaning: 'The current state of the resource does not allow this. details.state names the state.',
   },
   claim_held: {
     status: 409,
     retry: 'after-delay',
-    meaning: 'The task is claimed; details.holder and details.expires_at tell by whom and until when.',
+    meaning:
+      'The task is already claimed. details.holder names the holder, details.expires_at the end of the claim.',
   },
   claim_lost: {
     status: 409,
@@ -122,19 +147,19 @@ export const errors = {
   transfer_busy: {
     status: 409,
     retry: 'after-delay',
-    meaning: 'Another upload of this package is under way. Retry within the lifetime of the transfer.',
+    meaning: 'Another upload of this package is in progress. Retry before the transfer expires.',
   },
   recipient_key_conflict: {
     status: 409,
     retry: 'never',
-    meaning: 'Another recipient key is registered; an administrator has to replace it.',
+    meaning: 'Another recipient key is registered. Only the owner or an administrator can replace it.',
   },
   project_paused: {
     status: 409,
     retry: 'after-delay',
-    meaning: 'The project is paused: it reads, acknowledges and finishes, but starts nothing new.',
+    meaning: 'The project is paused. Agents can read, acknowledge and finish work, but start nothing new.',
   },
-  name_taken: { status: 409, retry: 'never', meaning: 'The name is in use.' },
+  name_taken: { status: 409, retry: 'never', meaning: 'The name is already in use.' },
   pairing_disabled: {
     status: 409,
     retry: 'after-delay',
@@ -144,16 +169,20 @@ export const errors = {
   enrollment_used: {
     status: 410,
     retry: 'never',
-    meaning: 'The enrolment code was used with another key. The owner has been told.',
+    meaning: 'The enrolment code was already used with another key. The owner has been notified.',
   },
   enrollment_expired: { status: 410, retry: 'never', meaning: 'The enrolment code expired.' },
   enrollment_revoked: {
     status: 410,
     retry: 'never',
-    meaning: 'The enrolment code was revoked or superseded.',
+    meaning: 'The enrolment code was revoked, or replaced by a newer one.',
   },
-  offer_expired: { status: 410, retry: 'never', meaning: 'The offer or its endpoint is over.' },
-  package_removed: { status: 410, retry: 'never', meaning: "The package's bytes were removed." },
+  offer_expired: {
+    status: 410,
+    retry: 'never',
+    meaning: 'The offer has expired, or its endpoint is no longer available.',
+  },
+  package_removed: { status: 410, retry: 'never', meaning: 'The node has deleted the bytes of the package.' },
   project_archived: { status: 410, retry: 'never', meaning: 'The project is archived.' },
   setup_done: { status: 410, retry: 'never', meaning: 'The owner has already been set up.' },
 
@@ -162,32 +191,37 @@ export const errors = {
   invalid_request: {
     status: 422,
     retry: 'never',
-    meaning: 'A header, parameter or field is wrong; details.faults names each.',
+    meaning: 'A header, parameter or field is invalid. details.faults names each of them.',
   },
   receipt_mismatch: {
     status: 422,
     retry: 'never',
-    meaning: 'Size or hash of the receipt differ from the offer.',
+    meaning: 'Size or hash in the receipt differ from the offer.',
   },
   part_mismatch: {
     status: 422,
     retry: 'never',
-    meaning: 'The bytes of a part differ from the offer in length or hash; nothing of them was kept.',
+    meaning: 'The uploaded part differs from the offer in length or hash. The node discarded it.',
   },
-  manifest_invalid: { status: 422, retry: 'never', meaning: 'The parts do not describe the file.' },
+  manifest_invalid: { status: 422, retry: 'never', meaning: 'The list of parts does not match the file.' },
 
-  rate_limited: { status: 429, retry: 'after-delay', meaning: 'Too many requests; wait retry_after_ms.' },
-  wait_limit: { status: 429, retry: 'after-delay', meaning: 'Too many waiting reads for this session.' },
+  rate_limited: { status: 429, retry: 'after-delay', meaning: 'Too many requests. Wait retry_after_ms.' },
+  wait_limit: {
+    status: 429,
+    retry: 'after-delay',
+    meaning: 'Too many long-polls or streams are open in this session.',
+  },
   conversation_budget: {
     status: 429,
     retry: 'never',
-    meaning: 'The loop guard stopped this exchange. Stop; do not rephrase.',
+    meaning:
+      'The loop guard stopped this conversation: too many messages. Stop, and do not send them in other words.',
   },
 
   internal: {
     status: 500,
     retry: 'same-key',
-    meaning: 'A bug in the server. The request id finds it in the log.',
+    meaning: 'The server failed because of a bug. Find the cause in its log by the request id.',
   },
 
   unavailable: {
@@ -198,10 +232,14 @@ export const errors = {
   capacity_reached: {
     status: 503,
     retry: 'after-delay',
-    meaning: 'A limit is reached; details.limit names it.',
+    meaning: 'The node reached a limit, which details.limit names.',
   },
-  storage_full: { status: 503, retry: 'after-delay', meaning: 'The disk is full; nothing was stored.' },
+  storage_full: {
+    status: 503,
+    retry: 'after-delay',
+    meaning: "The node's disk is full. Nothing was stored.",
+  },
 } as const satisfies Record<string, ErrorEntry>
 
-/** A code that the node refuses with. */
+/** Error code that the node answers. */
 export type ErrorCode = keyof typeof errors

@@ -1,7 +1,7 @@
 /**
- * What streams carry: the events of the event stream, the frames of the socket, and its close codes.
+ * Events of the event stream, frames of the socket, and the socket's close codes.
  *
- * Both carry the same payloads; the inbox is the same delivery as a long-poll.
+ * Both carry the same payloads. They offer inbox messages under the same rules as a long-poll.
  *
  * Spec §6; contract §6.
  */
@@ -19,21 +19,24 @@ export type MessagesEvent = Static<typeof MessagesEvent>
 export const Receipt = named('Receipt', Type.Object({ message_id: Uuid, acknowledged_at: Timestamp }))
 export type Receipt = Static<typeof Receipt>
 
-/** A hint to the sender; `GET /api/v1/messages/{id}` is the truth. */
+/**
+ * Hint to the sender that messages were acknowledged. `GET /api/v1/messages/{id}` gives the authoritative
+ * state.
+ */
 export const ReceiptsEvent = named('ReceiptsEvent', Type.Object({ receipts: Type.Array(ref(Receipt)) }))
 export type ReceiptsEvent = Static<typeof ReceiptsEvent>
 
 export const HeartbeatEvent = named('HeartbeatEvent', Type.Object({ server_time: Timestamp }))
 export type HeartbeatEvent = Static<typeof HeartbeatEvent>
 
-/** Sent before a forced end of a stream: the error code that ended it. */
+/** Last event before the server ends a stream early: the error code that is the reason. */
 export const SessionEvent = named('SessionEvent', Type.Object({ code: ErrorBody.properties.error }))
 export type SessionEvent = Static<typeof SessionEvent>
 
 const event = <const N extends string, T extends TSchema>(name: N, data: T) =>
   Type.Object({ event: Type.Literal(name), data: ref(data) })
 
-/** One event of the event stream: its `event` line, and the JSON of its `data` line. */
+/** Event of the stream: the name from its `event` line and the JSON from its `data` line. */
 export const StreamEvent = named(
   'StreamEvent',
   Type.Union([
@@ -45,7 +48,7 @@ export const StreamEvent = named(
 )
 export type StreamEvent = Static<typeof StreamEvent>
 
-/** The first frame of a socket: the signed headers of `GET /api/v1/events`, names in lower case. */
+/** First frame of a socket: the signed headers of `GET /api/v1/events`, with lower-case names. */
 export const AuthenticateFrame = named(
   'AuthenticateFrame',
   Strict({ type: Type.Literal('authenticate'), headers: Type.Record(Type.String(), Type.String()) }),
@@ -54,14 +57,14 @@ export type AuthenticateFrame = Static<typeof AuthenticateFrame>
 
 export const PingFrame = named('PingFrame', Strict({ type: Type.Literal('ping') }))
 
-/** What a client sends on a socket: `authenticate` first, then `ping`. */
+/** Frame that a client sends on a socket: first `authenticate`, then only `ping`. */
 export const ClientFrame = named('ClientFrame', Type.Union([ref(AuthenticateFrame), ref(PingFrame)]))
 export type ClientFrame = Static<typeof ClientFrame>
 
 const frame = <const N extends string, P extends Record<string, TSchema>>(type: N, fields: P) =>
   Type.Object({ type: Type.Literal(type), ...fields })
 
-/** What the server sends on a socket. */
+/** Frame that the server sends on a socket. */
 export const ServerFrame = named(
   'ServerFrame',
   Type.Union([
@@ -75,9 +78,9 @@ export const ServerFrame = named(
 )
 export type ServerFrame = Static<typeof ServerFrame>
 
-/** Why the server closes a socket. */
+/** WebSocket close codes that the server uses. */
 export const closeCodes = {
-  /** The client sent a frame that it may not send. */
+  /** The client sent a frame that the protocol does not allow. */
   policy: 1008,
   restart: 1012,
   capacity: 1013,

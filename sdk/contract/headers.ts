@@ -1,7 +1,7 @@
 /**
- * Header names of the protocol, each with the rule that its value keeps.
+ * Header names of the protocol, and the patterns that their values must match.
  *
- * Every one of them may stand at most once in the raw header list.
+ * A request may carry each of them at most once.
  *
  * Spec §4.1; contract §3.
  */
@@ -21,7 +21,7 @@ export const headers = {
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 
 export const headerRules = {
-  /** A credential id alone (key-bound, device-bound) or with a 256-bit secret (legacy). */
+  /** A credential id alone (key-bound and device-bound), or a credential id and a 256-bit secret (legacy). */
   authorization: new RegExp(`^AgentKey (${uuid})(?:\\.([A-Za-z0-9_-]{43}))?$`),
   /** Unix seconds, ten digits. */
   time: /^[1-9][0-9]{9}$/,

@@ -1,28 +1,32 @@
 /**
- * The contract: every endpoint by noun, and every named schema. The one source of truth.
+ * The contract: every endpoint, grouped by noun, and every named schema. Server, SDK and API description are
+ * built from it.
  *
- * Glossary. Each word has one meaning everywhere: wire, database, code, words on a screen.
+ * Glossary. Each word has one meaning everywhere: on the wire, in the database, in code and on the screen.
  *
- * - acknowledge: the recipient says that it recorded a message durably. Reading never acknowledges.
- * - administrator: a person whom the owner lets in to some projects.
+ * - acknowledge: the recipient reports that it recorded a message durably. Reading never acknowledges.
+ * - administrator: a person to whom the owner gives access to some projects.
  * - agent: an identity in one project. It holds credentials and at most one active session.
- * - binding: how a credential proves itself: `key` signs, `device` signs and names its machine, `legacy` shows a secret.
- * - claim: an agent's hold of a task. It expires unless renewed; its generation rises by one with each.
- * - connected, listening now: what the service observed; neither proves that a model has read anything.
+ * - binding: how a credential authenticates. `key` signs, `device` signs and names its machine, `legacy`
+ *   sends a secret.
+ * - claim: an agent's exclusive hold on a task. It expires unless renewed. Each new claim has a generation
+ *   one higher.
+ * - connected, listening now: contact that the node observed. Neither proves that a model has read anything.
  * - conversation: an ordered list of messages between two agents, or between an agent and the owner.
- * - enrolment: a single-use code by which an agent's own key pair becomes its credential.
- * - evidence: what shows that a task's result is so: a commit, a file's hash, a command and its exit code.
- * - fence: end a session for good so that nothing of it can succeed any more.
- * - generation: rises by one with each new session of an agent; a smaller one is stale.
+ * - enrolment: a single-use code with which an agent registers its public key as its credential.
+ * - evidence: support for a task's result, such as a commit, a file's hash, or a command and its exit code.
+ * - fence: end a session permanently, so that the node refuses all further requests of it.
+ * - generation: a counter that rises by one with each new session of an agent. A smaller number is stale.
  * - inbox: the stored messages for an agent that are not acknowledged.
- * - offer (of a message): the bytes of a message were handed to the recipient's connection.
- * - owner: the person whose node it is. `/api/admin` is the owner's API.
- * - package: the bytes of a transfer while the service keeps them.
- * - pairing: permission of two agents of a project to communicate.
- * - receipt (of a transfer): the recipient says that it has exactly the offered bytes; what completes a transfer.
- * - stored: committed to disk; what a 200 to a send means, and no more.
+ * - offer (of a message): the node wrote the message to the recipient's connection.
+ * - owner: the person who runs the node. `/api/admin` is the owner's API.
+ * - package: the bytes of a transfer while the node stores them.
+ * - pairing: permission for two agents of a project to communicate.
+ * - receipt (of a transfer): the recipient confirms size and hash of the received file, which completes the
+ *   transfer.
+ * - stored: durable on the node's disk. A 200 to a send means this and no more.
  * - task: one piece of work that an agent or the owner gives to one agent.
- * - transfer: a file that one agent offers to another, through the service or directly.
+ * - transfer: a file that one agent offers to another, through the node or directly.
  */
 import { bootstrap } from './agent/bootstrap.ts'
 import { conversations } from './agent/conversations.ts'
@@ -95,9 +99,9 @@ export const contract = {
 
 type EntryOf<T> = T extends EndpointSpec ? T : { [K in keyof T]: EntryOf<T[K]> }[keyof T]
 
-/** Every entry of the contract, as a union. */
+/** Union of all endpoints. */
 export type ContractEntry = EntryOf<typeof contract>
-/** The id of every endpoint: a `Record<EndpointId, …>` does not compile while one is missing. */
+/** Union of all endpoint ids. A `Record<EndpointId, …>` does not compile if one is missing. */
 export type EndpointId = ContractEntry['id']
 
 const isEntry = (value: object): value is EndpointSpec => 'method' in value && 'path' in value

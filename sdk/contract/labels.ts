@@ -1,5 +1,5 @@
 /**
- * The words for people, once: the same on a terminal and on a page. The data behind them is in the schemas.
+ * Labels shown to people, the same in the CLI and in the portal. The values that they label are in the schemas.
  *
  * Spec §1 "Connection status semantics".
  */
@@ -14,7 +14,7 @@ export const connectionLabels = {
   unavailable: 'Unavailable',
 } as const
 
-/** The words for people of each kind of attention item. */
+/** Label of each kind of attention item. */
 export const attentionLabels = {
   enrollment_reused: 'An enrolment code was used a second time',
   session_replacement_refused: 'Two instances compete for one agent',
@@ -26,5 +26,5 @@ export const attentionLabels = {
   question_overdue: 'A question between agents is overdue',
   no_credential_left: 'An agent has no credential left',
 } as const
-/** What may need an owner: the kinds of items in the attention list. */
+/** Kind of an item in the owner's attention list. */
 export type AttentionKind = keyof typeof attentionLabels

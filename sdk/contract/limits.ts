@@ -1,5 +1,6 @@
 /**
- * Every number of the protocol, named once. Sizes are bytes of UTF-8, durations carry their unit.
+ * Numeric limits of the protocol. Names ending in `Bytes` count bytes (of UTF-8 for text); durations carry
+ * their unit.
  *
  * Spec §8; contract §1 to §8.
  */
@@ -15,7 +16,7 @@ export const limits = {
   pageMax: 100,
   pageDefault: 50,
   ownerPage: 100,
-  /** Bytes of the items of a page as they travel. One item always fits. */
+  /** Size of a page's items as JSON. A page always holds at least one item. */
   pageBytes: 1024 * 1024,
   activityRecords: 100,
   snapshotAgents: 500,
@@ -26,13 +27,13 @@ export const limits = {
   sequenceMax: 9_007_199_254_740_991,
 
   inboxWaitSeconds: 20,
-  /** How long an answer may make no progress before its connection is cut. */
+  /** Time without progress after which the node closes the connection of a slow reader. */
   answerStallSeconds: 20,
-  /** Answers of one connection that its client has not read, in bytes; past it the connection is closed. */
+  /** Unread bytes of answers on one connection. If there are more, the node closes the connection. */
   unsentBytes: 1024 * 1024,
-  /** Requests of one connection that wait for their answers. */
+  /** Requests that one connection may send ahead of their answers. */
   pipelinedRequests: 100,
-  /** Requests without credentials from one address; bursts of `publicBurst`. */
+  /** Rate of requests without credentials from one address, with bursts of `publicBurst`. */
   publicPerSecond: 50,
   publicBurst: 200,
   streamSeconds: 20,
@@ -41,15 +42,15 @@ export const limits = {
   streamBufferBytes: 1024 * 1024,
   socketAuthSeconds: 5,
   socketFrameBytes: 64 * 1024,
-  /** Sockets that have not authenticated, of the node and of one address. */
+  /** Unauthenticated sockets, on the node and from one address. */
   strangerSockets: 512,
   strangerSocketsPerAddress: 32,
   recheckSeconds: 2,
   redeliverySeconds: 60,
-  /** Of a page of this many messages, one place is kept for a redelivery that is due. */
+  /** In a page of this many messages, one place is reserved for a redelivery that is due. */
   redeliveryShare: 10,
   waitsPerSession: 2,
-  /** Of these, so that a wait for one answer leaves a place to a listener. */
+  /** Part of `waitsPerSession` that lists with `wait_seconds` may use. The rest stays free for a listener. */
   listsPerSession: 1,
   waitsPerNode: 10_000,
   inboxUnacknowledged: 10_000,
@@ -97,7 +98,7 @@ export const limits = {
   packageBytes: 1024 ** 3,
   packagesBytes: 10 * 1024 ** 3,
   packageSpareBytes: 256 * 1024 ** 2,
-  /** Given up when the disk is full. */
+  /** Reserve file that the node deletes when the disk is full. */
   reserveBytes: 64 * 1024 ** 2,
 
   password: { min: 12, max: 128 },

@@ -1,5 +1,5 @@
 /**
- * The connection words: what the service observed of an agent, never that a model has read anything.
+ * Connection state of an agent, as the node observed it. It never proves that a model has read anything.
  *
  * Spec §1; contract §6.
  */
@@ -11,8 +11,12 @@ import { Nullable, named, ref, Strict, Timestamp } from './primitives.ts'
 export const Connection = named(
   'Connection',
   Type.Object({
-    connected: Type.Boolean({ description: 'Authorized contact within the last 60 seconds.' }),
-    listening_now: Type.Boolean({ description: 'A wait is open now, or ended less than 5 seconds ago.' }),
+    connected: Type.Boolean({
+      description: 'The agent made an authorised request within the last 60 seconds.',
+    }),
+    listening_now: Type.Boolean({
+      description: 'The agent has a long-poll or stream open, or had one less than 5 seconds ago.',
+    }),
     last_contact_at: Nullable(Timestamp),
     next_contact: Type.Object({
       kind: Type.Union([
@@ -29,7 +33,10 @@ export const Connection = named(
 )
 export type Connection = Static<typeof Connection>
 
-/** When the agent means to come back: by a schedule, or after its current work step. Streams are observed, not declared. */
+/**
+ * The agent's announced next contact: at a fixed interval (`short_poll`) or after its current work step
+ * (`checkpoint`). Long-polls and streams need no announcement; the node observes them.
+ */
 export const ContactSchedule = named(
   'ContactSchedule',
   Type.Union([
@@ -57,7 +64,7 @@ export const connectionMode = {
     method: 'POST',
     path: '/api/v1/connection-mode',
     caller: 'agent',
-    summary: 'Report scheduled short polling or work-checkpoint polling.',
+    summary: 'Announce when the caller polls next: at a fixed interval, or after its current work step.',
     body: ContactSchedule,
     response: ConnectionModeSet,
     errors: [],

@@ -1,38 +1,39 @@
 /**
- * The small schemas that every noun is made of.
+ * Basic schemas that the other schemas are built from.
  *
- * Three keywords are ours:
+ * The contract adds three JSON Schema keywords:
  *
- * - `x-max-bytes` counts bytes of UTF-8, since JSON Schema's `maxLength` counts characters.
- * - `x-well-formed` refuses lone surrogates, which a UTF-8 store would change in silence.
- * - `x-visible` refuses control, bidi and invisible characters. A pattern cannot, since some stand in the right place.
+ * - `x-max-bytes` limits bytes of UTF-8. `maxLength` of JSON Schema counts characters.
+ * - `x-well-formed` refuses lone surrogates, which UTF-8 storage would silently replace.
+ * - `x-visible` refuses control, bidi and invisible characters. A pattern cannot express it, because some of
+ *   them are correct in certain places, such as joiners in emoji.
  *
  * Contract §1.
  */
 import { type Static, type TSchema, Type } from 'typebox'
 import { limits } from './limits.ts'
 
-/** Every schema that has a name, by name. */
+/** All named schemas by name. */
 export const namedSchemas = new Map<string, TSchema>()
 
-/** Give a schema the name under which it stands in the API description. */
+/** Registers a schema under the name that it has in the API description. */
 export const named = <T extends TSchema>(name: string, schema: T): T => {
   const withId = Object.assign(schema, { $id: name })
   namedSchemas.set(name, withId)
   return withId
 }
 
-/** Refer to a named schema; the type stays that of the schema, the document holds a `$ref`. */
+/** Returns a `$ref` to a named schema, with the schema's own TypeScript type. */
 export const ref = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T>>({ $ref: `${(schema as { $id?: string }).$id}#` })
 
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-/** One of these words. */
+/** Schema of a string that is one of the given words. */
 export const words = <const T extends string>(all: readonly T[]) =>
   Type.Unsafe<T>(Type.Union(all.map((each) => Type.Literal(each))))
 
-/** An object that refuses fields it does not know. */
+/** Schema of an object that refuses unknown fields. */
 export const Strict = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false })
 
@@ -42,7 +43,7 @@ export const Uuid = Type.String({
   maxLength: 36,
 })
 
-/** ISO 8601, UTC, milliseconds, `Z`, and a date that the calendar has. */
+/** ISO 8601 in UTC with milliseconds and `Z`. The date must exist in the calendar. */
 export const Timestamp = Type.String({
   format: 'date-time',
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
@@ -65,28 +66,28 @@ export const Line = (maxLength: number) =>
     'x-well-formed': true,
   })
 
-/** A name of 1..80 characters, as it is shown: it may be older than a rule for new ones. */
+/** Name of 1 to 80 characters, in an answer. It may predate the stricter rules of {@link NewName}. */
 export const Name = Line(limits.nameChars)
 
-/** A name that somebody gives now: every character of it is seen. */
+/** Name in a request: every character must be visible. */
 export const NewName = Type.String({
   ...Name,
   'x-visible': true,
   description:
-    'No control, bidi or invisible character, such as U+202E or U+200B; joiners stand where a script or an emoji needs them.',
+    'No control, bidi or invisible characters, such as U+202E or U+200B. Joiners are allowed where a script or an emoji needs them.',
 })
 
 export const Empty = named('Empty', Strict({}))
 
 export const IdParams = Strict({ id: Uuid })
 
-/** Query of a list: `limit`, and `after`, the `next_after` of the page before. */
+/** Query of a list: `limit`, and `after`, which is the `next_after` of the previous page. */
 export const PageQuery = Strict({
   after: Type.Optional(Uuid),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.pageMax, default: limits.pageDefault })),
 })
 
-/** A page of a list, its array named after the resource. `next_after` is null when the page is empty and no cursor was given. */
+/** Schema of one page of a list. `next_after` is null if the page is empty and the request had no `after`. */
 export const pageOf = <K extends string, T extends TSchema>(key: K, item: T) =>
   Type.Object({
     ...({ [key]: Type.Array(ref(item)) } as {

@@ -1,5 +1,6 @@
 /**
- * Load of whole hosts: samples that a host reports with a bearer token, and the latest of each for the owner.
+ * Host telemetry: hosts report CPU and memory samples with a bearer token; the owner reads the latest sample
+ * of each.
  *
  * Spec §4.4 "whole-host CPU and memory samples; the latest sample may become stale"; contract §11.
  */
@@ -11,7 +12,7 @@ import { named, ref, Strict, Timestamp } from './primitives.ts'
 const fields = {
   host: Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }),
   sampled_at: Timestamp,
-  cpu_percent: Type.Number({ minimum: 0, maximum: 100, description: 'Of all processors together.' }),
+  cpu_percent: Type.Number({ minimum: 0, maximum: 100, description: 'Load of all processors together.' }),
   memory_used_bytes: Type.Integer({ minimum: 0, maximum: limits.sequenceMax }),
   memory_total_bytes: Type.Integer({ minimum: 1, maximum: limits.sequenceMax }),
 }
@@ -23,7 +24,7 @@ export const HostSample = named(
   'HostSample',
   Type.Object({
     ...fields,
-    stale: Type.Boolean({ description: 'Sampled more than 90 seconds ago.' }),
+    stale: Type.Boolean({ description: 'True if the sample is more than 90 seconds old.' }),
   }),
 )
 export type HostSample = Static<typeof HostSample>
@@ -35,12 +36,13 @@ export const NodeStorage = named(
   Type.Object(
     {
       state: Type.Union([Type.Literal('open'), Type.Literal('full')], {
-        description: 'full: whatever needs an Idempotency-Key is refused with storage_full.',
+        description:
+          'While full, the node refuses every request that needs an Idempotency-Key with storage_full.',
       }),
       free_bytes: Bytes,
       total_bytes: Bytes,
       database_bytes: Bytes,
-      reserve_bytes: Type.Integer({ minimum: 0, description: '0 while there is no reserve.' }),
+      reserve_bytes: Type.Integer({ minimum: 0, description: '0 if there is no reserve.' }),
     },
     { description: "The disk of the node's data folder." },
   ),
@@ -59,7 +61,7 @@ export const telemetry = {
     method: 'POST',
     path: '/api/telemetry/host',
     caller: 'telemetry',
-    summary: "Report a host's load; only its latest sample is kept.",
+    summary: "Report a host's load. The node keeps only the latest sample.",
     body: HostSampleInput,
     response: HostSample,
     errors: ['capacity_reached'],
@@ -74,7 +76,7 @@ export const ownerTelemetry = {
     caller: 'owner',
     ownerOnly: true,
     summary:
-      "Read the latest sample of each host, the node's own among them, and the room on the node's disk.",
+      "Read the latest sample of each host, including the node's own, and the free space on the node's disk.",
     response: HostSampleList,
     errors: [],
   }),

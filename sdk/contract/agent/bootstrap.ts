@@ -1,4 +1,7 @@
-/** What an agent reads first: who it is, the session policy, which transports it may choose. Contract §5. */
+/**
+ * Bootstrap, the first read of an agent: its identity, the session policy and the transports it may choose.
+ * Contract §5.
+ */
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { Nullable, named, ref, Timestamp, Uuid } from '../primitives.ts'

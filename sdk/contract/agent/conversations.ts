@@ -69,7 +69,7 @@ export const conversations = {
     scope: ['messages'],
     idempotent: true,
     summary:
-      "Create or retrieve the conversation with a paired peer, or with the owner by the caller's own id.",
+      "Create or retrieve the conversation with a paired peer. The caller's own id names its conversation with the owner.",
     body: ConversationInput,
     response: Conversation,
     errors: ['not_found', 'pairing_disabled', 'state_conflict', 'idempotency_conflict', 'project_paused'],

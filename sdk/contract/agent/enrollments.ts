@@ -40,7 +40,7 @@ export const EnrollmentClaimInput = named(
       pattern: '^[A-Za-z0-9_-]{43}$',
     }),
     proof: Type.String({
-      description: 'Base64url Ed25519 over the bridge-enroll-v1 text.',
+      description: 'Base64url of the Ed25519 signature over the bridge-enroll-v1 text.',
       pattern: '^[A-Za-z0-9_-]{86}$',
     }),
     device: Type.Optional(Type.String({ minLength: 1, maxLength: limits.deviceChars })),
@@ -69,7 +69,7 @@ export const enrollments = {
     method: 'POST',
     path: '/api/v1/enrollments/claim',
     caller: 'public',
-    summary: 'Claim an enrolment code with a key pair made on this machine.',
+    summary: 'Claim an enrolment code with a key pair that the caller generated.',
     body: EnrollmentClaimInput,
     response: EnrollmentClaimed,
     errors: [

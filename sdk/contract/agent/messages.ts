@@ -1,5 +1,5 @@
 /**
- * Messages: stored, offered, acknowledged. "Delivered" is not a word we use.
+ * Messages: stored, offered, acknowledged. The protocol never claims that a message was "delivered".
  *
  * Spec §4.2; contract §6, §7.
  */
@@ -22,7 +22,9 @@ import {
   Uuid,
 } from '../primitives.ts'
 
-/** What an agent may send. `task` and `transfer` come only from the service. */
+/**
+ * Message types that an agent may send. Only the service creates messages of the types `task` and `transfer`.
+ */
 export const agentMessageTypes = ['question', 'answer', 'note', 'result', 'status'] as const
 export const AgentMessageType = Type.Union([
   Type.Literal('question'),
@@ -86,7 +88,7 @@ export const Message = named(
 )
 export type Message = Static<typeof Message>
 
-/** A message as it is offered: `attempt` 1 is the first offer, more is a redelivery. */
+/** Message in an offer. `attempt` is 1 in the first offer and higher in each redelivery. */
 export const OfferedMessage = named(
   'OfferedMessage',
   Type.Object({
@@ -139,12 +141,12 @@ export const InboxPage = named(
   Type.Object({
     messages: Type.Array(ref(OfferedMessage)),
     has_more: Type.Boolean(),
-    waiting: Type.Integer({ minimum: 0, description: 'How many messages of the inbox are unacknowledged.' }),
+    waiting: Type.Integer({ minimum: 0, description: 'Number of unacknowledged messages in the inbox.' }),
   }),
 )
 export type InboxPage = Static<typeof InboxPage>
 
-/** Everything unacknowledged that may be delivered, offered or not. */
+/** Page of the inbox: the unacknowledged messages that may be delivered, whether offered before or not. */
 export const Unacknowledged = named(
   'Unacknowledged',
   Type.Object({
@@ -194,7 +196,7 @@ export const inbox = {
     method: 'GET',
     path: '/api/v1/inbox',
     caller: 'agent',
-    summary: 'Wait for messages; reading never acknowledges.',
+    summary: 'Wait for messages, and offer them. Reading never acknowledges.',
     query: InboxQuery,
     response: InboxPage,
     errors: ['wait_limit', 'capacity_reached'],
@@ -205,7 +207,7 @@ export const inbox = {
     path: '/api/v1/inbox/messages',
     caller: 'agent',
     summary:
-      'List the unacknowledged messages, offered or not, with `wait_seconds` once there are some; no offer, it postpones none.',
+      'List the unacknowledged messages without offering them. With `wait_seconds`, wait until there is one.',
     query: InboxListQuery,
     response: Unacknowledged,
     errors: ['wait_limit', 'capacity_reached'],
@@ -219,7 +221,7 @@ export const acknowledgements = {
     path: '/api/v1/acknowledgements',
     caller: 'agent',
     reads: true,
-    summary: 'Acknowledge exact message ids after recording them durably; all or nothing.',
+    summary: 'Acknowledge messages by id, after recording them durably. Either all ids are accepted or none.',
     body: Acknowledgements,
     response: Acknowledged,
     errors: ['not_found'],

@@ -1,7 +1,9 @@
 /**
- * The bytes of a transfer in `package` mode: the helper's routes, part rules and answers, as signed requests.
+ * Upload and download of a transfer in `package` mode: the helper's routes, part rules and answers, as signed
+ * requests.
  *
- * Errors are those of the main API. Spec §4.5; contract §9 "One transfer protocol, two homes".
+ * They answer with the error codes of the main API. Spec §4.5; contract §9 "One transfer protocol, two
+ * homes".
  */
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
@@ -13,7 +15,7 @@ import { Sha256 } from './transfers.ts'
 const Bytes = Type.Integer({ minimum: 0, maximum: limits.sequenceMax })
 const PartIndex = Type.Integer({ minimum: 0, maximum: transferLimits.parts - 1 })
 
-/** A path holds text: no sign, no leading zero. */
+/** Path parameters are strings: `index` is a decimal number without sign or leading zeros. */
 const PartParams = Strict({
   id: Uuid,
   index: Type.String({ pattern: '^(?:0|[1-9][0-9]{0,3})$', maxLength: 4 }),
@@ -47,7 +49,7 @@ export const PackageVerified = named(
 )
 export type PackageVerified = Static<typeof PackageVerified>
 
-/** Any bytes. */
+/** Schema of a binary body. */
 const Octets = Type.String({ format: 'binary' })
 
 const under = '/api/v1/transfers/{id}/package'
@@ -77,7 +79,7 @@ export const packages = {
     id: 'packages.status',
     method: 'GET',
     path: `${under}/status`,
-    summary: 'Which parts of a package are stored, as either side.',
+    summary: 'Read which parts of a package are stored, as its sender or recipient.',
     params: IdParams,
     response: PackageStatus,
     errors: ['not_found', 'state_conflict', 'offer_expired', 'package_removed', 'pairing_disabled'],
@@ -88,7 +90,8 @@ export const packages = {
     method: 'PUT',
     path: `${under}/parts/{index}`,
     bytes: 'request',
-    summary: 'Upload one part, as the sender. The same bytes again are a duplicate; other bytes are refused.',
+    summary:
+      'Upload one part, as the sender. A repeated upload of the same bytes succeeds; different bytes are refused.',
     params: PartParams,
     response: PackagePart,
     errors: [...uploading, 'body_too_large', 'part_mismatch'],
@@ -109,7 +112,7 @@ export const packages = {
     id: 'packages.finalize',
     method: 'POST',
     path: `${under}/finalize`,
-    summary: 'Verify the whole package once every part is there, as the sender; the recipient is told.',
+    summary: 'Verify the whole package after uploading every part, as the sender. The recipient is notified.',
     params: IdParams,
     response: PackageVerified,
     errors: [...uploading, 'part_mismatch'],
@@ -120,7 +123,7 @@ export const packages = {
     method: 'GET',
     path: `${under}/file`,
     bytes: 'response',
-    summary: 'Download an uploaded package whole, as the recipient that accepted it.',
+    summary: 'Download an uploaded package as one file, as the recipient that accepted it.',
     params: IdParams,
     response: Octets,
     errors: downloading,

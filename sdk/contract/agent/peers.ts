@@ -1,4 +1,4 @@
-/** The agents that the caller may talk to. Spec §2 "Peer listing"; contract §5. */
+/** Peers: the agents that the caller may message. Spec §2 "Peer listing"; contract §5. */
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { Connection } from '../presence.ts'
@@ -8,7 +8,7 @@ export const RecipientKey = named(
   'RecipientKey',
   Type.Object({
     agent_id: Uuid,
-    recipient: Type.String({ description: 'An age X25519 recipient, age1…' }),
+    recipient: Type.String({ description: 'age X25519 recipient, age1…' }),
     fingerprint: Type.String(),
     registered_at: Timestamp,
     registered_by: Type.Union([Type.Literal('agent'), Type.Literal('owner')]),
@@ -40,7 +40,7 @@ export const peers = {
     method: 'GET',
     path: '/api/v1/peers',
     caller: 'agent',
-    summary: 'List the permitted peers.',
+    summary: 'List the agents that the caller is paired with.',
     query: PageQuery,
     response: PeerList,
     errors: [],

@@ -1,4 +1,4 @@
-/** Recipient keys: the age key to which others seal what only this agent may read. Contract §9 "Recipient key". */
+/** Recipient keys: the age public key with which peers encrypt for one agent. Contract §9 "Recipient key". */
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { IdParams, named, Strict } from '../primitives.ts'
@@ -8,7 +8,7 @@ export const RecipientKeyInput = named(
   'RecipientKeyInput',
   Strict({
     recipient: Type.String({
-      description: 'An age X25519 recipient: age1 and 58 characters.',
+      description: 'age X25519 recipient: age1 and 58 characters.',
       pattern: '^age1[02-9ac-hj-np-z]{58}$',
       maxLength: 62,
     }),
@@ -23,7 +23,7 @@ export const recipientKeys = {
     path: '/api/v1/recipient-key',
     caller: 'agent',
     scope: ['messages', 'transfers'],
-    summary: "Register the caller's own age public key; the same key again succeeds.",
+    summary: "Register the caller's own age public key. Registering the same key again succeeds.",
     body: RecipientKeyInput,
     response: RecipientKey,
     errors: ['recipient_key_conflict'],

@@ -1,4 +1,7 @@
-/** Sessions: one live instance of an agent at a time, fenced by generation. Contract §5. */
+/**
+ * Sessions: at most one active session per agent. A newer generation fences (permanently ends) an older one.
+ * Contract §5.
+ */
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { Empty, Nullable, named, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
@@ -61,7 +64,7 @@ export const sessions = {
     method: 'POST',
     path: '/api/v1/sessions',
     caller: 'agent-without-session',
-    summary: 'Start a session, or resume the active one of the same instance.',
+    summary: 'Start a session, or resume the active session of the same instance.',
     body: SessionInput,
     response: Session,
     errors: ['session_active', 'challenge_invalid', 'takeover_pending', 'grant_invalid'],
@@ -71,7 +74,7 @@ export const sessions = {
     method: 'POST',
     path: '/api/v1/sessions/current/close',
     caller: 'agent',
-    summary: 'Close the session; claims are left to expire.',
+    summary: 'Close the session. Its task claims stay until they expire.',
     body: Empty,
     response: SessionClosed,
     errors: [],

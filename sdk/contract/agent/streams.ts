@@ -1,4 +1,4 @@
-/** The event stream and the socket: the inbox pushed. Spec §6; contract §6. */
+/** Event stream and WebSocket: the node pushes inbox messages and receipts. Spec §6; contract §6. */
 import { endpoint } from '../endpoint.ts'
 import { ClientFrame, ServerFrame, StreamEvent } from '../events.ts'
 
@@ -9,7 +9,7 @@ export const streams = {
     path: '/api/v1/events',
     caller: 'agent',
     stream: 'events',
-    summary: 'Server-sent events of up to 20 seconds: messages, receipts, heartbeat, session.',
+    summary: 'Stream of server-sent events, at most 20 seconds long: messages, receipts, heartbeat, session.',
     response: StreamEvent,
     errors: ['wait_limit', 'capacity_reached'],
   }),
@@ -20,7 +20,7 @@ export const streams = {
     caller: 'public',
     stream: 'socket',
     summary:
-      'WebSocket upgrade; the first frame authenticates with the signed headers of GET /api/v1/events.',
+      'WebSocket upgrade. The first frame authenticates with the signed headers of GET /api/v1/events.',
     frame: ClientFrame,
     response: ServerFrame,
     errors: ['origin_mismatch', 'capacity_reached'],

@@ -1,8 +1,9 @@
 /**
- * Tasks: one piece of work for one agent, with a claim that expires and a result that is proven.
+ * Tasks: one piece of work for one agent, with a claim that expires and a result that carries evidence.
  *
- * Every mutation takes an Idempotency-Key. Those of the holder name the claim by two generations, kept on retry; a stale
- * one is `claim_lost`, whoever holds the claim now.
+ * Every mutation takes an Idempotency-Key. The holder of a claim names it by claim generation and session
+ * generation, and sends the same two numbers when it retries. The node refuses a stale generation with
+ * `claim_lost`.
  *
  * Spec §3, §4.2; contract §8.
  */
@@ -40,7 +41,7 @@ export const taskStates = [
 export type TaskState = (typeof taskStates)[number]
 
 export const TaskState = words(taskStates)
-/** A state that no event leaves. */
+/** A final state: the task never changes again. */
 export type FinalTaskState = Exclude<TaskState, 'open' | 'claimed' | 'cancel_requested'>
 /** Every {@link FinalTaskState}. */
 export const finalTaskStates: ReadonlySet<TaskState> = new Set<FinalTaskState>([
@@ -67,7 +68,7 @@ export const TaskInput = named(
 )
 export type TaskInput = Static<typeof TaskInput>
 
-/** What may stand behind the result of a task. */
+/** Kinds of evidence for the result of a task. */
 export const evidenceKinds = ['text', 'url', 'commit', 'file', 'command', 'message', 'transfer'] as const
 /** One of {@link evidenceKinds}. */
 export type EvidenceKind = (typeof evidenceKinds)[number]
@@ -84,14 +85,14 @@ export const Evidence = named(
 )
 export type Evidence = Static<typeof Evidence>
 
-/** Who did something to a task: an agent, or the owner. */
+/** Actor of a task event: an agent or the owner. */
 export const TaskParty = named(
   'TaskParty',
   Type.Object({ kind: words(['agent', 'owner']), agent_id: Nullable(Uuid), name: Name }),
 )
 export type TaskParty = Static<typeof TaskParty>
 
-/** How a task ended, save by cancellation. */
+/** Ways in which a task ends, apart from cancellation. */
 export const outcomeKinds = ['completed', 'failed', 'attempts_exhausted', 'declined'] as const
 export type OutcomeKind = (typeof outcomeKinds)[number]
 
@@ -153,7 +154,10 @@ export type Task = Static<typeof Task>
 export const TaskList = named('TaskList', pageOf('tasks', Task))
 export type TaskList = Static<typeof TaskList>
 
-/** What happened to a task, one entry a mutation or expiry. Of what the sides wrote it tells reasons alone. */
+/**
+ * One timeline entry per mutation or claim expiry of a task. It carries reasons, but no notes, results or
+ * evidence.
+ */
 export const TaskEntry = named(
   'TaskEntry',
   Type.Object({
@@ -174,7 +178,7 @@ export type TaskTimeline = Static<typeof TaskTimeline>
 
 const Reason = Text(limits.taskReasonBytes, 1)
 
-/** By which the holder names its claim. */
+/** The two numbers by which a holder names its claim. */
 const held = { claim_generation: Generation, session_generation: Generation }
 const Held = <T extends Record<string, TSchema>>(name: string, more: T) =>
   named(name, Strict({ ...held, ...more }))
@@ -222,7 +226,7 @@ export const TaskListQuery = Strict({
 })
 export type TaskListQuery = Static<typeof TaskListQuery>
 
-/** What every mutation by path has in common. */
+/** Common part of the mutations whose path holds the task id. */
 const mutation = {
   method: 'POST',
   caller: 'agent',
@@ -240,7 +244,7 @@ export const tasks = {
     caller: 'agent',
     scope: ['tasks'],
     idempotent: true,
-    summary: 'Create a task for a peer and its `task` message, in one step.',
+    summary: 'Create a task for a peer together with its `task` message, atomically.',
     body: TaskInput,
     response: Task,
     errors: [
@@ -259,7 +263,7 @@ export const tasks = {
     caller: 'agent',
     scope: ['tasks'],
     summary:
-      "List the caller's tasks, oldest first, and reconcile expired claims; with `wait_seconds` wait for the first one.",
+      "List the caller's tasks, oldest first, after ending expired claims. With `wait_seconds`, wait until there is one.",
     query: TaskListQuery,
     response: TaskList,
     errors: ['wait_limit', 'capacity_reached'],
@@ -281,7 +285,7 @@ export const tasks = {
     path: '/api/v1/tasks/{id}/timeline',
     caller: 'agent',
     scope: ['tasks'],
-    summary: 'What happened to a task, oldest first.',
+    summary: 'Read the timeline of a task, oldest entry first.',
     params: IdParams,
     query: PageQuery,
     response: TaskTimeline,
@@ -309,7 +313,8 @@ export const tasks = {
     ...mutated,
     id: 'tasks.renew',
     path: '/api/v1/tasks/{id}/renew',
-    summary: 'Keep the claim for another `claim_ttl_seconds`. The answer tells of a requested cancellation.',
+    summary:
+      'Extend the claim by another `claim_ttl_seconds`. The answer shows whether cancellation was requested.',
     body: TaskHolder,
     errors: ['not_found', 'not_permitted', 'state_conflict', 'claim_lost', 'idempotency_conflict'],
   }),
@@ -318,7 +323,7 @@ export const tasks = {
     ...mutated,
     id: 'tasks.progress',
     path: '/api/v1/tasks/{id}/progress',
-    summary: 'Report how far the work is; it renews nothing.',
+    summary: 'Report progress. This does not renew the claim.',
     body: TaskProgressInput,
     errors: ['not_found', 'not_permitted', 'state_conflict', 'claim_lost', 'idempotency_conflict'],
   }),
@@ -336,7 +341,7 @@ export const tasks = {
     ...mutated,
     id: 'tasks.fail',
     path: '/api/v1/tasks/{id}/fail',
-    summary: 'Give the task up for good, and say why.',
+    summary: 'Fail the task permanently, with a reason.',
     body: TaskFailInput,
     errors: ['not_found', 'not_permitted', 'state_conflict', 'claim_lost', 'idempotency_conflict'],
   }),
@@ -345,7 +350,7 @@ export const tasks = {
     ...mutated,
     id: 'tasks.release',
     path: '/api/v1/tasks/{id}/release',
-    summary: 'Give the claim back: the task is open again, or failed when its attempts are used up.',
+    summary: 'Give the claim back. The task is open again, or failed if its attempts are used up.',
     body: TaskReleaseInput,
     errors: ['not_found', 'not_permitted', 'state_conflict', 'claim_lost', 'idempotency_conflict'],
   }),
@@ -363,7 +368,7 @@ export const tasks = {
     ...mutated,
     id: 'tasks.cancel',
     path: '/api/v1/tasks/{id}/cancel',
-    summary: 'Cancel a task, as its creator. A holder is asked to stop, and confirms.',
+    summary: 'Cancel a task, as its creator. If it is claimed, the holder is asked to stop and confirms.',
     body: TaskReasonInput,
     errors: ['not_found', 'not_permitted', 'state_conflict', 'idempotency_conflict'],
   }),

@@ -1,10 +1,11 @@
 /**
- * Transfers: a file that one agent offers to another, until the recipient's receipt says that it has exactly these bytes.
+ * Transfers: a file that one agent offers to another. The recipient's receipt, with size and hash, completes
+ * it.
  *
- * - `package`: the bytes wait in the service's store until the recipient has them. `direct`: they go from machine to
- *   machine, and the service hands over only where to and with which token.
- * - Hashes and lengths are of the bytes that travel; with encryption those of the ciphertext.
- * - A finished upload is not a completion; only a receipt is.
+ * - `package`: the node stores the bytes until the recipient has them. `direct`: the bytes go from machine to
+ *   machine; the node passes on only the endpoint and the token of the serving helper.
+ * - Hashes and lengths describe the transmitted bytes. If the file is encrypted, this is the ciphertext.
+ * - A finished upload does not complete a transfer; only a receipt does.
  *
  * Spec §1, §2, §5; contract §9.
  */
@@ -41,7 +42,7 @@ export const transferStates = [
 /** One of {@link transferStates}. */
 export type TransferState = (typeof transferStates)[number]
 export const TransferState = words(transferStates)
-/** The states that no event leaves. */
+/** Final states: the transfer never changes again. */
 export const finalTransferStates: ReadonlySet<TransferState> = new Set<TransferState>([
   'verified',
   'declined',
@@ -67,7 +68,7 @@ export const TransferPart = named(
 )
 export type TransferPart = Static<typeof TransferPart>
 
-/** What both sides agree on: the manifest's file. */
+/** Fields of the manifest's file, which both sides agree on. */
 const file = {
   filename: Type.String({
     minLength: 1,
@@ -135,7 +136,7 @@ const summary = {
 export const Transfer = named('Transfer', Type.Object({ ...summary, parts }))
 export type Transfer = Static<typeof Transfer>
 
-/** A transfer without its parts, of which there may be a thousand. */
+/** Transfer without its parts (there may be 1024), as lists hold it. */
 export const TransferSummary = named('TransferSummary', Type.Object(summary))
 export type TransferSummary = Static<typeof TransferSummary>
 
@@ -161,7 +162,7 @@ export type TransferReason = Static<typeof TransferReason>
 export const TransferReceipt = named('TransferReceipt', Strict({ size: Bytes, sha256: Sha256 }))
 export type TransferReceipt = Static<typeof TransferReceipt>
 
-/** Where the helper of one side listens, and its token. In no list, log or record. */
+/** Address and token of the helper that one side runs. No list, log or audit record contains them. */
 export const TransferSecret = named(
   'TransferSecret',
   Strict({
@@ -192,7 +193,7 @@ export const transfers = {
     caller: 'agent',
     scope: ['transfers'],
     idempotent: true,
-    summary: 'Offer a file to the peer of a conversation; its `transfer` message is stored in the same step.',
+    summary: 'Offer a file to the peer of a conversation, together with its `transfer` message, atomically.',
     body: TransferInput,
     response: Transfer,
     errors: [
@@ -254,7 +255,7 @@ export const transfers = {
     ...acting,
     id: 'transfers.cancel',
     path: '/api/v1/transfers/{id}/cancel',
-    summary: 'Cancel a transfer that is not over, as either side.',
+    summary: 'Cancel a transfer that has not ended, as its sender or recipient.',
     body: TransferReason,
     errors: ['not_found', 'state_conflict', 'offer_expired'],
   }),
@@ -262,7 +263,7 @@ export const transfers = {
     ...acting,
     id: 'transfers.fail',
     path: '/api/v1/transfers/{id}/fail',
-    summary: 'Report that an accepted transfer cannot be finished, as either side.',
+    summary: 'Report that an accepted transfer cannot be finished, as its sender or recipient.',
     body: TransferReason,
     errors: ['not_found', 'state_conflict', 'offer_expired'],
   }),
@@ -270,7 +271,7 @@ export const transfers = {
     ...acting,
     id: 'transfers.receipt',
     path: '/api/v1/transfers/{id}/receipt',
-    summary: 'Report size and hash of the received bytes, as the recipient: what completes a transfer.',
+    summary: 'Report size and hash of the received bytes, as the recipient. This completes the transfer.',
     body: TransferReceipt,
     errors: ['not_found', 'not_permitted', 'state_conflict', 'offer_expired', 'receipt_mismatch'],
   }),
@@ -278,7 +279,7 @@ export const transfers = {
     ...acting,
     id: 'transfers.cleanup',
     path: '/api/v1/transfers/{id}/cleanup',
-    summary: 'Report that this side has removed what a transfer left behind, once it is over.',
+    summary: 'Report that the caller deleted its leftover files of an ended transfer.',
     body: Empty,
     errors: ['not_found', 'state_conflict'],
   }),
@@ -286,7 +287,7 @@ export const transfers = {
     ...acting,
     id: 'transfers.deposit',
     path: '/api/v1/transfers/{id}/secret',
-    summary: 'Deposit endpoint and token of the helper for the other side, as the side that runs it.',
+    summary: 'Store endpoint and token of the helper for the other side, as the side that runs the helper.',
     body: TransferSecret,
     errors: [
       'not_found',
@@ -303,7 +304,8 @@ export const transfers = {
     path: '/api/v1/transfers/{id}/secret',
     caller: 'agent',
     scope: ['transfers'],
-    summary: 'Read endpoint and token of the helper, as the other side, while the transfer is accepted.',
+    summary:
+      'Read endpoint and token of the helper that the other side runs, while the transfer is accepted.',
     params: IdParams,
     response: TransferSecret,
     errors: ['not_found', 'not_permitted', 'state_conflict', 'offer_expired', 'pairing_disabled'],

@@ -1,16 +1,21 @@
 /**
- * Where a helper is reached from other machines, and what makes such an address wrong.
+ * Validation of a helper's address, at which other machines reach it.
  *
- * A plain function, as for the manifest: the service, the client that serves and the one that fetches ask it alike.
+ * A plain function, as for the manifest. The node, the client that serves and the client that fetches all
+ * call it.
  *
  * Contract §9 "Direct mode".
  */
 
-/** Loopback, link-local and private addresses; a URL spells each in one way. */
+/** Loopback, link-local and private addresses, in the normalised spelling of `URL.hostname`. */
 const privateHost =
   /^(localhost|127(\.\d+){3}|10(\.\d+){3}|192\.168(\.\d+){2}|169\.254(\.\d+){2}|172\.(1[6-9]|2\d|3[01])(\.\d+){2}|\[::1\]|\[f[cd][0-9a-f]{2}:[0-9a-f:]*\]|\[fe[89ab][0-9a-f]:[0-9a-f:]*\])$/
 
-/** "An https origin without path, user info or query; plain http on loopback or LAN only." Undefined when it is one. */
+/**
+ * Returns the fault of an address, or undefined if it is valid.
+ *
+ * "An https origin without path, user info or query; plain http on loopback or LAN only."
+ */
 export function endpointFault(endpoint: string): string | undefined {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
   if (url === undefined || url.origin !== endpoint) return 'must be an origin, as https://host'

@@ -1,13 +1,16 @@
 /**
- * The routes of the transfer protocol and their answers. The package endpoints of the service speak the same.
+ * Routes of the transfer protocol and their answers. The node's package endpoints use the same answers.
  *
- * Field names are choices where the specification gives words only; docs/protocol.md lists them.
+ * The specification describes the fields in words. The names are our choice; docs/protocol.md lists them.
  *
  * Spec §2, §4.5.
  */
 import type { TransferMode } from './manifest.ts'
 
-/** "manifest digest, manifest size, expiry, receiving verification state, and the verified committed part indices". */
+/**
+ * "manifest digest, manifest size, expiry, receiving verification state, and the verified committed part
+ * indices".
+ */
 export interface TransferStatus {
   readonly transfer_id: string
   readonly mode: TransferMode
@@ -15,11 +18,11 @@ export interface TransferStatus {
   readonly manifest_digest: string
   /** Bytes of the manifest file. */
   readonly manifest_size: number
-  /** Of the file that the manifest describes. */
+  /** Bytes of the file that the manifest describes; `sha256` is its hash. */
   readonly size: number
   readonly sha256: string
   readonly expires_at: string
-  /** Whether the whole file was received, verified and published here. */
+  /** True once the helper has received and verified the whole file and published it under its name. */
   readonly verified: boolean
   readonly committed_parts: readonly number[]
 }

@@ -1,9 +1,11 @@
 /**
- * The helper's own error catalogue: code → status and meaning. A body is exactly `{ "error": code }`.
+ * Error catalogue of the helper: HTTP status and meaning of each code. The body of an error is exactly
+ * `{ "error": code }`.
  *
- * - A code is a fact and never changes meaning.
- * - The part store refuses with the same codes. {@link translations} says what the node and the SDK make of each.
- * - A start that fails prints one of `startErrors` on standard error, in the same shape. No response carries one.
+ * - A code never changes its meaning.
+ * - The part store refuses with the same codes. {@link translations} gives the errors of the node and the SDK for each.
+ * - If a start fails, the helper prints a code of `startErrors` on standard error in the same form. Those codes appear
+ *   in no response.
  *
  * Spec §4.5, §7.
  */
@@ -13,54 +15,72 @@ export interface HelperErrorEntry {
   readonly meaning: string
 }
 
-/** The codes of the local helper: status and meaning. */
+/** The error catalogue of the helper: the HTTP status and meaning of each code. */
 export const helperErrors = {
-  bad_request: { status: 400, meaning: 'The bytes are not one well-formed HTTP/1.1 request.' },
+  bad_request: { status: 400, meaning: 'The request is not well-formed HTTP/1.1.' },
   bad_target: {
     status: 400,
-    meaning: 'The target is not a plain path: encoded, with a query, absolute, or with dot segments.',
+    meaning: 'The target must be a plain path: no encoding, query, host or dot segments.',
   },
-  browser_request: { status: 400, meaning: 'A browser sent it: Origin, Sec-Fetch-* or Cookie is present.' },
-  duplicate_header: { status: 400, meaning: 'A header that must stand once stands more than once.' },
-  encoding_refused: { status: 400, meaning: 'Transfer-Encoding, or a Content-Encoding other than identity.' },
-  range_refused: { status: 400, meaning: 'Range headers are refused; parts are the ranges there are.' },
-  upgrade_refused: { status: 400, meaning: 'The connection stays HTTP/1.1.' },
+  browser_request: {
+    status: 400,
+    meaning: 'The request seems to come from a browser: it has Origin, Sec-Fetch-* or Cookie.',
+  },
+  duplicate_header: { status: 400, meaning: 'A header appears more than once that may appear only once.' },
+  encoding_refused: {
+    status: 400,
+    meaning: 'The request has Transfer-Encoding, or a Content-Encoding other than identity.',
+  },
+  range_refused: { status: 400, meaning: 'Range headers are not supported. Download single parts instead.' },
+  upgrade_refused: { status: 400, meaning: 'Protocol upgrades are not supported.' },
   body_refused: { status: 400, meaning: 'This request takes no body.' },
-  invalid_token: { status: 401, meaning: 'The bearer token is missing, malformed or another.' },
-  not_found: { status: 404, meaning: 'No such route, or no part of this index.' },
-  method_not_allowed: { status: 405, meaning: 'The path has no such method; Allow names those it has.' },
+  invalid_token: { status: 401, meaning: 'The bearer token is missing, malformed or wrong.' },
+  not_found: { status: 404, meaning: 'The route does not exist, or no part has this index.' },
+  method_not_allowed: {
+    status: 405,
+    meaning: 'The path does not support this method. The Allow header lists those it supports.',
+  },
   too_slow: {
     status: 408,
     meaning: 'Headers took longer than 5 s, or a body moved less than 64 KiB in 10 s.',
   },
   transfer_busy: {
     status: 409,
-    meaning: 'Another file operation is running. Retry within the lifetime of the offer.',
+    meaning: 'Another file operation is running. Retry before the offer expires.',
   },
-  wrong_mode: { status: 409, meaning: 'The route belongs to the other mode, download or upload.' },
-  part_conflict: { status: 409, meaning: 'The part is committed with other bytes; they stay.' },
-  parts_missing: { status: 409, meaning: 'Not every part is committed; the status names those that are.' },
-  destination_exists: { status: 409, meaning: 'Another file has the name; it is never overwritten.' },
-  file_changed: { status: 409, meaning: 'The file is no longer the one that was verified.' },
+  wrong_mode: { status: 409, meaning: 'The route exists only in the other mode (download or upload).' },
+  part_conflict: {
+    status: 409,
+    meaning: 'The part was already committed with different bytes, which the helper keeps.',
+  },
+  parts_missing: {
+    status: 409,
+    meaning: 'Some parts are not committed yet. The status lists the committed ones.',
+  },
+  destination_exists: { status: 409, meaning: 'Another file has this name. The helper never overwrites it.' },
+  file_changed: { status: 409, meaning: 'The file has changed since it was verified.' },
   unsafe_file: {
     status: 409,
-    meaning: 'A link, a special file, or a file of another user stands where the transfer keeps its own.',
+    meaning: "A link, a special file or another user's file is in the place of one of the transfer's files.",
   },
-  expired: { status: 410, meaning: 'The lifetime is over.' },
-  length_required: { status: 411, meaning: 'An upload must say its Content-Length.' },
-  part_too_large: { status: 413, meaning: 'Longer than a part may be (96 MiB).' },
+  expired: { status: 410, meaning: 'The lifetime of the helper has ended.' },
+  length_required: { status: 411, meaning: 'An upload needs a Content-Length.' },
+  part_too_large: { status: 413, meaning: 'The part is longer than 96 MiB.' },
   insufficient_space: { status: 413, meaning: 'The disk has not enough free space for the file.' },
-  expectation_refused: { status: 417, meaning: 'The only expectation that is met is 100-continue.' },
-  length_mismatch: { status: 422, meaning: 'The length is not that of the part in the manifest.' },
-  hash_mismatch: { status: 422, meaning: 'The bytes do not have the hash that the manifest names.' },
-  headers_too_large: { status: 431, meaning: 'More than 32 headers, or more than 8 KiB of them.' },
-  internal: { status: 500, meaning: 'A bug of the helper.' },
+  expectation_refused: { status: 417, meaning: 'The Expect header may hold only 100-continue.' },
+  length_mismatch: { status: 422, meaning: "The length differs from the part's length in the manifest." },
+  hash_mismatch: { status: 422, meaning: "The hash differs from the part's hash in the manifest." },
+  headers_too_large: {
+    status: 431,
+    meaning: 'The request has more than 32 headers, or more than 8 KiB of headers.',
+  },
+  internal: { status: 500, meaning: 'The helper failed because of a bug.' },
   storage_failed: {
     status: 503,
-    meaning: 'The disk failed; what was not answered with success is not kept.',
+    meaning: 'The disk failed. The helper keeps only what it answered with success.',
   },
 } as const satisfies Record<string, HelperErrorEntry>
-/** A code that the local helper refuses with. */
+/** Error code that the helper answers. */
 export type HelperErrorCode = keyof typeof helperErrors
 
 /** A refusal of the node, by a code of sdk/contract/errors.ts. */
@@ -71,7 +91,7 @@ export interface NodeRefusal {
   readonly details?: { readonly missing: 'parts' }
 }
 
-/** {@link NodeRefusal} with a code that always names a delay. */
+/** {@link NodeRefusal} whose code always comes with a delay. */
 export interface WaitingRefusal<Code extends string> {
   readonly code: Code
   readonly message: string
@@ -89,9 +109,9 @@ export interface Translation {
   readonly client: 'integrity' | 'destination_exists' | 'storage_failed'
 }
 
-/** The cause is the disk or another file beside the staged one, not the bytes. */
+/** The disk failed, or another file is in the way. The bytes are not the cause. */
 const storeFailed: Translation = { node: null, client: 'storage_failed' }
-/** Only the HTTP side of a helper uses the code, so neither the node nor a download meets it. */
+/** Codes of the helper's HTTP server. Neither the node nor a download gets them. */
 const onlyAtHelper = storeFailed
 
 const otherBytes = (message: string): Translation => ({
@@ -99,7 +119,7 @@ const otherBytes = (message: string): Translation => ({
   client: 'integrity',
 })
 
-/** What becomes of each code of the part store. */
+/** Errors of the node and the SDK for each code of the part store. */
 export const translations: Readonly<Record<HelperErrorCode, Translation>> = {
   bad_request: onlyAtHelper,
   bad_target: onlyAtHelper,
@@ -175,24 +195,26 @@ export const translations: Readonly<Record<HelperErrorCode, Translation>> = {
   storage_failed: storeFailed,
 }
 
-/** Code → meaning of every start that fails. */
+/** Codes and meanings of failed starts. */
 export const startErrors = {
   invalid_options: 'An option is missing, unknown, given twice, or has a value out of its range.',
   invalid_token: 'SERVICE_TRANSFER_TOKEN is not 43 to 128 characters of A-Z, a-z, 0-9, _ and -.',
-  manifest_unreadable: 'The manifest is not a regular file of this user that nobody else may write.',
+  manifest_unreadable:
+    'The manifest must be a regular file that belongs to this user and that no other user may write.',
   manifest_too_large: 'The manifest is longer than 1 MiB.',
-  manifest_invalid: 'The manifest is not the JSON that the specification describes.',
+  manifest_invalid: 'The manifest is not JSON of the specified form.',
   manifest_changed:
-    'The folder holds parts of this transfer_id for another manifest: take a new transfer_id.',
-  file_too_large: 'The file that the manifest describes is longer than --max-bytes.',
-  file_missing: 'The folder does not hold the file that the manifest describes.',
-  file_mismatch: 'The file in the folder is not the one that the manifest describes.',
-  unsafe_file: 'A link, a special file, or a file of another user stands where the transfer keeps its own.',
-  root_unusable: 'The staging folder is missing, is a link, or cannot be used by this user.',
+    'The folder holds parts of this transfer_id for another manifest. Choose a new transfer_id.',
+  file_too_large: 'The file in the manifest is longer than --max-bytes.',
+  file_missing: 'The file in the manifest is not in the folder.',
+  file_mismatch: 'The file in the folder differs from the manifest.',
+  unsafe_file:
+    "A link, a special file or another user's file is in the place of one of the transfer's files.",
+  root_unusable: 'The staging folder is missing, is a link, or is not accessible to this user.',
   storage_failed: 'The disk failed.',
-  transfer_in_use: 'Another helper serves this transfer_id from this folder.',
-  port_in_use: 'Another program listens on the port.',
+  transfer_in_use: 'Another helper already serves this transfer_id from this folder.',
+  port_in_use: 'Another program already listens on the port.',
   port_refused: 'This user may not listen on the port.',
-  internal: 'A bug of the helper.',
+  internal: 'The helper failed because of a bug.',
 } as const
 export type StartErrorCode = keyof typeof startErrors

@@ -1,16 +1,16 @@
-/** Every number of the transfer protocol, named once. Spec §2, §8. */
+/** Numeric limits of the transfer protocol. Spec §2, §8. */
 
 const KiB = 1024
 const MiB = 1024 * KiB
 const GiB = 1024 * MiB
 
-/** The limits of the transfer protocol, of the manifest first of all. */
+/** Limits of the manifest, of the helper's connections and of its token. */
 export const transferLimits = {
   partBytes: 96 * MiB,
   parts: 1024,
-  /** Of the manifest file itself. */
+  /** Size of the manifest file itself. */
   manifestBytes: MiB,
-  /** Of the file that the manifest describes. */
+  /** Size of the file that the manifest describes. */
   fileBytes: { default: GiB, max: 10 * GiB },
   transferIdChars: 128,
   filenameChars: 127,
@@ -21,10 +21,10 @@ export const transferLimits = {
   headerBytes: 8 * KiB,
   headerSeconds: 5,
   idleSeconds: 5,
-  /** A body that moves less than this in `progressSeconds` is cut. */
+  /** If a body moves fewer bytes than this in `progressSeconds`, the helper closes its connection. */
   progressBytes: 64 * KiB,
   progressSeconds: 10,
-  /** After this many wrong tokens each further one waits a second for its answer. */
+  /** After this many wrong tokens, the helper delays the answer to each further one by `badTokenSeconds`. */
   freeBadTokens: 20,
   badTokenSeconds: 1,
 } as const

@@ -1,14 +1,14 @@
 /**
- * The transfer manifest, and what makes one wrong.
+ * The transfer manifest: its types, its validation, and its text form.
  *
- * Plain functions instead of schemas: the helper starts within twice an empty program, and loading the schema library
- * alone costs as much.
+ * It uses plain functions instead of schemas. The helper must start within twice the time of an empty
+ * program, and loading the schema library alone takes that long.
  *
  * Spec §2, Transfer manifest.
  */
 import { transferLimits } from './limits.ts'
 
-/** One part of a file: its place, its length in bytes, its hash. */
+/** One part of a file: index, offset and length in bytes, SHA-256 in hex. */
 export interface ManifestPart {
   readonly index: number
   readonly offset: number
@@ -16,10 +16,10 @@ export interface ManifestPart {
   readonly sha256: string
 }
 
-/** How a file travels. */
+/** Direction of the bytes, seen from the client of the helper. */
 export type TransferMode = 'download' | 'upload'
 
-/** What a file is: its name, size in bytes, hash, and parts. */
+/** Description of a file: its name, size in bytes, SHA-256 in hex, and parts. */
 export interface Manifest {
   readonly version: '1'
   readonly transfer_id: string
@@ -35,10 +35,13 @@ export const emptySha256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495
 /** "reserved Windows names": the stem before the first dot, in any case. */
 const reservedStem = /^(con|prn|aux|nul|clock\$|conin\$|conout\$|com[0-9]|lpt[0-9])$/i
 
-/** Everything but printable ASCII, and the characters that a path or a file system of Windows gives a meaning. */
+/**
+ * Characters that a filename may not have: all but printable ASCII, and those with a meaning in Windows
+ * paths.
+ */
 const noNameCharacter = /[^ -~]|[/\\:*?"<>|]/
 
-/** Words for {@link isFilename}. */
+/** The rule of {@link isFilename} in words, for error messages. */
 export const filenameRule =
   'printable ASCII without / \\ : * ? " < > |, no space at either end, no dot at the end, no two dots in a row, ' +
   'no reserved Windows name'
@@ -57,10 +60,10 @@ export function isFilename(name: unknown): name is string {
   )
 }
 
-/** Windows takes `con .txt` for `con` too. */
+/** Part of a name before its first dot. Windows treats `con .txt` as `con`, so trailing spaces are cut. */
 const stemOf = (name: string): string => (name.split('.', 1)[0] ?? '').trimEnd()
 
-/** "only ASCII letters, digits, `_`, `-`"; the length is bounded so that names made of it fit a folder. */
+/** "only ASCII letters, digits, `_`, `-`". The length is limited because file names are derived from the id. */
 export const isTransferId = (id: unknown): id is string =>
   typeof id === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(id)
 
@@ -78,7 +81,7 @@ function hasExactly(value: unknown, fields: readonly string[]): value is Record<
   return names.length === fields.length && fields.every((field) => Object.hasOwn(value, field))
 }
 
-/** What is wrong with it, as the path of the first fault and a reason; undefined for a manifest. */
+/** Returns the path and reason of the first fault of a manifest, or undefined if it is valid. */
 export function manifestFault(value: unknown): string | undefined {
   if (!hasExactly(value, manifestFields)) return `must have exactly the fields ${manifestFields.join(', ')}`
   const { version, transfer_id, mode, filename, size, sha256, parts } = value
@@ -97,7 +100,7 @@ function partsFault(parts: readonly unknown[], size: number, sha256: string): st
   if (parts.length < 1 || parts.length > transferLimits.parts) {
     return `parts must be 1 to ${transferLimits.parts}`
   }
-  if (size === 0 && parts.length > 1) return 'parts must be one where the file is empty'
+  if (size === 0 && parts.length > 1) return 'parts must hold exactly one part if the file is empty'
   let offset = 0
   for (const [index, part] of parts.entries()) {
     const fault = partFault(part, index, offset, size)
@@ -111,7 +114,10 @@ function partsFault(parts: readonly unknown[], size: number, sha256: string): st
   return undefined
 }
 
-/** "starts at 0", "parts cover the file contiguously", "at most 96 MiB", and only an empty file has an empty part. */
+/**
+ * "starts at 0", "parts cover the file contiguously", "at most 96 MiB", and only an empty file has an empty
+ * part.
+ */
 function partFault(part: unknown, index: number, offset: number, fileSize: number): string | undefined {
   if (!hasExactly(part, partFields)) return `must have exactly the fields ${partFields.join(', ')}`
   if (part.index !== index) return `index must be ${index}`
@@ -124,10 +130,10 @@ function partFault(part: unknown, index: number, offset: number, fileSize: numbe
 }
 
 /**
- * The manifest that a text holds, or what is wrong with the text.
+ * Parses the text of a manifest, and returns the manifest or its fault.
  *
- * `JSON.parse` keeps the last of two equal names in silence. No valid value holds a colon, so a text with more colons
- * than fields has a name twice.
+ * If a field appears twice, `JSON.parse` silently keeps the last one. No valid value contains a colon, so a
+ * text with more colons than fields has a duplicate field.
  */
 export function parseManifest(text: string): Manifest | { readonly fault: string } {
   let value: unknown
@@ -143,7 +149,7 @@ export function parseManifest(text: string): Manifest | { readonly fault: string
   return text.split(':').length - 1 === fields ? manifest : { fault: 'must have each field once' }
 }
 
-/** The one spelling in which a manifest is written, so that both sides get the same digest. */
+/** Returns the canonical text of a manifest, so that both sides compute the same digest. */
 export function manifestText(manifest: Manifest): string {
   const { version, transfer_id, mode, filename, size, sha256, parts } = manifest
   const ordered = parts.map(({ index, offset, size, sha256 }) => ({ index, offset, size, sha256 }))

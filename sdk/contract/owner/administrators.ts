@@ -1,4 +1,7 @@
-/** Administrators: people whom the owner lets in to some projects. The owner's alone. Spec §5; contract §10. */
+/**
+ * Administrators: people to whom the owner gives access to some projects. Only the owner manages them. Spec
+ * §5; contract §10.
+ */
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
@@ -28,7 +31,7 @@ export const Administrator = named(
     id: Uuid,
     name: Name,
     state: State,
-    has_password: Type.Boolean({ description: 'Without one only a link signs in.' }),
+    has_password: Type.Boolean({ description: 'If false, only a one-time link signs in.' }),
     project_ids: Type.Array(Uuid),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -45,7 +48,9 @@ export const AdministratorLink = named(
   'AdministratorLink',
   Type.Object({
     administrator: ref(Administrator),
-    link: Type.String({ description: 'Signs in once; shown once, only its hash is stored.' }),
+    link: Type.String({
+      description: 'Single-use sign-in link. It is shown once; the node stores only its hash.',
+    }),
     expires_at: Timestamp,
   }),
 )
@@ -79,7 +84,7 @@ export const administrators = {
     caller: 'owner',
     ownerOnly: true,
     fresh: true,
-    summary: 'Create an administrator without a project; the answer holds the link of its first sign-in.',
+    summary: 'Create an administrator without projects. The answer holds the link for the first sign-in.',
     body: AdministratorInput,
     response: AdministratorLink,
     errors: ['name_taken'],
@@ -91,7 +96,8 @@ export const administrators = {
     caller: 'owner',
     ownerOnly: true,
     fresh: true,
-    summary: 'Issue a one-time sign-in link, after a lost password; it takes the place of the last.',
+    summary:
+      'Issue a one-time sign-in link, for example after a lost password. It replaces the previous link.',
     params: IdParams,
     body: AdministratorLinkInput,
     response: AdministratorLink,
@@ -104,7 +110,7 @@ export const administrators = {
     caller: 'owner',
     ownerOnly: true,
     fresh: true,
-    summary: 'Give a project into the hands of an administrator, or take it away.',
+    summary: "Grant or withdraw an administrator's access to a project.",
     params: IdParams,
     body: AssignmentInput,
     response: Administrator,
@@ -117,7 +123,7 @@ export const administrators = {
     caller: 'owner',
     ownerOnly: true,
     fresh: true,
-    summary: 'Enable or disable an administrator; disabling ends its sign-ins and links at once.',
+    summary: 'Enable or disable an administrator. Disabling ends its sessions and links immediately.',
     params: IdParams,
     body: AdministratorStateInput,
     response: AdministratorStateInput,

@@ -1,4 +1,4 @@
-/** Agents, as their owner sees them. Spec §2; contract §10. */
+/** Agents, as the owner manages them. Spec §2; contract §10. */
 import { type Static, Type } from 'typebox'
 import { RecipientKey } from '../agent/peers.ts'
 import { RecipientKeyInput } from '../agent/recipient-keys.ts'
@@ -75,8 +75,10 @@ export type AgentInstructionInput = Static<typeof AgentInstructionInput>
 export const AgentInstructionPreview = named(
   'AgentInstructionPreview',
   Type.Object({
-    instructions: Type.String({ description: 'As they were saved.' }),
-    rendered: Type.String({ description: 'As the agent gets them, with its name, role and prompt.' }),
+    instructions: Type.String({ description: 'Template, as saved.' }),
+    rendered: Type.String({
+      description: 'Text that the agent receives: the template with its name, role and prompt filled in.',
+    }),
     updated_at: Nullable(Timestamp),
   }),
 )
@@ -84,7 +86,7 @@ export type AgentInstructionPreview = Static<typeof AgentInstructionPreview>
 
 export const AgentListQuery = Strict({ ...PageQuery.properties, state: Type.Optional(AgentState) })
 
-/** A page of what belongs to agents, of one of them where it is named. */
+/** Page of a list that can be limited to one agent. */
 export const ByAgentQuery = Strict({ ...PageQuery.properties, agent_id: Type.Optional(Uuid) })
 
 export const AgentParams = Strict({ id: Uuid, agent_id: Uuid })
@@ -127,7 +129,7 @@ export const agents = {
     method: 'POST',
     path: '/api/admin/projects/{id}/agents/{agent_id}/state',
     caller: 'owner',
-    summary: 'Enable or disable an agent; disabling fences its session at once.',
+    summary: 'Enable or disable an agent. Disabling fences its session immediately.',
     params: AgentParams,
     body: AgentStateInput,
     response: AgentStateInput,
@@ -138,7 +140,7 @@ export const agents = {
     method: 'POST',
     path: '/api/admin/projects/{id}/agents/{agent_id}/name',
     caller: 'owner',
-    summary: 'Rename an agent; its id, history and credentials stay.',
+    summary: 'Rename an agent. Its id, history and credentials stay.',
     params: AgentParams,
     body: AgentNameInput,
     response: AgentNamed,
@@ -160,7 +162,7 @@ export const agents = {
     method: 'GET',
     path: '/api/admin/projects/{id}/agents/{agent_id}/instructions',
     caller: 'owner',
-    summary: 'Preview what the agent is told, without issuing anything.',
+    summary: 'Preview the instructions that the agent would receive, without issuing an enrolment.',
     params: AgentParams,
     response: AgentInstructionPreview,
     errors: ['not_found'],
@@ -174,7 +176,7 @@ export const recipientKeys = {
     path: '/api/admin/projects/{id}/agents/{agent_id}/recipient-key',
     caller: 'owner',
     fresh: true,
-    summary: "Set an agent's trusted age public key; the private key stays on the agent's machine.",
+    summary: "Set an agent's trusted age public key. The private key stays on the agent's machine.",
     params: AgentParams,
     body: RecipientKeyInput,
     response: RecipientKey,

@@ -1,8 +1,9 @@
 /**
- * The audit, as its owner reads it: what happened, by whom, to what. Never bodies, never secrets.
+ * Audit records, as the owner reads them: event, actor and target. They contain no bodies and no secrets.
  *
- * `since` and `until` bound a record's place in the order, which is its time unless the node's clock was set back:
- * what is recorded until the clock has caught up counts as of the moment before.
+ * `since` and `until` bound the time by which records are ordered. This is the record's own time unless the
+ * node's clock was set back: until the clock has caught up, new records are ordered as of the moment before
+ * it was set back.
  *
  * Contract §10.
  */
@@ -106,7 +107,7 @@ export const audit = {
     path: '/api/admin/audit',
     caller: 'owner',
     ownerOnly: true,
-    summary: 'Read the audit of what belongs to no project: sign-ins, links, administrators.',
+    summary: 'Read the audit records that belong to no project: sign-ins, links, administrators.',
     query: AuditQuery,
     response: AuditList,
     errors: [],
@@ -116,7 +117,7 @@ export const audit = {
     method: 'GET',
     path: '/api/admin/projects/{id}/events',
     caller: 'owner',
-    summary: 'Wait for audit records, oldest first; without `after` the latest ones.',
+    summary: 'Wait for audit records after `after`, oldest first. Without `after`, read the latest records.',
     params: IdParams,
     query: EventsQuery,
     response: EventList,

@@ -1,4 +1,4 @@
-/** Credentials, as their owner sees them. Contract §3. */
+/** Credentials, as the owner manages them. Contract §3. */
 import { type Static, Type } from 'typebox'
 import { Binding, Scope } from '../agent/enrollments.ts'
 import { endpoint } from '../endpoint.ts'
@@ -57,7 +57,7 @@ export const CredentialIssued = named(
   'CredentialIssued',
   Type.Object({
     credential: ref(Credential),
-    secret: Type.String({ description: 'Shown once; only its hash is stored.' }),
+    secret: Type.String({ description: 'Shown once; the node stores only its hash.' }),
   }),
 )
 export type CredentialIssued = Static<typeof CredentialIssued>
@@ -76,7 +76,7 @@ export type TakeoverInput = Static<typeof TakeoverInput>
 export const TakeoverIssued = named(
   'TakeoverIssued',
   Type.Object({
-    grant: Type.String({ description: 'Shown once; used up by the start of the new session.' }),
+    grant: Type.String({ description: 'Shown once; the start of the new session consumes it.' }),
     expires_at: Timestamp,
     fenced_session_id: Nullable(Uuid),
     generation: Type.Integer({ minimum: 0 }),
@@ -91,7 +91,7 @@ export const credentials = {
     path: '/api/admin/projects/{id}/agents/{agent_id}/credentials',
     caller: 'owner',
     fresh: true,
-    summary: 'Issue a legacy credential; its secret is shown once.',
+    summary: 'Issue a legacy credential. Its secret is shown once.',
     params: AgentParams,
     body: CredentialInput,
     response: CredentialIssued,
@@ -102,7 +102,7 @@ export const credentials = {
     method: 'GET',
     path: '/api/admin/projects/{id}/credentials',
     caller: 'owner',
-    summary: 'List the credentials of a project; never a secret.',
+    summary: 'List the credentials of a project, without secrets.',
     params: IdParams,
     query: ByAgentQuery,
     response: CredentialList,
@@ -113,7 +113,7 @@ export const credentials = {
     method: 'GET',
     path: '/api/admin/projects/{id}/credentials/{credential_id}',
     caller: 'owner',
-    summary: 'Read one credential; never its secret.',
+    summary: 'Read one credential, without its secret.',
     params: Strict({ id: Uuid, credential_id: Uuid }),
     response: Credential,
     errors: ['not_found'],
@@ -123,7 +123,8 @@ export const credentials = {
     method: 'POST',
     path: '/api/admin/projects/{id}/credentials/{credential_id}/revoke',
     caller: 'owner',
-    summary: 'Revoke a credential; its sessions are fenced and its waits end at once.',
+    summary:
+      'Revoke a credential. Its sessions are fenced and its open long-polls and streams end immediately.',
     params: Strict({ id: Uuid, credential_id: Uuid }),
     body: Empty,
     response: RevokeResult,

@@ -1,4 +1,7 @@
-/** Enrolments: a single-use prompt that turns an agent's key pair into its identity. Contract §4. */
+/**
+ * Enrolments: a single-use prompt with which an agent registers its public key as its credential. Contract
+ * §4.
+ */
 import { type Static, Type } from 'typebox'
 import { Scope } from '../agent/enrollments.ts'
 import { endpoint } from '../endpoint.ts'
@@ -23,7 +26,9 @@ export const EnrollmentIssued = named(
   'EnrollmentIssued',
   Type.Object({
     enrollment_id: Uuid,
-    prompt: Type.String({ description: 'Copyable text for a coding agent; holds the single-use code.' }),
+    prompt: Type.String({
+      description: 'Text to paste into a coding agent. It contains the single-use code.',
+    }),
     expires_at: Timestamp,
   }),
 )
@@ -48,7 +53,7 @@ export const EnrollmentStatus = named(
 )
 export type EnrollmentStatus = Static<typeof EnrollmentStatus>
 
-/** An enrolment as the lists have it; never the code. */
+/** Enrolment in a list, without its code. */
 export const Enrollment = named(
   'Enrollment',
   Type.Object({
@@ -77,7 +82,7 @@ export const enrollments = {
     path: '/api/admin/projects/{id}/agents/{agent_id}/enrollment',
     caller: 'owner',
     fresh: true,
-    summary: 'Issue a single-use enrolment prompt; pending ones of the agent are revoked.',
+    summary: "Issue a single-use enrolment prompt. The agent's pending enrolments are revoked.",
     params: AgentParams,
     body: EnrollmentInput,
     response: EnrollmentIssued,
@@ -88,7 +93,7 @@ export const enrollments = {
     method: 'GET',
     path: '/api/admin/projects/{id}/agents/{agent_id}/enrollments/{enrollment_id}',
     caller: 'owner',
-    summary: 'Read the state of an enrolment; never the code.',
+    summary: 'Read the state of an enrolment, without its code.',
     params: Strict({ id: Uuid, agent_id: Uuid, enrollment_id: Uuid }),
     response: EnrollmentStatus,
     errors: ['not_found'],
@@ -98,7 +103,7 @@ export const enrollments = {
     method: 'GET',
     path: '/api/admin/projects/{id}/enrollments',
     caller: 'owner',
-    summary: 'List the enrolments of a project; never a code.',
+    summary: 'List the enrolments of a project, without their codes.',
     params: IdParams,
     query: EnrollmentListQuery,
     response: EnrollmentList,
@@ -109,7 +114,7 @@ export const enrollments = {
     method: 'GET',
     path: '/api/admin/projects/{id}/enrollments/{enrollment_id}',
     caller: 'owner',
-    summary: 'Read one enrolment; never its code.',
+    summary: 'Read one enrolment, without its code.',
     params: EnrollmentParams,
     response: Enrollment,
     errors: ['not_found'],
@@ -120,7 +125,7 @@ export const enrollments = {
     path: '/api/admin/projects/{id}/enrollments/{enrollment_id}/revoke',
     caller: 'owner',
     summary:
-      'Revoke a pending enrolment; one that was claimed made a credential, which is revoked by itself.',
+      'Revoke a pending enrolment. A claimed one has become a credential, which has to be revoked separately.',
     params: EnrollmentParams,
     body: Empty,
     response: Enrollment,

@@ -1,4 +1,4 @@
-/** The owner's own voice in conversations, and what agents wrote to the owner. Spec §4.3; contract §7. */
+/** Messages from and to the owner, and the history of conversations. Spec §4.3; contract §7. */
 import { type Static, Type } from 'typebox'
 import { Conversation, ConversationList, MessagePage } from '../agent/conversations.ts'
 import { Acknowledged, Acknowledgements, Message } from '../agent/messages.ts'
@@ -31,7 +31,7 @@ export const messages = {
     path: '/api/admin/projects/{id}/messages',
     caller: 'owner',
     idempotent: true,
-    summary: 'Send an owner-attributed message to a conversation member.',
+    summary: 'Send a message from the owner to one agent of a conversation.',
     params: IdParams,
     body: OwnerMessageInput,
     response: Message,
@@ -42,7 +42,7 @@ export const messages = {
     method: 'POST',
     path: '/api/admin/projects/{id}/acknowledgements',
     caller: 'owner',
-    summary: 'Acknowledge messages that agents sent to the owner; all or nothing.',
+    summary: 'Acknowledge messages that agents sent to the owner. Either all ids are accepted or none.',
     params: IdParams,
     body: Acknowledgements,
     response: Acknowledged,
@@ -77,7 +77,7 @@ export const conversations = {
     method: 'GET',
     path: '/api/admin/projects/{id}/conversations/{conversation_id}/messages',
     caller: 'owner',
-    summary: 'Read the history forward or backward, 100 a page, always ascending.',
+    summary: 'Read the history forward or backward, 100 messages per page, each page in ascending order.',
     params: Strict({ id: Uuid, conversation_id: Uuid }),
     query: OwnerHistoryQuery,
     response: MessagePage,

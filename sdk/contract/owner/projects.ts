@@ -1,4 +1,4 @@
-/** Projects, as their owner sees them. Spec §4.3; contract §10. */
+/** Projects, as the owner manages them. Spec §4.3; contract §10. */
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
@@ -27,7 +27,7 @@ const policyFields = {
   audit_days: PolicyNumber(36_500),
 }
 
-/** Null means: no cutoff, or the server's default. */
+/** Policy of a project. Null means no cutoff, or the server's default. */
 export const ProjectPolicy = named('ProjectPolicy', Type.Object(policyFields))
 export type ProjectPolicy = Static<typeof ProjectPolicy>
 
@@ -67,7 +67,10 @@ export const ProjectList = named('ProjectList', pageOf('projects', Project))
 export const ProjectStateInput = named('ProjectStateInput', Strict({ state: ProjectState }))
 export type ProjectStateInput = Static<typeof ProjectStateInput>
 
-/** The exact name, byte for byte, so that nobody deletes another project than the one that was meant. */
+/**
+ * Confirmation of a deletion: the project's exact name, byte for byte. It prevents deleting the wrong
+ * project.
+ */
 export const ProjectDeleteInput = named('ProjectDeleteInput', Strict({ confirm_name: Name }))
 export type ProjectDeleteInput = Static<typeof ProjectDeleteInput>
 
@@ -114,7 +117,7 @@ export const projects = {
     caller: 'owner',
     ownerOnly: true,
     fresh: true,
-    summary: 'Delete a project for good, after its exact name; of all its rows one audit line stays.',
+    summary: 'Delete a project permanently, confirmed by its exact name. Only one audit record stays.',
     params: IdParams,
     body: ProjectDeleteInput,
     response: ProjectDeleted,

@@ -1,4 +1,4 @@
-/** How an owner is set up, signs in, stays signed in and leaves. Contract §10 "Sign-in". */
+/** Owner set-up, sign-in, sessions, password and sign-out. Contract §10 "Sign-in". */
 import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
@@ -18,9 +18,9 @@ import {
 } from '../primitives.ts'
 
 const Token = Type.String({ minLength: 16, maxLength: 128, pattern: '^[A-Za-z0-9_-]+$' })
-/** Any that may have been chosen. */
+/** Existing password: any length from 1, because it may predate the current rule. */
 const Password = Text(4 * limits.password.max, 1)
-/** Lengths count code points, as JSON Schema does. */
+/** New password. Lengths count code points, as JSON Schema does. */
 const NewPassword = Type.String({
   minLength: limits.password.min,
   maxLength: limits.password.max,
@@ -30,7 +30,7 @@ const NewPassword = Type.String({
 export const SetupInput = named('SetupInput', Strict({ token: Token, name: NewName, password: NewPassword }))
 export type SetupInput = Static<typeof SetupInput>
 
-/** Name and password, or the token of a one-time link from `bridge server owner-link`. */
+/** Sign-in with name and password, or with the token of a one-time link from `bridge server owner-link`. */
 export const SignInInput = named(
   'SignInInput',
   Type.Union([Strict({ name: Name, password: Password }), Strict({ link_token: Token })]),
@@ -100,7 +100,7 @@ export const signIn = {
     method: 'GET',
     path: '/api/admin/session',
     caller: 'owner',
-    summary: 'Who is signed in.',
+    summary: 'Read who is signed in.',
     response: OwnerSession,
     errors: [],
   }),
@@ -122,7 +122,7 @@ export const signIn = {
     path: '/api/admin/session/confirm',
     caller: 'owner',
     summary:
-      'Confirm the password; dangerous actions are allowed for ten minutes. The answer sets a new cookie.',
+      'Confirm the password. Dangerous actions are then allowed for ten minutes. The answer sets a new cookie.',
     body: PasswordInput,
     response: OwnerSession,
     errors: ['sign_in_failed', 'rate_limited'],
@@ -134,7 +134,7 @@ export const signIn = {
     path: '/api/admin/session/password',
     caller: 'owner',
     fresh: true,
-    summary: 'Change the password; every session ends.',
+    summary: 'Change the password. Every session ends.',
     body: PasswordChangeInput,
     response: OwnerSessionEnded,
     errors: [],

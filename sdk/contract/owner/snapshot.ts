@@ -1,7 +1,9 @@
 /**
- * A project at a glance: its agents and what was observed of them, numbers, what happened last, what needs the owner.
+ * Snapshot of a project: agents with their connection state, counts, latest activity, and items that need the
+ * owner.
  *
- * No secrets, no bodies. It is as old as `observed_at` says; what is older than 30 seconds is shown as Unavailable.
+ * It contains no secrets and no bodies. `observed_at` is its time; a display shows data older than 30 seconds
+ * as Unavailable.
  *
  * Spec §1, §4.3 "ProjectSnapshot (sanitized latest 100 records)"; contract §10 "Snapshot".
  */
@@ -24,7 +26,7 @@ export const SnapshotAgent = named(
     role_name: Type.String(),
     state: AgentState,
     connection: ref(Connection),
-    waiting: Type.Integer({ minimum: 0, description: 'Messages of its inbox that are unacknowledged.' }),
+    waiting: Type.Integer({ minimum: 0, description: 'Unacknowledged messages in its inbox.' }),
   }),
 )
 export type SnapshotAgent = Static<typeof SnapshotAgent>
@@ -38,7 +40,10 @@ export const SnapshotCounts = named(
       connected: Count,
       listening_now: Count,
       overdue: Count,
-      unacknowledged: Type.Integer({ minimum: 0, description: 'Messages in the inboxes of the agents.' }),
+      unacknowledged: Type.Integer({
+        minimum: 0,
+        description: 'Unacknowledged messages in the inboxes of the agents.',
+      }),
       to_owner: Type.Integer({ minimum: 0, description: 'Unacknowledged messages to the owner.' }),
       pending_enrollments: Count,
       tasks: Type.Object({ open: Count, claimed: Count, cancel_requested: Count }),
@@ -53,7 +58,7 @@ export type SnapshotCounts = Static<typeof SnapshotCounts>
 
 const kinds = Object.keys(attentionLabels) as AttentionKind[]
 
-/** Something that an owner should look at; the words for each kind are in labels.ts. */
+/** Item that the owner should look at. labels.ts has a label for each kind. */
 export const AttentionItem = named(
   'AttentionItem',
   Type.Object({
@@ -61,7 +66,7 @@ export const AttentionItem = named(
     at: Timestamp,
     agent: Nullable(Type.Object({ id: Uuid, name: Name })),
     subject: Type.Object({ type: Type.String(), id: Nullable(Uuid) }),
-    count: Type.Integer({ minimum: 1, description: 'How often, or how many messages.' }),
+    count: Type.Integer({ minimum: 1, description: 'Number of occurrences, or of messages.' }),
   }),
 )
 export type AttentionItem = Static<typeof AttentionItem>
@@ -72,7 +77,7 @@ export const ProjectSnapshot = named(
     project: ref(Project),
     agents: Type.Array(ref(SnapshotAgent)),
     has_more_agents: Type.Boolean({
-      description: 'There are more than 500; the list of agents has them all.',
+      description: 'True if there are more than 500 agents. The list of agents has all of them.',
     }),
     counts: ref(SnapshotCounts),
     activity: Type.Array(ref(AuditRecord), { description: 'The latest 100 records, oldest first.' }),
@@ -88,7 +93,7 @@ export const snapshots = {
     method: 'GET',
     path: '/api/admin/projects/{id}',
     caller: 'owner',
-    summary: 'Read a project at a glance: agents, counts, latest activity, what needs attention.',
+    summary: 'Read a snapshot of a project: agents, counts, latest activity, attention items.',
     params: IdParams,
     response: ProjectSnapshot,
     errors: ['not_found'],

@@ -1,4 +1,4 @@
-/** Tasks as the owner steers them: create, see, cancel. Spec §4.3; contract §8. */
+/** Tasks, as the owner creates, reads and cancels them. Spec §4.3; contract §8. */
 import { type Static, Type } from 'typebox'
 import { Task, TaskInput, TaskList, TaskReasonInput, TaskTimeline, taskFilters } from '../agent/tasks.ts'
 import { endpoint } from '../endpoint.ts'
@@ -37,7 +37,7 @@ export const tasks = {
     method: 'GET',
     path: '/api/admin/projects/{id}/tasks',
     caller: 'owner',
-    summary: 'List the tasks of a project, oldest first, and reconcile expired claims.',
+    summary: 'List the tasks of a project, oldest first, after ending expired claims.',
     params: IdParams,
     query: OwnerTaskListQuery,
     response: TaskList,
@@ -58,7 +58,7 @@ export const tasks = {
     method: 'GET',
     path: '/api/admin/projects/{id}/tasks/{task_id}/timeline',
     caller: 'owner',
-    summary: 'What happened to a task, oldest first.',
+    summary: 'Read the timeline of a task, oldest entry first.',
     params: TaskParams,
     query: PageQuery,
     response: TaskTimeline,
@@ -70,7 +70,7 @@ export const tasks = {
     path: '/api/admin/projects/{id}/tasks/{task_id}/cancel',
     caller: 'owner',
     idempotent: true,
-    summary: 'Cancel a task. A holder is asked to stop, and confirms.',
+    summary: 'Cancel a task. If it is claimed, the holder is asked to stop and confirms.',
     params: TaskParams,
     body: OwnerCancelInput,
     response: OwnerCancelResult,

@@ -1,4 +1,4 @@
-/** Transfers as the owner steers them: see and cancel. Contract §10. */
+/** Transfers, as the owner reads and cancels them. Contract §10. */
 import { type Static, Type } from 'typebox'
 import { Transfer, TransferList, TransferReason, TransferState } from '../agent/transfers.ts'
 import { endpoint } from '../endpoint.ts'
@@ -29,7 +29,7 @@ export const transfers = {
     method: 'GET',
     path: '/api/admin/projects/{id}/transfers/{transfer_id}',
     caller: 'owner',
-    summary: 'Read one transfer; never its endpoint or token.',
+    summary: 'Read one transfer, without its endpoint and token.',
     params: TransferParams,
     response: Transfer,
     errors: ['not_found'],
@@ -39,7 +39,7 @@ export const transfers = {
     method: 'POST',
     path: '/api/admin/projects/{id}/transfers/{transfer_id}/cancel',
     caller: 'owner',
-    summary: 'Cancel a transfer that is not over; both sides are told.',
+    summary: 'Cancel a transfer that has not ended. Both sides are notified.',
     params: TransferParams,
     body: TransferReason,
     response: Transfer,
