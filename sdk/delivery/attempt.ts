@@ -1,10 +1,11 @@
 /**
- * One try at listening over one transport: what ends it, and the pulse that watches it.
+ * One connection of a listener over one transport: its abort signal, and a check once per second.
  *
- * - It ends when the caller aborts, and when this machine slept: then wall clock and monotonic clock moved apart, and a
- *   connection from before is rarely alive, though nothing says so. A clock that was set looks the same, and costs no
- *   more than a new connection.
- * - Where the monotonic clock counts sleep, silence is what tells of it: see line.ts.
+ * - It ends when the caller aborts, and when this machine was asleep. After a sleep, wall clock and monotonic
+ *   clock have moved apart by more than 5 seconds, and the connection is usually dead without an error. A
+ *   change of the wall clock looks the same; it costs one reconnect.
+ * - On systems whose monotonic clock continues during sleep, the stream queue detects the dead connection by
+ *   its silence. See stream-queue.ts.
  */
 import type { Receipt } from '../contract/events.ts'
 import { LocalError } from '../transport/failures.ts'
@@ -13,10 +14,10 @@ export interface AttemptOptions {
   readonly clock: () => Date
   readonly monotonicMs: () => number
   readonly signal: AbortSignal | undefined
-  /** Milliseconds until listening ends by itself. */
+  /** Returns the milliseconds until listening ends at `until`. */
   readonly leftMs: () => number
   readonly onReceipts: ((receipts: readonly Receipt[]) => void) | undefined
-  /** Since when no page came; it goes on from one connection to the next. */
+  /** Start of the time without pages. It is shared by all connections of one listener. */
   readonly quiet: { sinceMs: number }
 }
 
@@ -25,12 +26,13 @@ const sleptMs = 5000
 
 export class Attempt {
   readonly options: AttemptOptions
-  /** When the transport opened; undefined as long as it did not. */
+  /** Monotonic time at which the transport opened; undefined before. */
   openedMs: number | undefined
-  toldPages = false
-  readonly #over = new AbortController()
+  /** True once the connection delivered a page. */
+  receivedPages = false
+  readonly #ended = new AbortController()
   readonly #checks: (() => void)[] = []
-  readonly #giveUp = () => this.#over.abort(new LocalError('aborted', 'listening was given up by the caller'))
+  readonly #onAbort = () => this.#ended.abort(new LocalError('aborted', 'the caller stopped listening'))
   #timer: NodeJS.Timeout | undefined
   #apartMs: number
   #beatMs: number
@@ -40,39 +42,42 @@ export class Attempt {
     this.options = options
     this.#apartMs = this.#clocksApartMs()
     this.#beatMs = options.monotonicMs()
-    options.signal?.addEventListener('abort', this.#giveUp, { once: true })
-    if (options.signal?.aborted) this.#giveUp()
+    options.signal?.addEventListener('abort', this.#onAbort, { once: true })
+    if (options.signal?.aborted) this.#onAbort()
     this.#beatLater()
   }
 
-  /** Aborted when the attempt must end; the reason is the error to throw. */
+  /** Aborted when the attempt must end. Its reason is the error to throw. */
   get signal(): AbortSignal {
-    return this.#over.signal
+    return this.#ended.signal
   }
 
-  /** Whether it ended because this machine slept: to be opened again at once, and nobody's fault. */
+  /**
+   * True if it ended because this machine slept. The listener then reconnects immediately and counts no
+   * failure.
+   */
   get slept(): boolean {
     return this.#slept
   }
 
-  /** How long the transport was open. */
+  /** Milliseconds for which the transport has been open, 0 if it never opened. */
   get livedMs(): number {
     return this.openedMs === undefined ? 0 : this.options.monotonicMs() - this.openedMs
   }
 
-  /** Called every second, and when the time is over. */
+  /** Registers a check that runs once per second, and when listening ends at `until`. */
   onPulse(check: () => void): void {
     this.#checks.push(check)
   }
 
   close(): void {
     clearTimeout(this.#timer)
-    this.options.signal?.removeEventListener('abort', this.#giveUp)
+    this.options.signal?.removeEventListener('abort', this.#onAbort)
   }
 
   #beatLater(): void {
     const ms = Math.max(1, Math.min(pulseMs, this.options.leftMs()))
-    // It also keeps the process alive: what streams wait with does not.
+    // This timer also keeps the process alive. A stream's pending promise does not.
     this.#timer = setTimeout(() => this.#beat(), ms)
   }
 
@@ -82,14 +87,14 @@ export class Attempt {
     this.#beatMs = this.options.monotonicMs()
     this.#beatLater()
     if (Math.abs(this.#apartMs - before.apartMs) <= sleptMs) {
-      // This process was held up: what arrived meanwhile is read before anything is called silent.
+      // The event loop was blocked for more than 5 s. Data that arrived meanwhile is read before the silence checks run.
       const isLate = this.#beatMs - before.beatMs > sleptMs
       if (!isLate) for (const check of this.#checks) check()
       return
     }
     this.#slept = true
     this.close()
-    this.#over.abort(new LocalError('timeout', 'this machine slept, or its clock was set'))
+    this.#ended.abort(new LocalError('timeout', 'this machine was asleep, or its clock was changed'))
   }
 
   #clocksApartMs(): number {

@@ -1,19 +1,22 @@
 /**
- * Which transport is used now: the first one of the order that is not barred.
+ * Choice of the transport for the next connection: the first one in the order that is not barred.
  *
- * - A transport that failed twice in a row, so that it may be its own fault, is barred; at once when what stands between
- *   answered in place of the node.
- * - It comes back by itself after a minute, then two, up to half an hour. The first failure after that bars it again.
- * - When all are barred, the last one is used: it needs least of what stands between.
+ * When a transport enters:
+ * - usable: it can be picked. Two failures in a row bar it. It is barred immediately if a proxy answered in
+ *   the node's place or the node does not offer the transport.
+ * - barred: it is not picked for 1 minute, the next time for 2, up to 30 minutes. Then it can be picked
+ *   again, and one more failure bars it. A success resets all counts.
+ *
+ * If all are barred, the last one in the order is used, which places the fewest demands on proxies.
  *
  * Contract §12 `listen`: "it picks socket, then SSE, then long-poll, and falls back by itself".
  */
 
 import { backoff } from '../transport/retry.ts'
 
-/** In the order in which they are picked. */
+/** All transports, in the default order of preference. */
 export const listenTransports = ['socket', 'sse', 'long-poll'] as const
-/** A way to hear of messages. */
+/** Transport over which a listener receives messages. */
 export type ListenTransport = (typeof listenTransports)[number]
 
 const strikesUntilBarred = 2
@@ -22,7 +25,7 @@ const bars = { firstMs: 60_000, longestMs: 1_800_000 } as const
 interface Standing {
   strikes: number
   barredUntilMs: number
-  /** How often it was barred in a row. */
+  /** Number of times that it was barred in a row. */
   bars: number
 }
 
@@ -37,7 +40,7 @@ export class TransportChoice {
   readonly #monotonicMs: () => number
   readonly #standings = new Map<ListenTransport, Standing>()
 
-  /** @throws TypeError when there is nothing to choose from. */
+  /** @throws TypeError if the order is empty. */
   constructor(order: readonly ListenTransport[], monotonicMs: () => number) {
     if (order.length === 0) throw new TypeError('listening needs at least one transport')
     this.#order = order
@@ -49,24 +52,24 @@ export class TransportChoice {
     return usable ?? this.#order.at(-1) ?? 'long-poll'
   }
 
-  /** Whether none is left that has not failed. */
+  /** True if every transport is barred. */
   get isExhausted(): boolean {
     return this.#order.every((transport) => this.#isBarred(transport))
   }
 
-  /** It did what it is for. */
+  /** Resets the counts of a transport that worked. */
   proved(transport: ListenTransport): void {
     this.#standings.set(transport, spotless())
   }
 
-  /** It failed, and nothing says that the node is away. */
+  /** Counts a failure that may be the transport's. Two in a row bar it. */
   suspect(transport: ListenTransport): void {
     const standing = this.#standing(transport)
     standing.strikes += 1
     if (standing.strikes >= strikesUntilBarred) this.bar(transport)
   }
 
-  /** It does not get through. */
+  /** Bars a transport, each time twice as long. */
   bar(transport: ListenTransport): void {
     const standing = this.#standing(transport)
     standing.strikes = strikesUntilBarred - 1

@@ -1,10 +1,12 @@
 /**
- * The inbox as server-sent events. One connection: the node ends it after twenty seconds, and the listener opens the next.
+ * The inbox as server-sent events. The node ends each connection after 20 seconds, and the listener opens the
+ * next.
  *
- * - Each has a nonce and a proof of its own, since `eventsource` asks our fetch, and reconnecting is the listener's.
- * - The error body is read inside that fetch: `eventsource` tells a status and no reason, and `clock_skew` must not look
+ * - Each connection is signed with a new nonce. `eventsource` calls our fetch for it, and the listener
+ *   reconnects, not `eventsource`.
+ * - Our fetch reads the error body. `eventsource` reports only a status, by which `clock_skew` would look
  *   like `credential_revoked`.
- * - Its first bytes must come soon: a proxy that holds a stream back until it is full or over makes it useless.
+ * - The first bytes must arrive within 10 seconds. A proxy that buffers the whole stream makes it useless.
  *
  * Spec §6; contract §6.
  */
@@ -15,84 +17,83 @@ import { failureOf, parseObject, refusalOf } from '../transport/answers.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { FetchResponse } from '../transport/fetch.ts'
 import type { Attempt } from './attempt.ts'
-import { overStream, type StreamEvent, type StreamQueue } from './stream-queue.ts'
+import { readStream, type StreamEvent, type StreamQueue } from './stream-queue.ts'
 import type { Streaming } from './streaming.ts'
 
-const asked = { method: streams.events.method, path: streams.events.path }
-/** More than the longest event that a node sends. */
+const request = { method: streams.events.method, path: streams.events.path }
+/** Limit of one event in bytes, larger than any event that a node sends. */
 const longestEvent = 16 * 1024 * 1024
-/** "The server ends the stream after 20 s": one that ends by itself long before was cut. */
+/** "The server ends the stream after 20 s": a stream that ends before this age was cut off. */
 const shortestLifeMs = 10_000
 
 export const eventStream = (
   streaming: Streaming,
   attempt: Attempt,
 ): AsyncGenerator<StreamEvent, void, undefined> =>
-  overStream(attempt, asked, (line) => connect(streaming, line, attempt))
+  readStream(attempt, request, (queue) => connect(streaming, queue, attempt))
 
-async function connect(streaming: Streaming, line: StreamQueue, attempt: Attempt): Promise<void> {
+async function connect(streaming: Streaming, queue: StreamQueue, attempt: Attempt): Promise<void> {
   const { EventSource } = await import('eventsource')
   let requestId = ''
-  const source = new EventSource(`http://node${asked.path}`, {
+  const source = new EventSource(`http://node${request.path}`, {
     maxBufferSize: longestEvent,
     fetch: async (url, { signal }) => {
       try {
         const response = await streaming.open({ signal: signal as AbortSignal })
         requestId = response.headers.get('x-request-id') ?? ''
-        return answerOf(String(url), response, line, attempt)
+        return answerOf(String(url), response, queue, attempt)
       } catch (error) {
-        line.fail(error)
+        queue.fail(error)
         throw error
       }
     },
   })
-  line.carriedBy({ close: () => source.close() })
+  queue.useConnection({ close: () => source.close() })
   for (const type of ['messages', 'receipts', 'heartbeat']) {
     source.addEventListener(type, ({ data }) => {
       const value = parseObject(String(data))
-      if (value === undefined) line.fail(unusable('an event is not a JSON object'))
-      else line.hear(type, value)
+      if (value === undefined) queue.fail(unusable('an event is not a JSON object'))
+      else queue.accept(type, value)
     })
   }
   source.addEventListener('session', ({ data }) => {
-    line.fail(refused(parseObject(String(data))?.code, requestId))
+    queue.fail(refused(parseObject(String(data))?.code, requestId))
   })
-  source.addEventListener('error', ({ message }) => line.fail(broken(message ?? 'it ended')))
+  source.addEventListener('error', ({ message }) => queue.fail(broken(message ?? 'the connection ended')))
 }
 
 function answerOf(
   url: string,
   response: FetchResponse,
-  line: StreamQueue,
+  queue: StreamQueue,
   attempt: Attempt,
 ): FetchLikeResponse {
   const { status, headers, body } = response
   if (!/^text\/event-stream\b/i.test(headers.get('content-type') ?? ''))
-    throw unusable('this is no event stream')
-  if (body === undefined || body === null)
-    throw unusable('the fetch that was handed in gives no body to read')
-  return { url, status, headers, redirected: false, body: watched(body, line, attempt) }
+    throw unusable('the answer is not an event stream')
+  if (body === undefined || body === null) throw unusable('the given fetch returns no readable body')
+  return { url, status, headers, redirected: false, body: watched(body, queue, attempt) }
 }
 
-/** The same bytes, no faster than they are read, telling the line of each arrival and of the end. */
+/** Passes the bytes on as fast as they are read, and reports each chunk and the end to the queue. */
 function watched(
   body: AsyncIterable<Uint8Array>,
-  line: StreamQueue,
+  queue: StreamQueue,
   attempt: Attempt,
 ): { getReader(): ReaderLike } {
   const chunks = body[Symbol.asyncIterator]()
   return {
     getReader: () => ({
       read: async () => {
-        await line.room()
+        await queue.room()
         const next = await chunks.next().catch((error: unknown) => {
-          const failure = failureOf(error, asked, undefined)
-          line.fail(failure)
+          const failure = failureOf(error, request, undefined)
+          queue.fail(failure)
           throw failure
         })
-        if (next.done === true) ended(line, attempt)
-        else if (attempt.openedMs === undefined) line.opened()
-        else line.heard()
+        if (next.done === true) ended(queue, attempt)
+        else if (attempt.openedMs === undefined) queue.opened()
+        else queue.markAlive()
         return next.done === true
           ? ({ done: true, value: undefined } as const)
           : ({ done: false, value: next.value } as const)
@@ -102,22 +103,22 @@ function watched(
   }
 }
 
-function ended(line: StreamQueue, attempt: Attempt): void {
-  if (attempt.livedMs < shortestLifeMs) line.fail(broken('it ended early'))
-  else line.end()
+function ended(queue: StreamQueue, attempt: Attempt): void {
+  if (attempt.livedMs < shortestLifeMs) queue.fail(broken('the node or a proxy ended it early'))
+  else queue.end()
 }
 
-/** The event tells the code alone. */
+/** Error for a `session` event, which carries only a code. */
 function refused(code: unknown, requestId: string): Error {
-  if (typeof code !== 'string') return broken('it was ended without a reason')
+  if (typeof code !== 'string') return broken('the node ended it without a reason')
   const message = Object.hasOwn(errors, code)
     ? errors[code as keyof typeof errors].meaning
     : 'the node ended the stream'
-  return refusalOf(asked, { error: code, message, request_id: requestId })
+  return refusalOf(request, { error: code, message, request_id: requestId })
 }
 
 const unusable = (why: string): LocalError =>
-  new LocalError('bad_response', `${asked.method} ${asked.path}: ${why}`)
+  new LocalError('bad_response', `${request.method} ${request.path}: ${why}`)
 
 const broken = (how: string): LocalError =>
-  new LocalError('unreachable', `${asked.method} ${asked.path}: the stream broke: ${how}`, { cause: how })
+  new LocalError('unreachable', `${request.method} ${request.path}: the stream broke: ${how}`, { cause: how })

@@ -1,4 +1,4 @@
-/** The owner's limits to listening without news. Contract §5 "policy". */
+/** The owner's limits on listening without messages. Contract §5 "policy". */
 import type { SessionKeeper } from '../agent/session.ts'
 import type { SessionPolicy } from '../contract/agent/sessions.ts'
 
@@ -14,7 +14,10 @@ export class IdlePolicy {
     this.#since = clock().getTime()
   }
 
-  /** Whether listening ends with this page: so long without a message, or so many empty pages. */
+  /**
+   * Returns true if listening ends with this page: after `idle_seconds` without a message, or `empty_polls`
+   * empty pages in a row.
+   */
   async isReached(page: { readonly messages: readonly unknown[] }): Promise<boolean> {
     const now = this.#clock().getTime()
     if (page.messages.length > 0) {

@@ -1,18 +1,29 @@
 /**
- * Hearing about new messages: one stream of pages, whichever way they come.
+ * Listening: one async stream of inbox pages, over socket, event stream or long-poll.
  *
- * - Socket, then event stream, then long-poll, of those that the node offers. One that does not get through is left for
- *   the next, and tried again later; see choice.ts. Transports change between two connections, never in the middle of
- *   one, so that nothing on its way is cut off.
- * - Once heard, the node may go away and come back: the listener opens again, with growing pauses up to 15 seconds.
- *   A node that was never heard is an error, since its address may be wrong.
- * - What only a person can mend is thrown: a fenced session, a revoked credential, a disabled agent, an archived project.
- * - A node that answers nothing but `rate_limited` is no node that is away, and what it refuses behind that is not heard:
- *   after ten in a row the refusal is thrown.
- * - It ends by itself when the owner's policy says so: so long without a message, or so many empty pages.
- * - Reading never acknowledges. An offer counts once its bytes left the node: what a stream had pushed to a reader that
- *   went away comes again after the redelivery interval. So who takes one page and goes uses long-poll alone, which is
- *   given no more than it takes.
+ *     Listener.pages()                 the loop: one connection after another
+ *       ├─ TransportChoice.pick()      first transport in the order that is not barred     choice.ts
+ *       ├─ Attempt                     one connection: abort signal, one check per second  attempt.ts
+ *       ├─ socketStream | eventStream  push frames into a StreamQueue                      socket.ts, event-stream.ts
+ *       │    ├─ Streaming              session, signature, remedies for refusals           streaming.ts
+ *       │    └─ StreamQueue            bounded queue of pages; detects a silent connection stream-queue.ts
+ *       ├─ longPoll                    reads pages without a queue                         long-poll.ts
+ *       ├─ SeenOffers.take(page)       drops offers that the caller already got            seen-offers.ts
+ *       ├─ IdlePolicy.isReached(page)  ends listening by the owner's policy                idle-policy.ts
+ *       └─ judge(failure) → Verdict    after a failure: throw, retry, or bar the transport verdict.ts
+ *
+ * - The order is socket, event stream, long-poll, limited to what the node offers. The listener changes the
+ *   transport only between two connections, so that it cuts off no message in flight.
+ * - Once the node has answered, the listener survives outages: it reconnects with pauses of 0.5 to 15
+ *   seconds. If the node has never answered, it throws, since the address may be wrong.
+ * - It throws what only a person can fix: a fenced session, a revoked credential, a disabled agent, an
+ *   archived project.
+ * - After 10 `rate_limited` refusals in a row it throws the refusal: the node is reachable, and the limiter
+ *   may hide another refusal.
+ * - It ends by the owner's policy: after a time without messages, or after a number of empty pages.
+ * - Reading never acknowledges. The node counts an offer when it has sent the bytes. If a stream pushed
+ *   messages that the caller never took, the node offers them again only after the redelivery interval. A
+ *   caller that wants one page therefore uses long-poll alone, which gets no more than it asks for.
  *
  * Contract §5 (policy), §6, §12 `listen`, §13.
  */
@@ -40,7 +51,7 @@ export interface Listening {
   readonly bootstrap: BootstrapReader
   readonly streaming: Streaming
   readonly transports: readonly ListenTransport[] | undefined
-  /** Knows the owner's policy. */
+  /** Source of the owner's policy. */
   readonly keeper: SessionKeeper
   readonly acknowledged: AcknowledgedIds
   readonly clock: () => Date
@@ -50,50 +61,59 @@ export interface Listening {
 }
 
 const pauses = { firstMs: 500, longestMs: 15_000 } as const
-/** A connection that lasted so long was a good one: what broke it later is another matter. */
+/** A connection that lasted this long proves its transport, whatever broke it in the end. */
 const steadyMs = 30_000
-/** One that told nothing and broke sooner does not end a row of failures: a node that takes everybody and cuts them off. */
+/**
+ * A connection without pages that broke sooner counts as one more failure in a row. Otherwise a node that
+ * accepts every connection and closes it would be called without growing pauses.
+ */
 const settledMs = 5_000
-/** Failures in a row before the caller hears that the node is away: a connection that is replaced at once is no news. */
-const failuresUntilTold = 2
+/**
+ * Failures in a row before the caller is notified. A connection that is replaced immediately is not reported.
+ */
+const failuresUntilReported = 2
 const rateRefusalsUntilThrown = 10
 
 export class Listener {
   readonly #listening: Listening
   readonly #options: ListenOptions
-  readonly #patience: IdlePolicy
-  readonly #handedOver: SeenOffers
+  readonly #idlePolicy: IdlePolicy
+  readonly #seenOffers: SeenOffers
   readonly #quiet: { sinceMs: number }
   #transport: ListenTransport | undefined
-  #isHeard = false
+  #wasReached = false
   #failures = 0
   #rateRefusals = 0
-  #isToldAway = false
+  #isReportedUnreachable = false
 
   constructor(listening: Listening, options: ListenOptions) {
     this.#listening = listening
     this.#options = options
-    this.#patience = new IdlePolicy(listening.keeper, listening.clock)
-    this.#handedOver = new SeenOffers(listening.acknowledged)
+    this.#idlePolicy = new IdlePolicy(listening.keeper, listening.clock)
+    this.#seenOffers = new SeenOffers(listening.acknowledged)
     this.#quiet = { sinceMs: listening.monotonicMs() }
   }
 
-  /** Every page until `until`, the policy's end, or the abort, which throws. */
+  /**
+   * Yields pages until `until` or the end by policy.
+   *
+   * @throws LocalError `aborted`, and the failures that the listener does not survive.
+   */
   async *pages(): AsyncGenerator<ReceivedPage, void, undefined> {
-    const order = await this.#usable()
+    const order = await this.#allowedTransports()
     const choice = new TransportChoice(order, this.#listening.monotonicMs)
     while (this.#leftMs() > 0) {
       const transport = choice.pick()
       const attempt = this.#attempt()
       try {
-        for await (const heard of this.#open(transport, attempt, choice)) {
+        for await (const event of this.#open(transport, attempt, choice)) {
           this.#rateRefusals = 0
-          if (heard === 'open') this.#opened(transport)
+          if (event === 'open') this.#opened(transport)
           else {
-            attempt.toldPages = true
-            yield* this.#handOver(heard)
+            attempt.receivedPages = true
+            yield* this.#handOver(event)
             this.#quiet.sinceMs = this.#listening.monotonicMs()
-            if (await this.#patience.isReached(heard)) return
+            if (await this.#idlePolicy.isReached(event)) return
           }
         }
         choice.proved(transport)
@@ -101,7 +121,7 @@ export class Listener {
         if (transport === 'sse') await this.#pause(limits.streamRetryMs)
       } catch (error) {
         await this.#failed(error, transport, attempt, choice)
-        // To wait for a node that is away is not to be without news from it.
+        // The time during which the node was unreachable does not count as time without messages.
         this.#quiet.sinceMs = this.#listening.monotonicMs()
       } finally {
         attempt.close()
@@ -109,12 +129,15 @@ export class Listener {
     }
   }
 
-  /** What the node offers of what is allowed; what is allowed when it offers none of it, so that it says why. */
-  async #usable(): Promise<readonly ListenTransport[]> {
+  /**
+   * The allowed transports that the node offers. If it offers none of them, all allowed ones: the node's
+   * refusal then gives the reason.
+   */
+  async #allowedTransports(): Promise<readonly ListenTransport[]> {
     const allowed = this.#options.transports ?? this.#listening.transports ?? listenTransports
     if (allowed.every((transport) => transport === 'long-poll')) return allowed
     const { capabilities } = await this.#listening.bootstrap.get({ signal: this.#options.signal })
-    this.#isHeard = true
+    this.#wasReached = true
     const { inbox, sse, socket } = capabilities
     const offers: Record<ListenTransport, boolean> = { socket, sse, 'long-poll': inbox }
     const usable = allowed.filter((transport) => offers[transport])
@@ -136,30 +159,37 @@ export class Listener {
     const { inbox, streaming } = this.#listening
     if (transport === 'socket') return socketStream(streaming, attempt)
     if (transport === 'sse') return eventStream(streaming, attempt)
-    const goesOn = () => choice.pick() === 'long-poll'
-    return longPoll(inbox, attempt, { limit: this.#options.limit, goesOn })
+    const shouldContinue = () => choice.pick() === 'long-poll'
+    return longPoll(inbox, attempt, { limit: this.#options.limit, shouldContinue })
   }
 
   #opened(transport: ListenTransport): void {
-    this.#isHeard = true
-    if (this.#isToldAway) this.#options.onConnection?.(undefined)
-    this.#isToldAway = false
+    this.#wasReached = true
+    if (this.#isReportedUnreachable) this.#options.onConnection?.(undefined)
+    this.#isReportedUnreachable = false
     if (this.#transport !== transport) this.#options.onTransport?.(transport)
     this.#transport = transport
   }
 
-  /** A page less what was handed over before; one that holds nothing else is no page. */
+  /**
+   * Yields the page in chunks of `limit` messages, without those that were yielded before. A page that was
+   * not empty but becomes so is dropped.
+   */
   *#handOver(page: ReceivedPage): Generator<ReceivedPage, void, undefined> {
     if (page.messages.length === 0) yield page
     const { limit = page.messages.length } = this.#options
     for (let from = 0; from < page.messages.length; from += limit) {
-      const messages = this.#handedOver.take(page.messages.slice(from, from + limit))
+      const messages = this.#seenOffers.take(page.messages.slice(from, from + limit))
       const has_more = page.has_more || from + limit < page.messages.length
       if (messages.length > 0) yield { ...page, messages, has_more }
     }
   }
 
-  /** Decide, and wait where that helps. @throws what nothing here mends. */
+  /**
+   * Updates the choice of transports, and pauses before a retry on the same one.
+   *
+   * @throws a failure that a retry cannot help.
+   */
   async #failed(
     error: unknown,
     transport: ListenTransport,
@@ -170,7 +200,7 @@ export class Listener {
     if (attempt.signal.aborted) throw attempt.signal.reason
     const wasOpen = attempt.openedMs !== undefined
     const verdict = judge(error, transport, wasOpen)
-    if (verdict === 'final' || !this.#isHeard || !(error instanceof Error)) throw error
+    if (verdict === 'final' || !this.#wasReached || !(error instanceof Error)) throw error
     const isRate = error instanceof BridgeError && error.code === 'rate_limited'
     this.#rateRefusals = isRate ? this.#rateRefusals + 1 : 0
     if (this.#rateRefusals >= rateRefusalsUntilThrown) throw error
@@ -179,16 +209,16 @@ export class Listener {
     else if (verdict === 'suspect') choice.suspect(transport)
     else if (verdict === 'barred') choice.bar(transport)
     if (choice.isExhausted && this.#transport === undefined) throw error
-    const didWork = attempt.toldPages || attempt.livedMs >= settledMs
+    const didWork = attempt.receivedPages || attempt.livedMs >= settledMs
     this.#failures = didWork ? 1 : this.#failures + 1
     if (choice.pick() !== transport) return
-    this.#tellAway(error)
+    this.#reportUnreachable(error)
     await this.#pause(this.#pauseMs(error))
   }
 
-  #tellAway(error: Error): void {
-    if (this.#isToldAway || this.#failures < failuresUntilTold) return
-    this.#isToldAway = true
+  #reportUnreachable(error: Error): void {
+    if (this.#isReportedUnreachable || this.#failures < failuresUntilReported) return
+    this.#isReportedUnreachable = true
     this.#options.onConnection?.(error)
   }
 
@@ -206,7 +236,7 @@ export class Listener {
       if (sleep !== undefined) await sleep(bounded, signal)
       else await timer(bounded, undefined, signal === undefined ? {} : { signal })
     } catch (cause) {
-      throw new LocalError('aborted', 'listening was given up by the caller', { cause })
+      throw new LocalError('aborted', 'the caller stopped listening', { cause })
     }
   }
 

@@ -6,15 +6,19 @@ import type { StreamEvent } from './stream-queue.ts'
 
 export interface LongPollOptions {
   readonly limit: number | undefined
-  /** Asked between two polls. */
-  readonly goesOn: () => boolean
+  /** Called between two polls. False ends the stream. */
+  readonly shouldContinue: () => boolean
 }
 
-/** Every page, empty ones included. Ends when no time is left, or when it is not to go on. @throws what the inbox refuses. */
+/**
+ * Yields every page, including empty ones, until no time is left or `shouldContinue` returns false.
+ *
+ * @throws BridgeError, LocalError as `inbox.read`.
+ */
 export async function* longPoll(
   inbox: Inbox,
   attempt: Attempt,
-  { limit, goesOn }: LongPollOptions,
+  { limit, shouldContinue }: LongPollOptions,
 ): AsyncGenerator<StreamEvent, void, undefined> {
   const { leftMs, monotonicMs } = attempt.options
   do {
@@ -25,5 +29,5 @@ export async function* longPoll(
       yield 'open'
     }
     yield page
-  } while (leftMs() > 0 && goesOn())
+  } while (leftMs() > 0 && shouldContinue())
 }

@@ -1,33 +1,40 @@
-/** What listening takes and gives. Contract §6, §13. */
+/** Options and results of listening. Contract §6, §13. */
 import type { Acknowledged, InboxPage, OfferedMessage } from '../contract/agent/messages.ts'
 import type { Receipt } from '../contract/events.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { ListenTransport } from './choice.ts'
 
-/** A message that was offered, with what acknowledges it. */
+/** Offered message with a method that acknowledges it. */
 export interface ReceivedMessage extends OfferedMessage {
-  /** Say that it is durably recorded. */
+  /** Acknowledges the message. Call it once the message is recorded durably or handled. */
   acknowledge(): Promise<Acknowledged>
 }
 
-/** An inbox page, whichever way it came. */
+/** Page of the inbox, from any transport. */
 export interface ReceivedPage extends Omit<InboxPage, 'waiting'> {
-  /** How many messages are unacknowledged; null over a stream, which does not tell. */
+  /**
+   * Number of unacknowledged messages in the inbox. Null over socket and event stream, which do not carry it.
+   */
   readonly waiting: number | null
 }
 
-/** Until when to listen. */
+/** Options of listening. */
 export interface ListenOptions extends Pick<CallOptions, 'signal'> {
-  /** The most messages of a page. */
+  /** Largest number of messages per page. */
   readonly limit?: number | undefined
-  /** When to stop by itself. */
+  /** Time at which listening ends. */
   readonly until?: Date | undefined
-  /** Only these, in the order of preference; the Bridge's when absent, which are all. */
+  /** Allowed transports in order of preference. If absent, those of the Bridge, which are all by default. */
   readonly transports?: readonly ListenTransport[] | undefined
-  /** The node went away (with the reason), or is back. */
+  /**
+   * Called with the reason when the node becomes unreachable, and with undefined when it is reachable again.
+   */
   readonly onConnection?: ((away: Error | undefined) => void) | undefined
-  /** Another transport is open than before. */
+  /** Called when a connection opens over another transport than before. */
   readonly onTransport?: ((transport: ListenTransport) => void) | undefined
-  /** Messages of this agent were acknowledged. A hint that long-poll never gives; `messages.get` is the truth. */
+  /**
+   * Called when recipients acknowledged messages of this agent. It is a hint that long-poll never gives;
+   * `messages.get` returns the authoritative state.
+   */
   readonly onReceipts?: ((receipts: readonly Receipt[]) => void) | undefined
 }

@@ -1,16 +1,20 @@
 /**
- * Which offers were handed over already.
+ * Filter for offers that the caller already received.
  *
- * Delivery is at least once: a message that is not acknowledged comes again, with a higher `attempt`, and is passed on.
- * But an offer can also travel twice: its connection broke, or the node was killed, before the node knew that the bytes
- * had arrived; then the same attempt comes over the next connection. That one is left out:
+ * Delivery is at least once. If a message is not acknowledged, the node offers it again with a higher
+ * `attempt`, and the filter passes it on. The node can also send the same offer twice: if the connection
+ * breaks before the node knows that the bytes arrived, it sends the same attempt over the next connection.
+ * The filter drops that repetition.
  *
- * - Only what was handed over is left out, and only at exactly the same attempt. Should the reader have lost it after
- *   all, the node offers it again after the redelivery interval, under the next number. So nothing is lost.
- * - A lower attempt means that the node was restored from a backup: it is passed on.
- * - What was acknowledged through this Bridge is left out whatever its attempt: it was on its way when that was said.
+ * - It drops an offer only if the caller got the same message with the same attempt. If the caller lost the
+ *   message, the node offers it again after the redelivery interval, with the next attempt. So no message is
+ *   lost.
+ * - It passes on a lower attempt, which means that the node was restored from a backup.
+ * - It drops every offer of a message that was acknowledged through this Bridge: the offer was already in
+ *   flight.
  *
- * It is remembered for as long as one `listen()` runs, as many as an inbox can hold. A new `listen()` starts afresh.
+ * One `listen()` remembers 10,000 offers, as many as an inbox holds. A new `listen()` starts with an empty
+ * filter.
  *
  * Contract §6.
  */
@@ -25,7 +29,7 @@ export class SeenOffers {
     this.#acknowledged = acknowledged
   }
 
-  /** The messages that are to be handed over; they count as handed over from now on. */
+  /** Returns the messages to pass on to the caller, and remembers them as passed on. */
   take(messages: readonly OfferedMessage[]): OfferedMessage[] {
     return messages.filter(({ id, delivery }) => {
       if (this.#acknowledged.has(id) || this.#attempts.get(id) === delivery.attempt) return false
@@ -41,7 +45,7 @@ export class SeenOffers {
   }
 }
 
-/** Ids that were acknowledged here, the newest ones. */
+/** The last 10,000 message ids that were acknowledged through this Bridge. */
 export class AcknowledgedIds {
   readonly #ids = new Map<string, true>()
 

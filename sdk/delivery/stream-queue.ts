@@ -1,12 +1,16 @@
 /**
- * One open stream, whatever carries it: what it told and nobody has read yet, and whether it is alive.
+ * Queue between one stream connection (socket or event stream) and the listener, with detection of a dead
+ * connection.
  *
- * - opening: from the start; leaves when the node answers, on a failure, or after ten seconds.
- * - open: leaves when it ends, on a failure, or after two heartbeats and a half of silence.
- * - over: what had arrived is still handed out, unless the node refuses this session; then the iteration ends, or throws.
+ * When a queue enters:
+ * - opening: it waits for the node's first answer. It fails after 10 seconds.
+ * - open: it queues events. It fails after 25 seconds without data, which is two and a half heartbeats.
+ * - ended: the iterator yields what is still queued (unless the node refused the session), then returns or
+ *   throws.
  *
- * What is unread is bounded: past that the carrier pauses, and the node's rule about slow readers applies. An empty page
- * stands for every twenty seconds without messages, as an empty poll does, so that a policy counts the same everywhere.
+ * If 8 events are unread, the connection pauses, and the node's rule about slow readers applies. After every
+ * 20 seconds without messages the queue adds an empty page, as a long-poll returns one, so that the idle
+ * policy counts the same over every transport.
  *
  * Contract §6.
  */
@@ -17,98 +21,101 @@ import { type Asked, BridgeError, LocalError } from '../transport/failures.ts'
 import type { Attempt } from './attempt.ts'
 import type { ReceivedPage } from './received.ts'
 
-/** What a transport tells the listener: that it is open, or a page. */
+/** Event from a transport to the listener: the connection opened, or a page arrived. */
 export type StreamEvent = 'open' | ReceivedPage
 
-/** The connection under a line. */
-export interface Carrier {
+/** Connection that feeds a queue. */
+export interface StreamConnection {
   close(): void
   pause?(): void
   resume?(): void
 }
 
 const openingMs = 10_000
-/** "No heartbeat within two of them" is a dead stream, or one that something between holds back. */
+/** "No heartbeat within two of them": the stream is dead, or a proxy holds it back. */
 const silenceMs = limits.heartbeatSeconds * 2500
 const quietMs = limits.inboxWaitSeconds * 1000
-const fullAt = 8
+const pauseAtEvents = 8
 
 export class StreamQueue {
-  readonly asked: Asked
+  readonly request: Asked
   readonly #attempt: Attempt
   readonly #startedMs: number
-  readonly #over = new AbortController()
+  readonly #ended = new AbortController()
   readonly #unread: StreamEvent[] = []
-  #heardMs: number
-  #carrier: Carrier | undefined
+  #lastDataMs: number
+  #connection: StreamConnection | undefined
   #failure: unknown
   #isPaused = false
   #wake: (() => void) | undefined
-  #roomed: (() => void) | undefined
+  #notifyRoom: (() => void) | undefined
 
-  constructor(attempt: Attempt, asked: Asked) {
-    this.asked = asked
+  constructor(attempt: Attempt, request: Asked) {
+    this.request = request
     this.#attempt = attempt
-    this.#startedMs = this.#heardMs = attempt.options.monotonicMs()
+    this.#startedMs = this.#lastDataMs = attempt.options.monotonicMs()
     attempt.onPulse(() => this.#check())
     attempt.signal.addEventListener('abort', () => this.fail(attempt.signal.reason), { once: true })
     if (attempt.signal.aborted) this.fail(attempt.signal.reason)
   }
 
-  /** Aborted when the line is over: what still opens it stops. */
+  /** Aborted when the queue has ended, so that a connection which is still opening stops. */
   get signal(): AbortSignal {
-    return this.#over.signal
+    return this.#ended.signal
   }
 
-  /** Which connection to end and to slow down; another one takes the place of the last. */
-  carriedBy(carrier: Carrier): void {
-    this.#carrier = carrier
-    if (this.#over.signal.aborted) carrier.close()
+  /** Sets the connection to close and to pause. A later call replaces it. */
+  useConnection(connection: StreamConnection): void {
+    this.#connection = connection
+    if (this.#ended.signal.aborted) connection.close()
   }
 
-  /** The node answered and listens. */
+  /** Enters open: the node has answered. */
   opened(): void {
-    this.heard()
-    this.#attempt.openedMs ??= this.#heardMs
-    this.#tell('open')
+    this.markAlive()
+    this.#attempt.openedMs ??= this.#lastDataMs
+    this.#enqueue('open')
   }
 
-  /** Anything at all arrived. */
-  heard(): void {
-    this.#heardMs = this.#attempt.options.monotonicMs()
+  /** Records that data arrived, which restarts the silence timeout. */
+  markAlive(): void {
+    this.#lastDataMs = this.#attempt.options.monotonicMs()
   }
 
-  /** What the streams tell under the same names. A name of a newer node is left alone. */
-  hear(type: string, data: Readonly<Record<string, unknown>>): void {
-    if (this.#over.signal.aborted) return
+  /**
+   * Takes an event that socket and event stream have in common. Unknown types, from a newer node, are
+   * ignored.
+   */
+  accept(type: string, data: Readonly<Record<string, unknown>>): void {
+    if (this.#ended.signal.aborted) return
     if (type === 'messages' && Array.isArray(data.messages) && data.messages.length > 0) {
       this.#messages(data.messages)
     }
     if (type === 'receipts' && Array.isArray(data.receipts)) this.#receipts(data.receipts)
   }
 
-  /** It ended as it should. */
+  /** Enters ended without a failure. */
   end(): void {
-    if (this.#over.signal.aborted) return
-    this.#over.abort()
-    this.#carrier?.close()
+    if (this.#ended.signal.aborted) return
+    this.#ended.abort()
+    this.#connection?.close()
     this.#wake?.()
-    this.#roomed?.()
+    this.#notifyRoom?.()
   }
 
-  /** It broke, or the node ended it; the first reason counts. */
+  /** Enters ended with a failure. Only the first one counts. */
   fail(error: unknown): void {
-    if (this.#over.signal.aborted) return
+    if (this.#ended.signal.aborted) return
     this.#failure = error
-    if (takesRest(error)) this.#unread.length = 0
+    if (discardsQueue(error)) this.#unread.length = 0
     this.end()
   }
 
   /** Resolves when more may be read from the connection. */
   async room(): Promise<void> {
-    while (this.#isPaused && !this.#over.signal.aborted) {
+    while (this.#isPaused && !this.#ended.signal.aborted) {
       await new Promise<void>((resolve) => {
-        this.#roomed = resolve
+        this.#notifyRoom = resolve
       })
     }
   }
@@ -120,7 +127,7 @@ export class StreamQueue {
         this.#resume()
         yield next
       } else if (this.#failure !== undefined) throw this.#failure
-      else if (this.#over.signal.aborted) return
+      else if (this.#ended.signal.aborted) return
       else {
         await new Promise<void>((resolve) => {
           this.#wake = resolve
@@ -132,10 +139,13 @@ export class StreamQueue {
 
   #messages(messages: OfferedMessage[]): void {
     this.#attempt.options.quiet.sinceMs = this.#attempt.options.monotonicMs()
-    this.#tell({ messages, has_more: false, waiting: null })
+    this.#enqueue({ messages, has_more: false, waiting: null })
   }
 
-  /** Told at once, not when the reader asks for more: it may be waiting for exactly this. */
+  /**
+   * Calls `onReceipts` immediately, not when the caller reads the next page: it may be waiting for this
+   * receipt.
+   */
   #receipts(receipts: readonly Receipt[]): void {
     try {
       this.#attempt.options.onReceipts?.(receipts)
@@ -144,23 +154,23 @@ export class StreamQueue {
     }
   }
 
-  #tell(heard: StreamEvent): void {
-    if (this.#over.signal.aborted) return
-    this.#unread.push(heard)
+  #enqueue(event: StreamEvent): void {
+    if (this.#ended.signal.aborted) return
+    this.#unread.push(event)
     this.#wake?.()
-    if (this.#unread.length >= fullAt && !this.#isPaused) {
+    if (this.#unread.length >= pauseAtEvents && !this.#isPaused) {
       this.#isPaused = true
-      this.#carrier?.pause?.()
+      this.#connection?.pause?.()
     }
   }
 
   #resume(): void {
-    if (!this.#isPaused || this.#unread.length > fullAt / 2) return
+    if (!this.#isPaused || this.#unread.length > pauseAtEvents / 2) return
     this.#isPaused = false
-    // What was not read was not silence.
-    this.heard()
-    this.#carrier?.resume?.()
-    this.#roomed?.()
+    // The time during which reading was paused is not silence.
+    this.markAlive()
+    this.#connection?.resume?.()
+    this.#notifyRoom?.()
   }
 
   #check(): void {
@@ -168,34 +178,37 @@ export class StreamQueue {
     if (this.#attempt.options.leftMs() <= 0) this.end()
     else if (this.#isPaused) return
     else if (this.#attempt.openedMs === undefined) {
-      if (now - this.#startedMs > openingMs) this.fail(this.#late(openingMs))
-    } else if (now - this.#heardMs > silenceMs) this.fail(this.#late(silenceMs))
-    // A reader that is busy is not without news.
+      if (now - this.#startedMs > openingMs) this.fail(this.#timedOut(openingMs))
+    } else if (now - this.#lastDataMs > silenceMs) this.fail(this.#timedOut(silenceMs))
+    // No empty page while the caller is busy with a page: only a waiting caller is without messages.
     else if (this.#wake !== undefined && now - this.#attempt.options.quiet.sinceMs >= quietMs)
       this.#messages([])
   }
 
-  #late(ms: number): LocalError {
-    const { method, path } = this.asked
-    return new LocalError('timeout', `${method} ${path}: nothing was heard for ${ms / 1000} seconds`)
+  #timedOut(ms: number): LocalError {
+    const { method, path } = this.request
+    return new LocalError('timeout', `${method} ${path}: no data for ${ms / 1000} seconds`)
   }
 }
 
-/** Whether nothing more may be handed out: nobody waits for it, or another session is to have it. */
-const takesRest = (error: unknown): boolean =>
+/**
+ * Whether a failure discards queued events: the caller has aborted, or the messages belong to another session
+ * now.
+ */
+const discardsQueue = (error: unknown): boolean =>
   error instanceof BridgeError ? error.status < 500 : error instanceof LocalError && error.code === 'aborted'
 
-/** What a line tells while `open` holds it open; it is closed when the iteration ends, however that ends. */
-export async function* overStream(
+/** Yields the events of a queue that `open` connects. The queue ends with the iteration. */
+export async function* readStream(
   attempt: Attempt,
-  asked: Asked,
-  open: (line: StreamQueue) => Promise<void>,
+  request: Asked,
+  open: (queue: StreamQueue) => Promise<void>,
 ): AsyncGenerator<StreamEvent, void, undefined> {
-  const line = new StreamQueue(attempt, asked)
-  open(line).catch((error: unknown) => line.fail(error))
+  const queue = new StreamQueue(attempt, request)
+  open(queue).catch((error: unknown) => queue.fail(error))
   try {
-    yield* line
+    yield* queue
   } finally {
-    line.end()
+    queue.end()
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What the two streams share with every call of an agent: a session, a fresh proof at each opening, and the refusals that
- * are mended once. See agent-authority.ts.
+ * Session, signature and remedies for the two streams. Each connection is signed anew. A refusal with a
+ * remedy, such as a wrong clock, is remedied once and the connection is opened again. See agent/authority.ts.
  *
  * Spec §5 "WebSocket": "using the signed headers for GET /api/v1/events".
  */
@@ -27,7 +27,7 @@ export class Streaming {
     return `${origin.replace(/^http/, 'ws')}${prefix}${targetOf(streams.socket.path)}`
   }
 
-  /** The address of the node, for words. */
+  /** Address of the node, for messages. */
   get at(): string {
     return nameOf(this.#transport.address)
   }
@@ -36,18 +36,21 @@ export class Streaming {
     return this.#transport.userAgent
   }
 
-  /** A session is there: to be seen to before the five seconds begin in which a socket must authenticate. */
+  /**
+   * Makes sure that there is a session. Call it before opening a socket, which must authenticate within 5
+   * seconds.
+   */
   ready(options: CallOptions): Promise<void> {
     return this.#keeper.ready(options)
   }
 
-  /** The headers of the first frame of a socket, signed now; names in lower case. */
+  /** Returns newly signed headers for the first frame of a socket, with lower-case names. */
   async credentials(): Promise<Record<string, string>> {
     const headers = await this.#transport.authorize(events)
     return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   }
 
-  /** The event stream, unread. @throws BridgeError, LocalError as a call does. */
+  /** Opens the event stream and returns it unread. @throws BridgeError, LocalError like every call. */
   open(options: CallOptions): Promise<FetchResponse> {
     return this.mending(options, async () => {
       await this.#keeper.ready(options)
@@ -55,7 +58,7 @@ export class Streaming {
     })
   }
 
-  /** Open, and again at once for each refusal that could be mended. */
+  /** Opens a connection, and opens it again immediately after each refusal that could be remedied. */
   async mending<T>(options: CallOptions, open: () => Promise<T>): Promise<T> {
     const mended = new Set<string>()
     for (;;) {

@@ -1,10 +1,14 @@
 /**
- * What a failure means to who listens.
+ * Consequence of a failure for a listener.
  *
- * - `final`: nothing mends it but a person. A fenced session and a revoked credential are never worked around.
- * - `node`: the node is away, full, or says later. The same transport again, after a pause.
- * - `suspect`: the transport broke; nothing says whose fault it is. Twice in a row, and another one is taken.
- * - `barred`: this transport does not get through, or the node has none of it. Another one is taken at once.
+ * - `final`: only a person can fix it. The listener throws, for example for a fenced session or a revoked
+ *   credential.
+ * - `node`: the node is unreachable, full, or asks to retry later. The listener uses the same transport after
+ *   a pause.
+ * - `suspect`: the connection broke for an unknown reason. After two in a row the listener changes the
+ *   transport.
+ * - `barred`: a proxy blocks this transport, or the node does not offer it. The listener changes the
+ *   transport immediately.
  *
  * Contract §2.
  */
@@ -27,14 +31,17 @@ function judgeRefusal(refusal: BridgeError, transport: ListenTransport, wasOpen:
   const { code } = refusal
   if (isTemporary(refusal, 'reading')) return 'node'
   if (transport === 'long-poll') return 'final'
-  // The next opening tells the same, and mends it where that may be done.
+  // The next connection gets the same refusal, and remedies it if it can.
   if (wasOpen && (code === 'session_closed' || code === 'session_unknown')) return 'node'
   return streamsOnly.has(code) ? 'barred' : 'final'
 }
 
 const sameForAll: ReadonlySet<LocalError['code']> = new Set(['certificate_refused'])
 
-/** A node without this endpoint, or a code of a newer node, whose status only a request tells. */
+/**
+ * Refusals of a node that does not offer this stream, or with a code of a newer node, whose status a stream
+ * does not carry.
+ */
 const streamsOnly: ReadonlySet<BridgeError['code']> = new Set([
   'not_found',
   'method_not_allowed',

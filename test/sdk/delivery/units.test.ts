@@ -205,7 +205,7 @@ describe("a connection's queue", () => {
     const flow: string[] = []
     const made = new StreamQueue(attempt, asked)
     const tell = (what: string) => () => void flow.push(what)
-    made.carriedBy({ close: tell('close'), pause: tell('pause'), resume: tell('resume') })
+    made.useConnection({ close: tell('close'), pause: tell('pause'), resume: tell('resume') })
     made.opened()
     return {
       made,
@@ -219,7 +219,7 @@ describe("a connection's queue", () => {
   test('slows its connection while its reader is busy, and resumes it', async () => {
     using reading = line()
     const { made, flow, heard } = reading
-    for (let nth = 1; nth <= 7; nth += 1) made.hear('messages', page(nth))
+    for (let nth = 1; nth <= 7; nth += 1) made.accept('messages', page(nth))
     expect(flow).toEqual(['pause'])
     let hasRoom = false
     const room = made.room().then(() => {
@@ -235,9 +235,9 @@ describe("a connection's queue", () => {
   test('yields the messages that arrived before it broke, then throws', async () => {
     using reading = line()
     const { made, heard, flow } = reading
-    made.hear('messages', page(1))
+    made.accept('messages', page(1))
     made.fail(new LocalError('unreachable', 'it broke'))
-    made.hear('messages', page(2))
+    made.accept('messages', page(2))
     expect(flow).toEqual(['close'])
     expect((await heard.next()).value).toBe('open')
     expect((await heard.next()).value).toMatchObject({ messages: [{ sequence: 1 }], waiting: null })
@@ -247,7 +247,7 @@ describe("a connection's queue", () => {
   test('yields nothing more once the node refuses the session', async () => {
     using reading = line()
     const { made, heard } = reading
-    made.hear('messages', page(1))
+    made.accept('messages', page(1))
     made.fail(new BridgeError(asked, 409, { error: 'session_fenced', message: '', request_id: '' }))
     await expect(heard.next()).rejects.toMatchObject({ code: 'session_fenced' })
   })
@@ -263,7 +263,7 @@ describe("a connection's queue", () => {
     monotonicMs.advance(9000)
     expect((await next).value).toEqual({ messages: [], has_more: false, waiting: null })
     expect(quiet.sinceMs).toBeGreaterThan(started)
-    made.hear('messages', page(1))
+    made.accept('messages', page(1))
     expect((await heard.next()).value).toMatchObject({ messages: [{ sequence: 1 }] })
   })
 
@@ -276,7 +276,7 @@ describe("a connection's queue", () => {
       monotonicMs.advance(60_000)
       vi.advanceTimersByTime(1000)
       expect(flow).toEqual([])
-      made.heard()
+      made.markAlive()
       vi.advanceTimersByTime(1000)
       expect(flow).toEqual([])
       for (let nth = 0; nth < 26; nth += 1) {
@@ -292,10 +292,10 @@ describe("a connection's queue", () => {
   test('ignores events of a newer node, and data of another shape', async () => {
     using reading = line()
     const { made, heard } = reading
-    made.hear('weather', { messages: [message(9)] })
-    made.hear('messages', { messages: 'none' })
-    made.hear('receipts', {})
-    made.hear('messages', page(1))
+    made.accept('weather', { messages: [message(9)] })
+    made.accept('messages', { messages: 'none' })
+    made.accept('receipts', {})
+    made.accept('messages', page(1))
     await heard.next()
     expect((await heard.next()).value).toMatchObject({ messages: [{ sequence: 1 }] })
   })
