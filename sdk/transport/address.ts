@@ -1,49 +1,53 @@
 /**
- * Where a node is, and the address of one of its endpoints.
+ * Address of a node, and URLs of its endpoints.
  *
- * - The base address may have a path prefix; what is signed begins at `/api/` all the same (contract §3, line 5).
- * - Plain http carries bodies in the clear: beyond this machine it needs an explicit option.
+ * - The base address may have a path prefix. The signed target always begins at `/api/` (contract §3, line 5).
+ * - Plain http sends bodies unencrypted. For any host but this machine it needs an explicit option.
  */
 import { LocalError } from './failures.ts'
 
 export interface Address {
   /** Scheme, host and port. */
   readonly origin: string
-  /** Without a trailing slash; empty when there is none. */
+  /** Path prefix without a trailing slash; empty if there is none. */
   readonly prefix: string
 }
 
-/** As a person types it. */
+/** Returns the address as a person types it. */
 export const nameOf = ({ origin, prefix }: Address): string => `${origin}${prefix}`
 
-/** @throws LocalError `invalid_url`, or `insecure_url` for http beyond loopback unless `allowPlainHttp`. */
+/**
+ * Parses the address of a node.
+ *
+ * @throws LocalError `invalid_url`; `insecure_url` for http beyond loopback without `allowPlainHttp`.
+ */
 export function parseBaseUrl(typed: string, options: { allowPlainHttp?: boolean | undefined } = {}): Address {
-  // What is pasted may bring blanks along.
+  // Pasted text may have spaces around it.
   const text = typed.trim()
   if (!/^[a-z]+:\/\//i.test(text)) {
-    throw new LocalError('invalid_url', 'the address of the node has no http:// or https:// in front')
+    throw new LocalError('invalid_url', 'the address of the node must begin with http:// or https://')
   }
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new LocalError('invalid_url', 'the address of the node is not an http(s) URL')
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new LocalError('invalid_url', 'the address of the node holds more than scheme, host, port and path')
+    throw new LocalError('invalid_url', 'the address of the node may hold only scheme, host, port and path')
   }
   if (url.protocol === 'http:' && options.allowPlainHttp !== true && !isLoopback(url.hostname)) {
-    throw new LocalError('insecure_url', `plain http to ${url.host} would carry everything in the clear`)
+    throw new LocalError('insecure_url', `plain http to ${url.host} would send everything unencrypted`)
   }
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-/** Whether a URL's hostname can only mean this machine. */
+/** Returns true if a URL's hostname always means this machine. */
 export const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' ||
   hostname.endsWith('.localhost') ||
   hostname === '[::1]' ||
   /^127\.\d+\.\d+\.\d+$/.test(hostname)
 
-/** Parameters and query put into an endpoint's path: what travels, what is signed. */
+/** Returns an endpoint's path with parameters and query filled in. This target is sent and signed. */
 export function targetOf(
   path: string,
   params: Readonly<Record<string, unknown>> = {},
@@ -58,17 +62,21 @@ export function targetOf(
 
 function segment(name: string, value: unknown): string {
   const text = encodeURIComponent(String(value ?? ''))
-  // A URL parser would take these out and so ask another endpoint.
+  // A URL parser would remove these segments, and the request would reach another endpoint.
   if (text === '' || text === '.' || text === '..')
     throw new TypeError(`${name} is not a usable path segment`)
   return text
 }
 
-/** The whole URL of a target. @throws TypeError when a URL parser would change the target after it was signed. */
+/**
+ * Returns the full URL of a target.
+ *
+ * @throws TypeError if a URL parser would change the target after it was signed.
+ */
 export function urlOf(address: Address, target: string): string {
   const url = new URL(`${address.origin}${address.prefix}${target}`)
   if (`${url.pathname}${url.search}` !== `${address.prefix}${target}`) {
-    throw new TypeError('the target is not in the form in which it would travel')
+    throw new TypeError('the target is not in the normalised form of a URL')
   }
   return url.href
 }

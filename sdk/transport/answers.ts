@@ -1,8 +1,8 @@
 /**
- * What came back, read as one of three: an answer, a refusal of the service, or no answer of the service at all.
+ * Classification of an HTTP response: an answer of the node, a refusal of the node, or no answer of the node.
  *
- * Whatever stands between (a proxy, a portal page, another program on the port) speaks neither the contract's answers
- * nor its errors, and must never look like either.
+ * A proxy, a sign-in portal or another program on the port may respond in the node's place. Such a response
+ * must never be taken for an answer or a refusal of the node.
  *
  * Contract §1.
  */
@@ -11,7 +11,11 @@ import { errors } from '../contract/errors.ts'
 import { type Asked, BridgeError, LocalError, type LocalErrorCode } from './failures.ts'
 import type { FetchResponse } from './fetch.ts'
 
-/** The body of an answer. @throws BridgeError for an error of the contract; LocalError for anything else. */
+/**
+ * Returns the body of an answer.
+ *
+ * @throws BridgeError for an error of the contract; LocalError for any other response.
+ */
 export async function readAnswer(
   asked: Asked,
   required: readonly string[],
@@ -28,7 +32,7 @@ export async function readAnswer(
   // Readiness answers 503 "with the same body" (contract §11).
   const isAnswer = status === 200 || (status === 503 && required.length > 0)
   if (isAnswer && value !== undefined && required.every((name) => Object.hasOwn(value, name))) return value
-  // A gateway whose upstream is away says so with a page of its own.
+  // A gateway whose upstream is unreachable answers with its own page.
   if (status === 502 || status === 503 || status === 504) {
     throw local('unreachable', asked, `a proxy answered ${status} in place of ${at(asked)}`)
   }
@@ -44,23 +48,26 @@ const at = ({ at: address }: Asked): string => (address === undefined ? 'the nod
 const answered = ({ at: address }: Asked): string =>
   address === undefined ? 'what answered' : `what answered at ${address}`
 
-/** The refusal that came in a frame or an event, without a status of its own. */
+/** Returns the refusal from a frame or an event, which carries no HTTP status. */
 export function refusalOf(asked: Asked, value: unknown): BridgeError | LocalError {
   const body = typeof value === 'object' && value !== null ? { ...value } : undefined
   if (!isErrorBody(body))
     return local('bad_response', asked, 'what refused does not speak the bridge protocol')
   const entry = Object.hasOwn(errors, body.error) ? errors[body.error] : undefined
-  // A code of a newer node; what it means is told by a request, which has a status.
+  // An unknown code of a newer node gets status 400. The next request shows its real status.
   return new BridgeError(asked, entry?.status ?? 400, body)
 }
 
-/** Who ended an attempt, when it was not the network. */
+/** Reason why this client ended an attempt; undefined if it did not. */
 export type Ended = 'by-caller' | 'by-time' | undefined
 
-/** What a failed attempt means. What {@link readAnswer} threw passes through. `whom` is who was asked. */
+/**
+ * Returns the error for a failed attempt. Errors of {@link readAnswer} pass through. `whom` names the other
+ * side in messages.
+ */
 export function failureOf(error: unknown, asked: Asked, ended: Ended, whom = at(asked)): Error {
   if (error instanceof BridgeError || error instanceof LocalError) return error
-  if (ended === 'by-caller') return local('aborted', asked, 'given up by the caller', error)
+  if (ended === 'by-caller') return local('aborted', asked, 'aborted by the caller', error)
   if (ended === 'by-time') return local('timeout', asked, `${whom} did not answer in time`, error)
   const reason = innermostCode(error)
   if (reason === undefined) return local('unreachable', asked, 'the connection failed', error)
@@ -80,48 +87,51 @@ export function failureOf(error: unknown, asked: Asked, ended: Ended, whom = at(
   return local('unreachable', asked, `no connection to ${whom} (${reason})`, error)
 }
 
-/** The first bytes of an answer were no TLS record. */
+/** OpenSSL codes for an answer that does not begin with a TLS record. */
 const notTls = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/
 
-/** What of a certificate was refused, by the name that OpenSSL or Node gives it. */
+/** Reason for a refused certificate, by the code of OpenSSL or Node. */
 const certificateFaults: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'has expired',
   CERT_NOT_YET_VALID: 'is not valid yet',
   CERT_REVOKED: 'was revoked',
   CERT_SIGNATURE_FAILURE: 'is not signed by the authority that it names',
   ERR_TLS_CERT_ALTNAME_INVALID: 'is for another name than that of the address',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'is signed by itself, and by no authority that this machine trusts',
-  SELF_SIGNED_CERT_IN_CHAIN: 'is of an authority that this machine does not trust',
-  UNABLE_TO_GET_ISSUER_CERT: 'is of an authority that this machine does not trust',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'is of an authority that this machine does not trust',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'is self-signed, and this machine does not trust it',
+  SELF_SIGNED_CERT_IN_CHAIN: 'was issued by an authority that this machine does not trust',
+  UNABLE_TO_GET_ISSUER_CERT: 'was issued by an authority that this machine does not trust',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'was issued by an authority that this machine does not trust',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    'came without its intermediate, or is of an authority that this machine does not trust',
+    'came without its intermediate certificate, or was issued by an authority that this machine does not trust',
 }
 
-/** What a sandbox answers to connect(2). */
+/** Error codes of connect(2) in a sandbox. */
 const blocked: ReadonlySet<string> = new Set(['EPERM', 'EACCES'])
 
 const local = (code: LocalErrorCode, asked: Asked, words: string, cause?: unknown): LocalError =>
   new LocalError(code, `${asked.method} ${asked.path}: ${words}`, cause === undefined ? {} : { cause })
 
-/** The code of the innermost cause: `fetch` wraps errors, and a host with several addresses collects one error for each. */
+/**
+ * Returns the code of the innermost cause. `fetch` wraps errors, and a host with several addresses gives one
+ * error per address.
+ */
 export function innermostCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const { code, name, cause, errors } = error as Record<'code' | 'name' | 'cause' | 'errors', unknown>
   const inner = innermostCode(cause ?? (Array.isArray(errors) ? errors[0] : undefined))
   if (inner !== undefined) return inner
   if (typeof code === 'string') return code
-  // undici gives its parser's error a name only.
+  // The parser error of undici has a name but no code.
   return name === 'HTTPParserError' ? 'HPE_UNNAMED' : undefined
 }
 
-/** The object that a JSON text holds; undefined for everything else. */
+/** Parses a JSON object. Returns undefined for any other text. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
   } catch {
-    // Not JSON: the same answer as JSON of another shape.
+    // Text that is not JSON is treated like JSON of another shape.
     return undefined
   }
 }
@@ -133,6 +143,6 @@ const isErrorBody = (
   typeof value.message === 'string' &&
   typeof value.request_id === 'string'
 
-/** `Retry-After` in its seconds form, the only one the service sends. */
+/** Milliseconds of a `Retry-After` header in seconds, the only form that the node sends. */
 const retryAfterMs = (header: string | null): number | undefined =>
   header !== null && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined

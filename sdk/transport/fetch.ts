@@ -1,5 +1,6 @@
 /**
- * The part of `fetch` that the SDK uses, and the default: undici's own, on a pool of its own.
+ * The subset of `fetch` that the SDK uses, and its default implementation: undici with a separate connection
+ * pool.
  *
  * Contract §13: undici is loaded inside the function that needs it.
  */
@@ -9,29 +10,29 @@ export interface FetchInit {
   readonly headers: Record<string, string>
   readonly body?: Uint8Array<ArrayBuffer>
   readonly signal: AbortSignal
-  /** "Redirects are refused": a 3xx is handed back, never followed. */
+  /** "Redirects are refused": fetch returns a 3xx and does not follow it. */
   readonly redirect: 'manual'
 }
 
-/** What a {@link Fetch} answers with. */
+/** Response of a {@link Fetch}. */
 export interface FetchResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }
-  /** What an event stream is read from; without it there is none. */
+  /** Body as a stream, needed for the event stream only. */
   readonly body?: AsyncIterable<Uint8Array> | null | undefined
   text(): Promise<string>
 }
 
-/** The platform's `fetch` is one. */
+/** Function that sends one HTTP request. The platform's `fetch` has this type. */
 export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>
 
 export interface Pool {
   readonly fetch: Fetch
-  /** Ends the pool's connections; a second time does nothing. */
+  /** Closes the pool's connections. Calling it again has no effect. */
   close(): Promise<void>
 }
 
-/** undici's `fetch` over a pool, both made at the first request. */
+/** Returns undici's `fetch` on a new pool. The first request loads undici and creates the pool. */
 export function pooledFetch(): Pool {
   let opened: ReturnType<typeof openPool> | undefined
   let closed: Promise<void> | undefined
@@ -48,7 +49,7 @@ export function pooledFetch(): Pool {
 }
 
 async function openPool(): Promise<Pool> {
-  // Node's global fetch refuses an Agent of another undici, so both come from the package.
+  // Node's global fetch refuses an Agent from the undici package, so both come from the package.
   const { Agent, fetch } = await import('undici')
   const dispatcher = new Agent({ connect: { timeout: 10_000 } })
   return {

@@ -1,10 +1,10 @@
 /**
- * `call(endpoint, input)`: build, authorize, send, decode.
+ * `call(endpoint, input)`: builds a request, signs it, sends it, retries it, and decodes the answer.
  *
- * - Address and body bytes are made once; every attempt is authorized afresh over the same bytes and the same
- *   Idempotency-Key.
+ * - Target and body bytes are built once. Every attempt gets new authorization headers for the same bytes and
+ *   the same Idempotency-Key.
  * - Redirects are refused, so no header reaches another host.
- * - An answer counts only when it is a JSON object with the fields that the contract requires.
+ * - An answer must be a JSON object with the fields that the contract requires.
  *
  * Contract §1, §2, §13.
  */
@@ -22,55 +22,58 @@ type MaybeGiven<K extends string, T> = [T] extends [undefined]
   ? unknown
   : { readonly [P in K]?: T | undefined }
 
-/** The parts that an entry has, and no others. */
+/** Input of a call: exactly the parts (params, query, body) that its endpoint has. */
 export type CallInput<E extends EndpointSpec> = Given<'params', ParamsOf<E>> &
   MaybeGiven<'query', QueryOf<E>> &
   Given<'body', BodyOf<E>>
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions {
-  /** Ends the call, its waits between attempts included. */
+  /** Ends the call, including the pauses between attempts. */
   readonly signal?: AbortSignal | undefined
-  /** How long one attempt may take. */
+  /** Time limit of one attempt in milliseconds, 30 seconds by default. */
   readonly timeoutMs?: number | undefined
 }
 
-/** {@link CallOptions} of a call that has one effect however often it is sent. */
+/** {@link CallOptions} of a call with an Idempotency-Key, which takes effect once however often it is sent. */
 export interface KeyedOptions extends CallOptions {
-  /** To send again what may have arrived; made once per call when absent. */
+  /** Pass the key of an earlier call to repeat it safely. If absent, each call generates one. */
   readonly idempotencyKey?: string | undefined
 }
 
-/** One request, ready to travel any number of times. What an outbox keeps. */
+/** Request that can be sent any number of times. An outbox stores it. */
 export interface PreparedRequest {
   readonly endpoint: string
   readonly caller: Caller
   readonly method: EndpointSpec['method']
-  /** From `/api/` on, query included. */
+  /** Target from `/api/` on, including the query. */
   readonly target: string
   readonly body: string | undefined
   readonly idempotencyKey: string | undefined
-  /** Sending it twice does no more than sending it once. */
+  /** True if sending it twice has the same effect as sending it once. */
   readonly repeatable: boolean
-  /** The fields that a 200 must hold. */
+  /** Fields that a 200 must have. */
   readonly required: readonly string[]
 }
 
-/** Who calls: what proves it, and which refusals it can mend. */
+/** Identity of the caller: its authorization headers, and its remedies for refusals. */
 export interface Authority {
-  /** The headers of one attempt; asked again for each. */
+  /** Returns the authorization headers of one attempt. Called for each attempt. */
   headers(
     request: PreparedRequest,
     body: Uint8Array,
   ): Record<string, string> | Promise<Record<string, string>>
-  /** Mend what a refusal names. True: try again now. `mended` lives as long as the call, so that each remedy is tried once. */
+  /**
+   * Remedies a refusal, for example a wrong clock. Returns true if the request should be sent again now.
+   * `mended` holds the remedies that this call has tried, so that each is tried once.
+   */
   mend?(
     refusal: BridgeError,
     request: PreparedRequest,
     mended: Set<string>,
     options: CallOptions,
   ): Promise<boolean>
-  /** Sees the headers of every answer. */
+  /** Called with every response. */
   answered?(response: FetchResponse): void
 }
 
@@ -81,13 +84,16 @@ export interface TransportOptions {
   readonly random: (bytes: number) => Buffer
   readonly userAgent: string
   readonly timeoutMs?: number | undefined
-  /** Waits between attempts. */
+  /** Pauses between attempts. A timer by default. */
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
 }
 
 const defaultTimeoutMs = 30_000
 
-/** Everything about a call but the identity: build the request once. `idempotencyKey` is used where the entry wants one. */
+/**
+ * Builds the request of a call, without authorization. `idempotencyKey` is used only if the endpoint takes
+ * one.
+ */
 export function prepare<E extends EndpointSpec>(
   entry: E,
   input: CallInput<E>,
@@ -110,7 +116,7 @@ export function prepare<E extends EndpointSpec>(
   }
 }
 
-/** An Idempotency-Key that nobody else has. */
+/** Generates an Idempotency-Key from 128 random bits. */
 export const freshKey = (random: (bytes: number) => Buffer): string => random(16).toString('base64url')
 
 export class Transport {
@@ -120,7 +126,7 @@ export class Transport {
     this.#options = options
   }
 
-  /** Where requests go. */
+  /** Address of the node. */
   get address(): Address {
     return this.#options.address
   }
@@ -129,7 +135,11 @@ export class Transport {
     return this.#options.userAgent
   }
 
-  /** @throws BridgeError when the service refuses; LocalError when no answer of it came. */
+  /**
+   * Calls an endpoint.
+   *
+   * @throws BridgeError if the node refuses; LocalError if no answer of the node arrived.
+   */
   async call<const E extends EndpointSpec>(
     entry: E,
     input: CallInput<E>,
@@ -139,16 +149,19 @@ export class Transport {
     return (await this.send(prepare(entry, input, key), options)) as ResponseOf<E>
   }
 
-  /** What authorizes one attempt of a request without a body, for what carries it in another way. */
+  /**
+   * Returns the authorization headers for one attempt of a request without a body, for a caller that sends it
+   * in another way.
+   */
   async authorize(request: PreparedRequest): Promise<Record<string, string>> {
     return this.#options.authority.headers(request, Buffer.alloc(0))
   }
 
   /**
-   * One attempt of a GET whose answer is read as it comes. It neither mends nor tries again, and has no time limit: see
-   * {@link mend} and the caller's signal.
+   * Sends a GET once and returns its unread response. Unlike {@link call} it does not retry, applies no
+   * remedy (see {@link mend}), and has no time limit but the caller's signal.
    *
-   * @throws as {@link call}, for every answer but a 200.
+   * @throws as {@link call}, for every response but a 200.
    */
   async open(
     request: PreparedRequest,
@@ -172,7 +185,7 @@ export class Transport {
     }
   }
 
-  /** Send a request as often as the retry policy allows. @throws as {@link call}. */
+  /** Sends a request as often as the retry policy allows. @throws as {@link call}. */
   async send(request: PreparedRequest, options: CallOptions = {}): Promise<unknown> {
     const body = Buffer.from(request.body ?? '')
     const mended = new Set<string>()
@@ -189,7 +202,10 @@ export class Transport {
     }
   }
 
-  /** True when the failure was mended, so that the request may go again now; each remedy once for one `mended`. */
+  /**
+   * Remedies a failure. Returns true if the request should be sent again now. Each remedy is tried once per
+   * `mended` set.
+   */
   async mend(
     failure: unknown,
     request: PreparedRequest,
@@ -245,7 +261,7 @@ export class Transport {
       await sleep(ms, signal)
     } catch (cause) {
       const { method, path } = askedOf(request)
-      throw new LocalError('aborted', `${method} ${path}: given up while waiting to try again`, { cause })
+      throw new LocalError('aborted', `${method} ${path}: aborted while waiting to retry`, { cause })
     }
   }
 }

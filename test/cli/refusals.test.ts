@@ -380,7 +380,7 @@ test('plain http beyond this machine is refused before anything is sent or creat
   )
   expect(code).toBe(2)
   expect(stderr).toMatch(
-    /^bridge: plain http to 10.255.255.1:9 would carry everything in the clear\nhint: use https/,
+    /^bridge: plain http to 10.255.255.1:9 would send everything unencrypted\nhint: use https/,
   )
 })
 

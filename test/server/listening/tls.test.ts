@@ -97,7 +97,7 @@ describe('a client refuses', () => {
     [
       'a self-signed one',
       () => issue({ name: 'alone', hosts: ['localhost', '127.0.0.1'] }),
-      /signed by itself/,
+      /self-signed/,
       /NODE_EXTRA_CA_CERTS names/,
     ],
     [
