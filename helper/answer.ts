@@ -1,9 +1,10 @@
 /**
- * Answers and refusals on the wire.
+ * Writes responses and refusals.
  *
- * - A refusal is an object with a single field `error` holding a fixed code, whatever went wrong.
- * - A client that is still sending its body gets the refusal whole: what it sends is read and thrown away for a moment
- *   before the connection is closed, else the close would overtake the answer.
+ * - Every refusal is an object with the single field `error`, which has a fixed code.
+ * - A client may still be sending its body when it is refused. The helper then reads and discards the body
+ *   for up to 2 s before it closes the connection. An immediate close could reset the connection before the
+ *   client reads the refusal.
  *
  * Spec §4.5, §7.
  */
@@ -38,13 +39,13 @@ export function beginBytes(response: ServerResponse, size: number, sha256: strin
   })
 }
 
-/** Statuses after which the connection may carry another request. */
+/** Returns whether the connection may carry another request after a refusal with this status. */
 const isTrusted = (status: number): boolean =>
   status === 404 || status === 405 || status === 409 || status === 422
 
-/** What went wrong, as the client may see it. What is no refusal is a bug, and tells nothing. */
+/** Sends the refusal for an error. Any error that is not a PartError is a bug and is sent as `internal`. */
 export function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
-  // Bytes are under way: only a short answer can say that they are not the file.
+  // The body is already being sent. Closing early is the only way to show that it is incomplete.
   if (response.headersSent) return void response.destroy()
   const refusal = error instanceof PartError ? error : new PartError('internal')
   const { status } = helperErrors[refusal.code]
@@ -70,13 +71,13 @@ export function refuse(request: IncomingMessage, response: ServerResponse, error
     .resume()
 }
 
-/** A refusal of bytes that are no request: nothing but the socket is there. */
+/** Refuses bytes that are not a valid request, for which there is only a socket. */
 export function refuseRaw(socket: Socket, code: HelperErrorCode, reason: string): void {
   const body = JSON.stringify({ error: code })
   const headers = Object.entries({ ...jsonHeaders(body), Connection: 'close' })
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   socket.end(`HTTP/1.1 ${helperErrors[code].status} ${reason}\r\n${lines}\r\n${body}`)
   const timer = setTimeout(() => socket.destroy(), lingerMs)
-  // Read on, or the client's own close would not be seen.
+  // Keep reading; otherwise the close by the client would not be seen.
   socket.once('close', () => clearTimeout(timer)).resume()
 }

@@ -1,8 +1,8 @@
 /**
- * Everything that is refused before a route is looked at, one named rule each, in the order in which they object.
+ * Rules that refuse a request before its route is looked up, in order. Each rule has a name.
  *
- * The raw header list and the raw target are judged: what a parser keeps of two equal headers, or makes of a path, may
- * be another request.
+ * The rules check the raw header list and the raw target. A parser may merge equal headers or normalize a
+ * path, and would then check a different request.
  *
  * Spec §4.5, Rejected requests.
  */
@@ -10,29 +10,32 @@ import type { IncomingMessage } from 'node:http'
 import type { HelperErrorCode } from '../sdk/contract/helper/errors.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 
-/** A request as it came. */
+/** A request before any parsing of headers or path. */
 export interface RawRequest {
   readonly version: string
   readonly method: string
   readonly target: string
-  /** Name in lower case and value, in order, none left out. */
+  /** All headers in order, with names in lower case. */
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
 interface Rule {
   readonly name: string
-  /** Of the specification; where it only implies the rule, what follows from it. */
+  /** Sentence of the specification, or what follows from it. */
   readonly sentence: string
   readonly refuses: (request: RawRequest) => boolean
   readonly code: HelperErrorCode
 }
 
 const valuesOf = ({ headers }: RawRequest, name: string): string[] =>
-  headers.filter(([each]) => each === name).map(([, value]) => value)
+  headers.filter(([header]) => header === name).map(([, value]) => value)
 
 const has = (request: RawRequest, name: string): boolean => valuesOf(request, name).length > 0
 
-/** Headers that decide about framing, authentication or meaning: two of them are two requests in one. */
+/**
+ * Headers for framing, authentication or content type. If one occurs twice, two parsers may see different
+ * requests.
+ */
 const single = [
   'authorization',
   'content-length',
@@ -84,7 +87,7 @@ export const gate: readonly Rule[] = [
   {
     name: 'target',
     sentence: 'Rejected requests: encoded paths, query strings, traversal',
-    // `OPTIONS *` is well-formed; no path has it.
+    // `OPTIONS *` is well-formed, but matches no path.
     refuses: ({ target }) => target !== '*' && !isPlainPath(target),
     code: 'bad_target',
   },
@@ -122,13 +125,16 @@ export const gate: readonly Rule[] = [
   },
 ]
 
-/** Segments of plain characters after one slash each; no `.`, no `..`, nothing that anybody could read as another path. */
+/**
+ * Returns whether each segment has only plain characters and is not `.` or `..`, so that no parser changes
+ * the path.
+ */
 const isPlainPath = (target: string): boolean =>
   /^(\/[A-Za-z0-9._~-]+)*\/?$/.test(target) &&
   target.startsWith('/') &&
   !target.split('/').some((segment) => /^\.+$/.test(segment))
 
-/** The code of the first rule that objects. */
+/** Returns the code of the first rule that refuses the request. */
 export const objection = (request: RawRequest): HelperErrorCode | undefined =>
   gate.find(({ refuses }) => refuses(request))?.code
 
@@ -140,5 +146,5 @@ export function rawRequest({ httpVersion, method, url, rawHeaders }: IncomingMes
   return { version: httpVersion, method: method ?? '', target: url ?? '', headers }
 }
 
-/** The value of a header that the gate let through once. */
+/** Returns the value of a header that the gate allows only once. */
 export const headerOf = (request: RawRequest, name: string): string | undefined => valuesOf(request, name)[0]

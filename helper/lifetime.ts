@@ -1,11 +1,12 @@
 /**
- * From readiness to the deadline, by a clock that does not jump; `expiresAt` tells the same instant by the calendar.
+ * Lifetime of the helper, from readiness to the deadline, measured by a monotonic clock. `expiresAt` is the
+ * deadline as calendar time.
  *
  * Spec §3, "deadline reached: ttl elapsed".
  */
 export interface Clock {
   readonly now: () => Date
-  /** Milliseconds that only grow. */
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number
 }
 
@@ -20,7 +21,7 @@ export class Lifetime {
     this.#ms = seconds * 1000
   }
 
-  /** Calls `atEnd` once at the deadline; the returned function gives that up. */
+  /** Starts the lifetime. Calls `atEnd` once at the deadline; the returned function cancels that. */
   begin(atEnd: () => void): () => void {
     this.#endsAt = this.#clock.elapsed() + this.#ms
     this.#expiresAt = new Date(this.#clock.now().getTime() + this.#ms).toISOString()
@@ -28,7 +29,7 @@ export class Lifetime {
     return () => clearTimeout(timer)
   }
 
-  /** ISO 8601, UTC. */
+  /** Deadline in ISO 8601, UTC. */
   get expiresAt(): string {
     return this.#expiresAt
   }

@@ -1,10 +1,11 @@
 /**
- * The loopback listener: at most four connections, one file operation at a time, and an end.
+ * Loopback listener with at most four connections, one file operation at a time, and a deadline.
  *
  * - "The helper listens on 127.0.0.1 over plain HTTP only."
- * - "At most 4 admitted": a fifth connection is closed without an answer.
- * - Headers are complete within 5 s, an idle connection ends after 5 s, a body keeps its pace.
- * - At the deadline listener and sockets close; what can still be answered is answered 410.
+ * - "At most 4 admitted": a fifth connection is closed without a response.
+ * - Headers must be complete within 5 s. An idle connection is closed after 5 s. A body must keep its minimum
+ *   pace.
+ * - At the deadline the listener and all sockets close. A request that can still be answered gets 410.
  *
  * Spec §4.5, §7, §8.
  */
@@ -22,7 +23,7 @@ import type { Transfer } from './transfer.ts'
 
 export const host = '127.0.0.1'
 
-/** What can still be answered at the end has so long to leave. */
+/** Time for the last responses after the deadline. */
 const graceMs = 100
 
 interface Exchange {
@@ -37,14 +38,14 @@ export class Listener {
   readonly #token: TokenCheck
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
-  /** Sockets on which an answer is under way. */
+  /** Sockets with a response in flight. */
   readonly #answering = new Map<Socket, Exchange>()
-  /** Sockets whose bytes were no request. */
+  /** Sockets that sent bytes that are not a valid request. */
   readonly #unreadable = new WeakSet<Socket>()
-  /** The unreadable sockets on which the refusal of the bytes takes the place of every answer. */
+  /** Unreadable sockets on which the refusal of the bytes replaces every other response. */
   readonly #refused = new WeakSet<Socket>()
   readonly #ending = new AbortController()
-  /** The file operation that runs. */
+  /** The running file operation. */
   #operation: object | undefined
 
   constructor(transfer: Transfer, token: TokenCheck) {
@@ -56,12 +57,12 @@ export class Listener {
       requestTimeout: 0,
       keepAliveTimeout: idleSeconds * 1000,
       connectionsCheckingInterval: 1000,
-      // The gate judges it, with a body of ours.
+      // The gate checks the Host header and refuses with our body.
       requireHostHeader: false,
       noDelay: true,
     })
     this.#server.maxConnections = connections
-    // With a bound the parser drops the headers beyond it in silence; the byte cap holds.
+    // With a limit here, the parser would drop further headers silently. The byte limit applies instead.
     this.#server.maxHeadersCount = 0
     const onRequest = (request: IncomingMessage, response: ServerResponse) =>
       void this.#serve(request, response)
@@ -83,7 +84,7 @@ export class Listener {
       this.#server.once('listening', () => resolve((this.#server.address() as AddressInfo).port))
       try {
         if (net.BoundSocket === undefined) this.#server.listen({ host, port, exclusive: true })
-        // A name is looked up even when it is an address, which takes longer than all else of a start.
+        // With a host, Node performs a lookup even for an address, which is the slowest step of the start.
         else this.#server.listen(new net.BoundSocket({ host, port }))
       } catch (error) {
         this.#server.emit('error', error)
@@ -91,7 +92,9 @@ export class Listener {
     })
   }
 
-  /** Ends everything; resolves when no socket is left. With a reason, what can still be answered gets it. */
+  /**
+   * Closes everything and resolves when no socket is open. Requests that can still be answered get `reason`.
+   */
   async stop(reason?: PartError): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     this.#ending.abort(reason ?? new PartError('expired'))
@@ -126,7 +129,7 @@ export class Listener {
     }
   }
 
-  /** Everything that is known before a body is read. @throws PartError */
+  /** Checks everything that is known before a body is read. @throws PartError */
   async #admitted(raw: RawRequest): Promise<Matched> {
     const code = objection(raw)
     if (code !== undefined) throw new PartError(code)
@@ -137,7 +140,7 @@ export class Listener {
     return matched
   }
 
-  /** "one file operation at a time" */
+  /** Runs a file operation: "one file operation at a time". */
   async #operate(matched: Matched, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.#operation !== undefined) throw new PartError('transfer_busy')
     const operation = {}
@@ -152,7 +155,10 @@ export class Listener {
     }
   }
 
-  /** `release` is called before the client can know the outcome, so that its next request finds the way free. */
+  /**
+   * Answers. Calls `release` before the client can know the outcome, so that its next request is not refused
+   * as busy.
+   */
   async #answer(
     { route, index }: Matched,
     request: IncomingMessage,
@@ -173,10 +179,10 @@ export class Listener {
   }
 
   /**
-   * Bytes that the parser refused, or headers that never ended.
+   * Handles bytes that the parser refused, or headers that were not complete in time.
    *
-   * If they follow a whole request whose answer is under way, that answer leaves and the connection ends behind it. If
-   * they are the body of a request, their refusal is the answer.
+   * If the bytes follow a complete request whose response is in flight, that response is finished and the
+   * connection is then closed. If they are part of a request's body, the refusal is the response.
    */
   #refuseBytes(error: Error, socket: Socket): void {
     if (this.#unreadable.has(socket)) return

@@ -1,10 +1,10 @@
 /**
- * `bridge helper`: start, print one readiness line, stop at the deadline.
+ * `bridge helper`: starts, prints one readiness line, and stops at the deadline.
  *
- * Standard output gets one JSON line and nothing else; a start that fails prints its fixed code on standard error and
- * nothing else. Neither ever holds the token, a body or a file name.
+ * Standard output gets only the one JSON line. If the start fails, standard error gets only a fixed code. The
+ * output never has the token, a body or a file name.
  *
- * Spec §2, Helper readiness line; §4.5; §7.
+ * Spec §2 (Helper readiness line), §4.5, §7.
  */
 import { writeSync } from 'node:fs'
 import type { Socket } from 'node:net'
@@ -26,13 +26,13 @@ export { readOptions } from './options.ts'
 
 export interface RunningHelper {
   readonly readiness: ReadinessLine
-  /** Ends it before its deadline. */
+  /** Stops the helper before its deadline. */
   stop(): Promise<void>
   /** Resolves when everything is closed. */
   readonly ended: Promise<void>
 }
 
-/** What a test sets differently. */
+/** Values that a test changes. */
 export interface HelperTuning {
   readonly clock?: Clock
   readonly pace?: Pace
@@ -100,12 +100,12 @@ async function hold(folder: Folder, transferId: string): Promise<() => void> {
   return release
 }
 
-/** Last opened, first closed. */
+/** Closes in reverse order of opening. */
 async function closeAll(closing: (() => unknown)[]): Promise<void> {
   for (const close of closing.splice(0).reverse()) await close()
 }
 
-/** The program. Sets the exit code; the process ends by itself when everything is closed. */
+/** Runs the program and sets the exit code. The process ends when everything is closed. */
 export async function runHelper(args: readonly string[]): Promise<void> {
   process.once('uncaughtException', (error) => fail(error))
   try {
@@ -120,19 +120,21 @@ export async function runHelper(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Watched, and not waited for. */
+/** Calls `end` when standard input ends. Standard input does not keep the process alive. */
 function whenInputEnds(end: () => void): void {
   process.stdin.once('end', end).once('error', end).resume()
   if ('unref' in process.stdin) (process.stdin as Socket).unref()
 }
 
-/** Straight to the descriptor: a stream for one line costs more than all else of the start. */
+/**
+ * Writes the line synchronously to the descriptor, because opening a stream is the slowest step of the start.
+ */
 function isPrinted(line: string): boolean {
   try {
     writeSync(1, line)
     return true
   } catch {
-    // Nobody reads the line, so nobody can know the port.
+    // Without the line no client can know the port, so the helper ends.
     return false
   }
 }

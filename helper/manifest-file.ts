@@ -1,8 +1,9 @@
 /**
- * The manifest: "a protected local JSON file".
+ * Reads the manifest, "a protected local JSON file".
  *
- * Protected: a regular file of this user under one name, which nobody else may write. Reading it follows no link. It is
- * read synchronously, before anybody can wait for an answer: that is quicker than handing each step to another thread.
+ * Protected means: a regular file of the current user with one hard link, writable by no one else. Symbolic
+ * links are not followed. The file is read synchronously, which is faster at start than the thread pool, and
+ * no request waits yet.
  *
  * Spec §2, Transfer manifest.
  */
@@ -42,7 +43,7 @@ function readProtected(path: string): Buffer {
   }
 }
 
-/** @throws StartError unless it is protected. */
+/** Returns the size. @throws StartError unless the file is protected. */
 function protectedSize(file: number): number {
   const stats = fstatSync(file)
   const isMine = process.geteuid === undefined || stats.uid === process.geteuid()

@@ -1,8 +1,10 @@
 /**
- * Six flags and one environment variable. `--end-with-input` is for a program that runs the helper: it ends when its standard
- * input does, and so with that program.
+ * Options of the helper: six flags and one environment variable.
  *
- * `--json` and `--profile` are accepted, since they stand on every command of `bridge`, and change nothing.
+ * - `--end-with-input` is for a program that starts the helper. The helper then ends when its standard input
+ *   ends, and so together with that program.
+ * - `--json` and `--profile` have no effect. They are accepted because every command of `bridge` accepts
+ *   them.
  *
  * Spec §4.5, Startup options; §8.
  */
@@ -16,7 +18,7 @@ export interface HelperOptions {
   readonly port: number
   readonly ttlSeconds: number
   readonly maxBytes: number
-  /** End when standard input ends. */
+  /** Whether the helper ends when standard input ends. */
   readonly endsWithInput?: boolean
   readonly token: string
 }
@@ -76,7 +78,10 @@ function whole(given: Given, { min, max, fallback }: { min: number; max: number;
   throw new StartError('invalid_options')
 }
 
-/** "fresh and random at 256 bits, encoded in 43 to 128 URL-safe characters". What is started later does not inherit it. */
+/**
+ * Reads the token: "fresh and random at 256 bits, encoded in 43 to 128 URL-safe characters". Removes it from
+ * the environment, so that child processes do not inherit it.
+ */
 function tokenOf(environment: NodeJS.ProcessEnv): string {
   const token = environment.SERVICE_TRANSFER_TOKEN ?? ''
   delete environment.SERVICE_TRANSFER_TOKEN

@@ -1,7 +1,8 @@
 /**
- * Status, file, parts, finalize: what each route takes and what it answers.
+ * Routes of the helper: status, file, parts, finalize.
  *
- * Order after the gate: route 404, method 405, token 401, lifetime 410, mode 409, length, `transfer_busy`, the work itself.
+ * Order of checks after the gate: route (404), method (405), token (401), lifetime (410), mode (409), length,
+ * `transfer_busy`, then the work itself.
  *
  * Spec §4.5, Routes.
  */
@@ -18,7 +19,7 @@ export type Answer = { readonly json: object } | { readonly bytes: Range; readon
 
 export interface Call {
   readonly transfer: Transfer
-  /** The part that the path names. */
+  /** Index of the part in the path. */
   readonly index: number
   readonly request: IncomingMessage
   readonly signal: AbortSignal
@@ -26,7 +27,7 @@ export interface Call {
 
 export interface Route {
   readonly method: 'GET' | 'PUT' | 'POST'
-  /** With one group where the path names a part. */
+  /** Has one group if the path names a part. */
   readonly path: RegExp
   readonly mode: TransferMode | 'both'
   /** "one file operation at a time". */
@@ -93,14 +94,14 @@ export interface Matched {
   readonly index: number
 }
 
-/** @throws PartError `not_found`; `method_not_allowed` with the methods that the path has. */
+/** Finds the route. @throws PartError `not_found`; `method_not_allowed` with the methods of the path. */
 export function match({ method, target }: RawRequest): Matched {
-  // The server as a whole has no method of its own.
+  // `OPTIONS *` addresses the whole server, which supports no method itself.
   if (target === '*') throw new MethodRefusal(['GET', 'PUT', 'POST'])
   const atPath = routes.filter(({ path }) => path.test(target))
   if (atPath.length === 0) throw new PartError('not_found')
-  const route = atPath.find((each) => each.method === method)
-  if (route === undefined) throw new MethodRefusal(atPath.map((each) => each.method))
+  const route = atPath.find((candidate) => candidate.method === method)
+  if (route === undefined) throw new MethodRefusal(atPath.map((candidate) => candidate.method))
   return { route, index: Number(route.path.exec(target)?.[1] ?? 0) }
 }
 
@@ -113,7 +114,7 @@ export class MethodRefusal extends PartError {
   }
 }
 
-/** What the mode, the manifest and the route say of a request before anything is read. */
+/** Checks mode, part and length of a request before its body is read. @throws PartError */
 export function requireFitting({ route, index }: Matched, request: RawRequest, transfer: Transfer): void {
   if (route.mode !== 'both' && route.mode !== transfer.manifest.mode) throw new PartError('wrong_mode')
   if (route.path === part) transfer.partOf(index)

@@ -1,4 +1,4 @@
-/** "Helper startup failures print only fixed error codes." Spec §7. */
+/** Error of a failed start. "Helper startup failures print only fixed error codes." Spec §7. */
 import type { StartErrorCode } from '../sdk/contract/helper/errors.ts'
 
 export class StartError extends Error {

@@ -1,7 +1,7 @@
 /**
- * The bearer token: digests are compared in constant time, and guessing is slowed down.
+ * Checks the bearer token. Digests are compared in constant time, and repeated guesses are delayed.
  *
- * Spec §4.5: "exactly one `Authorization: Bearer <TRANSFER_TOKEN>` header"; §5, Transfer helper.
+ * Spec §4.5, "exactly one `Authorization: Bearer <TRANSFER_TOKEN>` header", and §5, Transfer helper.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -19,7 +19,9 @@ export class TokenCheck {
     this.#delayMs = delayMs
   }
 
-  /** Whether the header is the one. After 20 wrong ones each further one waits a second for its answer. */
+  /**
+   * Returns whether the header has the token. After 20 wrong headers, each further one is answered after 1 s.
+   */
   async admits(header: string | undefined): Promise<boolean> {
     const given = /^Bearer ([A-Za-z0-9_-]{43,128})$/.exec(header ?? '')?.[1] ?? ''
     if (timingSafeEqual(digestOf(given), this.#digest)) return true

@@ -1,8 +1,8 @@
 /**
- * The one transfer that a helper serves: its manifest, and the file or the part store behind it.
+ * The single transfer of a helper: its manifest, and the file or the part store.
  *
- * - download: the file was checked against the manifest at the start and stays open.
- * - upload: parts are committed to the store, and the whole is published at the end.
+ * - In mode `download`, the file was checked against the manifest at the start and stays open.
+ * - In mode `upload`, parts are committed to the store, and the whole file is published at the end.
  *
  * Spec §3, §4.5.
  */
@@ -22,7 +22,7 @@ import { StartError } from './start-failure.ts'
 
 export interface TransferOptions {
   readonly lifetime: Lifetime
-  /** How slow a body may be. */
+  /** Minimum pace of a body. */
   readonly pace?: Pace | undefined
 }
 
@@ -47,7 +47,9 @@ export class Transfer {
     this.#pace = pace
   }
 
-  /** @throws StartError `file_missing`, `file_mismatch`, `unsafe_file`, `manifest_changed`, `storage_failed` */
+  /**
+   * @throws StartError `file_missing`, `file_mismatch`, `unsafe_file`, `manifest_changed`, `storage_failed`
+   */
   static async open(file: ManifestFile, folder: Folder, options: TransferOptions): Promise<Transfer> {
     const staged = { ...file.manifest, digest: file.digest }
     try {
@@ -95,7 +97,10 @@ export class Transfer {
     return this.#received().finalize({ signal, mayPublish: () => !this.isOver && !signal.aborted })
   }
 
-  /** @throws PartError `file_changed` before a byte has left, or before the last one does. */
+  /**
+   * Checks that the file is unchanged, before the first or the last byte is sent. @throws PartError
+   * `file_changed`
+   */
   async requireSource(): Promise<void> {
     await this.#source?.requireUnchanged()
   }
