@@ -1,4 +1,4 @@
-/** `bridge ask`: a question, and the wait for the answer that is linked to it. */
+/** `bridge ask`: sends a question and waits for the answer that is linked to it. */
 import type { Message } from '../../sdk/index.ts'
 import { holdAnswer } from '../../sdk/storage/open-asks.ts'
 import { type Command, command, id, oneOf, seconds } from '../command.ts'
@@ -32,10 +32,10 @@ export function askCommand(context: CliContext, run = ask): Command {
     .argument('[peer]', 'name or id, or "owner"; absent with --resume')
     .argument('[text]', 'the question; standard input when absent or -')
     .option('--timeout <duration>', 'how long to wait for the answer', seconds, 600)
-    .option('--resume <message_id>', 'wait on for the answer to this question', id)
+    .option('--resume <message_id>', 'keep waiting for the answer to this earlier question', id)
     .option(
       '--ack <when>',
-      'acknowledge the answer once it is in the journal, or leave it',
+      'journal: acknowledge the answer once it is in the journal; manual: leave that to bridge ack',
       oneOf(['journal', 'manual']),
       'manual',
     )
@@ -52,7 +52,10 @@ export async function ask(
   options: AskOptions,
 ): Promise<void> {
   if (options.resume !== undefined && peer !== undefined) {
-    throw new CommandError('usage', '--resume takes up a question that was asked; leave peer and text out')
+    throw new CommandError(
+      'usage',
+      '--resume waits for the answer to an earlier question; omit peer and text',
+    )
   }
   const agent = await context.agent()
   const deadline = context.clock().getTime() + options.timeout * 1000
@@ -60,9 +63,9 @@ export async function ask(
     options.resume === undefined
       ? await askNow(context, agent, { peer, text, options })
       : await agent.bridge.messages.get(options.resume, { signal: context.signal })
-  const answer = await heldBack(agent, question, async () => {
+  const answer = await reserved(agent, question, async () => {
     const found = await waitForAnswer(context, agent, { question, deadline, options })
-    await tell(context, agent, found)
+    await printAnswer(context, agent, found)
     return found
   })
   if (options.ack === 'journal' && context.io.closedBy === undefined) {
@@ -70,8 +73,8 @@ export async function ask(
   }
 }
 
-/** A `listen` of the profile does not print the answer before `wait` has ended. */
-async function heldBack<T>({ paths }: Agent, { id }: Message, wait: () => Promise<T>): Promise<T> {
+/** Reserves the answer while `wait` runs, so that a `listen` of this profile does not print it. */
+async function reserved<T>({ paths }: Agent, { id }: Message, wait: () => Promise<T>): Promise<T> {
   const { makePrivateFolder } = await import('../../sdk/program.ts')
   await makePrivateFolder(paths.asks)
   const release = await holdAnswer(paths.asks, id)
@@ -88,16 +91,20 @@ interface Awaited {
   readonly options: AskOptions
 }
 
-/** After a timeout and after an interruption a hint says how to resume. */
+/** Waits for the answer. After a timeout or an interruption, a hint names the command that resumes. */
 async function waitForAnswer(
   { clock, signal, output }: CliContext,
   { bridge }: Agent,
   { question, deadline, options }: Awaited,
 ): Promise<Message> {
   const timeout = Math.max(0, deadline - clock().getTime())
-  const onConnection = (away: Error | undefined) =>
-    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${failureWords(away)}`)
-  const hint = `bridge ask --resume ${question.id} waits on`
+  const onConnection = (lost: Error | undefined) =>
+    output.note(
+      lost === undefined
+        ? 'the node is reachable again'
+        : `the node is unreachable, waiting: ${failureWords(lost)}`,
+    )
+  const hint = `bridge ask --resume ${question.id} keeps waiting`
   try {
     return await bridge.answerTo(question, { timeout, signal, acknowledge: false, onConnection })
   } catch (cause) {
@@ -108,7 +115,7 @@ async function waitForAnswer(
     }
     if (!signal.aborted) throw cause
     throw new CommandError('interrupted', 'interrupted', {
-      hint: `${hint}; the question stays asked`,
+      hint: `${hint}; the question stays open`,
       cause,
     })
   }
@@ -129,7 +136,8 @@ async function askNow(context: CliContext, agent: Agent, { peer, text, options }
     ? await sealedBody(agent, await peerOf(agent, peer, signal), body, signal)
     : { body }
   const now = await bridge.now()
-  // The recipient sees that somebody waits, and until when. The same key must be the same question.
+  // The recipient sees until when this command waits. With --key the field is left out, since a retry must be
+  // identical.
   const waits = options.key === undefined ? { expects_reply_by: after(now, options.timeout) } : {}
   const call = { idempotencyKey: options.key, signal }
   const message = { ...waits, ...messageFields(options, now), ...content }
@@ -137,15 +145,15 @@ async function askNow(context: CliContext, agent: Agent, { peer, text, options }
   const { message: question, recipient } = sent
   const words = connectionWords(recipient.connection, now)
   context.output.note(`asked as ${question.id}, number ${question.sequence}; recipient: ${words}`)
-  requireListening(sent, options, `bridge ask --resume ${question.id} waits for the answer all the same`)
+  requireListening(sent, options, `bridge ask --resume ${question.id} waits for the answer anyway`)
   return question
 }
 
 /**
- * Recorded, printed, and noted as printed and done, so that a `listen` of the profile neither shows it again nor runs its
- * command for it.
+ * Records and prints the answer, and notes it as printed and done. A `listen` of this profile then neither
+ * prints it nor runs its command for it.
  */
-async function tell(context: CliContext, agent: Agent, answer: Message): Promise<void> {
+async function printAnswer(context: CliContext, agent: Agent, answer: Message): Promise<void> {
   const journal = await openJournal(context, agent)
   try {
     if (!journal.has(answer.id)) await journal.record([answer])

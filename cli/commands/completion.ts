@@ -1,4 +1,4 @@
-/** `bridge completion`: what a shell needs to complete the words of the command line. Contract §12. */
+/** `bridge completion`: prints a script that lets a shell complete our commands and options. Contract §12. */
 import { type Command, command, oneOf } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { completionScripts, wordsByPath } from '../terminal/completion-scripts.ts'
@@ -6,11 +6,11 @@ import { completionScripts, wordsByPath } from '../terminal/completion-scripts.t
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
 
-/** `whole` makes the tree that is completed: the one at hand holds what was typed. */
+/** `whole` builds the whole tree. The current tree has only the typed command. */
 export function completionCommand(context: CliContext, whole: () => Promise<Command>): Command {
   return command('completion', 'bridge completion bash')
     .description(
-      'Print a script by which a shell completes commands and options; bash and zsh: source <(bridge completion bash).',
+      'Print a script that lets a shell complete commands and options. For bash: source <(bridge completion bash), for zsh alike.',
     )
     .argument('<shell>', shells.join(', '), oneOf(shells))
     .action(async (shell: Shell) => {

@@ -14,10 +14,10 @@ export async function conversations({ agent, output, signal }: CliContext): Prom
   const { bridge, profile } = await agent()
   const all: Conversation[] = []
   for await (const conversation of bridge.conversations.all({ signal })) all.push(conversation)
-  const rows = all.map((each) => [
-    otherSide(each, profile.identity.agent.id),
-    String(each.last_sequence),
-    each.id,
+  const rows = all.map((conversation) => [
+    otherSide(conversation, profile.identity.agent.id),
+    String(conversation.last_sequence),
+    conversation.id,
   ])
   const empty = 'no conversations yet; bridge send starts one'
   output.table({ conversations: all }, ['WITH', 'MESSAGES', 'ID'], rows, empty)

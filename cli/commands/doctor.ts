@@ -1,6 +1,6 @@
 /**
- * `bridge doctor`: what stands between this profile and its node, each finding with its remedy. It changes nothing: no
- * session is started, no message offered.
+ * `bridge doctor`: checks whether this profile can work with its node. Each finding has its remedy. The
+ * command changes nothing: it starts no session, and no message is offered to it.
  *
  * Contract §12.
  */
@@ -19,7 +19,7 @@ import { profilePaths, requireProfile } from '../profile/profile.ts'
 export function doctorCommand(context: CliContext, run = doctor): Command {
   return command('doctor', 'bridge doctor')
     .description(
-      'Look for what keeps this profile from working: files, address, certificate, clock, session, unread mail. Exit 0 when nothing is broken, else the exit code of the first thing that is.',
+      'Check what this profile needs to work: files, address, certificate, clock, session, unread mail. Exit 0 if there is no problem, else the exit code of the first problem.',
     )
     .action(() => run(context))
 }
@@ -47,7 +47,7 @@ export async function doctor(context: CliContext): Promise<void> {
   report(context, findings)
 }
 
-/** What an action throws is a finding in the words and with the exit that it has elsewhere. */
+/** Runs an action. Its error becomes a finding, with the message and the exit code of any other command. */
 async function tried<T>(
   context: CliContext,
   check: string,
@@ -63,7 +63,7 @@ async function tried<T>(
   }
 }
 
-/** Folders and files that others of this machine may look into. */
+/** Finds folders and files that other users of this machine may open. */
 async function files({ home }: CliContext, { folder }: ProfilePaths): Promise<Finding[]> {
   const names = (await readdir(folder)).map((name) => `${folder}/${name}`)
   const open: string[] = []
@@ -72,11 +72,11 @@ async function files({ home }: CliContext, { folder }: ProfilePaths): Promise<Fi
   }
   if (open.length === 0) return [ok('files', `${folder} is private`)]
   return open.map((path) =>
-    warning('files', `${path} is open to others of this machine`, `chmod go= ${path}`),
+    warning('files', `${path} is open to other users of this machine`, `chmod go= ${path}`),
   )
 }
 
-/** True when it answers and is the node of this identity. */
+/** Returns whether the node answers and is the node of this identity. */
 async function node(context: CliContext, profile: ProfileRecord, findings: Finding[]): Promise<boolean> {
   const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = profile
   const found = await tried(context, 'node', findings, async () => {
@@ -89,7 +89,7 @@ async function node(context: CliContext, profile: ProfileRecord, findings: Findi
       check: 'node',
       state: 'problem',
       text: `another node answers at ${baseUrl} than the one this agent was enrolled at`,
-      remedy: 'give it the address of its own node, or ask the owner for a new enrolment',
+      remedy: 'use the address of the right node, or ask the owner for a new enrolment',
       exit: 'authentication',
     })
     return false
@@ -108,7 +108,7 @@ function nodeFindings(baseUrl: string, { health, readiness }: NodeStatus): Findi
           check: 'node',
           state: 'problem',
           text: `${baseUrl} is not ready: ${failing.map(([name]) => name).join(', ')}`,
-          remedy: 'bridge server doctor on its host tells why',
+          remedy: 'bridge server doctor on its host shows why',
           exit: 'unreachable',
         },
     other === version
@@ -123,7 +123,7 @@ function nodeFindings(baseUrl: string, { health, readiness }: NodeStatus): Findi
 
 const dayMs = 86_400_000
 
-/** How long the certificate still holds; that it holds now, the connection before has shown. */
+/** Checks when the certificate expires. The connection before has shown that it is valid now. */
 async function expiry({ clock, signal }: CliContext, baseUrl: string): Promise<Finding[]> {
   const { protocol, hostname, port } = new URL(baseUrl)
   if (protocol !== 'https:') return []
@@ -140,11 +140,11 @@ async function expiry({ clock, signal }: CliContext, baseUrl: string): Promise<F
   })
   if (until === undefined) return []
   const days = Math.floor((Date.parse(until) - clock().getTime()) / dayMs)
-  const text = `the certificate holds for ${days} more days`
+  const text = `the certificate expires in ${days} days`
   return [days < 14 ? warning('tls', text, "the node's operator has to renew it") : ok('tls', text)]
 }
 
-/** The credential, the clock, the session, and who hears. */
+/** Checks the credential, the clock, the session, and whether a `listen` runs. */
 async function identity(context: CliContext, paths: ProfilePaths, findings: Finding[]): Promise<void> {
   const { clock, signal } = context
   const { bridge } = await context.agent()
@@ -182,19 +182,17 @@ async function session(context: CliContext, paths: ProfilePaths, findings: Findi
   const lock = await takeLock(paths.lock)
   lock?.release()
   const count = unread.waiting
-  const told = `${count} unacknowledged ${count === 1 ? 'message' : 'messages'}`
-  if (lock === undefined) findings.push(ok('listening', `listening; ${told}`))
-  else if (count === 0) findings.push(ok('listening', 'nobody listens here, and nothing is unread'))
+  const unacknowledged = `${count} unacknowledged ${count === 1 ? 'message' : 'messages'}`
+  if (lock === undefined) findings.push(ok('listening', `listening; ${unacknowledged}`))
+  else if (count === 0) findings.push(ok('listening', 'no listen runs here, and nothing is unread'))
   else
-    findings.push(warning('listening', `${told}, and nobody listens here`, 'bridge listen, or bridge inbox'))
+    findings.push(
+      warning('listening', `${unacknowledged}, and no listen runs here`, 'bridge listen, or bridge inbox'),
+    )
 }
 
 async function outbox({ outbox: folder }: ProfilePaths): Promise<Finding> {
   const kept = (await readdir(folder).catch((): string[] => [])).filter((name) => !name.endsWith('.tmp'))
   if (kept.length === 0) return ok('outbox', 'empty')
-  return warning(
-    'outbox',
-    `keeps ${kept.length} that could not be sent`,
-    'bridge outbox flush; bridge outbox list',
-  )
+  return warning('outbox', `keeps ${kept.length} unsent`, 'bridge outbox flush; bridge outbox list')
 }

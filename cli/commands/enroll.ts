@@ -1,11 +1,12 @@
 /**
- * `bridge enroll`: a single-use code and a key pair made here become this profile's identity.
+ * `bridge enroll`: claims a single-use code with a key pair created here, and stores the identity in this
+ * profile.
  *
- * - The code comes on standard input, never as an argument.
- * - The key is on disk before the node is asked, so that the same command after a lost answer ends the same
- *   way. A key that the node refused for good is removed again.
- * - A profile that holds an identity of the same agent gets its new key, and keeps its outbox, journal and
- *   age key. One of another agent or another node is not overwritten without `--replace`.
+ * - The code is read from standard input, never from an argument.
+ * - The key is durable before the request is sent, so that the command can be repeated if the answer is lost.
+ *   If the node refuses the key permanently, the key is deleted.
+ * - A profile of the same agent gets a new key and keeps its outbox, journal and age key. A profile of
+ *   another agent or another node is overwritten only with `--replace`.
  *
  * Contract §4, §12.
  */
@@ -32,12 +33,12 @@ export interface EnrollOptions {
 export function enrollCommand(context: CliContext, run = enroll): Command {
   return command('enroll', 'bridge enroll --url https://bridge.example < code.txt')
     .description(
-      'Become an agent: claim an enrolment code, read from standard input, with a key pair made here.',
+      'Become an agent: claim an enrolment code, read from standard input, with a key pair created here.',
     )
     .requiredOption('--url <url>', 'the address of the node')
-    .option('--device', 'bind the identity to this machine, when the owner asked for that')
-    .option('--replace', 'give up the identity of another agent that this profile has')
-    .option('--allow-plain-http', 'accept http:// beyond this machine; everything travels in the clear')
+    .option('--device', 'bind the identity to this machine, if the owner requires it')
+    .option('--replace', 'discard the identity of another agent in this profile')
+    .option('--allow-plain-http', 'accept http:// beyond this machine; everything is sent unencrypted')
     .action((options: EnrollOptions) => run(context, options))
 }
 
@@ -48,9 +49,9 @@ export async function enroll(context: CliContext, options: EnrollOptions): Promi
   const paths = profilePaths(context.home, context.settings.profile)
   const stored = await earlier(paths, options)
   if (stored?.code_sha256 === code_sha256) {
-    context.output.note('this code has made this profile already')
+    context.output.note('this code has already created this profile')
     await tidyProfile(paths, stored)
-    tell(context, stored.identity, stored.base_url)
+    printIdentity(context, stored.identity, stored.base_url)
     return
   }
   const before = options.replace === true ? undefined : stored
@@ -65,8 +66,9 @@ export async function enroll(context: CliContext, options: EnrollOptions): Promi
   const record = { ...where, device: device ?? null, instance_id, code_sha256, identity }
   await writeProfile(paths, record, key.pem)
   await key.forget()
-  if (before !== undefined) context.output.note('the profile has a new key; what it kept is still there')
-  tell(context, claimed, where.base_url)
+  if (before !== undefined)
+    context.output.note('the profile has a new key; its outbox, journal and age key are kept')
+  printIdentity(context, claimed, where.base_url)
 }
 
 interface Where {
@@ -74,7 +76,7 @@ interface Where {
   readonly allow_plain_http: boolean
 }
 
-/** Checked before a code is asked for. @throws LocalError */
+/** Checks the address before a code is read. @throws LocalError */
 async function whereOf(context: CliContext, options: EnrollOptions): Promise<Where> {
   const { parseBaseUrl } = await import('../../sdk/program.ts')
   const allowPlainHttp = options.allowPlainHttp === true
@@ -90,7 +92,7 @@ interface Claim {
   readonly key: PendingKey
 }
 
-/** Claim the code with the key of an earlier try, or with a new one that is on disk first. */
+/** Claims the code with the key of an earlier try, or with a new key that is already durable. */
 async function claim(context: CliContext, { code, where, device, key }: Claim): Promise<EnrollmentClaimed> {
   const sdk = await import('../../sdk/program.ts')
   const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = where
@@ -108,33 +110,35 @@ async function claim(context: CliContext, { code, where, device, key }: Claim): 
   }
 }
 
-/** The node has nothing of this key. Of an earlier try's key only these say so. */
+/**
+ * Returns whether the refusal shows that the node does not have this key, which an earlier try may have sent.
+ */
 const isNoKeyOf = ({ code }: BridgeError): boolean => code === 'unauthenticated' || code === 'enrollment_used'
 
-/** Here a code is all that can be unknown, if the address is right. */
+/** Words a refusal. If the address is right, `unauthenticated` can only mean an unknown code. */
 function worded(cause: BridgeError, baseUrl: string): Error {
   if (cause.code !== 'unauthenticated' || addressHint(cause, baseUrl) !== undefined) return cause
   return new CommandError('authentication', 'no enrolment at this node has this code', {
-    hint: 'is it the whole code, of the newest prompt, and is this the address of its node?',
+    hint: 'is this the whole code of the newest prompt, and the address of its node?',
     cause,
   })
 }
 
 /**
- * The only line that has its form: what is pasted may bring blank lines, indentation or all of the prompt
- * along. It is a secret: no error repeats it.
+ * Returns the only line in the form of a code. Pasted text may have blank lines, indentation or the whole
+ * prompt. The code is a secret, so no error repeats it.
  */
 async function readCode({ io }: CliContext): Promise<string> {
   const text = io.isTerminal.stdin ? await io.readSecret('enrolment code: ') : await io.readAll()
   const codes = text.split('\n').flatMap((line) => /^\s*([A-Za-z0-9_-]{16,128})\s*$/.exec(line)?.[1] ?? [])
   const [code] = codes
   if (code !== undefined && codes.length === 1) return code
-  throw new CommandError('usage', 'standard input holds no enrolment code', {
+  throw new CommandError('usage', 'no enrolment code on standard input', {
     hint: 'the code is the single line between the CODE marks of the prompt',
   })
 }
 
-/** With `--replace`, what cannot be read is given up like what can. */
+/** Reads the stored profile. With `--replace`, an unreadable one is treated as absent. */
 async function earlier(paths: ProfilePaths, options: EnrollOptions): Promise<ProfileRecord | undefined> {
   try {
     return await readProfile(paths)
@@ -144,7 +148,7 @@ async function earlier(paths: ProfilePaths, options: EnrollOptions): Promise<Pro
   }
 }
 
-function tell(context: CliContext, identity: IdentityRecord, url: string): void {
+function printIdentity(context: CliContext, identity: IdentityRecord, url: string): void {
   const { agent, project } = identity
   const text = `enrolled as ${oneLine(agent.name)} in ${oneLine(project.name)} at ${url}, profile ${context.settings.profile}`
   context.output.result(identity, text)

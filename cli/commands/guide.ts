@@ -1,4 +1,4 @@
-/** `bridge guide`: how to work with the node, from the node itself. Spec §2 "Guide response". */
+/** `bridge guide`: prints a guide that the node serves. Spec §2 "Guide response". */
 import type { GuideTopic } from '../../sdk/index.ts'
 import { type Command, command, oneOf } from '../command.ts'
 import type { CliContext } from '../context.ts'
@@ -7,7 +7,9 @@ const topics = ['messaging', 'tasks', 'transfers', 'packages'] as const satisfie
 
 export function guideCommand(context: CliContext, run = guide): Command {
   return command('guide', 'bridge guide messaging')
-    .description('Print a guide of the node: what to type, in order, and what the answers mean.')
+    .description(
+      'Print a guide from the node: which commands to run, in which order, and what their results mean.',
+    )
     .argument('[topic]', topics.join(', '), oneOf(topics), 'messaging' as const)
     .action((topic: GuideTopic) => run(context, topic))
 }

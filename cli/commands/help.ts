@@ -1,4 +1,4 @@
-/** `bridge help`: of a command, or of a topic. Contract §12. */
+/** `bridge help`: prints the help of a command or of a topic. Contract §12. */
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { helpTopics } from '../terminal/help-topics.ts'
@@ -20,10 +20,10 @@ export function helpCommand(context: CliContext, root: Command): Command {
     })
 }
 
-/** A usage error when there is no such command. */
+/** Finds the command. An unknown one is a usage error. */
 const commandOf = (root: Command, words: readonly string[]): Command =>
   words.reduce((parent, word) => {
-    const found = parent.commands.find((each) => each.name() === word)
+    const found = parent.commands.find((child) => child.name() === word)
     if (found !== undefined) return found
     return parent.error(`error: unknown command '${word}'`, { code: 'commander.unknownCommand' })
   }, root)

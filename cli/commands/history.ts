@@ -17,7 +17,7 @@ export function historyCommand(context: CliContext, run = history): Command {
       'Show the conversation with a peer or the owner, oldest first; by default its latest messages.',
     )
     .argument('<peer>', 'name or id, or "owner"')
-    .option('--after <number>', 'begin after this number', wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option('--after <number>', 'start after this message number', wholeNumber(0, Number.MAX_SAFE_INTEGER))
     .option('--limit <count>', 'how many at most', wholeNumber(1, 100), 20)
     .action((peer: string, options: HistoryOptions) => run(context, peer, options))
 }
@@ -40,7 +40,7 @@ export async function history(context: CliContext, peer: string, options: Histor
 
 const nothing: MessagePage = { messages: [], has_more: false, next_sequence: 0 }
 
-/** From `after` on, or the latest ones. */
+/** Reads the messages after `after`, or the latest ones. */
 async function read(
   bridge: Bridge,
   conversation: string,

@@ -1,7 +1,7 @@
 /**
- * `bridge inbox`: all unacknowledged mail, whoever was offered it and when.
+ * `bridge inbox`: lists all unacknowledged messages, including those that were offered before.
  *
- * It lists as `history` does: nothing is offered by it, so that it never keeps a message from a `listen`.
+ * Like `history`, it only reads. No message is offered to it, so it never takes a message from a `listen`.
  *
  * Contract §12 "`inbox` shows all".
  */
@@ -15,7 +15,7 @@ export interface InboxOptions {
   readonly limit: number
 }
 
-/** What an inbox holds at most. */
+/** Capacity of an inbox. */
 const most = 10_000
 const pageMost = 100
 
@@ -51,13 +51,13 @@ async function read(bridge: Bridge, limit: number, signal: AbortSignal): Promise
     const size = Math.min(pageMost, limit - messages.length)
     const page = await bridge.inbox.list({ after: messages.at(-1)?.id, limit: size, signal })
     messages.push(...page.messages)
-    const isOver = !page.has_more || page.messages.length === 0 || messages.length >= limit
-    if (isOver) return { messages, has_more: page.has_more, waiting: page.waiting }
+    const isDone = !page.has_more || page.messages.length === 0 || messages.length >= limit
+    if (isDone) return { messages, has_more: page.has_more, waiting: page.waiting }
   }
 }
 
 function countText({ messages, has_more: hasMore, waiting }: Found): string {
-  if (waiting === 0) return 'nothing is unacknowledged'
+  if (waiting === 0) return 'no unacknowledged messages'
   const rest = hasMore ? `; bridge inbox --limit ${most} shows the rest` : ''
   const withheld = waiting - messages.length
   const hidden = !hasMore && withheld > 0 ? `, ${withheld} withheld for now` : ''

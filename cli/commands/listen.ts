@@ -1,10 +1,11 @@
 /**
- * `bridge listen`: messages as they come.
+ * `bridge listen`: prints messages as they arrive, or runs a command for each.
  *
- * - One a profile; a second one is exit 12, or a quiet 0 with `--ensure`.
- * - A message is in the journal, synced, before it is printed, and is printed once: a redelivery is only counted. What
- *   the journal holds and nobody was shown, because its reader or its process went away, is printed first.
- * - Nothing is acknowledged, unless `--ack journal` or a command of `--exec` that exits 0.
+ * - Each profile has at most one listen. A second one exits with 12, or with `--ensure` silently with 0.
+ * - A message is durable in the journal before it is printed, and it is printed once. A redelivery is only
+ *   counted. Messages that the journal has but that were not printed, because the reader or the process
+ *   ended, come first.
+ * - A message is acknowledged only with `--ack journal`, or if the command of `--exec` exits 0.
  *
  * Contract §12.
  */
@@ -36,21 +37,21 @@ export interface ListenOptions {
 export function listenCommand(context: CliContext, run = listen): Command {
   return command('listen', 'bridge listen --once --timeout 10m')
     .description(
-      'Wait for messages and print each once; bridge inbox shows all that is unacknowledged. Reading acknowledges nothing: bridge ack does.',
+      'Wait for messages and print each once; bridge inbox lists all unacknowledged ones. Printing does not acknowledge; bridge ack does.',
     )
     .option('--once', 'end after the first new messages')
-    .option('--timeout <duration>', 'end after so long; exit 4 when nothing came', seconds)
+    .option('--timeout <duration>', 'end after this time; exit 4 if no message came', seconds)
     .option(
       '--exec <command>',
-      'run this for each message, its JSON on standard input; exit 0 acknowledges it',
+      'run this for each message, with its JSON on standard input; exit 0 acknowledges the message',
     )
     .option(
       '--ack <when>',
-      'acknowledge each message once it is in the journal, or leave it',
+      'journal: acknowledge each message once it is in the journal; manual: leave that to bridge ack',
       oneOf(['journal', 'manual']),
       'manual',
     )
-    .option('--ensure', 'say nothing and exit 0 when this profile is listening already')
+    .option('--ensure', 'print nothing and exit 0 if this profile is already listening')
     .action((options: ListenOptions) => run(context, options))
 }
 
@@ -61,9 +62,9 @@ export async function listen(context: CliContext, options: ListenOptions): Promi
     if (options.ensure === true) return
     throw new CommandError(
       'already_listening',
-      `the profile ${context.settings.profile} is listening already`,
+      `the profile ${context.settings.profile} is already listening`,
       {
-        hint: '--ensure makes this a quiet success',
+        hint: '--ensure turns this into exit 0',
       },
     )
   }
@@ -81,11 +82,11 @@ async function listenLocked(
   const shell = new ShellCommands()
   try {
     const receiving = { context, agent, journal, options }
-    const recipient = options.exec === undefined ? printMessages(receiving) : runForMessages(receiving, shell)
-    const told = options.exec === undefined && (await recipient(await leftOver(receiving)))
-    if (told && options.once === true) return
-    const { heard, waiting } = await receive(context, agent, options, recipient)
-    if (!told && !heard && options.timeout !== undefined) {
+    const handle = options.exec === undefined ? printMessages(receiving) : runForMessages(receiving, shell)
+    const hadLeftovers = options.exec === undefined && (await handle(await unprinted(receiving)))
+    if (hadLeftovers && options.once === true) return
+    const { hadNew, waiting } = await receive(context, agent, options, handle)
+    if (!hadLeftovers && !hadNew && options.timeout !== undefined) {
       const hint = waiting === 0 ? undefined : `bridge inbox shows the ${waiting} unacknowledged`
       throw new CommandError('nothing_came', `nothing came within ${exactDuration(options.timeout)}`, {
         hint,
@@ -98,23 +99,23 @@ async function listenLocked(
   }
 }
 
-/** What was recorded, shown to nobody, and is still unacknowledged. */
-async function leftOver({ context, agent, journal }: HandlerOptions): Promise<Message[]> {
+/** Messages that were recorded, but not printed, and are still unacknowledged. */
+async function unprinted({ context, agent, journal }: HandlerOptions): Promise<Message[]> {
   const left = new Set(journal.unprinted)
   const messages: Message[] = []
   if (left.size === 0) return messages
   for await (const message of agent.bridge.inbox.all({ signal: context.signal })) {
     if (left.delete(message.id)) messages.push(message)
   }
-  // Acknowledged meanwhile: not to be asked about again.
+  // The rest was acknowledged meanwhile. Note it as printed, so that the next listen does not look for it.
   await journal.recordPrinted([...left])
   return messages
 }
 
 interface Received {
-  /** Something new came. */
-  readonly heard: boolean
-  /** How many are unacknowledged, as far as the last page told. */
+  /** Whether a new message came. */
+  readonly hadNew: boolean
+  /** Number of unacknowledged messages, as of the last page that has it. */
   readonly waiting: number
 }
 
@@ -122,49 +123,53 @@ async function receive(
   context: CliContext,
   { bridge }: Agent,
   { timeout, once }: ListenOptions,
-  recipient: MessageHandler,
+  handle: MessageHandler,
 ): Promise<Received> {
   const { clock, output } = context
   const closed = new AbortController()
   const signal = AbortSignal.any([context.signal, closed.signal])
   const until = timeout === undefined ? undefined : new Date(clock().getTime() + timeout * 1000)
-  const onConnection = (away: Error | undefined) => {
-    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${failureWords(away)}`)
-    // A node comes back; what a sandbox closes stays closed.
-    if (away !== undefined) void networkIsClosed(context.environment).then((is) => is && closed.abort(away))
+  const onConnection = (lost: Error | undefined) => {
+    output.note(
+      lost === undefined
+        ? 'the node is reachable again'
+        : `the node is unreachable, waiting: ${failureWords(lost)}`,
+    )
+    // A node may become reachable again. A network that a sandbox blocks stays blocked, so the listen ends.
+    if (lost !== undefined) void networkIsClosed(context.environment).then((is) => is && closed.abort(lost))
   }
-  const tell = unacknowledgedTeller(context)
-  // What a stream pushes behind the first page would wait for its redelivery; a poll is given no more than it takes.
+  const noteRedeliveries = redeliveryNotes(context)
+  // With --once, a stream could push messages after the first page, and they would wait for redelivery. A
+  // poll cannot.
   const transports: readonly ListenTransport[] | undefined = once === true ? ['long-poll'] : undefined
-  let heard = false
+  let hadNew = false
   let waiting = 0
   try {
     for await (const page of bridge.pages({ signal, until, onConnection, transports })) {
-      heard = (await recipient(page.messages)) || heard
+      hadNew = (await handle(page.messages)) || hadNew
       waiting = page.waiting ?? waiting
-      if (heard && once === true) return { heard, waiting }
-      tell(page)
+      if (hadNew && once === true) return { hadNew, waiting }
+      noteRedeliveries(page)
     }
   } catch (error) {
     throw closed.signal.aborted ? closed.signal.reason : error
   }
   if (closed.signal.aborted) throw closed.signal.reason
-  if (until === undefined || clock() < until)
-    output.note('ended: the project limits how long to listen without news')
-  return { heard, waiting }
+  if (until === undefined || clock() < until) output.note('stopped: idle limit of the project reached')
+  return { hadNew, waiting }
 }
 
 /**
- * Tells of redeliveries: how many messages are unacknowledged, when that number is another one. Over a stream, which
- * doesn't tell it, how many came again.
+ * Notes after a redelivery how many messages are unacknowledged, if that number has changed. A stream does
+ * not report the number, so the note then counts the redelivered messages.
  */
-function unacknowledgedTeller({ output }: CliContext): (page: ReceivedPage) => void {
-  let told = 0
+function redeliveryNotes({ output }: CliContext): (page: ReceivedPage) => void {
+  let noted = 0
   return ({ messages, waiting }) => {
     const again = messages.filter(({ delivery }) => delivery.attempt > 1).length
     const count = waiting ?? again
-    if (count === told || again === 0) return
-    told = count
+    if (count === noted || again === 0) return
+    noted = count
     output.next(`${count} unacknowledged: bridge inbox shows them, bridge ack acknowledges`)
   }
 }

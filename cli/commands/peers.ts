@@ -5,7 +5,7 @@ import { connectionWords } from '../terminal/words.ts'
 
 export function peersCommand(context: CliContext, run = peers): Command {
   return command('peers', 'bridge peers')
-    .description('List the agents that this one may talk to, and what the node observed of each.')
+    .description('List the agents that this one may talk to, and the connection state of each.')
     .action(() => run(context))
 }
 
@@ -21,5 +21,10 @@ export async function peers({ bridge, output, signal }: CliContext): Promise<voi
     peer.description.split('\n', 1)[0] ?? '',
   ])
   const header = ['NAME', 'ROLE', 'CONNECTION', 'ID', 'DESCRIPTION']
-  output.table({ peers: all }, header, rows, 'no peers yet; the owner is always there: bridge send owner')
+  output.table(
+    { peers: all },
+    header,
+    rows,
+    'no peers yet; the owner can always be reached: bridge send owner',
+  )
 }

@@ -1,4 +1,6 @@
-/** `bridge schedule`: for an agent that does not listen all the time: when it means to come back. Contract §6. */
+/**
+ * `bridge schedule`: announces when an agent that does not always listen will check its inbox. Contract §6.
+ */
 import type { ConnectionModeSet, ContactSchedule } from '../../sdk/index.ts'
 import { type Command, command, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
@@ -12,9 +14,11 @@ export interface ScheduleOptions {
 
 export function scheduleCommand(context: CliContext, run = schedule): Command {
   return command('schedule', 'bridge schedule --every 5m')
-    .description('Tell the others when this agent looks into its inbox again; an open listen overrides it.')
-    .option('--every <duration>', 'it polls so often: 5s to 1d', seconds)
-    .option('--checkpoint', 'it looks after its current work step, whenever that is')
+    .description(
+      'Announce when this agent will check its inbox next. While it listens, others see that instead.',
+    )
+    .option('--every <duration>', 'it checks at this interval, 5s to 1d', seconds)
+    .option('--checkpoint', 'it checks after its current work step')
     .action((options: ScheduleOptions) => run(context, options))
 }
 
@@ -26,7 +30,7 @@ export async function schedule(
   output.result(declared, nextText(declared))
 }
 
-/** While a listen is open, or was a moment ago, that is what others see, and no time is expected. */
+/** Describes the schedule. While a listen is open, or closed moments ago, the node expects no time. */
 function nextText({ schedule: declared, connection }: ConnectionModeSet): string {
   if (declared.mode === 'checkpoint') return 'next contact: after current work step'
   const { expected_at: next } = connection.next_contact
@@ -37,7 +41,7 @@ function nextText({ schedule: declared, connection }: ConnectionModeSet): string
 function scheduleOf({ every, checkpoint }: ScheduleOptions): ContactSchedule {
   if (checkpoint === true && every === undefined) return { mode: 'checkpoint' }
   if (checkpoint === undefined && every !== undefined) return { mode: 'short_poll', interval_seconds: every }
-  throw new CommandError('usage', 'say either --every or --checkpoint', {
+  throw new CommandError('usage', 'give either --every or --checkpoint', {
     hint: 'bridge schedule --every 5m, or bridge schedule --checkpoint',
   })
 }

@@ -1,4 +1,4 @@
-/** `bridge status`: how far one message got, or who owes whom an answer. */
+/** `bridge status`: shows the delivery of one message, or the open questions. */
 import type { Bridge, Message } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
 import { type Command, command, id } from '../command.ts'
@@ -9,7 +9,7 @@ import { ago, deliveryWords, relative } from '../terminal/words.ts'
 export function statusCommand(context: CliContext, run = status): Command {
   return command('status', 'bridge status')
     .description(
-      'How far a message got; without one, the questions that you owe an answer and those you wait for.',
+      'Show how far a message got. Without an id, list the questions that you have to answer and those you wait for.',
     )
     .argument('[message_id]', 'a message that you sent or received', id)
     .action((messageId: string | undefined) => run(context, messageId))
@@ -42,7 +42,7 @@ interface OpenQuestion {
 
 const recent = 100
 
-/** Of the latest messages of each conversation: those that ask for a reply and have none. */
+/** Finds questions without an answer among the latest 100 messages of each conversation. */
 async function openQuestions(bridge: Bridge, ownId: string, signal: AbortSignal): Promise<OpenQuestion[]> {
   const { isAnswerTo } = await import('../../sdk/program.ts')
   const open: OpenQuestion[] = []
@@ -71,7 +71,7 @@ export function unanswered(messages: readonly Message[], answers: Answers): Mess
 
 function section(title: string, questions: readonly OpenQuestion[], now: Date): string[] {
   if (questions.length === 0) return []
-  return [`${title}:`, ...questions.map((each) => `  ${questionLine(each, now)}`)]
+  return [`${title}:`, ...questions.map((question) => `  ${questionLine(question, now)}`)]
 }
 
 function questionLine({ question, isOwn, other }: OpenQuestion, now: Date): string {

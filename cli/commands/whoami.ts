@@ -24,6 +24,6 @@ function whoamiText({ agent, project, credential, server_id, instructions }: Boo
     `node ${url} (${server_id})`,
     `credential ${credential.id}, ${credential.binding}-bound, scopes ${credential.scopes.join(', ')}`,
   ]
-  const told = instructions === '' ? [] : ['instructions of the owner:', fenced(instructions)]
-  return [...lines.map(oneLine), ...told].join('\n')
+  const rest = instructions === '' ? [] : ['instructions of the owner:', fenced(instructions)]
+  return [...lines.map(oneLine), ...rest].join('\n')
 }

@@ -119,6 +119,6 @@ async function enrol(owner, project, agents) {
     writeFileSync(path, '', { mode: 0o600 })
     const { prompt, expires_at } = await owner.enrollments.create(project.id, id)
     writeFileSync(path, prompt)
-    changed(`enrolment of ${name}: ${path}, good once, until ${expires_at}`)
+    changed(`enrolment of ${name}: ${path}, works once, until ${expires_at}`)
   }
 }

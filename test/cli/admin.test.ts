@@ -330,7 +330,7 @@ test('credentials are listed without secrets and revoked permanently', async () 
   expect(listed.stdout).toMatch(new RegExp(`^${hal.enrolled.credential_id} {2}hal .*SHA256:`, 'm'))
   const { credential_id: id } = hal.enrolled
   expect((await admin('credential', 'revoke', id)).stdout).toMatch(new RegExp(`^revoked: ${id}, `))
-  expect((await admin('credential', 'revoke', id)).stdout).toMatch(/^was revoked already: /)
+  expect((await admin('credential', 'revoke', id)).stdout).toMatch(/^was already revoked: /)
   expect((await hal.call({ target: '/api/v1/inbox' })).json).toMatchObject({ error: 'credential_revoked' })
   expect((await admin('credential', 'revoke', bridge.project.id)).code).toBe(3)
 })
@@ -340,11 +340,11 @@ test('a pair of agents is disabled and enabled again', async () => {
   expect((await admin('pairing', 'list')).stdout).toMatch(/^ada +ben +enabled/m)
   const { id } = await offer({ from: bridge.ada, to: bridge.ben, bytes: Buffer.from('a file') })
   expect((await admin('pairing', 'disable', 'ada', 'ben')).stdout).toBe(
-    'ada and ben are kept apart; their open transfers are cancelled\n',
+    'ada and ben may no longer talk; their open transfers are cancelled\n',
   )
   expect((await admin('transfer', 'show', id)).stdout).toMatch(/^state: cancelled$/m)
   expect((await admin('pairing', 'disable', '--help')).stdout.replace(/\s+/g, ' ')).toContain(
-    'Their open transfers are cancelled, mail that was not offered waits',
+    'Their open transfers are cancelled, messages that were not offered wait',
   )
   expect((await admin('pairing', 'list')).stdout).toMatch(/^ada +ben +disabled/m)
   expect((await admin('pairing', 'enable', 'ben', bridge.ada.id)).stdout).toMatch(/may talk\n$/)

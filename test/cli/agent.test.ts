@@ -74,7 +74,7 @@ test('a message is sent, received by one listen, acknowledged and answered', asy
   expect(await dan.bridge('ack', id)).toMatchObject({ code: 0, stdout: 'acknowledged 1\n' })
   expect(await dan.bridge('ack', id)).toMatchObject({
     code: 0,
-    stdout: 'acknowledged 0, 1 were acknowledged before\n',
+    stdout: 'acknowledged 0, 1 already acknowledged\n',
   })
   expect((await cleo.bridge('status', id)).stdout).toContain('; acknowledged ')
 
@@ -206,7 +206,7 @@ test('the owner writes, gets an answer, and is shown as the owner', async () => 
 test('a question waits for its own answer, and the wait can be resumed', async () => {
   const asked = await cleo.bridge('ask', 'dan', 'which branch?', '--timeout', '1')
   expect(asked.code).toBe(4)
-  const id = /hint: bridge ask --profile cleo --resume (\S+) waits on/.exec(asked.stderr)?.[1] ?? ''
+  const id = /hint: bridge ask --profile cleo --resume (\S+) keeps waiting/.exec(asked.stderr)?.[1] ?? ''
   const [question] = await dan.lines<Message>('listen', '--once', '--timeout', '20')
   expect(question).toMatchObject({ id, type: 'question', expects_reply_by: expect.any(String) })
 
@@ -255,7 +255,7 @@ test('listen prints a message once, and a redelivery is only counted', async () 
     (await readFile(home.path('dan', 'journal.jsonl'), 'utf8')).split(`"message":{"id":"${id}`),
   ).toHaveLength(2)
   await dan.bridge('ack', id)
-  expect(await dan.bridge('inbox')).toMatchObject({ stdout: '', stderr: 'nothing is unacknowledged\n' })
+  expect(await dan.bridge('inbox')).toMatchObject({ stdout: '', stderr: 'no unacknowledged messages\n' })
 })
 
 test('--ack journal acknowledges messages that were recorded and printed', async () => {
@@ -288,7 +288,7 @@ test('a second listen of a profile is refused, or with an option exits quietly',
   await first.printed(new RegExp(id))
   expect(await dan.bridge('listen', '--once')).toMatchObject({
     code: 12,
-    stderr: 'bridge: the profile dan is listening already\nhint: --ensure makes this a quiet success\n',
+    stderr: 'bridge: the profile dan is already listening\nhint: --ensure turns this into exit 0\n',
   })
   expect(await dan.bridge('listen', '--once', '--ensure')).toMatchObject({ code: 0, stdout: '', stderr: '' })
   expect((await cleo.bridge('listen', '--timeout', '1')).code).toBe(4)
@@ -303,10 +303,10 @@ test('listen continues after a restart of the node', async () => {
   await cleo.bridge('send', 'dan', 'before')
   await listening.printed(/before/)
   const stopped = bridge.server.stop()
-  await listening.said(/the node is away/)
+  await listening.said(/the node is unreachable/)
   await stopped
   bridge = await bridge.restart()
-  await listening.said(/the node is back/)
+  await listening.said(/the node is reachable again/)
   await cleo.bridge('send', 'dan', 'after')
   await listening.printed(/after/)
   listening.child.kill('SIGTERM')

@@ -102,11 +102,11 @@ test('messages about a node in another folder contain that folder, and their com
     `next: bridge server start --data '${data}'; then, within 30 minutes, bridge admin setup --name NAME with this link\n`,
   )
   expect((await desk.run(['server', 'init', '--data', data])).stderr).toContain(
-    `hint: bridge server start --data '${data}' runs it; --data names another folder; bridge server restore --data '${data}' --replace`,
+    `hint: bridge server start --data '${data}' runs it; --data chooses another folder; bridge server restore --data '${data}' --replace`,
   )
   const nowhere = join(desk.folder, 'none')
   expect((await desk.run(['server', 'owner-link', '--data', nowhere])).stderr).toContain(
-    `hint: bridge server init --data ${nowhere} makes an installation\n`,
+    `hint: bridge server init --data ${nowhere} creates an installation\n`,
   )
   expect((await desk.run(['server', 'status', '--data', data])).stderr).toContain(
     `hint: bridge server start --data '${data}' runs one`,
@@ -118,7 +118,7 @@ test('messages about a node in another folder contain that folder, and their com
   await desk.run(['server', 'backup', file, '--data', data])
   const into = join(desk.folder, 'restored')
   expect((await desk.run(['server', 'restore', file, '--data', into])).stderr).toContain(
-    `next: bridge server start --data ${into}; bridge server owner-link --data ${into} makes a link`,
+    `next: bridge server start --data ${into}; bridge server owner-link --data ${into} prints a link`,
   )
   // The default folder is not mentioned.
   const environment = { BRIDGE_DATA: join(desk.folder, 'usual') }

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await offer({ from: bridge.ada, to: bridge.ben, bytes: Buffer.from('one') })
   const { code, stdout, stderr } = await server('backup', file, '--data', bridge.data)
   expect({ code, stdout }).toEqual({ code: 0, stdout: `${file}\n` })
-  expect(stderr).toMatch(/^\d+ KiB, sha256 [0-9a-f]{64}\nnot in it: the envelope key and config\.json, /)
+  expect(stderr).toMatch(/^\d+ KiB, sha256 [0-9a-f]{64}\nnot included: the envelope key and config\.json, /)
 })
 afterAll(async () => {
   await desk.remove()
@@ -52,16 +52,16 @@ test('a backup into a folder is named by its time and reported as JSON', async (
 
   writeFileSync(join(folder, '.left.db.partial-0123456789ab-lock'), '')
   const { stderr } = await server('backup', join(folder, 'next.db'), '--data', bridge.data)
-  expect(stderr).toMatch(
-    /^removed \.left\.db\.partial-0123456789ab, which a backup that was killed had left\n/,
-  )
+  expect(stderr).toMatch(/^removed \.left\.db\.partial-0123456789ab, a leftover of a killed backup\n/)
 })
 
 test('refusals of a backup', async () => {
   expect(await server('backup', file, '--data', bridge.data)).toMatchObject({
     code: 7,
     stdout: '',
-    stderr: expect.stringMatching(/^bridge: .* exists already and was not changed\nhint: name another file/),
+    stderr: expect.stringMatching(
+      /^bridge: .* exists already and was not changed\nhint: choose another file/,
+    ),
   })
   expect(await server('backup', join(desk.folder, 'no', 'x.db'), '--data', bridge.data)).toMatchObject({
     code: 3,
@@ -73,7 +73,7 @@ test('refusals of a backup', async () => {
   const words = ['server', 'backup', join(desk.folder, 'i.db'), '--data', bridge.data]
   expect(await desk.run(words, { interruption })).toMatchObject({
     code: 130,
-    stderr: expect.stringContaining('nothing was left behind'),
+    stderr: expect.stringContaining('no leftover files'),
   })
 })
 
@@ -81,18 +81,18 @@ test('a restore lists the things to check: credentials, invalidated items, peopl
   const data = join(desk.folder, 'new')
   const { code, stdout, stderr } = await server('restore', file, '--data', data)
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^restored .*new; the last thing that it knows of happened /)
+  expect(stdout).toMatch(/^restored .*new; its newest record is from /)
   expect(stdout).toMatch(
     /\n2 sessions fenced\n\ncredentials\nproject +agent +credential +binding +last used +now\n/,
   )
   expect(stdout).toMatch(/\ndemo +ada +[0-9a-f-]{36} +key +.* +held: its agent is disabled\n/)
-  expect(stdout).toMatch(/\ngood no more\nwhat +of +project\n/)
+  expect(stdout).toMatch(/\nno longer valid\nwhat +of +project\n/)
   expect(stdout).toMatch(/\nenrollment +cy +demo\n/)
   expect(stdout).toMatch(/\npeople\nname +role +state +projects\nolu +owner +enabled +all\n$/)
-  expect(stderr).toContain('made a new envelope key')
+  expect(stderr).toContain('created a new envelope key')
   expect(stderr).toContain('bridge admin agent state AGENT enabled')
   expect(stderr).toMatch(
-    /\nnext: bridge server start --data \S+; bridge server owner-link --data \S+ makes a link to sign in with\n$/,
+    /\nnext: bridge server start --data \S+; bridge server owner-link --data \S+ prints a link to sign in with\n$/,
   )
   expect(await server('restore', file, '--data', data)).toMatchObject({
     code: 7,

@@ -185,7 +185,7 @@ test('an existing tunnel leads to the given port, over TLS that the sender trust
 test.each([
   [['--tunnel', 'https://a.example=1'], '--direct'],
   [['--direct', '--tunnel', 'http://203.0.113.7=1', '--allow-plain'], 'private addresses'],
-  [['--no-probe'], '--no-probe belongs to --direct'],
+  [['--no-probe'], '--no-probe needs --direct'],
   [['--direct', '--allow-plain', '--no-probe'], '--no-probe needs --tunnel'],
   [['--direct', '--tunnel', 'https://a.example'], 'local port'],
   [['--direct', '--tunnel', 'https://a.example/x=1'], 'local port'],

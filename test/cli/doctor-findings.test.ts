@@ -134,7 +134,7 @@ describe('bridge doctor', () => {
       { state: 'problem' },
       {
         state: 'warning',
-        text: 'keeps 1 that could not be sent',
+        text: 'keeps 1 unsent',
         remedy: expect.stringContaining('bridge outbox flush'),
       },
     ])
@@ -214,7 +214,7 @@ describe('bridge server doctor', () => {
       9,
       'server',
       'problem',
-      /said that it runs at .* and does not answer/,
+      /should run at .*, but does not answer/,
     ],
   ])('reports %s', async (_, change, code, check, state, text) => {
     const ended = await serverDoctor(await installation(change))

@@ -62,7 +62,7 @@ describe('bridge doctor', () => {
       0,
       {
         state: 'warning',
-        text: '1 unacknowledged message, and nobody listens here',
+        text: '1 unacknowledged message, and no listen runs here',
         remedy: expect.any(String),
       },
     ])

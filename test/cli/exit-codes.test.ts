@@ -115,15 +115,15 @@ test('each local failure has its exit code', () => {
 })
 
 test.each([
-  [new NewerDatabaseError('the database is newer'), 'conflict', /never runs backwards/],
+  [new NewerDatabaseError('the database is newer'), 'conflict', /install that version/],
   [new MigrationHistoryError('another history'), 'conflict', /data folder/],
   [new UnsafeStoreError('no room'), 'unexpected', undefined],
   [new DestinationExistsError('it is there'), 'conflict', /another file/],
   [new PathMissingError('no folder'), 'not_found', undefined],
-  [new NoSpaceError('too little'), 'unexpected', /make room/],
-  [new BackupInterruptedError('the log grew'), 'unexpected', /server stopped/],
+  [new NoSpaceError('too little'), 'unexpected', /free some space/],
+  [new BackupInterruptedError('the log grew'), 'unexpected', /stop the server/],
   [new DamagedDatabaseError('a page'), 'integrity', /bridge server restore/],
-  [new DatabaseInUseError('a maintenance run'), 'conflict', /end it first/],
+  [new DatabaseInUseError('a maintenance run'), 'conflict', /wait for the running/],
   [new RestoreUnfinishedError('cut off'), 'conflict', /bridge server start/],
 ] as const)('host work that ends with %s is told', async (error, exit, hint) => {
   const failing = onHost(async () => {

@@ -90,7 +90,7 @@ test('--ack journal acknowledges no message for a closed reader', async () => {
   // A printed message is offered again, and is acknowledged without being printed twice.
   bridge.clock.advance(61)
   expect((await dan.bridge('listen', '--timeout', '1', '--ack', 'journal')).stdout).toBe('')
-  expect((await dan.bridge('inbox')).stderr).toBe('nothing is unacknowledged\n')
+  expect((await dan.bridge('inbox')).stderr).toBe('no unacknowledged messages\n')
 })
 
 test('the inbox shows every unacknowledged message, and a later listen still prints them', async () => {
@@ -145,7 +145,7 @@ test('an interrupted ask explains how to resume, and a listen prints the answer 
     code: 130,
     stderr: expect.stringMatching(
       new RegExp(
-        `\nbridge: interrupted\nhint: bridge ask --profile ${cleo.name} --resume ${question} waits on; the question stays asked\n$`,
+        `\nbridge: interrupted\nhint: bridge ask --profile ${cleo.name} --resume ${question} keeps waiting; the question stays open\n$`,
       ),
     ),
   })

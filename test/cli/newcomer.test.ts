@@ -62,7 +62,7 @@ describe('before anything is set up', () => {
       ['server', 'start', '--data', '/nowhere/at/all'],
       3,
       '/nowhere/at/all holds no installation',
-      'bridge server init --data /nowhere/at/all makes an installation',
+      'bridge server init --data /nowhere/at/all creates an installation',
     ],
     [
       ['server', 'init', '--data', '/nowhere/at/all', '--host', '0.0.0.0'],
@@ -166,7 +166,7 @@ describe('enrolling', () => {
     const { code, stderr } = await enrol('none', `${one}\n${other}\n`)
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining('standard input holds no enrolment code\nhint: the code is the single line'),
+      expect.stringContaining('no enrolment code on standard input\nhint: the code is the single line'),
     ])
     expect(stderr).not.toContain(one)
     expect(await readdir(desk.path())).not.toContain('none')
@@ -210,7 +210,7 @@ describe('an agent at work', () => {
       'standard input: this is no age identity',
       'bridge key import --profile cleo < FILE',
     ],
-    [['schedule'], 2, 'say either --every or --checkpoint', 'bridge schedule --profile cleo --every 5m'],
+    [['schedule'], 2, 'give either --every or --checkpoint', 'bridge schedule --profile cleo --every 5m'],
     [['schedule', '--every', '1'], 2, '--every must be at least 5 seconds', ''],
     [
       ['admin', 'credential', 'revoke', 'cleo'],

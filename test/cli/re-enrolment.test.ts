@@ -64,7 +64,7 @@ test('the prompt of a new enrolment works as printed, and the profile keeps outb
   expect(again).toMatchObject({
     code: 0,
     stdout: `enrolled as ${cleo.name} in demo at ${bridge.url}, profile ${cleo.name}\n`,
-    stderr: 'the profile has a new key; what it kept is still there\n',
+    stderr: 'the profile has a new key; its outbox, journal and age key are kept\n',
   })
   const after = await readdir(home.path(cleo.name))
   const kept = (names: readonly string[]) =>

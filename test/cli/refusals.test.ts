@@ -289,7 +289,7 @@ test('an enrolment whose answer was lost is completed by the same command', asyn
   expect(again).toMatchObject({
     code: 0,
     stdout: found.stdout,
-    stderr: 'this code has made this profile already\n',
+    stderr: 'this code has already created this profile\n',
   })
 })
 
@@ -326,8 +326,8 @@ test('a code can be used once: another machine is refused, and its attempts leav
 })
 
 test.each([
-  ['', 2, 'standard input holds no enrolment code'],
-  ['not a code', 2, 'standard input holds no enrolment code'],
+  ['', 2, 'no enrolment code on standard input'],
+  ['not a code', 2, 'no enrolment code on standard input'],
   ['a-code-that-nobody-issued-0123', 5, 'no enrolment at this node has this code'],
 ])('the code %j is refused without repeating it', async (code, exit, words) => {
   const { code: ended, stderr } = await enrol(home, 'fresh', bridge.url, code)

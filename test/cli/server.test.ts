@@ -130,7 +130,7 @@ test('start without an installation is refused', async () => {
   expect(await program(['start', '--port', '0'])).toMatchObject({
     code: 3,
     stdout: '',
-    stderr: expect.stringMatching(/\nhint: bridge server init makes an installation\n$/),
+    stderr: expect.stringMatching(/\nhint: bridge server init creates an installation\n$/),
   })
 })
 
@@ -150,7 +150,7 @@ test('a port in use is reported', async () => {
   expect(await program(['start', '--port', String(port)])).toMatchObject({
     code: 7,
     stderr: expect.stringMatching(
-      /\nhint: --port, or --metrics-port, names another port; 0 takes a free one\n$/,
+      /\nhint: choose another port with --port or --metrics-port; 0 takes a free one\n$/,
     ),
   })
   other.close()
@@ -159,7 +159,7 @@ test('a port in use is reported', async () => {
 test('status distinguishes a ready node, one that is not ready, a killed one, and a missing one', async () => {
   expect(await host(['status'])).toMatchObject({
     code: 9,
-    stderr: expect.stringContaining('no server runs over'),
+    stderr: expect.stringContaining('no server runs on'),
   })
   await init()
   const first = await start('--stage', 'trial')

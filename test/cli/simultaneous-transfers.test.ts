@@ -70,7 +70,7 @@ test('a failing file does not stop the others, and its failure is reported with 
 const unknown = '01980000-0000-7000-8000-000000000003'
 
 test.each([
-  [['--name', 'x.bin'], '--name is for one file alone'],
+  [['--name', 'x.bin'], '--name works with one file only'],
   [['--resume', unknown], '--resume is for one file alone'],
   [['--direct', '--tunnel', 'https://abc.example=9'], '--tunnel is for one file alone'],
 ])('several files with %j are refused, and none is offered', async (more, words) => {
@@ -89,7 +89,7 @@ test('several files cannot be received into one file', async () => {
     '--output',
     join(folder, 'one.bin'),
   )
-  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('into a folder') })
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('need a folder') })
 })
 
 test('commands of one profile send and receive simultaneously, each process another file', async () => {

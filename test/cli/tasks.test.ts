@@ -126,7 +126,7 @@ test('a holder that claims again gets its claim, and another session gets the en
   expect(shown).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^claim: generation 1, taken .*, expires in \d/m),
-    stderr: `this profile holds it already, until ${claim?.expires_at}\n`,
+    stderr: `this profile already holds it, until ${claim?.expires_at}\n`,
   })
   // If the answer to a claim was lost, the next command recovers it.
   await rm(desk.path('dan', 'claims'), { recursive: true })
@@ -198,6 +198,8 @@ test('the owner creates, lists, shows and cancels tasks', async () => {
   expect((await olu('show', id)).stdout).toMatch(
     /from owner olu to dan[\s\S]*created by owner olu \(then open\)/,
   )
-  expect((await olu('cancel', id, '--reason', 'rain')).stdout).toBe(`asked to cancel ${id}: cancelled\n`)
+  expect((await olu('cancel', id, '--reason', 'rain')).stdout).toBe(
+    `requested cancellation of ${id}: cancelled\n`,
+  )
   expect((await olu('cancel', id)).code).toBe(7)
 })

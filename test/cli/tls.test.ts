@@ -89,7 +89,7 @@ test('owner and agent use the node, a client without the authority refuses it, a
     return `exit ${code}, ${state}: ${text}`
   }
   await renew('long', 40)
-  expect(await toldBy('doctor')).toBe('exit 0, ok: the certificate holds for 40 more days')
+  expect(await toldBy('doctor')).toBe('exit 0, ok: the certificate expires in 40 days')
   await renew('short', 5)
   expect(await toldBy('doctor')).toBe('exit 0, warning: the certificate holds for 5 more days')
   const files = ['--tls-cert', cert, '--tls-key', key]

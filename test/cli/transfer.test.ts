@@ -107,7 +107,7 @@ test('progress is drawn on a terminal only', async () => {
   expect(left).toEqual([
     expect.stringMatching(/^offered as \S+$/),
     expect.stringMatching(
-      /^uploaded \S+: offered; bridge transfer show --profile ines \S+ tells of the receipt$/,
+      /^uploaded \S+: offered; bridge transfer show --profile ines \S+ shows the receipt$/,
     ),
     'left 0',
     '',

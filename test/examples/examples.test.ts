@@ -179,7 +179,7 @@ test('provisioning refuses an invalid file and a wrong password, and changes not
 test('provisioning creates everything in the file, and a second run creates only missing objects', async () => {
   const first = await provision('team.json')
   expect(first).toMatchObject({ code: 0, stderr: '' })
-  expect(first.stdout.replaceAll(/, good once.*/g, '').split('\n')).toEqual([
+  expect(first.stdout.replaceAll(/, works once.*/g, '').split('\n')).toEqual([
     'created the project shop',
     'created the agent ada',
     'instructed ada',

@@ -1,4 +1,4 @@
-/** `bridge admin ack`: the owner has recorded what agents wrote. Contract §7. */
+/** `bridge admin ack`: acknowledges messages of agents to the owner. Contract §7. */
 import { type Command, command, ids } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner/client.ts'

@@ -56,7 +56,7 @@ import { whoamiCommand } from './whoami.ts'
 
 export function adminCommand(context: CliContext): Command {
   return group('admin', 'bridge admin agent list')
-    .description('What an owner does: sign in, make projects and agents, let them in, see and steer.')
+    .description('Commands of the owner: sign in, create projects and agents, enrol agents, watch and steer.')
     .addCommand(setupCommand(context))
     .addCommand(loginCommand(context))
     .addCommand(logoutCommand(context))
@@ -91,7 +91,7 @@ const sessionsGroup = (context: CliContext): Command =>
 
 const projectGroup = (context: CliContext): Command =>
   group('project', 'bridge admin project create demo')
-    .description('Projects: agents of different ones never meet.')
+    .description('Projects. Agents of different projects cannot reach each other.')
     .addCommand(createProjectCommand(context))
     .addCommand(listProjectsCommand(context))
     .addCommand(projectStateCommand(context))
@@ -99,7 +99,7 @@ const projectGroup = (context: CliContext): Command =>
 
 const administratorGroup = (context: CliContext): Command =>
   group('administrator', 'bridge admin administrator create kim')
-    .description('Administrators: people to whom you hand projects.')
+    .description('Administrators: people who may steer projects that you assign.')
     .addCommand(createAdministratorCommand(context))
     .addCommand(listAdministratorsCommand(context))
     .addCommand(assignCommand(context, 'assign'))
@@ -134,7 +134,7 @@ const pairingGroup = (context: CliContext): Command =>
 
 const enrollmentGroup = (context: CliContext): Command =>
   group('enrollment', 'bridge admin enrollment create ada')
-    .description('Enrolments: single-use prompts that let agents in.')
+    .description('Enrolments: single-use prompts that connect agents.')
     .addCommand(createEnrollmentCommand(context))
     .addCommand(listEnrollmentsCommand(context))
     .addCommand(showEnrollmentCommand(context))
@@ -142,7 +142,7 @@ const enrollmentGroup = (context: CliContext): Command =>
 
 const taskGroup = (context: CliContext): Command =>
   group('task', 'bridge admin task list')
-    .description('Tasks: give work to agents, see how it goes, cancel it.')
+    .description('Tasks: create, watch and cancel them.')
     .addCommand(createTaskCommand(context))
     .addCommand(listTasksCommand(context))
     .addCommand(showTaskCommand(context))

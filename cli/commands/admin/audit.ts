@@ -1,4 +1,7 @@
-/** `bridge admin audit`: who did what to what, oldest above; `--follow` goes on as it happens. Contract §10. */
+/**
+ * `bridge admin audit`: prints audit records, oldest first. `--follow` prints new ones as they occur.
+ * Contract §10.
+ */
 import { nearest } from '../../../sdk/contract/nearest.ts'
 import type { AuditKind, AuditList, AuditRecord, EventOptions, Owner, Project } from '../../../sdk/index.ts'
 import { oneLine } from '../../../sdk/plain-text.ts'
@@ -22,24 +25,33 @@ export interface AuditCommandOptions extends ProjectOption {
   readonly follow?: true
 }
 
-/** A moment, or how long ago. */
+/** A time, or a duration before now. */
 type When = (now: Date) => string
 
 export function auditCommand(context: CliContext, run = audit): Command {
   const audit = command('audit', 'bridge admin audit --kind session.started --since 2d')
-    .description('Read the audit, the latest records unless told otherwise, and follow it.')
-    .option('--kind <kind>', 'of one kind: bridge help audit-kinds lists them')
-    .option('--actor <agent>', 'by one agent, name or id, or by the id of anybody')
-    .option('--subject <id>', 'about one thing', id)
-    .option('--since <when>', 'from a moment on: 2026-11-21T04:00:00Z, or 2h for two hours ago', when)
-    .option('--until <when>', 'before a moment', when)
-    .option('--limit <count>', 'at most so many', wholeNumber(1, 100), 50)
+    .description('Show the audit, by default its latest records. With --follow, keep printing new ones.')
+    .option('--kind <kind>', 'only this kind: bridge help audit-kinds lists them')
+    .option('--actor <agent>', 'only by this actor: name or id of an agent, or the id of any person')
+    .option('--subject <id>', 'only about the object with this id', id)
+    .option('--since <when>', 'from this time on: 2026-11-21T04:00:00Z, or 2h for two hours ago', when)
+    .option('--until <when>', 'before this time', when)
+    .option('--limit <count>', 'how many at most', wholeNumber(1, 100), 50)
     .option('--before <id>', 'the page before this record', id)
     .addOption(new Option('--after <id>', 'the page after this record').argParser(id).conflicts('before'))
     .addOption(
-      new Option('--node', 'what belongs to no project: sign-ins, links').conflicts(['project', 'follow']),
+      new Option('--node', 'records that belong to no project: sign-ins, links').conflicts([
+        'project',
+        'follow',
+      ]),
     )
-    .addOption(new Option('--follow', 'go on until interrupted').conflicts(['since', 'until', 'before']))
+    .addOption(
+      new Option('--follow', 'keep printing new records until interrupted').conflicts([
+        'since',
+        'until',
+        'before',
+      ]),
+    )
   return withProject(audit).action((options: AuditCommandOptions) => run(context, options))
 }
 
@@ -76,12 +88,16 @@ async function filtersOf(
 async function follow(context: CliContext, owner: Owner, project: Project, filters: EventOptions) {
   const { output, signal } = context
   const onConnection = (away: Error | undefined) =>
-    output.note(away === undefined ? 'the node is back' : `the node is away, waiting: ${failureWords(away)}`)
+    output.note(
+      away === undefined
+        ? 'the node is reachable again'
+        : `the node is unreachable, waiting: ${failureWords(away)}`,
+    )
   for await (const record of owner.audit.follow(project.id, { ...filters, signal, onConnection }))
     output.item(record, recordText(record))
 }
 
-/** Oldest above, whichever way the page was read. */
+/** Formats the records, oldest first, in whichever direction the page was read. */
 function pageText({ audit, has_more, next_after }: AuditList, forward: boolean): string {
   const records = (forward ? audit : audit.toReversed()).map(recordText)
   const more = `(more: ${forward ? '--after' : '--before'} ${next_after})`
@@ -118,6 +134,6 @@ function when(text: string): When {
   }
   const moment = /^\d{4}-\d{2}-\d{2}/.test(text) ? new Date(text) : undefined
   if (moment === undefined || Number.isNaN(moment.getTime()))
-    throw invalid('It must be a moment like 2026-11-21T04:00:00Z, or how long ago, like 90s, 15m, 2h or 1d.')
+    throw invalid('It must be a time like 2026-11-21T04:00:00Z, or how long ago, like 90s, 15m, 2h or 1d.')
   return () => moment.toISOString()
 }

@@ -1,4 +1,4 @@
-/** `bridge admin conversations`: of a project, those between agents included. Contract §7. */
+/** `bridge admin conversations`: lists all conversations of a project. Contract §7. */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner/client.ts'
@@ -7,7 +7,7 @@ import { whole } from '../../owner/text.ts'
 
 export function conversationsCommand(context: CliContext, run = conversations): Command {
   const conversations = command('conversations', 'bridge admin conversations').description(
-    'List the conversations of a project, those between agents included.',
+    'List the conversations of a project, including those between agents.',
   )
   return withProject(conversations).action((options: ProjectOption) => run(context, options))
 }

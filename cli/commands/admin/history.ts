@@ -1,4 +1,4 @@
-/** `bridge admin history`: what was said, by whom; reading acknowledges nothing. Contract §7. */
+/** `bridge admin history`: prints a conversation without acknowledging anything. Contract §7. */
 import type { MessagePage } from '../../../sdk/index.ts'
 import { type Command, command, Option, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -15,13 +15,16 @@ export interface HistoryOptions extends ProjectOption {
 export function historyCommand(context: CliContext, run = history): Command {
   const sequence = wholeNumber(0, Number.MAX_SAFE_INTEGER)
   const history = command('history', 'bridge admin history ada').description(
-    'Read a conversation, the latest hundred messages unless told otherwise; nothing is acknowledged.',
+    'Show a conversation, by default its latest 100 messages. Nothing is acknowledged.',
   )
   history
-    .argument('<conversation>', 'id of a conversation, or name or id of an agent: your own with it')
-    .option('--after <sequence>', 'the hundred after this number', sequence)
+    .argument(
+      '<conversation>',
+      'id of a conversation; name or id of an agent means your own conversation with it',
+    )
+    .option('--after <sequence>', 'the 100 messages after this number', sequence)
     .addOption(
-      new Option('--before <sequence>', 'the hundred before this number')
+      new Option('--before <sequence>', 'the 100 messages before this number')
         .argParser(sequence)
         .conflicts('after'),
     )

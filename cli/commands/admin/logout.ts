@@ -1,4 +1,4 @@
-/** `bridge admin logout`: end the session at the node, then forget it here. Contract §10 "Sign-in". */
+/** `bridge admin logout`: ends the session at the node, then deletes it here. Contract §10 "Sign-in". */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner, isRefusal } from '../../owner/client.ts'
@@ -6,11 +6,11 @@ import { forgetOwnerProfile } from '../../owner/profile.ts'
 
 export function logoutCommand(context: CliContext, run = logout): Command {
   return command('logout', 'bridge admin logout')
-    .description('Sign out, and forget the session on this machine.')
+    .description('Sign out, and delete the session on this machine.')
     .action(() => run(context))
 }
 
-/** While the node can't be reached the session stays stored, since it is still good there. */
+/** If the node is unreachable, the session stays stored, because it is still valid there. */
 export async function logout(context: CliContext): Promise<void> {
   const ended = await asOwner(context, (owner) =>
     owner.signIn.close({ signal: context.signal }).catch(async (error: unknown) => {

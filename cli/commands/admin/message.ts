@@ -1,4 +1,4 @@
-/** `bridge admin message`: the owner's own voice. Contract §7. */
+/** `bridge admin message`: sends a message as the owner. Contract §7. */
 import type { OwnerMessageInput } from '../../../sdk/index.ts'
 import { type Command, command, id, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -18,16 +18,14 @@ export interface OwnerMessageOptions extends ProjectOption {
 
 export function messageCommand(context: CliContext, run = message): Command {
   const message = command('message', 'bridge admin message ada "how far are you?" --type question')
-    .description(
-      'Send a message as the owner; without --conversation to your own conversation with the agent.',
-    )
+    .description('Send a message as the owner, by default in your own conversation with the agent.')
     .argument('<agent>', 'name or id')
     .argument('[text]', 'standard input when absent or -')
     .option('--type <type>', types.join(', '), oneOf(types), 'note' as const)
-    .option('--conversation <id>', 'into a conversation that the agent takes part in', id)
+    .option('--conversation <id>', 'another conversation of the agent', id)
     .option('--in-reply-to <id>', 'the message that this one answers', id)
-    .option('--reply-within <duration>', 'by when an answer is expected', seconds)
-    .option('--key <key>', 'idempotency key, to send again what may have arrived')
+    .option('--reply-within <duration>', 'how soon an answer is expected', seconds)
+    .option('--key <key>', 'idempotency key, to retry a message safely')
   return withProject(message).action(
     (agent: string, text: string | undefined, options: OwnerMessageOptions) =>
       run(context, agent, text, options),

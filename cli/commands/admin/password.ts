@@ -1,4 +1,4 @@
-/** `bridge admin password`: change the owner's own password; every session ends. Contract §10 "Sign-in". */
+/** `bridge admin password`: changes the caller's password and ends all sessions. Contract §10 "Sign-in". */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner, confirm, isRefusal, type PasswordOption } from '../../owner/client.ts'
@@ -7,10 +7,10 @@ import { openSecrets } from '../../terminal/secrets.ts'
 
 export function passwordCommand(context: CliContext, run = changePassword): Command {
   return command('password', 'bridge admin password')
-    .description('Change your password; every session of yours ends.')
+    .description('Change your password. All your sessions end.')
     .option(
       '--password-stdin',
-      'read standard input: the new password, then the present one (needed ten minutes after signing in), a line each',
+      'read from standard input: the new password, then the current one (needed from ten minutes after the sign-in), one per line',
     )
     .action((options: PasswordOption) => run(context, options))
 }
@@ -23,7 +23,7 @@ export async function changePassword(context: CliContext, options: PasswordOptio
     const change = () => owner.signIn.changePassword(chosen, { signal })
     return change().catch(async (error: unknown) => {
       if (!(await isRefusal(error, 'reauth_required')) || !(await secrets.hasMore())) throw error
-      await confirm(context, owner, await secrets.next('present password'))
+      await confirm(context, owner, await secrets.next('current password'))
       return change()
     })
   })

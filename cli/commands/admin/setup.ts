@@ -1,4 +1,4 @@
-/** `bridge admin setup`: create the owner of a fresh node with its one-time link, and sign in. Contract §10 "Sign-in". */
+/** `bridge admin setup`: creates the owner of a new node with its one-time link. Contract §10 "Sign-in". */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import type { PasswordOption } from '../../owner/client.ts'
@@ -14,10 +14,13 @@ export interface SetupOptions extends PasswordOption {
 
 export function setupCommand(context: CliContext, run = setup): Command {
   return command('setup', 'bridge admin setup --name olu')
-    .description('Create the owner of a fresh node with its one-time link, and sign in.')
+    .description('Create the owner of a new node with its one-time link, and sign in.')
     .requiredOption('--name <name>', 'your name, as agents will see it')
-    .option('--url <url>', 'address of the node; that of the link when absent')
-    .option('--password-stdin', 'read standard input: the link or its token, then the password, a line each')
+    .option('--url <url>', 'address of the node (default: that of the link)')
+    .option(
+      '--password-stdin',
+      'read from standard input: the link or its token, then the password, one per line',
+    )
     .action((options: SetupOptions) => run(context, options))
 }
 

@@ -1,4 +1,4 @@
-/** `bridge admin status`: a project at a glance. Spec §1; contract §10 "Snapshot". */
+/** `bridge admin status`: shows the state of a project once. Spec §1; contract §10 "Snapshot". */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner/client.ts'
@@ -7,7 +7,7 @@ import { loadWording, snapshotText } from '../../owner/snapshot-text.ts'
 
 export function statusCommand(context: CliContext, run = status): Command {
   const status = command('status', 'bridge admin status').description(
-    'A project at a glance: what needs your attention, its agents, what waits for whom.',
+    'Show the state of a project: what needs your attention, its agents, and their waiting messages.',
   )
   return withProject(status).action((options: ProjectOption) => run(context, options))
 }

@@ -1,7 +1,8 @@
 /**
- * `bridge admin takeover`: end an agent's session now, and let only the holder of the grant start the next.
+ * `bridge admin takeover`: ends an agent's session now. Only the holder of the printed grant can start the
+ * next one.
  *
- * The grant is printed once, on standard output, and kept nowhere. Contract §5.
+ * The grant is printed once, on standard output, and stored nowhere. Contract §5.
  */
 import type { TakeoverInput } from '../../../sdk/index.ts'
 import { type Command, command, seconds } from '../../command.ts'
@@ -16,10 +17,10 @@ export interface TakeoverOptions extends ProjectOption, PasswordOption {
 
 export function takeoverCommand(context: CliContext, run = takeover): Command {
   const build = command('takeover', 'bridge admin takeover ada')
-    .description('Fence the session of an agent and print a single-use grant for the next one.')
+    .description('End the session of an agent and print a single-use grant for the next one.')
     .argument('<agent>', 'name or id')
-    .option('--ttl <duration>', 'how long the grant may be used: 1m to 1h; 10m when absent', seconds)
-    .option('--reason <text>', 'kept in the audit')
+    .option('--ttl <duration>', 'how long the grant is valid, 1m to 1h (default 10m)', seconds)
+    .option('--reason <text>', 'reason, stored in the audit')
     .option('--password-stdin', 'read the password from standard input, for a sign-in older than ten minutes')
   return withProject(build).action((agent: string, options: TakeoverOptions) => run(context, agent, options))
 }
@@ -31,8 +32,8 @@ export const takeover = (context: CliContext, agent: string, options: TakeoverOp
     const issued = await confirmed(context, owner, options, () =>
       owner.takeovers.issue(project.id, agentId, inputOf(options), { signal: context.signal }),
     )
-    const fenced = issued.fenced_session_id === null ? 'no session was active' : 'its session is fenced'
-    context.output.note(`${fenced}; good once, until ${issued.expires_at}`)
+    const fenced = issued.fenced_session_id === null ? 'no session was active' : 'its session has ended'
+    context.output.note(`${fenced}; the grant works once, until ${issued.expires_at}`)
     context.output.note('on its machine: bridge session start --takeover-grant-stdin')
     context.output.result(issued, issued.grant)
   })

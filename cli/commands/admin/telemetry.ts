@@ -1,4 +1,4 @@
-/** `bridge admin telemetry`: the load of hosts. Contract §11. */
+/** `bridge admin telemetry`: shows the load of hosts. Contract §11. */
 import type { HostSample, NodeStorage } from '../../../sdk/index.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -8,7 +8,7 @@ import { relative } from '../../terminal/words.ts'
 
 export function telemetryCommand(context: CliContext, run = telemetry): Command {
   return command('telemetry', 'bridge admin telemetry')
-    .description("The latest load of each host: the node's own, and those that report.")
+    .description("Show the latest load of each host: the node's own host, and hosts that report to it.")
     .action(() => run(context))
 }
 
@@ -31,7 +31,7 @@ export const telemetry = (context: CliContext): Promise<void> =>
 
 function diskText({ state, free_bytes, total_bytes, database_bytes, reserve_bytes }: NodeStorage): string {
   const room = `${gib(free_bytes)} of ${gib(total_bytes)} GiB are free, the database has ${gib(database_bytes)}`
-  if (state === 'full') return `disk: full, only what needs little is written; ${room}`
+  if (state === 'full') return `disk: full, only small writes are accepted; ${room}`
   return `disk: ${room}${reserve_bytes === 0 ? '; there is no reserve' : ''}`
 }
 

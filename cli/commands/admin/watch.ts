@@ -1,9 +1,9 @@
 /**
- * `bridge admin watch`: a project at a glance, as it changes, until interrupted.
+ * `bridge admin watch`: shows the state of a project and its changes until interrupted.
  *
- * - On a terminal one picture that is drawn again; elsewhere one line for each change; with `--json` one snapshot a line,
- *   whenever more than the time is new.
- * - A node that goes away is waited for; what was seen of it is soon shown as Unavailable.
+ * - A terminal shows one screen that is redrawn. Other outputs get one line per change. With `--json`, each
+ *   snapshot that differs in more than its times is one line.
+ * - If the node is unreachable, the command waits. The last snapshot is soon shown as Unavailable.
  *
  * Spec §1; contract §10 "Snapshot".
  */
@@ -17,7 +17,7 @@ import { findProject, type ProjectOption, withProject } from '../../owner/names.
 import { changes, loadWording, snapshotText, type Wording } from '../../owner/snapshot-text.ts'
 import { recordText } from './audit.ts'
 
-/** Shows what is given; `close` when nothing more comes. */
+/** Shows snapshots. `close` is called after the last one. */
 interface View {
   show(snapshot: ProjectSnapshot): void
   away(why: Error | undefined): void
@@ -26,7 +26,7 @@ interface View {
 
 export function watchCommand(context: CliContext, run = watch): Command {
   const watch = command('watch', 'bridge admin watch').description(
-    'Watch a project until interrupted: agents, who listens, who is overdue, what needs your attention.',
+    'Watch a project until interrupted: agents, connections, overdue contacts, what needs your attention.',
   )
   return withProject(watch).action((options: ProjectOption) => run(context, options))
 }
@@ -54,7 +54,7 @@ function lines({ output }: CliContext, wording: Wording): View {
       } else {
         const after = before?.activity.at(-1)?.id
         if (after !== undefined && !snapshot.activity.some(({ id }) => id === after))
-          output.next('more happened than is shown here: bridge admin audit has it')
+          output.next('some changes are not shown here; bridge admin audit lists all')
         const fresh = after === undefined ? [] : snapshot.activity.filter(({ id }) => id > after)
         for (const record of fresh) output.item(record, recordText(record))
         for (const line of changes(before, snapshot, wording)) output.item(line, line)
@@ -62,12 +62,16 @@ function lines({ output }: CliContext, wording: Wording): View {
       before = snapshot
     },
     away: (why) =>
-      output.note(why === undefined ? 'the node is back' : `the node is away, waiting: ${failureWords(why)}`),
+      output.note(
+        why === undefined
+          ? 'the node is reachable again'
+          : `the node is unreachable, waiting: ${failureWords(why)}`,
+      ),
     close() {},
   }
 }
 
-/** A snapshot without the times that pass by themselves. */
+/** A snapshot without the times that change by themselves. */
 const seen = (snapshot: ProjectSnapshot): string =>
   JSON.stringify(snapshot, (key, value: unknown) =>
     key === 'observed_at' || key === 'last_contact_at' || key === 'expected_at' ? undefined : value,
@@ -85,7 +89,7 @@ function picture({ io, clock }: CliContext, wording: Wording): View {
   let why: Error | undefined
   const draw = () => {
     if (last === undefined) return
-    const away = why === undefined ? [] : [`the node is away, waiting: ${failureWords(why)}`]
+    const away = why === undefined ? [] : [`the node is unreachable, waiting: ${failureWords(why)}`]
     const activity = last.activity.slice(-newestRecords).map(recordText)
     const text = [...away, snapshotText(last, wording, clock()), '', ...activity].join('\n')
     const shown = neutralize(text)

@@ -1,4 +1,4 @@
-/** `bridge admin whoami`: who is signed in, where, until when. */
+/** `bridge admin whoami`: shows the stored sign-in. */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner/client.ts'
@@ -6,7 +6,7 @@ import { sessionText } from '../../owner/sign-in.ts'
 
 export function whoamiCommand(context: CliContext, run = whoami): Command {
   return command('whoami', 'bridge admin whoami')
-    .description('Who is signed in, where, until when.')
+    .description('Show who is signed in, at which node, and until when.')
     .action(() => run(context))
 }
 

@@ -1,8 +1,8 @@
 /**
- * `bridge helper`: the local program that hands one file over directly.
+ * `bridge helper`: the local program that serves or receives one file directly.
  *
- * Usually it never gets here: `starts-helper.ts` hands its words to the helper before the command tree is loaded. The
- * tree knows it for the help, and for words such as `bridge --json helper`.
+ * Usually `starts-helper.ts` starts the helper before the command tree is loaded. This command exists for the
+ * help, and for argument orders such as `bridge --json helper`.
  *
  * Spec §4.5; contract §12.
  */
@@ -23,19 +23,19 @@ export interface HelperFlags {
 export function helperCommand(context: CliContext, run = helper): Command {
   return command('helper', 'bridge helper --manifest report.pdf.manifest.json --root . --port 0')
     .description(
-      'Serve one file to, or receive it from, whoever holds the token in SERVICE_TRANSFER_TOKEN; on 127.0.0.1, until the lifetime is over. Prints one line of JSON when it is ready; a start that fails prints a fixed code.',
+      'Serve or receive one file on 127.0.0.1 for clients with the token in SERVICE_TRANSFER_TOKEN, until the lifetime ends. Prints one line of JSON when it is ready. If the start fails, prints a fixed error code.',
     )
     .option('--manifest <file>', 'the manifest of the transfer; required')
-    .option('--root <folder>', 'where the file is or will be; required')
-    .option('--port <number>', 'port to listen on; 0, the default, takes a free one')
-    .option('--ttl <seconds>', 'lifetime, 1 to 1800; 1800 when absent')
-    .option('--max-bytes <number>', 'longest file to take; 1 GiB when absent, at most 10 GiB')
-    .option('--end-with-input', 'end when standard input ends: for a program that runs the helper')
+    .option('--root <folder>', 'folder of the file; required')
+    .option('--port <number>', 'port to listen on (default 0: any free port)')
+    .option('--ttl <seconds>', 'lifetime, 1 to 1800 (default 1800)')
+    .option('--max-bytes <number>', 'largest file to accept (default 1 GiB, at most 10 GiB)')
+    .option('--end-with-input', 'end when standard input ends; for a program that starts the helper')
     .action((options: HelperFlags) => run(context, options))
     .addCommand(manifestCommand(context))
 }
 
-/** The same endings as the program that the launcher starts: a fixed code, and nothing else. */
+/** Runs the helper. A failure prints only a fixed code, as when the launcher starts it. */
 export async function helper({ io, environment, signal }: CliContext, options: HelperFlags): Promise<void> {
   const { manifest, root, port, ttl, maxBytes, endWithInput } = options
   const given = Object.entries({ manifest, root, port, ttl, 'max-bytes': maxBytes })

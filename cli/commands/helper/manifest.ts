@@ -29,14 +29,17 @@ export function manifestCommand(context: CliContext, run = manifest): Command {
       'what the helper will do: download or upload',
       oneOf(['download', 'upload']),
     )
-    .option('--out <path>', 'where to write it; beside the file with .manifest.json when absent')
-    .option('--name <name>', 'the name of the file in the transfer; its own when absent')
+    .option(
+      '--out <path>',
+      'where to write the manifest (default: next to the file, with .manifest.json added)',
+    )
+    .option('--name <name>', 'name of the file in the transfer (default: its own name)')
     .option(
       '--part-size <bytes>',
-      'bytes of a part, at most 100663296; fits the file when absent',
+      'bytes per part, at most 100663296 (default: chosen by the file size)',
       wholeNumber(1, maxPartBytes),
     )
-    .option('--transfer-id <id>', 'that of an earlier manifest, to resume; a new one when absent', transferId)
+    .option('--transfer-id <id>', 'id of an earlier manifest, to resume it (default: a new id)', transferId)
     .action((file: string, options: ManifestOptions) => run(context, file, options))
 }
 
@@ -64,7 +67,7 @@ const summary = ({ parts, ...rest }: Manifest, path: string, digest: string) => 
   parts: parts.length,
 })
 
-/** A manifest may be written anew; anything else of that name was not made here. */
+/** Allows replacing a manifest, but no other file. @throws CommandError */
 async function requireReplaceable(path: string): Promise<void> {
   const { parseManifest } = await import('../../../sdk/program.ts')
   const { readFile } = await import('node:fs/promises')
@@ -76,6 +79,6 @@ async function requireReplaceable(path: string): Promise<void> {
   })
   if (text === undefined || !('fault' in parseManifest(text))) return
   throw new CommandError('conflict', `${path} exists and is not a manifest`, {
-    hint: '--out names another path',
+    hint: '--out chooses another path',
   })
 }

@@ -1,4 +1,6 @@
-/** `bridge key create`: a key of one's own, registered. Contract §9 "Recipient key", §12. */
+/**
+ * `bridge key create`: creates the key of this profile and registers it. Contract §9 "Recipient key", §12.
+ */
 
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -6,7 +8,7 @@ import { readAgeKey, requireAgeKey, writeAgeKey } from '../../profile/age-key.ts
 
 export function createKeyCommand(context: CliContext, run = createKey): Command {
   return command('create', 'bridge key create')
-    .description('Make the age key of this profile, if it has none, and register its public half.')
+    .description('Create the age key of this profile, if it has none, and register its public half.')
     .action(() => run(context))
 }
 
@@ -19,7 +21,7 @@ export async function createKey(context: CliContext): Promise<void> {
   await registerOwn(context)
 }
 
-/** The key that is stored; the same again succeeds. */
+/** Registers the stored key. Registering the same key again succeeds. */
 export async function registerOwn({ agent, output, signal }: CliContext): Promise<void> {
   const { bridge, paths } = await agent()
   const { recipient } = await requireAgeKey(paths)

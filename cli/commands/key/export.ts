@@ -1,4 +1,7 @@
-/** `bridge key export FILE`: the private half, into a file that only this user reads; never printed. Contract §12. */
+/**
+ * `bridge key export FILE`: writes the private key to a file with mode 0600 and never prints it. Contract
+ * §12.
+ */
 
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -8,7 +11,7 @@ import { profilePaths } from '../../profile/profile.ts'
 export function exportKeyCommand(context: CliContext, run = exportKey): Command {
   return command('export', 'bridge key export backup.agekey')
     .description(
-      'Write the private age key to a new file, 0600, as age -d -i reads it. Whoever has it reads all.',
+      'Write the private age key to a new file with mode 0600, for age -d -i. Anyone with this file can read everything sealed to the key.',
     )
     .argument('<file>', 'a file that does not exist')
     .action((file: string) => run(context, file))

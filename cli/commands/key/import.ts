@@ -9,7 +9,7 @@ import { registerOwn } from './create.ts'
 export function importKeyCommand(context: CliContext, run = importKey): Command {
   return command('import', 'bridge key import < backup.agekey')
     .description(
-      'Take the age identity on standard input as the key of this profile, and register its public half.',
+      'Store the age identity from standard input as the key of this profile, and register its public half.',
     )
     .action(() => run(context))
 }
@@ -22,16 +22,16 @@ export async function importKey(context: CliContext): Promise<void> {
   else if (own.recipient !== key.recipient) {
     throw new CommandError(
       'conflict',
-      'this profile has another age key, which opens what was sealed to it',
+      'this profile has another age key, which is needed to open what was sealed to it',
       {
-        hint: `bridge key export keeps it; then move ${paths.ageKey} away`,
+        hint: `save it with bridge key export, then move ${paths.ageKey} away`,
       },
     )
   }
   await registerOwn(context)
 }
 
-/** @throws CommandError that repeats nothing of what was read */
+/** Reads the identity. @throws CommandError that never repeats the input */
 async function readIdentity({ io }: CliContext): Promise<AgeKey> {
   const { ageKeyOf } = await import('../../../sdk/program.ts')
   const text = await io.readAll()

@@ -1,4 +1,4 @@
-/** `bridge key`: the recipient key of this agent, to which others seal. Contract §9 "Recipient key". */
+/** `bridge key`: the age key to which others encrypt for this agent. Contract §9 "Recipient key". */
 import { type Command, command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { createKeyCommand } from './create.ts'
@@ -8,7 +8,7 @@ import { showKeyCommand } from './show.ts'
 
 export function keyCommand(context: CliContext): Command {
   return group('key', 'bridge key create')
-    .description('The age key to which others seal what only this agent may read.')
+    .description('The age key with which others encrypt messages and files for this agent.')
     .addCommand(createKeyCommand(context))
     .addCommand(showKeyCommand(context))
     .addCommand(registerKeyCommand(context))
@@ -21,7 +21,9 @@ export function registerKeyCommand(context: CliContext, run = registerKey): Comm
     'register',
     'bridge key register age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj',
   )
-    .description('Register the public key once; the same again succeeds, another needs the owner.')
+    .description(
+      'Register a public key. Registering the same key again succeeds; only the owner can replace it.',
+    )
     .argument('<recipient>', 'an age X25519 recipient: age1 and 58 characters')
     .action((recipient: string) => run(context, recipient))
 }

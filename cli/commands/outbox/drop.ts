@@ -5,7 +5,7 @@ import { openOutbox, requireEntries } from './list.ts'
 
 export function outboxDropCommand(context: CliContext, run = outboxDrop): Command {
   return command('drop', 'bridge outbox drop 1767225600000-AbCdEf12')
-    .description('Give up what is kept. It may have reached the node all the same.')
+    .description('Discard entries of the outbox. Their requests may have reached the node already.')
     .argument('<id...>', 'the entries')
     .action((ids: readonly string[]) => run(context, ids))
 }

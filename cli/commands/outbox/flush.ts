@@ -8,7 +8,9 @@ import { openOutbox, requireEntries } from './list.ts'
 
 export function outboxFlushCommand(context: CliContext, run = outboxFlush): Command {
   return command('flush', 'bridge outbox flush')
-    .description('Send what is kept, oldest first; what is older than six days only when it is named.')
+    .description(
+      'Send the entries of the outbox, oldest first. An entry older than six days is sent only if you name it.',
+    )
     .argument('[id...]', 'exactly these entries')
     .action((ids: readonly string[]) => run(context, ids))
 }

@@ -8,7 +8,7 @@ import { relative } from '../../terminal/words.ts'
 
 export function outboxListCommand(context: CliContext, run = outboxList): Command {
   return command('list', 'bridge outbox list')
-    .description('List what is kept; asks nobody.')
+    .description('List the unsent requests, without contacting the node.')
     .action(() => run(context))
 }
 
@@ -26,7 +26,7 @@ export async function outboxList(context: CliContext): Promise<void> {
   context.output.table({ entries }, header, rows, 'the outbox is empty')
 }
 
-/** The outbox of the profile, for commands that work without an identity too. */
+/** Opens the outbox of the profile, also for commands that need no identity. */
 export async function openOutbox({ home, settings, clock, random }: CliContext): Promise<Outbox> {
   const { Outbox: Box } = await import('../../../sdk/index.ts')
   const owner = { server_id: '', agent_id: '' }
@@ -38,12 +38,12 @@ export async function requireEntries(outbox: Outbox, ids: readonly string[]): Pr
   const there = new Set((await outbox.list()).map(({ id }) => id))
   const missing = ids.filter((id) => !there.has(id))
   if (missing.length === 0) return
-  throw new CommandError('not_found', `the outbox holds no ${missing.join(', ')}`, {
-    hint: 'bridge outbox list shows what it holds',
+  throw new CommandError('not_found', `the outbox has no entry ${missing.join(', ')}`, {
+    hint: 'bridge outbox list shows its entries',
   })
 }
 
-/** The beginning of a message, or of the body as it travels. */
+/** The first 60 characters of the message or of the request body. */
 function summary({ draft, request }: ListedEntry): string {
   const text = draft === null ? (request?.body ?? '') : `to ${draft.to ?? draft.in_reply_to}: ${draft.body}`
   return text.length > 60 ? `${text.slice(0, 59)}…` : text

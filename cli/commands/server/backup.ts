@@ -1,4 +1,4 @@
-/** `bridge server backup`: everything that the node knows as one file, while it serves or not. Contract §12. */
+/** `bridge server backup`: writes the database to one file, whether the server runs or not. Contract §12. */
 import type { BackupReport } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -9,7 +9,7 @@ import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 export function backupCommand(context: CliContext, run = backup): Command {
   const backup = command('backup', 'bridge server backup /var/backups/bridge')
     .description(
-      'Write everything that the node knows into one new file, checked and synced, while the server runs or not. A folder gets a file named by the time. The envelope key and the bytes of packages are not in it.',
+      'Write the whole database to one new file, checked and synced, whether the server runs or not. In a folder, the file is named by the time. The envelope key and the bytes of packages are not included.',
     )
     .argument('<destination>', 'a file that does not exist, or a folder that does')
   return withData(backup).action((destination: string, options: SettingOptions) =>
@@ -26,22 +26,22 @@ export const backup = (context: CliContext, destination: string, options: Settin
     try {
       made = await server.backUp({ data, destination, clock, random, signal, onProgress: progress.draw })
     } catch (error) {
-      if (signal.aborted) throw new CommandError('interrupted', 'interrupted; nothing was left behind')
+      if (signal.aborted) throw new CommandError('interrupted', 'interrupted; there are no leftover files')
       throw error
     } finally {
       progress.done()
     }
     output.result(made, made.file)
-    for (const name of made.removed) output.note(`removed ${name}, which a backup that was killed had left`)
+    for (const name of made.removed) output.note(`removed ${name}, a leftover of a killed backup`)
     output.note(`${bytesWords(made.bytes)}, sha256 ${made.sha256}`)
     output.note(
-      'not in it: the envelope key and config.json, which lie on this host, and the bytes of packages',
+      'not included: the envelope key and config.json, which are on this host, and the bytes of packages',
     )
   })
 
 const everyMs = 250
 
-/** One line on a terminal, drawn over. */
+/** Progress on a terminal, in one redrawn line. */
 function drawnProgress({ io, settings, clock }: CliContext) {
   const isShown = io.isTerminal.stderr && !settings.json
   let shownAt = 0

@@ -1,4 +1,4 @@
-/** `bridge server doctor`: what keeps a node of this machine from running well. Contract §12. */
+/** `bridge server doctor`: checks the node of this machine. Contract §12. */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { failureEnding } from '../../failures/failure-ending.ts'
@@ -9,7 +9,7 @@ import { localFetch } from './status.ts'
 
 export function serverDoctorCommand(context: CliContext, run = serverDoctor): Command {
   const doctor = command('doctor', 'bridge server doctor').description(
-    'Look over the installation: settings, data folder, certificate, database, disk, clock, and the server that runs. It changes nothing. Exit 0 when nothing is broken, else the exit code of the first thing that is.',
+    'Check the installation: settings, data folder, certificate, database, disk, clock, and the running server. Changes nothing. Exit 0 if there is no problem, else the exit code of the first problem.',
   )
   return withData(doctor).action((options: SettingOptions) => run(context, options))
 }
@@ -20,7 +20,7 @@ export async function serverDoctor(context: CliContext, options: SettingOptions)
     await onHost(async (server) => {
       const config = configOf(server, context, options)
       findings.push(ok('settings', `usable; the data folder is ${config.data}`))
-      // A server that runs was given its own by flags and environment, which this command does not see.
+      // A running server has settings from its own flags and environment, which this command cannot see.
       const isGiven = Object.keys(givenSettings(server, options)).length > 0
       const runsWith = isGiven ? undefined : server.readAddress(config.data)?.runsWith
       findings.push(...server.examine({ ...config, ...runsWith }, context.clock()))
@@ -52,7 +52,7 @@ async function running(context: CliContext, server: Server, data: string): Promi
         check: 'server',
         state: 'problem',
         text: `runs at ${address.url} and is not ready: ${failing.map(([name]) => name).join(', ')}`,
-        remedy: 'the other findings and its log say why',
+        remedy: 'the other findings and its log show why',
         exit: 'unreachable',
       }
     const other = health.build.version
@@ -64,8 +64,8 @@ async function running(context: CliContext, server: Server, data: string): Promi
     return {
       check: 'server',
       state: 'problem',
-      text: `said that it runs at ${address.url}, and does not answer: ${message}`,
-      remedy: 'it was killed, or hangs: bridge server start starts it again where nothing holds the folder',
+      text: `should run at ${address.url}, but does not answer: ${message}`,
+      remedy: 'it was killed or hangs; if no process uses the folder, bridge server start starts it again',
       exit,
     }
   }

@@ -1,4 +1,4 @@
-/** `bridge server init`: a fresh installation in a data folder. Contract §12. */
+/** `bridge server init`: creates a new installation in a data folder. Contract §12. */
 import { join, resolve } from 'node:path'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -7,7 +7,7 @@ import { configOf, givenSettings, onHost, type Server, type SettingOptions, with
 
 export function initCommand(context: CliContext, run = init): Command {
   const init = command('init', 'bridge server init').description(
-    'Make an installation: data folder, database, keys, and a one-time link to set up its owner. Settings given here are kept in config.json.',
+    'Create an installation: data folder, database, keys, and a one-time link to set up its owner. Settings given here are stored in config.json.',
   )
   return withData(init).action((options: SettingOptions) => run(context, options))
 }
@@ -17,7 +17,7 @@ export const init = (context: CliContext, options: SettingOptions): Promise<void
     const config = configOf(server, context, options)
     const { serverId, setupLink } = await server.initServer(config)
     await keepSettings(config.data, absolute(server, givenSettings(server, options)))
-    context.output.note(`made an installation in ${config.data}`)
+    context.output.note(`created an installation in ${config.data}`)
     context.output.next(
       'next: bridge server start; then, within 30 minutes, bridge admin setup --name NAME with this link',
     )
@@ -25,7 +25,7 @@ export const init = (context: CliContext, options: SettingOptions): Promise<void
     context.output.result(made, setupLink)
   })
 
-/** A file was named from here; the next start may be elsewhere. */
+/** Makes paths absolute, because the next start may have another working folder. */
 const absolute = ({ settings }: Server, given: Readonly<Record<string, string>>): Record<string, string> => {
   const files = new Set<string>(settings.filter(({ kind }) => kind === 'file').map(({ name }) => name))
   return Object.fromEntries(
@@ -33,7 +33,7 @@ const absolute = ({ settings }: Server, given: Readonly<Record<string, string>>)
   )
 }
 
-/** So that `bridge server start` finds them again. What an operator wrote there before stays. */
+/** Stores the settings for `bridge server start`. Other settings in the file stay. */
 async function keepSettings(data: string, given: Readonly<Record<string, string>>): Promise<void> {
   if (Object.keys(given).length === 0) return
   const path = join(data, 'config.json')

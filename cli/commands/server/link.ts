@@ -1,4 +1,7 @@
-/** `bridge server setup-link` and `owner-link`: whoever can write the data folder is the root of trust. Contract §10. */
+/**
+ * `bridge server setup-link` and `owner-link`. Write access to the data folder is the root of trust. Contract
+ * §10.
+ */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
@@ -6,11 +9,11 @@ import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 const links = {
   'setup-link': {
     issue: 'issueSetupLink',
-    description: 'Print a new one-time link to set up the owner with, good for 30 minutes.',
+    description: 'Print a new one-time link to set up the owner, valid for 30 minutes.',
   },
   'owner-link': {
     issue: 'issueOwnerLink',
-    description: 'Print a one-time link that signs the owner in, good for 5 minutes.',
+    description: 'Print a one-time link that signs the owner in, valid for 5 minutes.',
   },
 } as const
 export type LinkName = keyof typeof links
@@ -20,7 +23,7 @@ export function linkCommand(context: CliContext, name: LinkName, run = link): Co
   return withData(link).action((options: SettingOptions) => run(context, name, options))
 }
 
-/** The link is the result: it goes to standard output once, and its token is stored nowhere. */
+/** Prints the link once, on standard output. Its token is stored nowhere. */
 export const link = (context: CliContext, name: LinkName, options: SettingOptions): Promise<void> =>
   onHost(async (server) => {
     const url = await server[links[name].issue](configOf(server, context, options))

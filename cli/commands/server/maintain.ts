@@ -1,4 +1,6 @@
-/** `bridge server maintain`: one run of what the server does every hour by itself. Contract §10 "Retention", §12. */
+/**
+ * `bridge server maintain`: runs the hourly maintenance of the server once. Contract §10 "Retention", §12.
+ */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
@@ -7,7 +9,7 @@ import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 
 export function maintainCommand(context: CliContext, run = maintain): Command {
   const maintain = command('maintain', 'bridge server maintain').description(
-    'Remove now what is old enough: messages, audit records, stored answers, what has expired; beside a running server too.',
+    'Delete old messages, audit records, stored answers and expired items now, whether the server runs or not.',
   )
   return withData(maintain).action((options: SettingOptions) => run(context, options))
 }
@@ -17,7 +19,8 @@ export const maintain = (context: CliContext, options: SettingOptions): Promise<
     const { output, signal, clock } = context
     const { data } = configOf(server, context, options)
     const report = await server.maintain({ data }, signal)
-    if (signal.aborted) throw new CommandError('interrupted', 'interrupted; what was removed is removed')
+    if (signal.aborted)
+      throw new CommandError('interrupted', 'interrupted; what was deleted so far stays deleted')
     const jump = report.skipped_for_jump_seconds
     if (jump === null) {
       const rows = report.jobs.map(({ name, done }) => [name, String(done)])

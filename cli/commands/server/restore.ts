@@ -1,4 +1,7 @@
-/** `bridge server restore`: a backup becomes the installation of a data folder, with nobody let in by what is old. Contract §12. */
+/**
+ * `bridge server restore`: makes a backup the installation of a data folder. Sessions, links and signed
+ * requests from before the restore are no longer accepted. Contract §12.
+ */
 import type { RestoreReport } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -14,13 +17,13 @@ interface RestoreOptions {
 export function restoreCommand(context: CliContext, run = restore): Command {
   const restore = command('restore', 'bridge server restore bridge-20261121T080501Z.db')
     .description(
-      'Make a backup the installation of the data folder, with the server stopped. Sessions, sign-ins, links, grants and requests signed before are refused from then on; it lists what to look at.',
+      'Make a backup the installation of the data folder, while the server is stopped. Earlier sessions, sign-ins, links, grants and signed requests are refused afterwards. Prints a list of what to check.',
     )
-    .argument('<file>', 'a file that bridge server backup has made')
-    .option('--replace', 'where there is an installation already: take its place, and keep what it had')
+    .argument('<file>', 'a file that bridge server backup wrote')
+    .option('--replace', 'replace an existing installation; its database is kept under another name')
     .option(
       '--accept-credentials',
-      'no credential was revoked since the backup: agents may go on without being looked at',
+      'confirm that no credential was revoked since the backup; agents then stay enabled without a check',
     )
   return withData(restore).action((file: string, options: RestoreOptions) => run(context, file, options))
 }
@@ -43,7 +46,7 @@ function reportText(report: RestoreReport, now: Date): string {
   const { credentials, grants, people, transfers } = report
   const seen = (at: string | null) => (at === null ? 'never' : ago(at, now))
   const parts = [
-    `restored ${report.data}; the last thing that it knows of happened ${ago(report.newest_record_at, now)}`,
+    `restored ${report.data}; its newest record is from ${ago(report.newest_record_at, now)}`,
     `${report.sessions_fenced} sessions fenced`,
     section(
       'credentials',
@@ -58,7 +61,7 @@ function reportText(report: RestoreReport, now: Date): string {
       ]),
     ),
     section(
-      'good no more',
+      'no longer valid',
       ['what', 'of', 'project'],
       grants.map(({ kind, of, project }) => [kind.replaceAll('_', ' '), of, project ?? '']),
     ),
@@ -73,7 +76,7 @@ function reportText(report: RestoreReport, now: Date): string {
       ]),
     ),
     section(
-      'transfers ended, whose bytes are gone',
+      'transfers ended, because their bytes are missing',
       ['project', 'transfer', 'file', 'now'],
       transfers.map(({ project, transfer_id, filename, state }) => [project, transfer_id, filename, state]),
     ),
@@ -96,23 +99,25 @@ function notes(report: RestoreReport, now: Date): string[] {
   const isHeld = credentials.some(({ state }) => state === 'held')
   const prompts = grants.some(({ kind }) => kind === 'enrollment')
   return [
-    ...(kept === null ? [] : [`the database that was there is kept in ${kept}`]),
+    ...(kept === null ? [] : [`the previous database is kept in ${kept}`]),
     ...(Date.parse(report.newest_record_at) > now.getTime() + 60_000
       ? [
-          `this clock is behind the backup, which ends at ${report.newest_record_at}: set it, since nothing that was signed before is accepted`,
+          `this machine's clock is behind the backup, which ends at ${report.newest_record_at}: set it, because requests signed before that time are refused`,
         ]
       : []),
-    ...(envelope_key_made ? ['made a new envelope key; nothing that the old one sealed was kept'] : []),
+    ...(envelope_key_made
+      ? ['created a new envelope key; secrets sealed with the old key were deleted']
+      : []),
     ...(isHeld
       ? [
-          'nobody here knows which credentials were revoked since: look at each, then',
+          'the backup cannot show which credentials were revoked since: check each, then',
           '  bridge admin credential revoke CREDENTIAL_ID, or bridge admin agent state AGENT enabled',
         ]
       : []),
-    ...(known ? [] : ['passwords, people and pairings are those of the backup: bridge admin password']),
-    ...(prompts
-      ? ['a prompt that was not used yet has to be made again: bridge admin enrollment create']
-      : []),
-    'next: bridge server start; bridge server owner-link makes a link to sign in with',
+    ...(known
+      ? []
+      : ['passwords, people and pairings are those of the backup; bridge admin password changes a password']),
+    ...(prompts ? ['unused enrolment prompts must be created again: bridge admin enrollment create'] : []),
+    'next: bridge server start; bridge server owner-link prints a link to sign in with',
   ]
 }

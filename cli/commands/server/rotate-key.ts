@@ -1,4 +1,6 @@
-/** `bridge server rotate-key`: a new envelope key, while the server runs or not. Contract §9, §12. */
+/**
+ * `bridge server rotate-key`: replaces the envelope key, whether the server runs or not. Contract §9, §12.
+ */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
@@ -10,9 +12,9 @@ interface RotateOptions {
 export function rotateKeyCommand(context: CliContext, run = rotateKey): Command {
   const rotate = command('rotate-key', 'bridge server rotate-key')
     .description(
-      'Exchange the envelope key for a new one and seal everything again with it. Killed anywhere, nothing is lost and it can be run again.',
+      'Replace the envelope key by a new one and seal all secrets again with it. If the command is killed, nothing is lost and it can be run again.',
     )
-    .option('--lost', 'the old key is lost: make a new one and forget what it sealed')
+    .option('--lost', 'the old key is lost: create a new one and delete the secrets that it sealed')
   return withData(rotate).action((options: SettingOptions & RotateOptions) => run(context, options))
 }
 
@@ -26,6 +28,6 @@ export const rotateKey = (context: CliContext, options: SettingOptions & RotateO
     )
     if (report.unopened > 0)
       context.output.note(
-        `${report.unopened} were sealed with a key that is not there and ${lost ? 'are forgotten' : 'cannot be opened'}`,
+        `${report.unopened} were sealed with a missing key and ${lost ? 'were deleted' : 'cannot be opened'}`,
       )
   })

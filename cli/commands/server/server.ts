@@ -39,7 +39,7 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(rotateKeyCommand(context))
     .addCommand(serverDoctorCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {
-      // Before the server itself is loaded.
+      // Must run before the server itself is loaded.
       if (chosen.name() === 'start') (await import('./young-generation.ts')).holdYoungGeneration()
       if (configurable.has(chosen.name())) await addSettings(chosen)
     })

@@ -1,7 +1,7 @@
 /**
- * The server's settings as flags, made from the server's own table, and its errors as exit codes.
+ * Turns the server's table of settings into flags, and its errors into exit codes.
  *
- * The server is loaded only when one of its commands is used: no other command pays for it.
+ * The server is loaded only for its own commands, which keeps the start of all others short.
  *
  * Contract §12.
  */
@@ -25,11 +25,14 @@ export type SettingOptions = DataOption & Readonly<Record<string, string | undef
 export const withData = (to: Command): Command =>
   to.option('--data <folder>', 'the data folder (BRIDGE_DATA)')
 
-/** One flag for each setting; called before the command parses its arguments, since the table is loaded only then. */
+/**
+ * Adds one flag per setting. Called before the command parses its arguments, because the table is loaded only
+ * then.
+ */
 export async function addSettings(to: Command): Promise<void> {
   const { settings } = await server()
   for (const { name, env, meaning, fallback } of settings) {
-    const usual = fallback === '' ? '' : `; ${fallback} when absent`
+    const usual = fallback === '' ? '' : `; default ${fallback}`
     to.option(`${flagOf(name)} <value>`, `${meaning}${usual} (${env})`)
   }
 }
@@ -37,7 +40,7 @@ export async function addSettings(to: Command): Promise<void> {
 const optionName = (setting: string): string =>
   setting.replace(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase())
 
-/** The settings that were given as flags, by their names in the table. */
+/** Returns the settings that were given as flags, by their names in the table. */
 export function givenSettings(
   { settings }: Server,
   options: SettingOptions,
@@ -46,13 +49,13 @@ export function givenSettings(
   return Object.fromEntries(pairs.filter(([, value]) => value !== undefined))
 }
 
-/** Flags, environment and file as one configuration. */
+/** Combines flags, environment and file into one configuration. */
 export function configOf(loaded: Server, { environment }: CliContext, options: SettingOptions) {
   const data = options.data === undefined ? {} : { data: options.data }
   return loaded.readConfig({ ...data, ...givenSettings(loaded, options) }, environment)
 }
 
-/** Run host work; what the server throws by name becomes an exit code. */
+/** Runs host work and turns the named errors of the server into exit codes. */
 export async function onHost<T>(act: (loaded: Server) => Promise<T>): Promise<T> {
   const loaded = await server()
   try {
@@ -62,7 +65,7 @@ export async function onHost<T>(act: (loaded: Server) => Promise<T>): Promise<T>
   }
 }
 
-/** Settings by their flags; in `config.json`, whose faults begin with its path, they have their own names. */
+/** Replaces setting names by their flags, except in faults of `config.json`, which begin with its path. */
 function asFlags({ settings }: Server, cause: Error): Error {
   if (cause.message.startsWith('/')) return cause
   const names = settings.map(({ name }) => name).filter((name) => name.includes('_'))
@@ -72,7 +75,10 @@ function asFlags({ settings }: Server, cause: Error): Error {
 
 const flagOf = (setting: string): string => `--${setting.replaceAll('_', '-')}`
 
-/** The server lives in a bundle of its own, so its errors are told by name. */
+/**
+ * Turns an error of the server into a CommandError. The server is a separate bundle, so errors are known by
+ * name.
+ */
 function hostFailure(cause: unknown): unknown {
   if (!(cause instanceof Error)) return cause
   const { name, code = '' } = cause as Error & { code?: string }
@@ -81,10 +87,10 @@ function hostFailure(cause: unknown): unknown {
   return exit === undefined ? cause : new CommandError(exit, spoken(cause.message), { hint, cause })
 }
 
-/** What SQLite finds when it reads; nothing is served from it. */
+/** Error for a database that SQLite found damaged while reading. */
 const damaged = (cause: Error): CommandError =>
   new CommandError('integrity', `the database is damaged: ${cause.message}`, {
-    hint: 'bridge server doctor looks at every page; bridge server restore BACKUP --replace puts a backup in its place',
+    hint: 'bridge server doctor checks every page; bridge server restore BACKUP --replace replaces it by a backup',
     cause,
   })
 
@@ -92,22 +98,31 @@ type Way = readonly [exit: ExitName, hint?: string | undefined]
 
 const named: Readonly<Record<string, Way>> = {
   ConfigError: ['usage', 'bridge server start --help lists the settings'],
-  NotInitialisedError: ['not_found', 'bridge server init makes an installation'],
+  NotInitialisedError: ['not_found', 'bridge server init creates an installation'],
   AlreadyInitialisedError: [
     'conflict',
-    'bridge server start runs it; --data names another folder; bridge server restore --replace keeps it aside',
+    'bridge server start runs it; --data chooses another folder; bridge server restore --replace replaces it',
   ],
-  DataFolderLockedError: ['conflict', 'bridge server status asks the one that runs'],
-  NewerDatabaseError: ['conflict', 'a newer bridge has run here; it never runs backwards'],
+  DataFolderLockedError: ['conflict', 'bridge server status shows the running server'],
+  NewerDatabaseError: [
+    'conflict',
+    'a newer bridge has used this database; install that version or a newer one',
+  ],
   MigrationHistoryError: ['conflict', 'is this the data folder of another program, or of a changed build?'],
   UnsafeStoreError: ['unexpected'],
   RestoreUnfinishedError: ['conflict', 'bridge server start'],
-  DatabaseInUseError: ['conflict', 'end it first: a backup, a maintenance run, a doctor'],
-  DestinationExistsError: ['conflict', 'name another file, or a folder: the name is then made from the time'],
+  DatabaseInUseError: ['conflict', 'wait for the running backup, maintenance or doctor to end'],
+  DestinationExistsError: [
+    'conflict',
+    'choose another file, or a folder, where the file is named by the time',
+  ],
   PathMissingError: ['not_found'],
-  NoSpaceError: ['unexpected', 'nothing was left behind; make room or name another place'],
-  BackupInterruptedError: ['unexpected', 'with the server stopped nothing is written'],
-  DamagedDatabaseError: ['integrity', 'bridge server restore puts a backup in its place'],
+  NoSpaceError: ['unexpected', 'no leftover files; free some space or choose another destination'],
+  BackupInterruptedError: [
+    'unexpected',
+    'stop the server and run it again, so that nothing is written meanwhile',
+  ],
+  DamagedDatabaseError: ['integrity', 'bridge server restore replaces it by a backup'],
 }
 
 const faultExit = (code: string | undefined): Way | undefined => {
@@ -116,14 +131,14 @@ const faultExit = (code: string | undefined): Way | undefined => {
 }
 
 const faultHints: Readonly<Record<string, string>> = {
-  setup_done: 'bridge server owner-link makes a link to sign in with',
-  not_found: 'bridge server setup-link makes a link to set up the owner with',
+  setup_done: 'bridge server owner-link prints a link to sign in with',
+  not_found: 'bridge server setup-link prints a link to set up the owner with',
 }
 
 const systemExits: Readonly<Record<string, Way>> = {
-  EADDRINUSE: ['conflict', '--port, or --metrics-port, names another port; 0 takes a free one'],
+  EADDRINUSE: ['conflict', 'choose another port with --port or --metrics-port; 0 takes a free one'],
   EACCES: ['unexpected', 'may this user use the folder and the port?'],
-  EROFS: ['unexpected', 'the data folder must lie on a disk that can be written'],
-  ENOSPC: ['unexpected', 'make room; nothing was left behind'],
-  SQLITE_FULL: ['unexpected', 'make room; nothing was left behind'],
+  EROFS: ['unexpected', 'the data folder must be on a writable disk'],
+  ENOSPC: ['unexpected', 'free some space; there are no leftover files'],
+  SQLITE_FULL: ['unexpected', 'free some space; there are no leftover files'],
 }

@@ -8,7 +8,7 @@ import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 
 export function startCommand(context: CliContext, run = start): Command {
   const start = command('start', 'bridge server start').description(
-    'Run the node until it is told to stop; one line on standard output says that it is ready.',
+    'Run the node until SIGINT or SIGTERM. One line on standard output reports that it is ready.',
   )
   return withData(start).action((options: SettingOptions) => run(context, options))
 }
@@ -29,24 +29,24 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
     if (metricsUrl !== undefined) output.note(`metrics at ${metricsUrl}`)
     const metrics = metricsUrl === undefined ? {} : { metrics_url: metricsUrl }
     output.result({ host, port, url, data: config.data, server_id: serverId, ...metrics }, `ready at ${url}`)
-    const stopHearing = config.tls === undefined ? () => {} : onRenewal(() => running.reloadCertificate())
-    const code = await ending(running, signal).finally(stopHearing)
+    const stopWatching = config.tls === undefined ? () => {} : onRenewal(() => running.reloadCertificate())
+    const code = await ending(running, signal).finally(stopWatching)
     if (code === 0) return
     throw new CommandError('unexpected', 'the store failed and the server has stopped', {
-      hint: 'the log above says why',
+      hint: 'the log above shows why',
     })
   })
 
-/** SIGHUP, by which tools that renew a certificate tell its server. */
+/** Reloads the certificate on SIGHUP, which renewal tools send after they wrote a new one. */
 function onRenewal(reload: () => void): () => void {
   process.on('SIGHUP', reload)
   return () => process.off('SIGHUP', reload)
 }
 
-/** The server's own exit code, once it has stopped: told to by the signal, or because its store failed. */
+/** Waits until the signal aborts or the store fails, stops the server, and returns its exit code. */
 async function ending(running: RunningServer, signal: AbortSignal): Promise<number> {
-  const told = signal.aborted ? Promise.resolve() : once(signal, 'abort').then(() => undefined)
-  const code = await Promise.race([running.finished, told])
+  const aborted = signal.aborted ? Promise.resolve() : once(signal, 'abort').then(() => undefined)
+  const code = await Promise.race([running.finished, aborted])
   await running.stop()
   return code ?? running.finished
 }

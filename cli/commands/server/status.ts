@@ -1,4 +1,4 @@
-/** `bridge server status`: does a node live, and is it ready? Contract §11, §12. */
+/** `bridge server status`: shows whether a node runs and is ready. Contract §11, §12. */
 import { readFile } from 'node:fs/promises'
 import type { Fetch, NodeStatus } from '../../../sdk/index.ts'
 import { type Command, command } from '../../command.ts'
@@ -14,8 +14,8 @@ export interface StatusOptions extends DataOption {
 
 export function statusCommand(context: CliContext, run = status): Command {
   const status = command('status', 'bridge server status')
-    .description('Health and readiness of a node; exit 9 when it is away or not ready.')
-    .option('--url <url>', 'its address; that of the server that runs over the data folder when absent')
+    .description('Show health and readiness of a node. Exit 9 if it is unreachable or not ready.')
+    .option('--url <url>', 'its address (default: the server that runs on the data folder)')
   return withData(status).action((options: StatusOptions) => run(context, options))
 }
 
@@ -42,7 +42,9 @@ export async function status(context: CliContext, options: StatusOptions): Promi
 
 interface Target {
   readonly url: string
-  /** For a server of this machine that speaks TLS: its certificate names it for others. */
+  /**
+   * Set for a TLS server of this machine. Its certificate names its public host, not the loopback address.
+   */
   readonly fetch: { readonly fetch?: Fetch }
 }
 
@@ -52,7 +54,7 @@ async function target({ environment }: CliContext, { url, data }: StatusOptions)
   const folder = data ?? defaultDataFolder(environment)
   const address = readAddress(folder)
   if (address !== undefined) return { url: address.url, fetch: await localFetch(address.cert) }
-  throw new CommandError('unreachable', `no server runs over ${folder}`, {
+  throw new CommandError('unreachable', `no server runs on ${folder}`, {
     hint: 'bridge server start runs one; --url asks a node elsewhere',
   })
 }
@@ -65,7 +67,7 @@ export async function localFetch(cert: string | undefined): Promise<Target['fetc
     return { fetch: httpFetch({ pinned: await readFile(cert, 'utf8') }) }
   } catch (cause) {
     throw new CommandError('usage', `cannot read the server's certificate ${cert}`, {
-      hint: '--url asks it by the name that clients use',
+      hint: '--url asks it under the name that clients use',
       cause,
     })
   }

@@ -1,9 +1,10 @@
 /**
- * How much memory V8 sets aside for what has just been made.
+ * Bounds V8's young generation, the part of the heap for new objects.
  *
- * It doubles that part whenever enough of it outlives a collection, up to 128 MiB, and a node that was once busy keeps
- * it. Of 5,000 idle listeners most of the memory was this. From 8 MiB on it gains a server nothing: what a request makes
- * is gone before that is full. No setting but one of the command line bounds it, so the growth is ended when it is there.
+ * V8 doubles it, up to 128 MiB, whenever enough objects survive a collection, and a node that was once busy
+ * keeps that size. With 5,000 idle listeners it was most of the memory. Beyond 8 MiB a server gains nothing,
+ * because the objects of a request are garbage before that is full. Only a command-line flag of Node sets the
+ * limit, so this code stops the growth when 8 MiB is reached.
  */
 import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
@@ -13,12 +14,15 @@ const enoughBytes = 8 * 1024 * 1024
 const sizeNow = (): number =>
   getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0
 
-/** From the beginning of a start, which makes much that stays, on one long turn in which nobody could end the growth. */
+/**
+ * Stops the growth during the start. The start creates many lasting objects in one turn, so no observer could
+ * run.
+ */
 export function holdYoungGeneration(): void {
   grow(1)
 }
 
-/** From here on, for the whole process. */
+/** Allows growth up to 8 MiB from now on. */
 export function boundYoungGeneration(): void {
   const observer = new PerformanceObserver(() => {
     if (sizeNow() < enoughBytes) return
@@ -29,5 +33,5 @@ export function boundYoungGeneration(): void {
   grow(2)
 }
 
-/** By how much each time; 2 is V8's own. */
+/** Sets the growth factor; 2 is the default of V8. */
 const grow = (factor: 1 | 2): void => setFlagsFromString(`--semi-space-growth-factor=${factor}`)

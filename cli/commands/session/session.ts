@@ -1,4 +1,6 @@
-/** `bridge session`: starting and closing on purpose; every command starts a session when there is none. */
+/**
+ * `bridge session`: starts and closes a session explicitly. Any other command starts one if there is none.
+ */
 import { type Command, command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
@@ -39,7 +41,9 @@ async function readGrant({ io }: CliContext): Promise<string> {
 
 export function sessionCloseCommand(context: CliContext, run = sessionClose): Command {
   return command('close', 'bridge session close')
-    .description('Close the session; a listen of this profile ends, the next command starts a new one.')
+    .description(
+      'Close the session. A running listen of this profile ends; the next command starts a new session.',
+    )
     .action(() => run(context))
 }
 

@@ -9,7 +9,7 @@ import { exampleTask, type KeyOption, noteCancellation, showTask, withKey } from
 export function taskClaimCommand(context: CliContext, run = taskClaim): Command {
   const build = command('claim', `bridge task claim ${exampleTask}`)
     .description(
-      'Take an open task, or show the claim that this profile holds. It is over after a while unless bridge task renew keeps it.',
+      'Claim an open task, or show the claim that this profile holds. A claim expires unless bridge task renew extends it.',
     )
     .argument('<task_id>', 'the task', id)
   return withKey(build).action((taskId: string, options: KeyOption) => run(context, taskId, options))
@@ -28,7 +28,7 @@ export async function taskClaim(context: CliContext, taskId: string, { key }: Ke
       return held
     })
   await keepClaim(paths.claims, task)
-  if (held?.claim) output.note(`this profile holds it already, until ${held.claim.expires_at}`)
+  if (held?.claim) output.note(`this profile already holds it, until ${held.claim.expires_at}`)
   await showTask(context, task)
   noteCancellation(output, task)
 }

@@ -21,10 +21,10 @@ export function taskCompleteCommand(context: CliContext, run = taskComplete): Co
     .argument('[result]', 'the result; standard input when absent or -')
     .option(
       '--evidence <kind:value>',
-      'text:, url:, commit:, file: (hashed here), command:, message:, transfer:; may stand several times',
+      'text:, url:, commit:, file: (hashed here), command:, message:, transfer:; may be repeated',
       evidenceOption,
     )
-    .option('--exit-code <code>', 'of the commands among the evidence', wholeNumber(0, 255))
+    .option('--exit-code <code>', 'exit code of the commands in the evidence', wholeNumber(0, 255))
   return withKey(build).action((taskId: string, result: string | undefined, options: TaskCompleteOptions) =>
     run(context, taskId, result, options),
   )
@@ -34,15 +34,15 @@ export async function taskComplete(
   context: CliContext,
   taskId: string,
   text: string | undefined,
-  { evidence: wishes = [], exitCode, key }: TaskCompleteOptions,
+  { evidence: given = [], exitCode, key }: TaskCompleteOptions,
 ): Promise<void> {
-  if (wishes.length === 0) {
+  if (given.length === 0) {
     throw new CommandError('usage', 'a result needs evidence', {
       hint: '--evidence "command:npm test" --exit-code 0, or commit:, file:, url:, text:',
     })
   }
   const result = await messageBody(context.io, text, 'result')
-  const evidence = await gatherEvidence(wishes, exitCode)
+  const evidence = await gatherEvidence(given, exitCode)
   const { bridge, paths } = await context.agent()
   const held = await findClaim(paths.claims, taskId)
   const call = { idempotencyKey: key, signal: context.signal }

@@ -6,7 +6,7 @@ import { type NewTaskOptions, newTaskFields, printTask, withNewTask } from '../.
 
 export function taskCreateCommand(context: CliContext, run = taskCreate): Command {
   const build = command('create', 'bridge task create ben "Count the lines" "of README.md, with wc -l"')
-    .description('Give a task to a peer, who hears of it at once.')
+    .description('Create a task for a peer. The node notifies the peer with a message.')
     .argument('<peer>', 'name or id')
     .argument('<title>', 'one line of at most 200 characters')
     .argument('[instructions]', 'what to do; standard input when absent or -')

@@ -1,4 +1,4 @@
-/** `bridge task fail` and `release`: the holder gives its claim up, and says why. Contract §8. */
+/** `bridge task fail` and `release`: the holder ends its claim and gives a reason. Contract §8. */
 
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -11,12 +11,12 @@ type Verb = 'fail' | 'release'
 const words: Record<Verb, { readonly why: string; readonly description: string; readonly done: string }> = {
   fail: {
     why: 'the file is not there',
-    description: 'Give a task up for good, and say why.',
-    done: 'gave up',
+    description: 'End a task as failed, with the reason. It is not tried again.',
+    done: 'failed',
   },
   release: {
     why: 'another agent is better placed',
-    description: 'Give the claim back: the task is open again while attempts are left.',
+    description: 'Release the claim. The task is open again if it has attempts left, else it fails.',
     done: 'released',
   },
 }

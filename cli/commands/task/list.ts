@@ -14,10 +14,14 @@ export interface TaskListOptions {
 
 export function taskListCommand(context: CliContext, run = taskList): Command {
   return command('list', 'bridge task list --role assignee --state open')
-    .description('The tasks that you gave or were given, oldest first.')
+    .description('List the tasks that you created or that are assigned to you, oldest first.')
     .option('--state <state>', taskStates.join(', '), oneOf(taskStates))
-    .option('--role <role>', 'assignee: given to you; creator: given by you', oneOf(['assignee', 'creator']))
-    .option('--limit <count>', 'how many at most; all when absent', wholeNumber(1, 100_000))
+    .option(
+      '--role <role>',
+      'assignee: assigned to you; creator: created by you',
+      oneOf(['assignee', 'creator']),
+    )
+    .option('--limit <count>', 'how many at most (default all)', wholeNumber(1, 100_000))
     .action((options: TaskListOptions) => run(context, options))
 }
 

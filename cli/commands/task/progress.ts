@@ -12,7 +12,7 @@ export interface TaskProgressOptions extends KeyOption {
 
 export function taskProgressCommand(context: CliContext, run = taskProgress): Command {
   const build = command('progress', `bridge task progress ${exampleTask} "half of the files" --percent 50`)
-    .description('Tell how far the work is. It renews nothing: bridge task renew does.')
+    .description('Report how far the work is. This does not extend the claim; bridge task renew does.')
     .argument('<task_id>', 'the task', id)
     .argument('[note]', 'in a few words')
     .option('--percent <number>', 'from 0 to 100', wholeNumber(0, 100))
@@ -33,5 +33,5 @@ export async function taskProgress(
   const { bridge, paths } = await context.agent()
   const held = await findClaim(paths.claims, taskId)
   const call = { idempotencyKey: key, signal: context.signal }
-  printTask(context, await bridge.tasks.progress(held, { note, percent }, call), 'noted for')
+  printTask(context, await bridge.tasks.progress(held, { note, percent }, call), 'reported progress of')
 }

@@ -1,5 +1,5 @@
 /**
- * `bridge task decline` and `cancel`: a side that holds no claim will not have the task done. Contract §8.
+ * `bridge task decline` and `cancel`: end a task from the side that has no claim on it. Contract §8.
  */
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -10,13 +10,13 @@ type Verb = 'decline' | 'cancel'
 const words: Record<Verb, { readonly why: string; readonly description: string; readonly done: string }> = {
   decline: {
     why: 'not my part of the code',
-    description: 'Refuse an open task that was given to you.',
+    description: 'Refuse an open task that is assigned to you.',
     done: 'declined',
   },
   cancel: {
-    why: 'not needed any more',
-    description: 'Cancel a task that you gave. Who holds it is asked to stop.',
-    done: 'asked to cancel',
+    why: 'no longer needed',
+    description: 'Cancel a task that you created. The agent that holds it is asked to stop.',
+    done: 'requested cancellation of',
   },
 }
 

@@ -7,7 +7,7 @@ import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/opt
 
 export function taskRenewCommand(context: CliContext, run = taskRenew): Command {
   const build = command('renew', `bridge task renew ${exampleTask}`)
-    .description('Keep the claim that this profile took. The answer tells of a requested cancellation.')
+    .description('Extend the claim of this profile. The result shows whether a cancellation was requested.')
     .argument('<task_id>', 'the task', id)
   return withKey(build).action((taskId: string, options: KeyOption) => run(context, taskId, options))
 }

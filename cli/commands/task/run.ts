@@ -1,9 +1,11 @@
 /**
- * `bridge task run --exec CMD`: tasks handed to a command, one at a time.
+ * `bridge task run --exec CMD`: claims tasks one at a time and runs a command for each.
  *
- * The claim is renewed while it runs. Exit 0 completes the task, with what it printed as the result and the command, its
- * exit code and the hashes of the named files as evidence; any other exit fails it. On a cancellation, a lost claim or an
- * interruption the command is stopped, and only then is the stop confirmed or the claim given back.
+ * - The claim is renewed while the command runs.
+ * - Exit 0 completes the task. The result is the command's output; the evidence is the command, its exit code
+ *   and the hashes of the named files. Any other exit fails the task.
+ * - After a cancellation, a lost claim or an interruption, the command is stopped first. Then the stop is
+ *   confirmed, or the claim is released.
  *
  * Contract §12.
  */
@@ -32,23 +34,15 @@ const gathered = (file: string, before: readonly string[] = []): readonly string
 
 export function taskRunCommand(context: CliContext, run = taskRun): Command {
   return command('run', `bridge task run --exec './do-it.sh' --evidence out.txt`)
-    .description('Take tasks that are given to you, one at a time, and hand each to a command.')
+    .description('Claim the tasks that are assigned to you, one at a time, and run a command for each.')
     .requiredOption(
       '--exec <command>',
-      'title and instructions on standard input, and in BRIDGE_TASK_TITLE, BRIDGE_TASK_INSTRUCTIONS and others; exit 0 completes the task with what it printed, and lines "progress: 40% half" are reported',
+      'the command; gets title and instructions on standard input and in BRIDGE_TASK_TITLE, BRIDGE_TASK_INSTRUCTIONS and others; exit 0 completes the task with its output as the result; lines like "progress: 40% half" are reported as progress',
     )
-    .option(
-      '--evidence <file>',
-      'a file whose SHA-256 goes into the evidence; may stand several times',
-      gathered,
-    )
-    .option('--once', 'end after one task; exit 1 when it failed, 11 when its claim was lost')
-    .option(
-      '--timeout <duration>',
-      'end when no task came for so long; exit 4 when none came at all',
-      seconds,
-    )
-    .option('--grace <duration>', 'from SIGTERM to SIGKILL when the command has to stop', seconds, 10)
+    .option('--evidence <file>', 'a file whose SHA-256 goes into the evidence; may be repeated', gathered)
+    .option('--once', 'end after one task; exit 1 if it failed, 11 if its claim was lost')
+    .option('--timeout <duration>', 'end after this time without a task; exit 4 if none came at all', seconds)
+    .option('--grace <duration>', 'time from SIGTERM to SIGKILL when the command must stop', seconds, 10)
     .option(
       '--on-failure <what>',
       'fail the task, or release it for another attempt',
@@ -86,7 +80,7 @@ export async function taskRun(context: CliContext, options: TaskRunOptions): Pro
   if (options.once === true) requireGood(endings.at(-1))
 }
 
-/** With `--once` the exit code tells how the task ended. */
+/** With `--once`, turns the end of the task into the exit code. */
 function requireGood(event: WorkEvent | undefined): void {
   if (event?.type === 'lost') throw new CommandError('claim_lost', 'the claim was lost')
   if (event?.type !== 'ended' || event.task.state === 'completed' || event.task.state === 'cancelled') return
@@ -104,7 +98,7 @@ async function handlerOf(
   const { environment, settings } = context
   return async (claimed) => {
     const { signal, task } = claimed
-    // What the command runs of this program speaks for the same claim.
+    // Any `bridge task` that the command runs acts for the same claim.
     await lendClaim(paths.claims, task)
     const end = await runTask(
       {
@@ -117,7 +111,7 @@ async function handlerOf(
       },
       claimed,
     ).finally(() => dropClaim(paths.claims, task.id))
-    // What was stopped on the way has done nothing that counts, whatever it exits with.
+    // The exit code of a command that was stopped does not count.
     if (signal.aborted)
       throw signal.reason instanceof WorkStoppedError ? signal.reason : new WorkStoppedError('interrupted')
     const again = onFailure === 'release'
@@ -135,7 +129,7 @@ async function handlerOf(
   }
 }
 
-/** The hash is of all that the command printed on standard output. */
+/** Evidence about the command, with the hash of its whole standard output. */
 const evidenceOf = (exec: string, { code, output }: TaskEnd): Evidence => ({
   kind: 'command',
   value: Buffer.byteLength(exec) > 4096 ? `${exec.slice(0, 1000)} …` : exec,
@@ -167,9 +161,9 @@ function eventWords(event: WorkEvent): string {
       return `the claim of ${event.task.id} is lost; nothing was reported`
     case 'away':
       return event.error === null
-        ? 'the node is back'
-        : `the node is away, waiting: ${nodeWords(event.error)}`
+        ? 'the node is reachable again'
+        : `the node is unreachable, waiting: ${nodeWords(event.error)}`
   }
 }
 
-const endWords = ({ state }: Task): string => (state === 'open' ? 'gave back' : state)
+const endWords = ({ state }: Task): string => (state === 'open' ? 'released' : state)

@@ -1,4 +1,4 @@
-/** `bridge task show`: all of a task, and what happened to it. */
+/** `bridge task show`: shows a whole task with its timeline. */
 import type { TaskEntry } from '../../../sdk/index.ts'
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -7,7 +7,7 @@ import { taskText, timelineText } from '../../tasks/text.ts'
 
 export function taskShowCommand(context: CliContext, run = taskShow): Command {
   return command('show', `bridge task show ${exampleTask}`)
-    .description('All of a task: what is asked, who holds it, its result with evidence, its timeline.')
+    .description('Show a whole task: instructions, claim, result with evidence, timeline.')
     .argument('<task_id>', 'the task', id)
     .action((taskId: string) => run(context, taskId))
 }

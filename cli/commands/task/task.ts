@@ -1,4 +1,4 @@
-/** `bridge task`: work with a claim and a proven result. Contract §8, §12. */
+/** `bridge task`: work that is claimed and ends with a result and evidence. Contract §8, §12. */
 import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { taskClaimCommand } from './claim.ts'
@@ -15,7 +15,7 @@ import { taskStoppedCommand } from './stopped.ts'
 
 export function taskCommand(context: CliContext): Command {
   return group('task', 'bridge task list --role assignee')
-    .description('Work that is given to one agent: claimed for a while, and ended with a proven result.')
+    .description('Work for one agent: claimed for a limited time, and completed with a result and evidence.')
     .addCommand(taskCreateCommand(context))
     .addCommand(taskListCommand(context))
     .addCommand(taskShowCommand(context))

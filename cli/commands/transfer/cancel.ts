@@ -5,7 +5,7 @@ import { exampleTransfer, printTransfer, type TransferReasonOption } from '../..
 
 export function transferCancelCommand(context: CliContext, run = transferCancel): Command {
   return command('cancel', `bridge transfer cancel ${exampleTransfer} --reason "wrong file"`)
-    .description('Cancel a transfer that is not over; stored bytes are removed.')
+    .description('Cancel an open transfer; its stored bytes are removed.')
     .argument('<transfer_id>', 'the transfer', id)
     .option('--reason <text>', 'why')
     .action((transferId: string, options: TransferReasonOption) => run(context, transferId, options))

@@ -5,7 +5,9 @@ import { exampleTransfer, printTransfer } from '../../transfers/options.ts'
 
 export function transferCleanupCommand(context: CliContext, run = transferCleanup): Command {
   return command('cleanup', `bridge transfer cleanup ${exampleTransfer}`)
-    .description('Remove what an ended transfer left on this machine, and report that.')
+    .description(
+      'Delete the leftover files of an ended transfer on this machine, and report that to the node.',
+    )
     .argument('<transfer_id>', 'the transfer', id)
     .action((transferId: string) => run(context, transferId))
 }
@@ -17,5 +19,5 @@ export async function transferCleanup(context: CliContext, transferId: string): 
   const { finalTransferStates } = await import('../../../sdk/program.ts')
   const { state } = await transfers.get(transferId, { signal })
   if (finalTransferStates.has(state)) await transfers.forget(transferId, paths.transfers)
-  printTransfer(context, await transfers.cleanup(transferId, { signal }), 'reported for')
+  printTransfer(context, await transfers.cleanup(transferId, { signal }), 'reported cleanup of')
 }

@@ -15,14 +15,14 @@ export interface TransferListOptions {
 
 export function transferListCommand(context: CliContext, run = transferList): Command {
   return command('list', 'bridge transfer list --role recipient --state offered')
-    .description('The files that you offered or were offered, oldest first.')
+    .description('List the files that you offered or that were offered to you, oldest first.')
     .option('--state <state>', transferStates.join(', '), oneOf(transferStates))
     .option(
       '--role <role>',
       'sender: offered by you; recipient: offered to you',
       oneOf(['sender', 'recipient']),
     )
-    .option('--limit <count>', 'how many at most; all when absent', wholeNumber(1, 100_000))
+    .option('--limit <count>', 'how many at most (default all)', wholeNumber(1, 100_000))
     .action((options: TransferListOptions) => run(context, options))
 }
 

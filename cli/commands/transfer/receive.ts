@@ -20,11 +20,16 @@ export interface TransferReceiveOptions {
 
 export function transferReceiveCommand(context: CliContext, run = transferReceive): Command {
   return command('receive', `bridge transfer receive ${exampleTransfer} --output inbox/`)
-    .description('Accept files, fetch and verify them, and send their receipts; run it again to go on.')
+    .description(
+      'Accept files, download and verify them, and send their receipts. Run the command again to resume.',
+    )
     .argument('<transfer_id...>', 'the transfer, or several', ids)
-    .option('--output <path>', 'where it goes: a file, or a folder (the working folder)')
-    .option('--allow-plain', 'take a direct transfer over plain http: everybody between reads it')
-    .option('--overwrite', 'replace a file that has the name')
+    .option('--output <path>', 'target file or folder (default: the current folder)')
+    .option(
+      '--allow-plain',
+      'accept a direct transfer over plain http, which anyone on the network in between can read',
+    )
+    .option('--overwrite', 'replace an existing file of that name')
     .action((transferIds: string[], options: TransferReceiveOptions) => run(context, transferIds, options))
 }
 
@@ -37,8 +42,8 @@ export async function transferReceive(
 ): Promise<void> {
   const { output: to = '.' } = options
   if (transferIds.length > 1 && !isFolder(to))
-    throw new CommandError('usage', 'several files go into a folder', {
-      hint: 'make it first, or end its name with a /',
+    throw new CommandError('usage', 'several files need a folder as --output', {
+      hint: 'create it first, or end its name with a /',
     })
   const agent = await context.agent()
   const progress = transferProgress(context, 'received', transferIds.length)
@@ -63,10 +68,10 @@ async function receiveOne(
   const { filename, encryption } = await transfers.get(transferId, { signal })
   const destination = await destinationOf(to, filename)
   const ageSecret = encryption === 'age' ? (await readAgeKey(paths))?.secret : undefined
-  let told = false
+  let isNoted = false
   const onWaiting = () => {
-    if (!told) output.note('waiting for the sender to upload or serve it')
-    told = true
+    if (!isNoted) output.note('waiting for the sender to upload or serve it')
+    isNoted = true
   }
   const onReceived = ({ transfer, path }: ReceivedFile) => {
     progress.done()
@@ -104,7 +109,7 @@ export async function destinationOf(to: string, filename: string): Promise<strin
   if (!isFolder(to)) return to
   const { isFilename } = await import('../../../sdk/program.ts')
   if (isFilename(filename)) return join(to, filename)
-  throw new CommandError('integrity', 'the name that was offered is no plain file name', {
+  throw new CommandError('integrity', 'the offered name is not a plain file name', {
     hint: 'choose one yourself: --output FILE',
   })
 }

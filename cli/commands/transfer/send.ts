@@ -17,35 +17,45 @@ export interface TransferSendOptions extends WayOptions {
   readonly name?: string
   readonly ttl?: number
   readonly resume?: string
-  /** Undefined: where the recipient has a key. */
+  /** Undefined: encrypt if the recipient has a key. */
   readonly encrypt?: boolean
 }
 
 export function transferSendCommand(context: CliContext, run = transferSend): Command {
   return command('send', 'bridge transfer send report.pdf --to ben')
-    .description('Offer files to a peer and upload them; done when the service has verified them.')
+    .description('Offer files to a peer and upload them. The command ends when the node has verified them.')
     .argument('<file...>', 'the file, or several')
     .option('--to <peer>', 'name or id')
-    .option('--name <name>', 'what the recipient sees; letters, digits, ".", "_" and "-"')
-    .option('--ttl <duration>', 'until when it has to be received (24h), at most 7d', ttl)
-    .option('--encrypt', "seal it to the recipient's key, or refuse; by default sealed where there is a key")
-    .option('--no-encrypt', 'send it as it is')
-    .option('--direct', 'serve it from this machine until the peer has it, past the store of the service')
+    .option('--name <name>', 'file name for the recipient: letters, digits, ".", "_" and "-"')
+    .option('--ttl <duration>', 'how long the offer stays open (default 24h, at most 7d)', ttl)
+    .option(
+      '--encrypt',
+      "encrypt to the recipient's key, fail if there is none; default: encrypt if there is a key",
+    )
+    .option('--no-encrypt', 'send the file unencrypted')
+    .option(
+      '--direct',
+      'serve the file from this machine until the peer has it, without storing it on the node',
+    )
     .option(
       '--tunnel <url>',
-      'with --direct: https address of a tunnel to this machine, =PORT behind it',
+      'with --direct: https address of a tunnel, then = and the local port to which it leads',
       tunnelUrl,
     )
     .option(
       '--tunnel-command <cmd>',
-      'with --direct: starts a tunnel to $PORT; the first https address that it prints without a path is taken',
+      'with --direct: command that starts a tunnel to $PORT and prints its https address; the first one without a path is used',
     )
     .option(
       '--no-probe',
-      'with --tunnel or --tunnel-command: do not try it from here, where only the peer reaches it',
+      'with --tunnel or --tunnel-command: skip the check from this machine, if only the peer can reach the address',
     )
-    .option('--allow-plain', 'with --direct: serve plain http, where the network between is yours')
-    .option('--resume <transfer_id>', 'go on with that one; the same command again does so by itself', id)
+    .option('--allow-plain', 'with --direct: serve plain http, if you trust the network in between')
+    .option(
+      '--resume <transfer_id>',
+      'resume this transfer; repeating the original command resumes it too',
+      id,
+    )
     .action((files: string[], options: TransferSendOptions) => run(context, files, options))
 }
 
@@ -63,7 +73,7 @@ export async function transferSend(
   requireForSeveral(files, options)
   if (options.direct === true) await requireWay(options)
   else if (wayWords(options) !== '')
-    throw new CommandError('usage', `${wayWords(options).split(' ')[1]} belongs to --direct`)
+    throw new CommandError('usage', `${wayWords(options).split(' ')[1]} needs --direct`)
   const agent = await context.agent()
   const progress = transferProgress(context, 'uploaded', files.length)
   const resumed = options.resume === undefined ? [] : [options.resume]
@@ -91,7 +101,7 @@ async function sendOne(
   let offered = resume
   const onResumed = ({ id: transferId }: Transfer) => {
     offered = transferId
-    output.note(`goes on with ${transferId}, which did not come to its end`)
+    output.note(`resuming ${transferId}, which was interrupted`)
   }
   const onOffered = ({ id: transferId, encryption }: Transfer) => {
     offered = transferId
@@ -104,7 +114,7 @@ async function sendOne(
     output.item(
       sent,
       context.typed(
-        `${isDirect === true ? 'served' : 'uploaded'} ${sent.id}: ${sent.state}; bridge transfer show ${sent.id} tells of the receipt`,
+        `${isDirect === true ? 'served' : 'uploaded'} ${sent.id}: ${sent.state}; bridge transfer show ${sent.id} shows the receipt`,
       ),
     )
   }
@@ -124,14 +134,14 @@ async function sendOne(
   }
 }
 
-/** What belongs to one file. @throws CommandError where it stands beside several */
+/** Checks that options for a single file are not given with several. @throws CommandError */
 function requireForSeveral(files: readonly string[], options: TransferSendOptions): void {
   if (files.length === 1) return
   const alone = (['name', 'resume', 'tunnel'] as const).find((option) => options[option] !== undefined)
-  if (alone !== undefined) throw new CommandError('usage', `--${alone} is for one file alone`)
+  if (alone !== undefined) throw new CommandError('usage', `--${alone} works with one file only`)
 }
 
-/** The same way again. */
+/** The options of a direct transfer, as they have to be typed to resume it. */
 const wayWords = ({ tunnel, tunnelCommand, allowPlain, probe }: WayOptions): string =>
   [
     tunnel === undefined ? '' : ` --tunnel ${shellWord(tunnel)}`,
@@ -140,7 +150,7 @@ const wayWords = ({ tunnel, tunnelCommand, allowPlain, probe }: WayOptions): str
     allowPlain === true ? ' --allow-plain' : '',
   ].join('')
 
-/** In the one spelling of its origin. */
+/** Parses `ORIGIN=PORT` and normalizes the origin. */
 const tunnelUrl = (text: string): string => {
   const [, address = '', port = ''] = /^(https?:\/\/[A-Za-z0-9.:[\]-]+)=(\d{1,5})$/i.exec(text) ?? []
   if (URL.canParse(address) && Number(port) >= 1 && Number(port) <= 65_535)
@@ -153,6 +163,6 @@ const tunnelUrl = (text: string): string => {
 function peer(to: string | undefined): string {
   if (to !== undefined) return to
   throw new CommandError('usage', 'name the peer with --to', {
-    hint: 'bridge peers lists who can be sent to',
+    hint: 'bridge peers lists the peers',
   })
 }

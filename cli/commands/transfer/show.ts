@@ -7,7 +7,7 @@ import { transferText } from '../../transfers/text.ts'
 
 export function transferShowCommand(context: CliContext, run = transferShow): Command {
   return command('show', `bridge transfer show ${exampleTransfer}`)
-    .description('All of a transfer: file, state, upload, receipt, cleanup.')
+    .description('Show a whole transfer: file, state, upload, receipt, cleanup.')
     .argument('<transfer_id>', 'the transfer', id)
     .action((transferId: string) => run(context, transferId))
 }

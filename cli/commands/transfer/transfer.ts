@@ -1,4 +1,4 @@
-/** `bridge transfer`: files from one agent to another, verified by who receives them. Contract §9, §12. */
+/** `bridge transfer`: sends files from agent to agent; the recipient verifies them. Contract §9, §12. */
 import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { transferAcceptCommand } from './accept.ts'
@@ -12,7 +12,7 @@ import { transferShowCommand } from './show.ts'
 
 export function transferCommand(context: CliContext): Command {
   return group('transfer', 'bridge transfer send report.pdf --to ben')
-    .description('Files from one agent to another, verified by the one that receives them.')
+    .description('Files from one agent to another, verified by the recipient.')
     .addCommand(transferSendCommand(context))
     .addCommand(transferReceiveCommand(context))
     .addCommand(transferListCommand(context))

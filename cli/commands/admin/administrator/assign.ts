@@ -1,4 +1,4 @@
-/** `bridge admin administrator assign` and `unassign`: which projects somebody steers. Contract §10. */
+/** `bridge admin administrator assign` and `unassign`: set which projects a person steers. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
@@ -7,8 +7,8 @@ import { findAdministrator, findProject } from '../../../owner/names.ts'
 type Verb = 'assign' | 'unassign'
 
 const descriptions: Record<Verb, string> = {
-  assign: 'Hand a project to an administrator, who then sees and steers it.',
-  unassign: 'Take a project away from an administrator; from the next request on it is unknown there.',
+  assign: 'Assign a project to an administrator, who can then see and steer it.',
+  unassign: 'Remove a project from an administrator, for whom it no longer exists from the next request on.',
 }
 
 export function assignCommand(context: CliContext, verb: Verb, run = assign): Command {

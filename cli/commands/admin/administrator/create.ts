@@ -1,7 +1,7 @@
 /**
- * `bridge admin administrator create`: let somebody in to steer projects.
+ * `bridge admin administrator create`: creates a person who may steer assigned projects.
  *
- * The link is printed once, on standard output, and kept nowhere.
+ * The sign-in link is printed once, on standard output, and stored nowhere.
  *
  * Contract §10.
  */
@@ -14,15 +14,15 @@ export interface LinkOptions extends PasswordOption {
   ttl?: number
 }
 
-/** What the commands that hand out a link have in common. */
+/** Options of the commands that print a link. */
 export const withLink = (to: Command): Command =>
   to
-    .option('--ttl <duration>', 'how long the link may be used: 1m to 1d; 1h when absent', seconds)
+    .option('--ttl <duration>', 'how long the link is valid, 1m to 1d (default 1h)', seconds)
     .option('--password-stdin', 'read the password from standard input, for a sign-in older than ten minutes')
 
 export function createAdministratorCommand(context: CliContext, run = createAdministrator): Command {
   const create = command('create', 'bridge admin administrator create kim')
-    .description('Create an administrator, and print the one-time link of its first sign-in.')
+    .description('Create an administrator, and print the one-time link for the first sign-in.')
     .argument('<name>', 'unique among the people of this node')
   return withLink(create).action((name: string, options: LinkOptions) => run(context, name, options))
 }

@@ -1,4 +1,6 @@
-/** `bridge admin administrator link`: another one-time link, after a lost password. Contract §10. */
+/**
+ * `bridge admin administrator link`: prints a new one-time link, such as after a lost password. Contract §10.
+ */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner, confirmed } from '../../../owner/client.ts'
@@ -7,7 +9,9 @@ import { type LinkOptions, printLink, ttlOf, withLink } from './create.ts'
 
 export function linkAdministratorCommand(context: CliContext, run = linkAdministrator): Command {
   const link = command('link', 'bridge admin administrator link kim')
-    .description('Print a one-time link for an administrator who lost the password; the last link ends.')
+    .description(
+      'Print a new one-time link for an administrator who lost the password. The previous link is no longer valid.',
+    )
     .argument('<administrator>', 'name or id')
   return withLink(link).action((wanted: string, options: LinkOptions) => run(context, wanted, options))
 }

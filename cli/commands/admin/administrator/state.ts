@@ -10,7 +10,7 @@ const states = ['enabled', 'disabled'] as const satisfies readonly State[]
 
 export function administratorStateCommand(context: CliContext, run = setAdministratorState): Command {
   return command('state', 'bridge admin administrator state kim disabled')
-    .description('Enable or disable an administrator; disabling ends its sign-ins and links at once.')
+    .description('Enable or disable an administrator. Disabling ends all sign-ins and links immediately.')
     .argument('<administrator>', 'name or id')
     .argument('<state>', states.join(' or '), oneOf(states))
     .option('--password-stdin', 'read the password from standard input, for a sign-in older than ten minutes')

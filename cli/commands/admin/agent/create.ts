@@ -14,10 +14,10 @@ export interface CreateAgentOptions extends ProjectOption {
 
 export function createAgentCommand(context: CliContext, run = createAgent): Command {
   const create = command('create', 'bridge admin agent create ada --role reviewer')
-    .description('Create an agent; bridge admin enrollment create then lets it in.')
+    .description('Create an agent. Then bridge admin enrollment create connects it.')
     .argument('<name>', 'unique in the project')
-    .option('--role <text>', 'what it does, in a word or two')
-    .option('--description <text>', 'what its peers may know of it')
+    .option('--role <text>', 'its role, in a word or two')
+    .option('--description <text>', 'description that its peers can see')
     .option('--environment <environment>', 'name or id of the place where it runs')
     .option('--prompt-file <file>', 'its prompt template; - is standard input')
   return withProject(create).action((name: string, options: CreateAgentOptions) =>

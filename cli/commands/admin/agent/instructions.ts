@@ -1,4 +1,7 @@
-/** `bridge admin agent instructions`: read what an agent is told, or save its work instructions. Contract §10. */
+/**
+ * `bridge admin agent instructions`: shows the start instructions of an agent, or saves new ones. Contract
+ * §10.
+ */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
@@ -11,7 +14,9 @@ export interface InstructionsOptions extends ProjectOption {
 
 export function instructionsCommand(context: CliContext, run = instructions): Command {
   const show = command('instructions', 'bridge admin agent instructions ada')
-    .description('Show what an agent is told at its start; with --file, save its work instructions first.')
+    .description(
+      'Show the instructions that an agent gets at its start. With --file, first save its work instructions.',
+    )
     .argument('<agent>', 'name or id')
     .option('--file <file>', 'the work instructions to save; - is standard input')
   return withProject(show).action((agent: string, options: InstructionsOptions) =>

@@ -8,7 +8,7 @@ import { connectionWords } from '../../../terminal/words.ts'
 
 export function listAgentsCommand(context: CliContext, run = listAgents): Command {
   const list = command('list', 'bridge admin agent list').description(
-    'List the agents of a project, and what was observed of them.',
+    'List the agents of a project with their connection state.',
   )
   return withProject(list).action((options: ProjectOption) => run(context, options))
 }

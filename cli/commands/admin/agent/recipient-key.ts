@@ -1,4 +1,6 @@
-/** `bridge admin agent recipient-key`: replace the key to which others seal for an agent. Contract §9. */
+/**
+ * `bridge admin agent recipient-key`: replaces the key with which others encrypt for an agent. Contract §9.
+ */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'

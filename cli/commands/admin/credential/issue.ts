@@ -1,7 +1,8 @@
 /**
- * `bridge admin credential issue`: a legacy credential, for a client that cannot sign. Prefer an enrolment.
+ * `bridge admin credential issue`: issues a legacy credential, for a client that cannot sign. Prefer an
+ * enrolment.
  *
- * The secret is printed once, on standard output, and kept nowhere. Contract §3.
+ * The secret is printed once, on standard output, and stored nowhere. Contract §3.
  */
 import type { CredentialInput } from '../../../../sdk/index.ts'
 import { type Command, command, id } from '../../../command.ts'
@@ -20,8 +21,8 @@ export function issueCredentialCommand(context: CliContext, run = issueCredentia
       'Issue a legacy credential with a secret. Prefer an enrolment: its key never leaves the machine.',
     )
     .argument('<agent>', 'name or id')
-    .option('--expires-at <timestamp>', 'such as 2027-01-31T00:00:00.000Z; never when absent')
-    .option('--replaces <credential_id>', 'revoke this one at once', id)
+    .option('--expires-at <timestamp>', 'such as 2027-01-31T00:00:00.000Z (default: never)')
+    .option('--replaces <credential_id>', 'revoke this credential immediately', id)
     .option('--password-stdin', 'read the password from standard input, for a sign-in older than ten minutes')
   return withProject(issue).action((agent: string, options: IssueCredentialOptions) =>
     run(context, agent, options),

@@ -1,4 +1,4 @@
-/** `bridge admin credential list`: never a secret. Contract §3. */
+/** `bridge admin credential list`: lists credentials without their secrets. Contract §3. */
 import type { Credential } from '../../../../sdk/index.ts'
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
@@ -29,7 +29,7 @@ export const listCredentials = (context: CliContext, options: ProjectOption): Pr
         standingOf(each),
         each.fingerprint,
       ]),
-      'no credentials yet; bridge admin enrollment create lets an agent in',
+      'no credentials yet; bridge admin enrollment create connects an agent',
     )
   })
 

@@ -1,4 +1,4 @@
-/** `bridge admin credential revoke`: for good. Contract §3. */
+/** `bridge admin credential revoke`: revokes a credential permanently. Contract §3. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
@@ -8,7 +8,7 @@ export function revokeCredentialCommand(context: CliContext, run = revokeCredent
   const example =
     "bridge admin credential revoke $(bridge admin credential list | awk 'NR == 2 { print $1 }')"
   const revoke = command('revoke', example)
-    .description('Revoke a credential for good; its sessions are fenced and its waits end at once.')
+    .description('Revoke a credential permanently. Its sessions and its open waits end immediately.')
     .argument('<credential_id>', 'as bridge admin credential list shows it', id)
   return withProject(revoke).action((credentialId: string, options: ProjectOption) =>
     run(context, credentialId, options),
@@ -24,6 +24,6 @@ export const revokeCredential = (
     const project = await findProject(owner, options.project, context)
     const { signal } = context
     const revoked = await owner.credentials.revoke(project.id, credentialId, { signal })
-    const when = revoked.already ? 'was revoked already' : 'revoked'
+    const when = revoked.already ? 'was already revoked' : 'revoked'
     context.output.result(revoked, `${when}: ${revoked.credential_id}, ${revoked.revoked_at}`)
   })

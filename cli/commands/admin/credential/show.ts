@@ -1,4 +1,4 @@
-/** `bridge admin credential show`: never its secret. Contract §3. */
+/** `bridge admin credential show`: shows a credential without its secret. Contract §3. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'

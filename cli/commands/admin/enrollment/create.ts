@@ -1,7 +1,7 @@
 /**
- * `bridge admin enrollment create`: the prompt that lets an agent in.
+ * `bridge admin enrollment create`: prints the prompt that connects an agent.
  *
- * The prompt holds a single-use code. It is printed once, on standard output, and kept nowhere.
+ * The prompt has a single-use code. It is printed once, on standard output, and stored nowhere.
  *
  * Contract §4.
  */
@@ -24,12 +24,14 @@ export interface CreateEnrollmentOptions extends ProjectOption, PasswordOption {
 
 export function createEnrollmentCommand(context: CliContext, run = createEnrollment): Command {
   const create = command('create', 'bridge admin enrollment create ada')
-    .description('Print a single-use prompt to paste into the coding agent; pending ones of it are revoked.')
+    .description(
+      'Print a single-use prompt to paste into the coding agent. Its pending enrolments are revoked.',
+    )
     .argument('<agent>', 'name or id')
     .option('--binding <kind>', 'key, or device to bind it to one machine', oneOf(bindings), 'key' as const)
-    .option('--ttl <duration>', 'how long the code may be used: 1m to 1d; 1h when absent', seconds)
-    .option('--scope <scope>', `what it may do, repeatable: ${scopes.join(', ')}`, gatherScopes)
-    .option('--keep-existing', "keep the agent's earlier credentials; else the new one takes their place")
+    .option('--ttl <duration>', 'how long the code is valid, 1m to 1d (default 1h)', seconds)
+    .option('--scope <scope>', `what the agent may do, repeatable: ${scopes.join(', ')}`, gatherScopes)
+    .option('--keep-existing', "keep the agent's earlier credentials; otherwise the new one replaces them")
     .option('--password-stdin', 'read the password from standard input, for a sign-in older than ten minutes')
   return withProject(create).action((agent: string, options: CreateEnrollmentOptions) =>
     run(context, agent, options),
@@ -52,7 +54,7 @@ export const createEnrollment = (
     const issued = await confirmed(context, owner, options, () =>
       owner.enrollments.create(project.id, agentId, inputOf(options), { signal: context.signal }),
     )
-    context.output.note(`good once, until ${issued.expires_at}; enrollment ${issued.enrollment_id}`)
+    context.output.note(`works once, until ${issued.expires_at}; enrollment ${issued.enrollment_id}`)
     context.output.result(issued, issued.prompt.trimEnd())
   })
 

@@ -24,7 +24,7 @@ export interface ListEnrollmentsOptions extends ProjectOption {
 export function listEnrollmentsCommand(context: CliContext, run = listEnrollments): Command {
   const list = command('list', 'bridge admin enrollment list --state pending')
     .description('List the enrolments of a project; never a code.')
-    .option('--agent <agent>', 'only those of this one: name or id')
+    .option('--agent <agent>', 'only those of this agent: name or id')
     .option('--state <state>', `only those that are ${states.join(', ')}`, oneOf(states))
   return withProject(list).action((options: ListEnrollmentsOptions) => run(context, options))
 }
@@ -48,6 +48,6 @@ export const listEnrollments = (context: CliContext, options: ListEnrollmentsOpt
         each.expires_at,
         each.claimed_at ?? '',
       ]),
-      'no such enrolments; bridge admin enrollment create makes one',
+      'no such enrolments; bridge admin enrollment create creates one',
     )
   })

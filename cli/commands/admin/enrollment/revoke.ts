@@ -1,4 +1,4 @@
-/** `bridge admin enrollment revoke`: a prompt that went astray lets nobody in. Contract §4. */
+/** `bridge admin enrollment revoke`: makes an unused prompt invalid. Contract §4. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
@@ -7,7 +7,7 @@ import { findProject, type ProjectOption, withProject } from '../../../owner/nam
 export function revokeEnrollmentCommand(context: CliContext, run = revokeEnrollment): Command {
   const pending = "bridge admin enrollment list --state pending | awk 'NR == 2 { print $1 }'"
   const revoke = command('revoke', `bridge admin enrollment revoke $(${pending})`)
-    .description('Revoke a pending enrolment; its code is void from then on.')
+    .description('Revoke a pending enrolment. Its code is no longer valid.')
     .argument('<enrollment_id>', 'as bridge admin enrollment list shows it', id)
   return withProject(revoke).action((enrollmentId: string, options: ProjectOption) =>
     run(context, enrollmentId, options),

@@ -1,4 +1,4 @@
-/** `bridge admin enrollment show`: whether a prompt was used; never the code. Contract §4. */
+/** `bridge admin enrollment show`: shows whether a prompt was used, but never its code. Contract §4. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
@@ -10,7 +10,7 @@ export function showEnrollmentCommand(context: CliContext, run = showEnrollment)
   const show = command('show', example)
     .description('Show whether an enrolment is pending, claimed, expired or revoked; never its code.')
     .argument('<agent>', 'name or id')
-    .argument('<enrollment_id>', 'as bridge admin enrollment create told it', id)
+    .argument('<enrollment_id>', 'the id that bridge admin enrollment create printed', id)
   return withProject(show).action((agent: string, enrollmentId: string, options: ProjectOption) =>
     run(context, agent, enrollmentId, options),
   )

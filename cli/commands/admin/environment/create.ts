@@ -23,7 +23,7 @@ export function createEnvironmentCommand(context: CliContext, run = createEnviro
     .description('Create an environment: a place where agents run.')
     .argument('<name>', 'unique in the project')
     .option('--kind <kind>', kinds.join(', '), oneOf(kinds), 'other' as const)
-    .option('--description <text>', 'what it is')
+    .option('--description <text>', 'description of the environment')
   return withProject(create).action((name: string, options: CreateEnvironmentOptions) =>
     run(context, name, options),
   )

@@ -7,7 +7,7 @@ import { whole } from '../../../owner/text.ts'
 
 export function listPairingsCommand(context: CliContext, run = listPairings): Command {
   const list = command('list', 'bridge admin pairing list').description(
-    'List which agents of a project may talk.',
+    'List which agents of a project may talk to each other.',
   )
   return withProject(list).action((options: ProjectOption) => run(context, options))
 }

@@ -5,9 +5,9 @@ import { asOwner } from '../../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
 const verbs = {
-  enable: 'Let two agents of a project talk. Cancelled transfers have to be offered again.',
+  enable: 'Let two agents of a project talk to each other. Cancelled transfers must be offered again.',
   disable:
-    'Keep two agents of a project apart, at once. Their open transfers are cancelled, mail that was not offered waits, and a claimed task may be finished.',
+    'Stop two agents of a project from talking, with immediate effect. Their open transfers are cancelled, messages that were not offered wait, and a claimed task may be finished.',
 } as const
 export type PairingVerb = keyof typeof verbs
 
@@ -34,6 +34,6 @@ export const setPairing = (
       await findAgent(owner, project, other, context),
     ] as const
     const set = await owner.pairings.set(project.id, ids, verb === 'enable', { signal: context.signal })
-    const outcome = set.enabled ? 'may talk' : 'are kept apart; their open transfers are cancelled'
+    const outcome = set.enabled ? 'may talk' : 'may no longer talk; their open transfers are cancelled'
     context.output.result(set, `${agent} and ${other} ${outcome}`)
   })

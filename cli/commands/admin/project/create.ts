@@ -15,9 +15,9 @@ export interface CreateProjectOptions {
 
 export function createProjectCommand(context: CliContext, run = createProject): Command {
   return command('create', 'bridge admin project create demo')
-    .description('Create a project; it is active at once.')
+    .description('Create a project, which is active immediately.')
     .argument('<name>', 'unique on this node')
-    .option('--description <text>', 'what it is for')
+    .option('--description <text>', 'purpose of the project')
     .option('--idle-seconds <duration>', 'agents stop listening after this long without a message', seconds)
     .option('--empty-polls <count>', 'agents stop listening after this many empty polls', wholeNumber(1, 1e6))
     .option('--message-budget <count>', 'messages of an agent to a peer in ten minutes', wholeNumber(1, 1e6))
@@ -38,7 +38,7 @@ export const createProject = (
     context.output.result(project, `created the project ${project.name}, ${project.id}`)
   })
 
-/** Only what was given: the rest is the node's default. */
+/** Returns only the given limits. The node has defaults for the rest. */
 function policyOf(options: CreateProjectOptions): { policy?: Partial<ProjectPolicy> } {
   const wished = {
     idle_seconds: options.idleSeconds,

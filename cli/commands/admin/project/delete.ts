@@ -1,4 +1,4 @@
-/** `bridge admin project delete`: for good, after its exact name. Contract §10. */
+/** `bridge admin project delete`: deletes a project after its name was confirmed. Contract §10. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
@@ -10,9 +10,9 @@ export interface DeleteProjectOptions extends PasswordOption {
 
 export function deleteProjectCommand(context: CliContext, run = deleteProject): Command {
   return command('delete', 'bridge admin project delete demo --confirm demo')
-    .description('Delete a project for good: agents, conversations and audit of it; there is no way back.')
+    .description('Delete a project with its agents, conversations and audit. This cannot be undone.')
     .argument('<project>', 'name or id')
-    .requiredOption('--confirm <name>', 'its exact name, so that no other one is deleted by mistake')
+    .requiredOption('--confirm <name>', 'its exact name, as a confirmation')
     .option('--password-stdin', 'read the password from standard input, for a sign-in older than ten minutes')
     .action((wanted: string, options: DeleteProjectOptions) => run(context, wanted, options))
 }

@@ -1,4 +1,4 @@
-/** `bridge admin sessions list`: the caller's own sign-ins. */
+/** `bridge admin sessions list`: lists the caller's own sign-ins. */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'

@@ -1,4 +1,4 @@
-/** `bridge admin sessions revoke`: end one of the caller's own sign-ins. */
+/** `bridge admin sessions revoke`: ends one of the caller's own sign-ins. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'

@@ -8,9 +8,9 @@ import { printTask, type ReasonOption, withKey } from '../../../tasks/options.ts
 export type AdminTaskCancelOptions = ReasonOption & ProjectOption
 
 export function cancelTaskCommand(context: CliContext, run = cancelTask): Command {
-  const example = `bridge admin task cancel $(bridge admin task list | awk 'NR == 2 { print $1 }') --reason "not needed any more"`
+  const example = `bridge admin task cancel $(bridge admin task list | awk 'NR == 2 { print $1 }') --reason "no longer needed"`
   const cancel = command('cancel', example)
-    .description('Cancel a task. Who holds it is asked to stop, and confirms.')
+    .description('Cancel a task. The agent that holds it is asked to stop, and confirms the stop.')
     .argument('<task_id>', 'the task', id)
     .option('--reason <text>', 'why')
   return withProject(withKey(cancel)).action((taskId: string, options: AdminTaskCancelOptions) =>
@@ -28,5 +28,5 @@ export const cancelTask = (
     const task = await namingKey(context, key, (idempotencyKey) =>
       owner.tasks.cancel(project.id, taskId, { reason }, { idempotencyKey, signal: context.signal }),
     )
-    printTask(context, task, 'asked to cancel')
+    printTask(context, task, 'requested cancellation of')
   })

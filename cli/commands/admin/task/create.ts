@@ -13,7 +13,7 @@ export function createTaskCommand(context: CliContext, run = createTask): Comman
     'create',
     'bridge admin task create ben "Count the lines" "of README.md, with wc -l"',
   )
-    .description('Give a task to an agent, in its conversation with you.')
+    .description('Create a task for an agent, in its conversation with you.')
     .argument('<agent>', 'name or id')
     .argument('<title>', 'one line of at most 200 characters')
     .argument('[instructions]', 'what to do; standard input when absent or -')

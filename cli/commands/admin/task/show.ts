@@ -1,4 +1,4 @@
-/** `bridge admin task show`: all of a task, and what happened to it. Contract §8. */
+/** `bridge admin task show`: shows a whole task with its timeline. Contract §8. */
 import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
@@ -8,7 +8,7 @@ import { taskText, timelineText } from '../../../tasks/text.ts'
 export function showTaskCommand(context: CliContext, run = showTask): Command {
   const example = `bridge admin task show $(bridge admin task list | awk 'NR == 2 { print $1 }')`
   const show = command('show', example)
-    .description('All of a task, with its timeline.')
+    .description('Show a whole task with its timeline.')
     .argument('<task_id>', 'the task', id)
   return withProject(show).action((taskId: string, options: ProjectOption) => run(context, taskId, options))
 }

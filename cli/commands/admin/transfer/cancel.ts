@@ -10,7 +10,7 @@ export type AdminTransferCancelOptions = TransferReasonOption & ProjectOption
 export function cancelTransferCommand(context: CliContext, run = cancelTransfer): Command {
   const first = "$(bridge admin transfer list | awk 'NR == 2 { print $1 }')"
   const cancel = command('cancel', `bridge admin transfer cancel ${first} --reason "wrong file"`)
-    .description('Cancel a transfer that is not over; both sides are told, stored bytes are removed.')
+    .description('Cancel an open transfer. Both sides are notified, and stored bytes are removed.')
     .argument('<transfer_id>', 'the transfer', id)
     .option('--reason <text>', 'why')
   return withProject(cancel).action((transferId: string, options: AdminTransferCancelOptions) =>

@@ -8,7 +8,7 @@ import { transferText } from '../../../transfers/text.ts'
 export function showTransferCommand(context: CliContext, run = showTransfer): Command {
   const example = `bridge admin transfer show $(bridge admin transfer list | awk 'NR == 2 { print $1 }')`
   const show = command('show', example)
-    .description('All of a transfer: file, state, upload, receipt, cleanup.')
+    .description('Show a whole transfer: file, state, upload, receipt, cleanup.')
     .argument('<transfer_id>', 'the transfer', id)
   return withProject(show).action((transferId: string, options: ProjectOption) =>
     run(context, transferId, options),
