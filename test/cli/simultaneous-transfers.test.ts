@@ -71,8 +71,8 @@ const unknown = '01980000-0000-7000-8000-000000000003'
 
 test.each([
   [['--name', 'x.bin'], '--name works with one file only'],
-  [['--resume', unknown], '--resume is for one file alone'],
-  [['--direct', '--tunnel', 'https://abc.example=9'], '--tunnel is for one file alone'],
+  [['--resume', unknown], '--resume works with one file only'],
+  [['--direct', '--tunnel', 'https://abc.example=9'], '--tunnel works with one file only'],
 ])('several files with %j are refused, and none is offered', async (more, words) => {
   const before = await scene.count()
   const refused = await pia.bridge('transfer', 'send', ...paths(), '--to', 'quy', ...more)

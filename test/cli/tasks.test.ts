@@ -161,7 +161,7 @@ test('a task is declined, released, failed, cancelled and stopped', async () => 
   await dan('task', 'claim', other)
   expect((await dan('task', 'release', other, 'no time')).stdout).toBe(`released ${other}: open\n`)
   await dan('task', 'claim', other)
-  expect((await dan('task', 'fail', other, 'cannot be done')).stdout).toBe(`gave up ${other}: failed\n`)
+  expect((await dan('task', 'fail', other, 'cannot be done')).stdout).toBe(`failed ${other}: failed\n`)
   const third = await created()
   await dan('task', 'claim', third)
   expect((await cleo('task', 'cancel', third, '--reason', 'not needed')).stdout).toMatch(

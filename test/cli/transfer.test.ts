@@ -64,7 +64,7 @@ test('a file is sent, listed and received byte for byte, and both sides see its 
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
   expect(await readdir(into)).toEqual(['report.pdf'])
 
-  expect((await ines.bridge('transfer', 'cleanup', id)).stdout).toBe(`reported for ${id}: verified\n`)
+  expect((await ines.bridge('transfer', 'cleanup', id)).stdout).toBe(`reported cleanup of ${id}: verified\n`)
   const { stdout } = await ines.bridge('transfer', 'show', id)
   expect(stdout).toMatch(/^state: verified$/m)
   expect(stdout).toMatch(/^receipt: 70000 bytes, sha256 [0-9a-f]{64}, /m)
@@ -225,8 +225,8 @@ test.each(['../evil', '/etc/passwd', 'a..b', 'a/b', 'a\\b', 'CON', 'x\u001b[2J']
     const body = await offerBody({ from: bridge.ada, to: bridge.ben, bytes, fields: { filename } })
     const reply = await bridge.ada.call({ target: '/api/v1/transfers', body })
     expect(told(reply)).toEqual([422, 'manifest_invalid'])
-    // If a node does not enforce the rule, the recipient still refuses the name.
-    await expect(destinationOf(folder, filename)).rejects.toThrow('no plain file name')
+    // A node that does not keep the rule itself reaches no file with it either.
+    await expect(destinationOf(folder, filename)).rejects.toThrow('not a plain file name')
     expect(await destinationOf(join(folder, 'mine.pdf'), filename)).toBe(join(folder, 'mine.pdf'))
   },
 )
