@@ -14,12 +14,12 @@ import type { Command } from '../../cli/command.ts'
 import { adminCommand } from '../../cli/commands/admin/admin.ts'
 import type { CliContext } from '../../cli/context.ts'
 import { enroll } from '../support/agent.ts'
+import { Desk } from '../support/desk.ts'
 import { offer } from '../support/files.ts'
 import { codeOf } from '../support/owner.ts'
 import { startServerProcess } from '../support/process.ts'
 import { compileCache, program } from '../support/program.ts'
-import { Desk } from './desk.ts'
-import { TestHome } from './program.ts'
+import { TestHome } from '../support/test-home.ts'
 
 const apart = new Set(['setup', 'login', 'logout', 'password', 'watch'])
 

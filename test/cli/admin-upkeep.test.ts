@@ -8,9 +8,9 @@ import { loadWording, snapshotText } from '../../cli/owner/snapshot-text.ts'
 import { type ProjectSnapshot, reportHost } from '../../sdk/index.ts'
 import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'
-import { daysAgo, tamper } from '../server/maintenance/upkeep.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { Desk } from './desk.ts'
+import { Desk } from '../support/desk.ts'
+import { daysAgo, tamper } from '../support/tamper.ts'
 
 let bridge: TestBridge
 let desk: Desk

@@ -2,12 +2,12 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { answerJson, startNode } from '../sdk/node.ts'
 import { enroll } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk, type DeskOptions } from '../support/desk.ts'
+import { answerJson, startNode } from '../support/fake-node.ts'
 import { offer } from '../support/files.ts'
 import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
-import { Desk, type DeskOptions } from './desk.ts'
 
 let bridge: TestBridge
 let desk: Desk

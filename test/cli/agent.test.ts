@@ -9,10 +9,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exitCodes } from '../../cli/exit-codes.ts'
 import type { Message, MessagePage, MessageSent, Session, Unacknowledged } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from '../support/desk.ts'
 import { untilGone } from '../support/process-groups.ts'
-import { Desk } from './desk.ts'
-import { type Enrolled, enrolled, storedId } from './people.ts'
-import { TestHome } from './program.ts'
+import { type Enrolled, enrolled, storedId } from '../support/profiles.ts'
+import { TestHome } from '../support/test-home.ts'
 
 let bridge: TestBridge
 let desk: Desk

@@ -6,7 +6,7 @@ import type { Command } from '../../cli/command.ts'
 import { addSettings } from '../../cli/commands/server/settings.ts'
 import { program } from '../../cli/program.ts'
 import { asTyped, groups, single } from '../../cli/terminal/as-typed.ts'
-import { Desk } from './desk.ts'
+import { Desk } from '../support/desk.ts'
 import { framed } from './frame.ts'
 
 const root = await program(framed().context)

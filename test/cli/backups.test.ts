@@ -6,8 +6,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from '../support/desk.ts'
 import { offer } from '../support/files.ts'
-import { Desk } from './desk.ts'
 
 let bridge: TestBridge
 let desk: Desk

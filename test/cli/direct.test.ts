@@ -15,12 +15,12 @@ import { trustOnly } from '../support/authorities.ts'
 import { visible } from '../support/boxes.ts'
 import type { TestBridge } from '../support/bridge.ts'
 import { certificateChain } from '../support/certificates.ts'
+import type { Desk } from '../support/desk.ts'
 import { describeBytes, fileOf, sha256 } from '../support/files.ts'
 import { freePort } from '../support/process.ts'
-import type { Desk } from './desk.ts'
+import type { Enrolled } from '../support/profiles.ts'
+import type { Started, TestHome } from '../support/test-home.ts'
 import { FileScene } from './file-scene.ts'
-import type { Enrolled } from './people.ts'
-import type { Started, TestHome } from './program.ts'
 
 let scene: FileScene
 let bridge: TestBridge

@@ -15,9 +15,9 @@ import { readConfig } from '../../server/config.ts'
 import { replacedNames } from '../../server/database/migrations/replaced.ts'
 import { initServer } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { Desk, type DeskOptions } from './desk.ts'
-import { enrolled } from './people.ts'
-import type { Ended } from './program.ts'
+import { Desk, type DeskOptions } from '../support/desk.ts'
+import { enrolled } from '../support/profiles.ts'
+import type { Ended } from '../support/test-home.ts'
 
 interface Found {
   readonly check: string

@@ -7,9 +7,9 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { type Enrolled, enrolled } from '../support/profiles.ts'
 import { compileCache, program } from '../support/program.ts'
-import { type Enrolled, enrolled } from './people.ts'
-import { type Ended, TestHome } from './program.ts'
+import { type Ended, TestHome } from '../support/test-home.ts'
 
 interface Report {
   readonly healthy: boolean

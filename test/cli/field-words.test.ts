@@ -6,9 +6,9 @@ import { nothingTyped, subjectOf } from '../../cli/failures/field-words.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { BridgeError } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from '../support/desk.ts'
 import { ownerPassword } from '../support/owner.ts'
-import { Desk } from './desk.ts'
-import { enrolled } from './people.ts'
+import { enrolled } from '../support/profiles.ts'
 
 let bridge: TestBridge
 let desk: Desk

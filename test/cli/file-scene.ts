@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { boxesIn } from '../support/boxes.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { Desk } from './desk.ts'
-import { type Enrolled, enrolled } from './people.ts'
-import { type Ended, TestHome } from './program.ts'
+import { Desk } from '../support/desk.ts'
+import { type Enrolled, enrolled } from '../support/profiles.ts'
+import { type Ended, TestHome } from '../support/test-home.ts'
 
 export class FileScene {
   readonly bridge: TestBridge

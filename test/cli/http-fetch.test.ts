@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { httpFetch } from '../../cli/startup/http-fetch.ts'
-import { type Answer, type FakeNode, startNode } from '../sdk/node.ts'
-import { bridgeAt } from '../sdk/people.ts'
+import { bridgeAt } from '../support/bridges.ts'
+import { type Answer, type FakeNode, startNode } from '../support/fake-node.ts'
 
 const open: FakeNode[] = []
 afterEach(async () => {

@@ -6,11 +6,11 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Message } from '../../sdk/index.ts'
-import { chanceFrom } from '../faults/lab/chance.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { chanceFrom } from '../support/chance.ts'
+import { Desk } from '../support/desk.ts'
+import { type Enrolled, enrolled, storedId } from '../support/profiles.ts'
 import { compileCache, program } from '../support/program.ts'
-import { Desk } from './desk.ts'
-import { type Enrolled, enrolled, storedId } from './people.ts'
 
 let bridge: TestBridge
 let desk: Desk

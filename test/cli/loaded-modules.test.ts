@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { enrolled } from '../support/profiles.ts'
 import { builtFolder } from '../support/program.ts'
-import { enrolled } from './people.ts'
-import { TestHome } from './program.ts'
+import { TestHome } from '../support/test-home.ts'
 
 let bridge: TestBridge
 let home: TestHome

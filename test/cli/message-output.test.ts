@@ -7,8 +7,8 @@ import { Writable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { MessagePage, Unacknowledged } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { Desk } from './desk.ts'
-import { type Enrolled, enrolled, storedId } from './people.ts'
+import { Desk } from '../support/desk.ts'
+import { type Enrolled, enrolled, storedId } from '../support/profiles.ts'
 
 let bridge: TestBridge
 let desk: Desk

@@ -6,9 +6,9 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk, type DeskOptions } from '../support/desk.ts'
 import { ownerPassword } from '../support/owner.ts'
-import { Desk, type DeskOptions } from './desk.ts'
-import { enrolled } from './people.ts'
+import { enrolled } from '../support/profiles.ts'
 
 let bridge: TestBridge
 let desk: Desk

@@ -14,7 +14,7 @@ import { readKeyFile, readKeyFileIfThere } from '../../cli/profile/key-file.ts'
 import { profilePaths, readProfile, requireProfile, writeProfile } from '../../cli/profile/profile.ts'
 import { blankSession, nobodyKnown } from '../../sdk/program.ts'
 import { type ProfileRecord, profileDirectory, profileSessions } from '../../sdk/storage/profile-files.ts'
-import { record } from '../sdk/people.ts'
+import { record } from '../support/bridges.ts'
 
 let home: string
 beforeEach(async () => {

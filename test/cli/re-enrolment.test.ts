@@ -5,12 +5,12 @@
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { canTrace } from '../faults/lab/strace.ts'
-import { startNode } from '../sdk/node.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { Desk } from './desk.ts'
-import { type Enrolled, enrolled } from './people.ts'
-import { TestHome } from './program.ts'
+import { Desk } from '../support/desk.ts'
+import { startNode } from '../support/fake-node.ts'
+import { type Enrolled, enrolled } from '../support/profiles.ts'
+import { canTrace } from '../support/strace.ts'
+import { TestHome } from '../support/test-home.ts'
 
 let bridge: TestBridge
 let home: Desk

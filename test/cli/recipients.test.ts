@@ -7,7 +7,7 @@ import { printMessages } from '../../cli/messages/on-message.ts'
 import type { Agent } from '../../cli/profile/agent.ts'
 import { profilePaths } from '../../cli/profile/profile.ts'
 import { Journal, type OfferedMessage } from '../../sdk/program.ts'
-import { bridgeAt, message, record } from '../sdk/people.ts'
+import { bridgeAt, message, record } from '../support/bridges.ts'
 import { framed } from './frame.ts'
 
 let folder: string

@@ -3,11 +3,11 @@ import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Answer, answerJson, refuse, startNode } from '../sdk/node.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { Desk } from './desk.ts'
-import { type Enrolled, enrollAgain, enrolled } from './people.ts'
-import { TestHome } from './program.ts'
+import { Desk } from '../support/desk.ts'
+import { type Answer, answerJson, refuse, startNode } from '../support/fake-node.ts'
+import { type Enrolled, enrollAgain, enrolled } from '../support/profiles.ts'
+import { TestHome } from '../support/test-home.ts'
 
 let bridge: TestBridge
 let home: Desk

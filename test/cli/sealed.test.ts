@@ -17,10 +17,10 @@ import {
 } from '../../sdk/program.ts'
 import { visible } from '../support/boxes.ts'
 import type { TestBridge } from '../support/bridge.ts'
+import type { Desk } from '../support/desk.ts'
 import { fileOf } from '../support/files.ts'
-import type { Desk } from './desk.ts'
+import { type Enrolled, enrolled } from '../support/profiles.ts'
 import { FileScene } from './file-scene.ts'
-import { type Enrolled, enrolled } from './people.ts'
 
 let scene: FileScene
 let bridge: TestBridge

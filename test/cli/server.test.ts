@@ -10,9 +10,9 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { settings } from '../../server/config.ts'
+import { Desk } from '../support/desk.ts'
 import { freePort } from '../support/process.ts'
-import { Desk } from './desk.ts'
-import { type Started, TestHome } from './program.ts'
+import { type Started, TestHome } from '../support/test-home.ts'
 
 let home: TestHome
 let desk: Desk

@@ -3,11 +3,11 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Transfer } from '../../sdk/index.ts'
+import type { Desk } from '../support/desk.ts'
 import { fileOf } from '../support/files.ts'
-import type { Desk } from './desk.ts'
+import type { Enrolled } from '../support/profiles.ts'
+import type { TestHome } from '../support/test-home.ts'
 import { FileScene } from './file-scene.ts'
-import type { Enrolled } from './people.ts'
-import type { TestHome } from './program.ts'
 
 let scene: FileScene
 let desk: Desk

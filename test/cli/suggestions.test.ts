@@ -5,7 +5,7 @@ import type { Command } from '../../cli/command.ts'
 import { suggestion, synonyms } from '../../cli/failures/suggestions.ts'
 import { hostCommands, ownerCommands } from '../../cli/profile/profile.ts'
 import { program } from '../../cli/program.ts'
-import { Desk } from './desk.ts'
+import { Desk } from '../support/desk.ts'
 import { framed, runHere } from './frame.ts'
 
 const root = await program(framed().context)

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { TaskOutput } from '../../cli/exec/task-output.ts'
 import type { Task } from '../../sdk/index.ts'
-import { act, createTask, getTask, timelineOf } from '../server/tasks/people.ts'
 import type { TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk, type DeskOptions } from '../support/desk.ts'
 import { untilGone } from '../support/process-groups.ts'
-import { Desk, type DeskOptions } from './desk.ts'
-import { enrolled } from './people.ts'
-import { TestHome } from './program.ts'
+import { enrolled } from '../support/profiles.ts'
+import { act, createTask, getTask, timelineOf } from '../support/tasks.ts'
+import { TestHome } from '../support/test-home.ts'
 
 let bridge: TestBridge
 let desk: Desk

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Task, TaskEntry } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from '../support/desk.ts'
 import { ownerPassword } from '../support/owner.ts'
-import { Desk } from './desk.ts'
 
 let bridge: TestBridge
 let desk: Desk

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { exportPrivateKey } from '../../sdk/index.ts'
 import { profileFiles } from '../../sdk/storage/profile-files.ts'
-import { type Answer, answerJson, type FakeNode, refuse, startNode } from '../sdk/node.ts'
-import { benId, keys, message, record, startedSession, talkId } from '../sdk/people.ts'
-import { TestHome } from './program.ts'
+import { benId, keys, message, record, startedSession, talkId } from '../support/bridges.ts'
+import { type Answer, answerJson, type FakeNode, refuse, startNode } from '../support/fake-node.ts'
+import { TestHome } from '../support/test-home.ts'
 import { inTerminal } from './terminal.ts'
 
 /**

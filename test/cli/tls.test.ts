@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { certificateChain } from '../support/certificates.ts'
-import { type Ended, TestHome } from './program.ts'
+import { type Ended, TestHome } from '../support/test-home.ts'
 
 let home: TestHome
 

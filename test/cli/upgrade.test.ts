@@ -13,12 +13,12 @@ import { migrations } from '../../server/database/migrations/index.ts'
 import { databasePath } from '../../server/host/data-folder.ts'
 import { initServer } from '../../server/host/init.ts'
 import { startServer } from '../../server/server.ts'
-import { stored } from '../server/refusals/stored.ts'
 import { startBridge } from '../support/bridge.ts'
+import { Desk } from '../support/desk.ts'
 import { exchange } from '../support/http.ts'
+import { stored } from '../support/stored.ts'
 import { openEvents, openSocket } from '../support/streams.ts'
 import { openWait, untilListening } from '../support/waits.ts'
-import { Desk } from './desk.ts'
 
 let desk: Desk
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { unanswered } from '../../cli/commands/status.ts'
 import { connectionWords, deliveryWords, relative } from '../../cli/terminal/words.ts'
 import { type Connection, isAnswerTo, type Message } from '../../sdk/program.ts'
-import { adaId, benId, message } from '../sdk/people.ts'
+import { adaId, benId, message } from '../support/bridges.ts'
 
 const now = new Date('2026-01-02T00:00:00.000Z')
 const at = (seconds: number) => new Date(now.getTime() + seconds * 1000).toISOString()

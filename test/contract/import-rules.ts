@@ -205,6 +205,26 @@ const migrations = perImport((path, { target }) => {
     : 'the list of migrations imports migrations only'
 })
 
+/** Shelves of `test` beyond itself and `support` from which a shelf may import. */
+const shelves: Readonly<Record<string, readonly string[]>> = {
+  cli: ['helper'],
+  contract: ['server'],
+  faults: ['server'],
+  sdk: ['vectors'],
+  server: ['vectors'],
+}
+
+const shelfOf = (path: string): string | undefined => /^test\/([^/]+)\//.exec(path)?.[1]
+
+const shelf = perImport((path, { target }) => {
+  const [from, to] = [shelfOf(path), shelfOf(target)]
+  if (from === undefined || to === undefined || from === to || to === 'support') return undefined
+  if (from === 'support') return 'test/support serves every shelf and imports none'
+  return shelves[from]?.includes(to)
+    ? undefined
+    : 'a shelf imports itself and support; move what two shelves share to test/support'
+})
+
 /** The files through which other folders use a folder. */
 const publicFiles = [
   'sdk/index.ts',
@@ -291,6 +311,7 @@ const everyRule: readonly Rule[] = [
   roles,
   delivery,
   migrations,
+  shelf,
   barrels,
   environment,
   chance,

@@ -1,15 +1,15 @@
 /** A node behind each reverse proxy as configured in examples/deploy. Skipped if the program is missing. */
 import { request } from 'node:https'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bridgeOf, Ear } from '../sdk/delivery/listening.ts'
-import { framingCases } from '../server/refusals/framing-cases.ts'
 import { TestAgent } from '../support/agent.ts'
 import { trustAlso } from '../support/authorities.ts'
 import { type BridgeOptions, startBridge, type TestBridge } from '../support/bridge.ts'
 import { act, offer, upload } from '../support/files.ts'
+import { framingCases } from '../support/framing-cases.ts'
 import { exchange } from '../support/http.ts'
 import { ownerName, ownerPassword } from '../support/owner.ts'
 import { freePort } from '../support/process.ts'
+import { bridgeOf, Ear } from '../support/sdk-listener.ts'
 import { answersTo } from './answers.ts'
 import { proxies, type ReverseProxy } from './proxies.ts'
 

@@ -6,10 +6,10 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Bridge, openProfile } from '../../sdk/index.ts'
-import { Desk } from '../cli/desk.ts'
-import { enrolled } from '../cli/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from '../support/desk.ts'
 import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
+import { enrolled } from '../support/profiles.ts'
 import { Machine } from './machine.ts'
 
 let node: TestBridge

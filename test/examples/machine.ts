@@ -4,9 +4,9 @@
 import { spawn } from 'node:child_process'
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
-import { Started } from '../cli/program.ts'
 import { installPackage } from '../support/installed.ts'
 import { compileCache, program } from '../support/program.ts'
+import { Started } from '../support/test-home.ts'
 
 const examples = join(import.meta.dirname, '../../examples')
 

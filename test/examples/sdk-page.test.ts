@@ -6,9 +6,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Bridge, openProfile } from '../../sdk/index.ts'
-import { Desk } from '../cli/desk.ts'
-import { enrolled } from '../cli/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from '../support/desk.ts'
+import { enrolled } from '../support/profiles.ts'
 import { Machine } from './machine.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/sdk.md'), 'utf8')

@@ -14,12 +14,12 @@ import { backUp } from '../../server/host/backups/backup.ts'
 import { databasePath } from '../../server/host/data-folder.ts'
 import { restoreBackup } from '../../server/host/init.ts'
 import { startServer } from '../../server/server.ts'
+import { checkStore } from '../support/invariants.ts'
 import { setUpOwner } from '../support/owner.ts'
 import { startServerProcess } from '../support/process.ts'
+import { withStoreCopy } from '../support/store-copy.ts'
 import { machineMs } from './lab/client-log.ts'
 import { Crew, enlist } from './lab/crew.ts'
-import { checkStore } from './lab/invariants.ts'
-import { withStoreCopy } from './lab/store-copy.ts'
 
 const backups = Number(process.env.BRIDGE_BACKUPS ?? 0)
 if (backups === 0) process.stderr.write('skipped: BRIDGE_BACKUPS=20 makes backups under load\n')

@@ -15,7 +15,7 @@ import { startServer } from '../../server/server.ts'
 import { TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { told } from '../support/files.ts'
-import { withStoreCopy } from './lab/store-copy.ts'
+import { withStoreCopy } from '../support/store-copy.ts'
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0

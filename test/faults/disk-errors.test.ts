@@ -13,12 +13,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databasePath } from '../../server/host/data-folder.ts'
 import { exchange, type Reply } from '../support/http.ts'
+import { checkStore } from '../support/invariants.ts'
 import { type People, settlePeople } from '../support/people.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
-import { checkStore } from './lab/invariants.ts'
+import { withStoreCopy } from '../support/store-copy.ts'
+import { attach, canTrace } from '../support/strace.ts'
 import { mountSmallDisk, type SmallDisk } from './lab/small-disk.ts'
-import { withStoreCopy } from './lab/store-copy.ts'
-import { attach, canTrace } from './lab/strace.ts'
 
 const positions = Number(process.env.BRIDGE_DISK_ERRORS ?? 0)
 const endsWithinMs = 2000

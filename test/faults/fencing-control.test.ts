@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Task } from '../../sdk/contract/agent/tasks.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { chanceFrom } from './lab/chance.ts'
+import { chanceFrom } from '../support/chance.ts'
 import { Claimers } from './lab/claims.ts'
 import { checkHistory } from './lab/history.ts'
 import { holderOps, type StoredTask } from './lab/task-effects.ts'

@@ -9,10 +9,10 @@ import { type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
 import { startWorld, type World } from '../server/endpoints/world.ts'
-import { stored } from '../server/refusals/stored.ts'
 import { enroll, type TestAgent } from '../support/agent.ts'
 import type { Reply } from '../support/http.ts'
 import { ownerPassword, type TestOwner } from '../support/owner.ts'
+import { stored } from '../support/stored.ts'
 
 const rounds = Number(process.env.BRIDGE_FENCINGS ?? 1)
 const atOnce = 4

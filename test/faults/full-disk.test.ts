@@ -11,12 +11,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { reservePath } from '../../server/host/storage/reserve-file.ts'
-import { daysAgo, tamper } from '../server/maintenance/upkeep.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { exchange, type Reply } from '../support/http.ts'
-import { checkStore } from './lab/invariants.ts'
+import { checkStore } from '../support/invariants.ts'
+import { withStoreCopy } from '../support/store-copy.ts'
+import { daysAgo, tamper } from '../support/tamper.ts'
 import { mountSmallDisk, type SmallDisk } from './lab/small-disk.ts'
-import { withStoreCopy } from './lab/store-copy.ts'
 
 const mebibyte = 1024 * 1024
 const reserve = 4 * mebibyte

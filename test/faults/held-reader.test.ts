@@ -39,7 +39,7 @@ function holdSnapshot(path: string): Database.Database {
 
 /** A backup in a separate process that takes five seconds per page. Resolves with its outcome. */
 function slowBackup(data: string): { readonly ended: Promise<string>; isOver(): boolean } {
-  const script = fileURLToPath(new URL('./lab/upkeep-process.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../support/upkeep-process.ts', import.meta.url))
   const args = [script, 'backup that is slow', data, join(folder, 'slow.db')]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))

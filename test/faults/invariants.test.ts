@@ -1,10 +1,10 @@
 /** Each query on the store finds the rows that violate its rule. */
 import type Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { act, createTask } from '../server/tasks/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { checkStore, invariants } from './lab/invariants.ts'
-import { withStoreCopy } from './lab/store-copy.ts'
+import { checkStore, invariants } from '../support/invariants.ts'
+import { withStoreCopy } from '../support/store-copy.ts'
+import { act, createTask } from '../support/tasks.ts'
 
 let bridge: TestBridge
 

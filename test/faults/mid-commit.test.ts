@@ -7,8 +7,8 @@
 import { expect, test } from 'vitest'
 import { databasePath } from '../../server/host/data-folder.ts'
 import type { ServerProcess } from '../support/process.ts'
+import { attach, canTrace } from '../support/strace.ts'
 import { killRepeatedly, type Strike } from './lab/kills.ts'
-import { attach, canTrace } from './lab/strace.ts'
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 0)
 const writes = kills === 0 ? [1, 20] : Array.from({ length: kills }, (_, index) => index + 1)

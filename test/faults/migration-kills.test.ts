@@ -20,9 +20,9 @@ import { baselineLength } from '../../server/database/migrations/replaced.ts'
 import { openDatabase } from '../../server/database/open.ts'
 import { databasePath, insertServer } from '../../server/host/data-folder.ts'
 import { databaseBeforeBaseline } from '../server/database/before-baseline.ts'
-import { type Stored, stored } from '../server/refusals/stored.ts'
 import { startBridge } from '../support/bridge.ts'
-import { canTrace } from './lab/strace.ts'
+import { type Stored, stored } from '../support/stored.ts'
+import { canTrace } from '../support/strace.ts'
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0

@@ -3,9 +3,9 @@
  * answered write. Both checks must detect a server, or a disk, without syncs.
  */
 import { expect, test } from 'vitest'
+import { canTrace } from '../support/strace.ts'
 import { auditCommits, type CommitAudit } from './lab/commit-audit.ts'
 import { type CutOptions, type CutReport, cutPower } from './lab/power-cuts.ts'
-import { canTrace } from './lab/strace.ts'
 import { linesOf } from './lab/system-calls.ts'
 import { type TracedLoad, tracedLoad } from './lab/traced-load.ts'
 

@@ -47,7 +47,7 @@ test('a request accepted before SIGKILL is a replay afterwards, even if the hand
 
 /** Opens the server's store in another process; resolves once it is open. */
 async function openElsewhere(): Promise<(nonces: readonly Nonce[]) => Promise<number>> {
-  const entry = fileURLToPath(new URL('./lab/second-store.ts', import.meta.url))
+  const entry = fileURLToPath(new URL('../support/second-store.ts', import.meta.url))
   const child = spawn(process.execPath, [entry, server.data], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()

@@ -11,11 +11,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { daysAgo, tamper } from '../server/maintenance/upkeep.ts'
 import { startBridge } from '../support/bridge.ts'
+import { chanceFrom } from '../support/chance.ts'
+import { invariants } from '../support/invariants.ts'
 import { populate } from '../support/population.ts'
-import { chanceFrom } from './lab/chance.ts'
-import { invariants } from './lab/invariants.ts'
+import { daysAgo, tamper } from '../support/tamper.ts'
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 3)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))

@@ -8,13 +8,13 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { Desk } from '../cli/desk.ts'
-import { type Enrolled, enrollAgain } from '../cli/people.ts'
-import { type Started, TestHome } from '../cli/program.ts'
-import { createTask, getTask, timelineOf } from '../server/tasks/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { chanceFrom } from '../support/chance.ts'
+import { Desk } from '../support/desk.ts'
 import { untilGone } from '../support/process-groups.ts'
-import { chanceFrom } from './lab/chance.ts'
+import { type Enrolled, enrollAgain } from '../support/profiles.ts'
+import { createTask, getTask, timelineOf } from '../support/tasks.ts'
+import { type Started, TestHome } from '../support/test-home.ts'
 import { type Gate, openGate } from './lab/runner-gate.ts'
 
 const rounds = Math.ceil(Number(process.env.BRIDGE_KILLS ?? 1))

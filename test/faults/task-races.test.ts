@@ -6,8 +6,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { chanceFrom } from '../support/chance.ts'
 import { ownerPassword } from '../support/owner.ts'
-import { chanceFrom } from './lab/chance.ts'
 import { checkHistory } from './lab/history.ts'
 import { taskRules } from './lab/task-history.ts'
 import { newRace, race, rivals, wrongAnswers } from './lab/task-races.ts'

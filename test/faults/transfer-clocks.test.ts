@@ -14,11 +14,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
 import type { Bridge } from '../../sdk/index.ts'
 import { databasePath } from '../../server/host/data-folder.ts'
-import { bridgeOf } from '../sdk/people.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { bridgeOf } from '../support/bridges.ts'
 import { act, fileOf, finalize, look, offer, putPart, told, upload } from '../support/files.ts'
 import type { Reply } from '../support/http.ts'
-import { openWire, type Wire } from './lab/wire.ts'
+import { openWire, type Wire } from './lab/cut-proxy.ts'
 
 const isRun = process.env.BRIDGE_TRANSFER_PHASES === 'all'
 

@@ -6,7 +6,7 @@
  * strace, this is skipped: one kill takes two seconds.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { canTrace } from './lab/strace.ts'
+import { canTrace } from '../support/strace.ts'
 import { type Death, Stage } from './lab/transfer-stage.ts'
 
 const { BRIDGE_TRANSFER_DEATHS: asked } = process.env

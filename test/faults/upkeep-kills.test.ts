@@ -33,11 +33,11 @@ import { readEnvelopeKeys } from '../../server/host/envelope/keys.ts'
 import { initServer } from '../../server/host/init.ts'
 import { decryptWithAny, encrypt } from '../../server/transfers/secrets.ts'
 import { populate } from '../support/population.ts'
-import { canTrace } from './lab/strace.ts'
+import { canTrace } from '../support/strace.ts'
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isTried = canTrace && positions > 0
-const child = fileURLToPath(new URL('./lab/upkeep-process.ts', import.meta.url))
+const child = fileURLToPath(new URL('../support/upkeep-process.ts', import.meta.url))
 const template = mkdtempSync(join(tmpdir(), 'bridge-upkeep-'))
 const transferId = '019aa000-0000-7000-8000-00000000000f'
 

@@ -5,7 +5,7 @@
  * docs/operations.md describes each of these stories.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Desk } from '../cli/desk.ts'
+import { Desk } from '../support/desk.ts'
 import { codeOf } from '../support/owner.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
 

@@ -13,8 +13,8 @@ import { type RunningHelper, startHelper } from '../../helper/main.ts'
 import { manifestText } from '../../sdk/contract/helper/manifest.ts'
 import type { Bridge, ServingHelper, Transfer } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { bridgeOf } from '../support/bridges.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
-import { bridgeOf } from './people.ts'
 
 let node: TestBridge
 let ada: Bridge

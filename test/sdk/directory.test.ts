@@ -1,9 +1,9 @@
 /** Names are resolved to addresses, looked up once and cached for an hour. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type DirectoryStore, type Message, memoryDirectory, replyAddress } from '../../sdk/program.ts'
+import { adaId, benId, bridgeAt, message, record, talkId } from '../support/bridges.ts'
 import { testClock } from '../support/clock.ts'
-import { answerJson, type FakeNode, startNode } from './node.ts'
-import { adaId, benId, bridgeAt, message, record, talkId } from './people.ts'
+import { answerJson, type FakeNode, startNode } from '../support/fake-node.ts'
 
 let node: FakeNode
 let clock: ReturnType<typeof testClock>

@@ -14,7 +14,7 @@ import {
 } from '../../sdk/program.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerName, ownerPassword } from '../support/owner.ts'
-import { bridgeOf, Ear, sessionsOf } from './delivery/listening.ts'
+import { bridgeOf, Ear, sessionsOf } from '../support/sdk-listener.ts'
 
 let bridge: TestBridge
 let owner: Owner

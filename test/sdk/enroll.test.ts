@@ -4,8 +4,8 @@ import { enroll, generateKeyPair } from '../../sdk/index.ts'
 import { enrollV1, sha256Hex } from '../../sdk/signing/canonical.ts'
 import { importPublicKey } from '../../sdk/signing/keys.ts'
 import { verify } from '../../sdk/signing/proof.ts'
-import { answerJson, type FakeNode, refuse, startNode } from './node.ts'
-import { record } from './people.ts'
+import { record } from '../support/bridges.ts'
+import { answerJson, type FakeNode, refuse, startNode } from '../support/fake-node.ts'
 
 const open: FakeNode[] = []
 afterEach(async () => {

@@ -27,6 +27,7 @@ import { eachAttack } from '../support/attacks.ts'
 import { trustOnly } from '../support/authorities.ts'
 import { boxesIn, visible } from '../support/boxes.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { bridgeOf } from '../support/bridges.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
 import {
   bytes,
@@ -40,7 +41,6 @@ import {
   partSize,
   trusted,
 } from './homes.ts'
-import { bridgeOf } from './people.ts'
 
 let node: TestBridge
 let ada: Bridge

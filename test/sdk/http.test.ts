@@ -6,7 +6,6 @@ import { Bridge, Identity, LocalError } from '../../sdk/index.ts'
 import { requestV1, sha256Hex } from '../../sdk/signing/canonical.ts'
 import { importPublicKey } from '../../sdk/signing/keys.ts'
 import { verify } from '../../sdk/signing/proof.ts'
-import { type Answer, answerJson, type FakeNode, type Heard, refuse, startNode } from './node.ts'
 import {
   ada,
   adaId,
@@ -18,7 +17,15 @@ import {
   sessionId,
   sharedSessions,
   talkId,
-} from './people.ts'
+} from '../support/bridges.ts'
+import {
+  type Answer,
+  answerJson,
+  type FakeNode,
+  type Heard,
+  refuse,
+  startNode,
+} from '../support/fake-node.ts'
 
 const open: FakeNode[] = []
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { findRecorded, Journal, type JournalOptions, type Message } from '../../sdk/program.ts'
-import { message } from './people.ts'
+import { message } from '../support/bridges.ts'
 
 let folder: string
 let path: string

@@ -1,9 +1,9 @@
 /** Listening: pages in order, across an unreachable node, until the caller or the owner's policy ends it. */
 import { afterEach, expect, test } from 'vitest'
 import type { ReceivedPage } from '../../sdk/index.ts'
+import { bridgeAt, message, sharedSessions, startedSession } from '../support/bridges.ts'
 import { testClock } from '../support/clock.ts'
-import { type Answer, answerJson, type FakeNode, refuse, startNode } from './node.ts'
-import { bridgeAt, message, sharedSessions, startedSession } from './people.ts'
+import { type Answer, answerJson, type FakeNode, refuse, startNode } from '../support/fake-node.ts'
 
 const open: FakeNode[] = []
 afterEach(async () => {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type BridgeOptions, type Flushed, Outbox, type OutboxEntry } from '../../sdk/index.ts'
+import { adaId, benId, bridgeAt, record, sent, talkId } from '../support/bridges.ts'
 import { testClock } from '../support/clock.ts'
-import { type Answer, answerJson, type FakeNode, refuse, startNode } from './node.ts'
-import { adaId, benId, bridgeAt, record, sent, talkId } from './people.ts'
+import { type Answer, answerJson, type FakeNode, refuse, startNode } from '../support/fake-node.ts'
 
 let folder: string
 let clock: ReturnType<typeof testClock>

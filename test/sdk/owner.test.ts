@@ -16,8 +16,8 @@ import { readConfig } from '../../server/config.ts'
 import { initServer } from '../../server/host/init.ts'
 import { startServer } from '../../server/server.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { answerJson, startNode } from '../support/fake-node.ts'
 import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
-import { answerJson, startNode } from './node.ts'
 
 let bridge: TestBridge
 

@@ -8,7 +8,7 @@ import { messageText } from '../../cli/messages/message-text.ts'
 import { tableText } from '../../cli/terminal/output.ts'
 import type { Message } from '../../sdk/index.ts'
 import { fenced, neutralize, oneLine, plainJson } from '../../sdk/plain-text.ts'
-import { message } from './people.ts'
+import { message } from '../support/bridges.ts'
 
 /** Default_Ignorable_Code_Point as Unicode 17 lists it (DerivedCoreProperties.txt), 4174 of them. */
 const ignorable =

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { exportPrivateKey, generateKeyPair, openProfile } from '../../sdk/index.ts'
 import { profileFiles } from '../../sdk/storage/profile-files.ts'
-import { answerJson, startNode } from './node.ts'
-import { record } from './people.ts'
+import { record } from '../support/bridges.ts'
+import { answerJson, startNode } from '../support/fake-node.ts'
 
 let home: string
 beforeEach(async () => {

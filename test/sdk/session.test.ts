@@ -1,6 +1,5 @@
 /** The session that a request names, and the client's reaction if the node refuses it. */
 import { afterEach, expect, test } from 'vitest'
-import { type Answer, answerJson, type FakeNode, refuse, startNode } from './node.ts'
 import {
   benId,
   bridgeAt,
@@ -11,7 +10,8 @@ import {
   sharedSessions,
   startedSession,
   talkId,
-} from './people.ts'
+} from '../support/bridges.ts'
+import { type Answer, answerJson, type FakeNode, refuse, startNode } from '../support/fake-node.ts'
 
 const open: FakeNode[] = []
 afterEach(async () => {

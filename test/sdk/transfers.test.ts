@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Bridge } from '../../sdk/index.ts'
 import { boxesIn } from '../support/boxes.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { bridgeOf } from '../support/bridges.ts'
 import { describeBytes, fileOf, look, offer, putPart } from '../support/files.ts'
-import { bridgeOf } from './people.ts'
 
 let node: TestBridge
 let ada: Bridge

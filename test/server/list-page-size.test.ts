@@ -14,10 +14,10 @@ import { databasePath } from '../../server/host/data-folder.ts'
 import { enroll, type TestAgent } from '../support/agent.ts'
 import { fileOf, offer } from '../support/files.ts'
 import { cookieOf, TestOwner } from '../support/owner.ts'
+import { act, createTask, heldBy } from '../support/tasks.ts'
 import { unknownId } from './endpoints/case.ts'
 import { type Ready, send } from './endpoints/send.ts'
 import { type Pair, startWorld, type World } from './endpoints/world.ts'
-import { act, createTask, heldBy } from './tasks/people.ts'
 
 let world: World
 let pair: Pair

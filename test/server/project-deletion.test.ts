@@ -14,9 +14,9 @@ import { databasePath } from '../../server/host/data-folder.ts'
 import { removals } from '../../server/projects/removal.ts'
 import { enroll } from '../support/agent.ts'
 import { act, offer, putPart } from '../support/files.ts'
+import * as tasks from '../support/tasks.ts'
 import { expectRefusal } from './endpoints/answers.ts'
 import { startWorld, type World } from './endpoints/world.ts'
-import * as tasks from './tasks/people.ts'
 
 let world: World
 

@@ -7,11 +7,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { errors } from '../../sdk/contract/errors.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
-import { type NamedVector, requestOf, vectorNamed, vectors } from '../sdk/signing/vectors.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { exchangeOne, signedText } from '../support/raw-client.ts'
 import type { RawReply } from '../support/raw-replies.ts'
-import { startVectorServer, type VectorServer } from '../support/vector-server.ts'
+import { type NamedVector, requestOf, vectorNamed, vectors } from '../vectors/vectors.ts'
+import { startVectorServer, type VectorServer } from './vector-server.ts'
 
 /** "`ok` means that authentication let the request through." */
 const authentication = new Set<string>([

@@ -133,7 +133,7 @@ test.skipIf(!hasHandles)(
   },
 )
 
-const secondStore = fileURLToPath(new URL('../faults/lab/second-store.ts', import.meta.url))
+const secondStore = fileURLToPath(new URL('../support/second-store.ts', import.meta.url))
 
 /** Makes another process open the store, write, and close it. */
 async function beside(data: string): Promise<void> {

@@ -5,10 +5,10 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
-import { tamper } from '../server/maintenance/upkeep.ts'
 import type { TestAgent } from './agent.ts'
 import type { TestBridge } from './bridge.ts'
 import { offer, sha256 } from './files.ts'
+import { tamper } from './tamper.ts'
 
 export const partBytes = 16 * 1024 * 1024
 export const packageBytes = 60 * partBytes

@@ -5,7 +5,7 @@
  * ones.
  */
 import Database from 'better-sqlite3'
-import { tamper } from '../server/maintenance/upkeep.ts'
+import { tamper } from './tamper.ts'
 
 /** Returns the distinct texts of the statements that ran during `act`. */
 export async function statementsDuring(act: () => Promise<unknown>): Promise<string[]> {

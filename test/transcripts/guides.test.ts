@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { guideTopics } from '../../sdk/contract/agent/guides.ts'
-import { type Enrolled, enrolled, storedId } from '../cli/people.ts'
-import { TestHome } from '../cli/program.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { type Enrolled, enrolled, storedId } from '../support/profiles.ts'
 import { program } from '../support/program.ts'
+import { TestHome } from '../support/test-home.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const inShell = promisify(execFile)

@@ -8,9 +8,9 @@ import type { Task, TaskList } from '../../../sdk/contract/agent/tasks.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import type { TestBridge } from '../../support/bridge.ts'
 import type { Reply } from '../../support/http.ts'
+import { withStoreCopy } from '../../support/store-copy.ts'
 import { machineMs } from './client-log.ts'
 import type { AuditRecord, Operation, Run, StoredMessage } from './history.ts'
-import { withStoreCopy } from './store-copy.ts'
 import type { holderOps, StoredTask, TaskOp } from './task-effects.ts'
 
 /** An agent, or the owner. */

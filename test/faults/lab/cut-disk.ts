@@ -8,7 +8,7 @@
  *
  * Reliability §3.1 F3.
  */
-import { type Chance, pick } from './chance.ts'
+import { type Chance, pick } from '../../support/chance.ts'
 
 /**
  * `none` and `all` of the writes that no sync covers; `writes`: some of them, complete; `sectors`: each

@@ -9,13 +9,13 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
+import { chanceFrom } from '../../support/chance.ts'
+import { checkStore } from '../../support/invariants.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { type ProcessOptions, type ServerProcess, startServerProcess } from '../../support/process.ts'
-import { chanceFrom } from './chance.ts'
+import { withStoreCopy } from '../../support/store-copy.ts'
 import { Crew, enlist } from './crew.ts'
 import { type AuditRecord, checkHistory, type Operation, type Run, type StoredMessage } from './history.ts'
-import { checkStore } from './invariants.ts'
-import { withStoreCopy } from './store-copy.ts'
 import type { StoredTask } from './task-effects.ts'
 
 /** Ends the server process by SIGKILL at a chosen moment; resolves when it has exited. */

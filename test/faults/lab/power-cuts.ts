@@ -14,9 +14,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../../../server/database/open.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
-import { type Chance, chanceFrom, pick } from './chance.ts'
+import { type Chance, chanceFrom, pick } from '../../support/chance.ts'
+import { checkStore } from '../../support/invariants.ts'
 import { CutFile, type Kept } from './cut-disk.ts'
-import { checkStore } from './invariants.ts'
 import { linesOf, type Moment, moments, quotedBytes, resultOf, unescaped } from './system-calls.ts'
 
 export interface CutOptions {

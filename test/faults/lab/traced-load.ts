@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { databasePath } from '../../../server/host/data-folder.ts'
 import { setUpOwner } from '../../support/owner.ts'
 import { type ProcessOptions, startServerProcess } from '../../support/process.ts'
+import { attach } from '../../support/strace.ts'
 import { Crew, enlist } from './crew.ts'
-import { attach } from './strace.ts'
 
 export interface TracedLoad {
   /** The file that strace wrote: all threads, with paths and complete buffers. */

@@ -7,12 +7,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Transfer } from '../../../sdk/index.ts'
-import { type Ended, type Started, TestHome } from '../../cli/program.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { freePort, type ServerProcess, startServerProcess } from '../../support/process.ts'
-import { attach, mostOfOneThread, type Tracer } from './strace.ts'
+import { attach, mostOfOneThread, type Tracer } from '../../support/strace.ts'
+import { type Ended, type Started, TestHome } from '../../support/test-home.ts'
+import { moments, openWire, type Strike, type Wire } from './cut-proxy.ts'
 import { comes, wrongAfter } from './transfer-outcome.ts'
-import { moments, openWire, type Strike, type Wire } from './wire.ts'
 
 export const roles = ['sender', 'recipient', 'helper'] as const
 export type Role = (typeof roles)[number]

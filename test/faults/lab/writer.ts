@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import { importPrivateKey, publicKeyOf } from '../../../sdk/signing/keys.ts'
 import { type Enrolled, type SignedCall, TestAgent } from '../../support/agent.ts'
-import { type Chance, chanceFrom, pick } from './chance.ts'
+import { type Chance, chanceFrom, pick } from '../../support/chance.ts'
 import { ClientLog, type Invocation, type Return, readLog } from './client-log.ts'
 import type { Operation } from './history.ts'
 import type { holderOps, TaskOp } from './task-effects.ts'

@@ -7,7 +7,7 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { chance } from './chance.ts'
+import { chanceFrom } from '../../support/chance.ts'
 
 export interface Harm {
   /** The handling of an upgrade: answered by the proxy itself, reset, or ignored. */
@@ -111,7 +111,7 @@ class Passage {
     this.#node = node
     this.#surroundings = surroundings
     const { loss } = surroundings.harm()
-    this.#random = loss && chance(loss.seed + surroundings.nth)
+    this.#random = loss && chanceFrom(loss.seed + surroundings.nth)
     agent.on('error', () => node.destroy())
     node.on('error', () => this.cut())
     agent.on('close', () => node.destroy())

@@ -1,6 +1,6 @@
 /** Clocks during listening: a machine that sleeps, and a machine with a wrong clock. */
 import { expect, test } from 'vitest'
-import { sessionsOf } from './listening.ts'
+import { sessionsOf } from '../../support/sdk-listener.ts'
 import { asks, stage, times } from './stage.ts'
 
 const node = stage(4)

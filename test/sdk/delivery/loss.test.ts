@@ -6,8 +6,8 @@ import type { ListenTransport } from '../../../sdk/index.ts'
 import { listenTransports } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { bridgeOf, Ear } from '../../support/sdk-listener.ts'
 import { startBetween } from './between.ts'
-import { bridgeOf, Ear } from './listening.ts'
 
 let bridge: TestBridge
 const agents = new Map<number, TestAgent>()

@@ -9,7 +9,7 @@ import { execFileSync } from 'node:child_process'
 import { type Bridge, type ListenTransport, listenTransports } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge } from '../../support/bridge.ts'
-import { bridgeOf, Ear } from './listening.ts'
+import { bridgeOf, Ear } from '../../support/sdk-listener.ts'
 
 export interface Heard {
   readonly transport: ListenTransport

@@ -11,7 +11,7 @@ import { enroll, type TestAgent } from '../../support/agent.ts'
 import { startBridge } from '../../support/bridge.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { startServerProcess } from '../../support/process.ts'
-import { bridgeOf, Ear, sessionsOf } from './listening.ts'
+import { bridgeOf, Ear, sessionsOf } from '../../support/sdk-listener.ts'
 
 const rounds = Number(process.env.BRIDGE_KILLS ?? 1)
 const limit = { timeout: 300_000 * rounds }

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Bridge, type BridgeOptions, memorySessions, type ReceivedPage } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { bridgeOf, Ear, movableMs, sessionsOf } from './listening.ts'
+import { bridgeOf, Ear, movableMs, sessionsOf } from '../../support/sdk-listener.ts'
 
 let bridge: TestBridge
 const undo: (() => Promise<unknown>)[] = []

@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Bridge, BridgeOptions } from '../../../sdk/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { bridgeOf, Ear, movableMs } from '../../support/sdk-listener.ts'
 import { type Between, type Harm, startBetween } from './between.ts'
-import { bridgeOf, Ear, movableMs } from './listening.ts'
 
 type Asked = 'socket' | 'events' | 'inbox'
 

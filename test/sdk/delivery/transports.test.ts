@@ -8,7 +8,7 @@ import type { Bridge, ListenTransport } from '../../../sdk/index.ts'
 import { BridgeError } from '../../../sdk/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { bridgeOf, Ear } from './listening.ts'
+import { bridgeOf, Ear } from '../../support/sdk-listener.ts'
 
 let bridge: TestBridge
 let open: { ear: Ear; client: Bridge }[] = []

@@ -16,8 +16,8 @@ import { parseBaseUrl } from '../../../sdk/transport/address.ts'
 import { failureOf } from '../../../sdk/transport/answers.ts'
 import { BridgeError, LocalError, localErrors } from '../../../sdk/transport/failures.ts'
 import type { Transport } from '../../../sdk/transport/http.ts'
-import { message } from '../people.ts'
-import { movableMs } from './listening.ts'
+import { message } from '../../support/bridges.ts'
+import { movableMs } from '../../support/sdk-listener.ts'
 
 const asked = { method: 'GET', path: '/api/v1/socket' }
 

@@ -5,8 +5,8 @@ import { generateKeyPair, importPublicKey } from '../../../sdk/signing/keys.ts'
 import { decodeProof, sign, verify } from '../../../sdk/signing/proof.ts'
 import { strayBits } from '../../vectors/signing-source/odd-proofs.ts'
 import { publicKey } from '../../vectors/signing-source/vector.ts'
+import { judge, rfc9421Key, sdkText, vectorNamed } from '../../vectors/vectors.ts'
 import { satisfiesEquation } from './curve.ts'
-import { judge, rfc9421Key, sdkText, vectorNamed } from './vectors.ts'
 
 const rfcPublicKey = importPublicKey(publicKey)
 

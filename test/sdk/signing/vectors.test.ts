@@ -6,7 +6,15 @@ import { publicKeyOf } from '../../../sdk/signing/keys.ts'
 import { sign } from '../../../sdk/signing/proof.ts'
 import { headChecks, proofChecks } from '../../../server/identity/verifier.ts'
 import { signingFiles, signingFolder } from '../../vectors/generate.ts'
-import { judge, type NamedVector, requestOf, rfc9421Key, sdkText, vectorNamed, vectors } from './vectors.ts'
+import {
+  judge,
+  type NamedVector,
+  requestOf,
+  rfc9421Key,
+  sdkText,
+  vectorNamed,
+  vectors,
+} from '../../vectors/vectors.ts'
 
 const pinned = [
   {

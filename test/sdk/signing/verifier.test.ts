@@ -16,7 +16,7 @@ import {
   secretDigest,
   storedKey,
 } from '../../../server/identity/verifier.ts'
-import { rfc9421Key } from './vectors.ts'
+import { rfc9421Key } from '../../vectors/vectors.ts'
 
 const publicKey = 'JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs'
 const credentialId = '0b9d7a54-3c1e-4f0b-8f6a-2d1f5f7c9e10'

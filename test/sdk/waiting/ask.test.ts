@@ -10,7 +10,7 @@ import {
 } from '../../../sdk/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { bridgeOf, Ear } from '../delivery/listening.ts'
+import { bridgeOf, Ear } from '../../support/sdk-listener.ts'
 import { type Asker, askerOf, reply, unacknowledged } from './scene.ts'
 
 let node: TestBridge

@@ -7,9 +7,9 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Journal, type Message, openProfile } from '../../../sdk/program.ts'
-import { Desk } from '../../cli/desk.ts'
-import { type Enrolled, enrolled } from '../../cli/people.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { Desk } from '../../support/desk.ts'
+import { type Enrolled, enrolled } from '../../support/profiles.ts'
 import { askerOf, reply } from './scene.ts'
 
 const entry = fileURLToPath(new URL('./asking-process.ts', import.meta.url))

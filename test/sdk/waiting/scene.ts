@@ -1,7 +1,7 @@
 /** An asker with the SDK, and answers over the wire, at a real node. The asker's requests are recorded. */
 import { type Bridge, type BridgeOptions, type Message, pooledFetch } from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
-import { bridgeOf, sessionsOf } from '../delivery/listening.ts'
+import { bridgeOf, sessionsOf } from '../../support/sdk-listener.ts'
 
 export interface Asker {
   readonly bridge: Bridge

@@ -1,9 +1,9 @@
 /** The wait for the end of a task, at a real node. Contract §8, §13. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type EndedTask, type LocalError, type Task, TaskUnfinished } from '../../../sdk/index.ts'
-import { act, createTask, evidence, heldBy } from '../../server/tasks/people.ts'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { act, createTask, evidence, heldBy } from '../../support/tasks.ts'
 import { type Asker, askerOf, unacknowledged } from './scene.ts'
 
 let node: TestBridge

@@ -4,9 +4,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Bridge, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
 import { TaskFailedError, WorkStoppedError } from '../../../sdk/index.ts'
-import { act, createTask, getTask, listTasks, timelineOf } from '../../server/tasks/people.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { bridgeOf } from '../delivery/listening.ts'
+import { bridgeOf } from '../../support/sdk-listener.ts'
+import { act, createTask, getTask, listTasks, timelineOf } from '../../support/tasks.ts'
 
 let bridge: TestBridge
 let client: Bridge

@@ -10,9 +10,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AuditKind, auditKinds } from '../../../sdk/contract/audit-kinds.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
 import { fileOf, look, offer, act as onTransfer, upload } from '../../support/files.ts'
+import { act, createTask, getTask } from '../../support/tasks.ts'
 import { kindsOfEndpoints } from '../endpoints/recorded.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
-import { act, createTask, getTask } from '../tasks/people.ts'
 
 /** Kinds that host commands and maintenance record, with the test that sees the record. */
 const seenElsewhere = {

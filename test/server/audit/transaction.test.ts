@@ -8,11 +8,11 @@ import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
+import { StoredReader } from '../../support/stored.ts'
+import { tamper } from '../../support/tamper.ts'
 import { kinds, type MutationId } from '../endpoints/recorded.ts'
 import { send } from '../endpoints/send.ts'
-import { tamper } from '../maintenance/upkeep.ts'
 import { Attempts, answering } from '../refusals/attempts.ts'
-import { StoredReader } from '../refusals/stored.ts'
 
 const isRecorded = ({ id, method }: EndpointSpec): boolean =>
   method !== 'GET' && typeof kinds[id as MutationId] === 'string'

@@ -25,8 +25,8 @@ import { type BackupOptions, backUp } from '../../../server/host/backups/backup.
 import { makeNewFile } from '../../../server/host/backups/new-file.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
 import { restoreBackup } from '../../../server/host/init.ts'
-import { checkStore } from '../../faults/lab/invariants.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { checkStore } from '../../support/invariants.ts'
 
 let bridge: TestBridge
 let folder: string
@@ -212,7 +212,7 @@ test('an interrupted backup leaves no file', async () => {
 })
 
 test('a backup removes and reports leftover files of a killed backup in the same folder', async () => {
-  const child = fileURLToPath(new URL('../../faults/lab/upkeep-process.ts', import.meta.url))
+  const child = fileURLToPath(new URL('../../support/upkeep-process.ts', import.meta.url))
   const killed = ['backup that is killed', bridge.data, join(folder, 'killed.db')]
   const { signalCode } = await ended(spawn(process.execPath, [child, ...killed], { stdio: 'inherit' }))
   expect(signalCode).toBe('SIGKILL')

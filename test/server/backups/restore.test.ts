@@ -19,13 +19,13 @@ import type { RestoreReport } from '../../../server/host/backups/restore.ts'
 import { databasePath } from '../../../server/host/data-folder.ts'
 import { issueOwnerLink, issueTelemetryToken, restoreBackup } from '../../../server/host/init.ts'
 import { type RunningServer, startServer } from '../../../server/server.ts'
-import { checkStore } from '../../faults/lab/invariants.ts'
-import { withStoreCopy } from '../../faults/lab/store-copy.ts'
 import { enroll, legacyAgent, TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, look, offer, putPart, told, upload } from '../../support/files.ts'
 import { exchange, type Reply } from '../../support/http.ts'
+import { checkStore } from '../../support/invariants.ts'
 import { cookieOf, ownerPassword, TestOwner } from '../../support/owner.ts'
+import { withStoreCopy } from '../../support/store-copy.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bridge-restore-'))
 const file = join(folder, 'backup.db')

@@ -26,7 +26,7 @@ import { makeEnvelopeKey } from '../../../server/host/envelope/keys.ts'
 import { startServer } from '../../../server/server.ts'
 import { TestAgent } from '../../support/agent.ts'
 import { testClock } from '../../support/clock.ts'
-import { stored } from '../refusals/stored.ts'
+import { stored } from '../../support/stored.ts'
 import { databaseBeforeBaseline, writtenAt } from './before-baseline.ts'
 import { temporaryFolder } from './store.ts'
 

@@ -8,8 +8,8 @@ import { limits } from '../../../sdk/contract/limits.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { authenticate, openSocket } from '../../support/streams.ts'
+import { tamper } from '../../support/tamper.ts'
 import { fillInbox } from '../endpoints/full-inbox.ts'
-import { tamper } from '../maintenance/upkeep.ts'
 import { lookUp } from './listeners.ts'
 
 let bridge: TestBridge

@@ -1,6 +1,6 @@
 /** Cases of the owner's views of past events: the audit log and live events. */
 import type { EndpointId } from '../../../sdk/contract/index.ts'
-import { tamper } from '../maintenance/upkeep.ts'
+import { tamper } from '../../support/tamper.ts'
 import { type SomeCases, unknownId } from './case.ts'
 import type { Ready } from './send.ts'
 import type { World } from './world.ts'

@@ -12,10 +12,10 @@ import { databasePath } from '../../../server/host/data-folder.ts'
 import { keyText, readEnvelopeKeys } from '../../../server/host/envelope/keys.ts'
 import { rotateKey } from '../../../server/host/init.ts'
 import { encrypt } from '../../../server/transfers/secrets.ts'
-import { withStoreCopy } from '../../faults/lab/store-copy.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, offer, told } from '../../support/files.ts'
 import { exchange } from '../../support/http.ts'
+import { withStoreCopy } from '../../support/store-copy.ts'
 
 let bridge: TestBridge
 let path: string

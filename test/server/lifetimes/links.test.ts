@@ -17,8 +17,8 @@ import { startServer } from '../../../server/server.ts'
 import { type TestClock, testClock } from '../../support/clock.ts'
 import { exchange } from '../../support/http.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
+import { tamper } from '../../support/tamper.ts'
 import { soon } from '../../support/waits.ts'
-import { tamper } from '../maintenance/upkeep.ts'
 
 interface Node {
   readonly data: string

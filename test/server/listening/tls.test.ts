@@ -11,13 +11,13 @@ import type { LocalError } from '../../../sdk/index.ts'
 import { nodeStatus } from '../../../sdk/index.ts'
 import { ConfigError } from '../../../server/config-error.ts'
 import { readCertificate } from '../../../server/host/listening/certificate.ts'
-import { Desk } from '../../cli/desk.ts'
-import { bridgeOf, Ear } from '../../sdk/delivery/listening.ts'
 import { trustAlso } from '../../support/authorities.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { certificateChain, impostorOf, issue } from '../../support/certificates.ts'
+import { Desk } from '../../support/desk.ts'
 import { exchange } from '../../support/http.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
+import { bridgeOf, Ear } from '../../support/sdk-listener.ts'
 
 const chain = await certificateChain()
 const folder = mkdtempSync(join(tmpdir(), 'bridge-tls-'))

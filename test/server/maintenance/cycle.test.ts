@@ -10,7 +10,8 @@ import { readConfig } from '../../../server/config.ts'
 import { initServer } from '../../../server/host/init.ts'
 import type { Job } from '../../../server/maintenance/job.ts'
 import { batchLimits } from '../../../server/maintenance/run.ts'
-import { openUpkeep, type Times, tamper } from './upkeep.ts'
+import { tamper } from '../../support/tamper.ts'
+import { openUpkeep, type Times } from './upkeep.ts'
 
 let data: string
 

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { firstIdAt } from '../../../server/database/ids.ts'
 import { act, offer } from '../../support/files.ts'
+import { daysAgo, tamper } from '../../support/tamper.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
-import { daysAgo, tamper, upkeep } from './upkeep.ts'
+import { upkeep } from './upkeep.ts'
 
 let world: World
 let data: string

@@ -1,7 +1,5 @@
 /** Maintenance for a test: on the data folder of a running server, with the test's clock and jobs. */
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { openNodeDatabase } from '../../../server/database/database.ts'
 import { createWakeups } from '../../../server/delivery/wakeups.ts'
 import { createMaintenance } from '../../../server/maintenance/cycle.ts'
@@ -41,19 +39,3 @@ export async function upkeep(data: string, times?: Times): Promise<Record<string
   await opened.close()
   return Object.fromEntries(jobs.filter(({ done }) => done > 0).map(({ name, done }) => [name, done]))
 }
-
-/**
- * Changes rows without notifying the server: rows that a test needs to be old must have been stored long ago.
- */
-export function tamper<T = unknown>(data: string, act: (database: Database.Database) => T): T {
-  const database = new Database(join(data, 'bridge.db'), { timeout: 5000 })
-  // Rows that a test deletes are overwritten too.
-  database.pragma('secure_delete = ON')
-  try {
-    return act(database)
-  } finally {
-    database.close()
-  }
-}
-
-export const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString()

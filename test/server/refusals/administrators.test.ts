@@ -9,13 +9,13 @@ import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import type { Reply } from '../../support/http.ts'
 import type { TestOwner } from '../../support/owner.ts'
+import { StoredReader } from '../../support/stored.ts'
 import { expectRefusal, expectSuccess } from '../endpoints/answers.ts'
 import { type CaseOf, unknownId } from '../endpoints/case.ts'
 import { cases } from '../endpoints/cases.ts'
 import { send } from '../endpoints/send.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
 import { answering } from './attempts.ts'
-import { StoredReader } from './stored.ts'
 
 let world: World
 let store: StoredReader

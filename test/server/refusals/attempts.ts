@@ -9,12 +9,12 @@ import { expect } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import type { ErrorCode } from '../../../sdk/contract/errors.ts'
 import { type EndpointId, endpoints } from '../../../sdk/contract/index.ts'
+import { type Stored, StoredReader } from '../../support/stored.ts'
 import { expectRefusal, expectSuccess } from '../endpoints/answers.ts'
 import type { CaseOf } from '../endpoints/case.ts'
 import { cases } from '../endpoints/cases.ts'
 import { type Ready, send } from '../endpoints/send.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
-import { type Stored, StoredReader } from './stored.ts'
 
 export interface Attempt {
   readonly what: string

@@ -10,10 +10,10 @@ import { errors } from '../../../sdk/contract/errors.ts'
 import { contract } from '../../../sdk/contract/index.ts'
 import { RawConnection, requestText } from '../../support/raw-client.ts'
 import type { RawReply } from '../../support/raw-replies.ts'
+import { stored } from '../../support/stored.ts'
 import { expectRefusal } from '../endpoints/answers.ts'
 import { send } from '../endpoints/send.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
-import { stored } from './stored.ts'
 
 test('an internal error is answered with the request id only, and stores nothing', async () => {
   let broken = false

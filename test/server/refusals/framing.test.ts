@@ -8,11 +8,11 @@
  * Design: reliability §2.5, T37, T39; contract §2 "framing".
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { get, head, parsable, post, smuggled, unparsable } from '../../support/framing-cases.ts'
 import { exchange, requestText } from '../../support/raw-client.ts'
 import type { RawReply } from '../../support/raw-replies.ts'
+import { stored } from '../../support/stored.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
-import { get, head, parsable, post, smuggled, unparsable } from './framing-cases.ts'
-import { stored } from './stored.ts'
 
 let world: World
 

@@ -9,7 +9,7 @@ import { hiddenIn } from '../../../server/http/visible.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { exchange } from '../../support/http.ts'
 import { ownerPassword } from '../../support/owner.ts'
-import { tamper } from '../maintenance/upkeep.ts'
+import { tamper } from '../../support/tamper.ts'
 
 /** Written as code points, so that a reader sees them. */
 const word = (...parts: (string | number)[]): string =>

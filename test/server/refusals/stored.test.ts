@@ -1,7 +1,7 @@
 /** The reader behind "nothing is stored" sees what is stored. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { StoredReader } from './stored.ts'
+import { StoredReader } from '../../support/stored.ts'
 
 let bridge: TestBridge
 let store: StoredReader

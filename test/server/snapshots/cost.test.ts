@@ -16,7 +16,7 @@ import { createPresence } from '../../../server/delivery/presence.ts'
 import type { OwnerCaller } from '../../../server/identity/callers.ts'
 import { getSnapshot } from '../../../server/snapshots/actions.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { tamper } from '../maintenance/upkeep.ts'
+import { tamper } from '../../support/tamper.ts'
 
 const rows = Number(process.env.BRIDGE_ROWS ?? 0)
 

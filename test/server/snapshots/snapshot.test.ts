@@ -7,8 +7,8 @@ import { generateKeyPair } from '../../../sdk/signing/keys.ts'
 import { claimBody, enroll, type TestAgent } from '../../support/agent.ts'
 import { exchange } from '../../support/http.ts'
 import { cookieOf, ownerName, ownerPassword, TestOwner } from '../../support/owner.ts'
+import { daysAgo, tamper } from '../../support/tamper.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
-import { daysAgo, tamper } from '../maintenance/upkeep.ts'
 
 let world: World
 

@@ -19,7 +19,7 @@ import {
   listTasks,
   timelineOf,
   toldOf,
-} from './people.ts'
+} from '../../support/tasks.ts'
 
 let bridge: TestBridge
 /** Agents whose tasks no other test touches. */

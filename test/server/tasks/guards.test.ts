@@ -7,9 +7,19 @@ import type { Task } from '../../../sdk/contract/agent/tasks.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import type { Reply } from '../../support/http.ts'
 import { type OpenStream, transports } from '../../support/streams.ts'
+import { tamper } from '../../support/tamper.ts'
+import {
+  act,
+  ask,
+  codeOf,
+  createTask,
+  evidence,
+  getTask,
+  heldBy,
+  listTasks,
+  toldOf,
+} from '../../support/tasks.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
-import { tamper } from '../maintenance/upkeep.ts'
-import { act, ask, codeOf, createTask, evidence, getTask, heldBy, listTasks, toldOf } from './people.ts'
 
 let world: World
 

@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { explain, growing, indexesOf, statementsDuring, statementsOf } from '../../support/statements.ts'
-import { tamper } from '../maintenance/upkeep.ts'
-import { act, createAsOwner, createTask, evidence, heldBy, listTasks } from './people.ts'
+import { tamper } from '../../support/tamper.ts'
+import { act, createAsOwner, createTask, evidence, heldBy, listTasks } from '../../support/tasks.ts'
 
 const many = Number(process.env.BRIDGE_TASKS ?? 0)
 

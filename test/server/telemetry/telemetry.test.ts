@@ -9,8 +9,9 @@ import { reportHost } from '../../../sdk/index.ts'
 import { readConfig } from '../../../server/config.ts'
 import { issueTelemetryToken } from '../../../server/host/init.ts'
 import { exchange } from '../../support/http.ts'
+import { daysAgo, tamper } from '../../support/tamper.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
-import { daysAgo, tamper, upkeep } from '../maintenance/upkeep.ts'
+import { upkeep } from '../maintenance/upkeep.ts'
 
 let world: World
 let token: string

@@ -12,8 +12,8 @@ import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
 import { enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
 import { eachAttack } from '../../support/attacks.ts'
 import { act, fileOf, look, offer, sha256, told, upload } from '../../support/files.ts'
+import { stored } from '../../support/stored.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
-import { stored } from '../refusals/stored.ts'
 
 let world: World
 const bytes = fileOf(600)

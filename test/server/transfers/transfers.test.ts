@@ -8,7 +8,7 @@ import { databasePath } from '../../../server/host/data-folder.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, look, offer, offerBody, sha256, told, upload } from '../../support/files.ts'
-import { tamper } from '../maintenance/upkeep.ts'
+import { tamper } from '../../support/tamper.ts'
 
 let bridge: TestBridge
 let ada: TestAgent

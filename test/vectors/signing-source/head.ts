@@ -1,4 +1,5 @@
 /** Requests that are refused before their body is read, each with exactly one fault. */
+import { added, replaced, twice, without } from './header-edits.ts'
 import { strayBits } from './odd-proofs.ts'
 import {
   credentialId,
@@ -15,7 +16,6 @@ import {
   secret,
   session,
 } from './vector.ts'
-import { added, replaced, twice, without } from './wire.ts'
 
 const unauthenticated = expecting('unauthenticated')
 const malformed = expecting('invalid_request')

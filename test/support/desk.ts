@@ -10,7 +10,7 @@ import { PassThrough, type Writable } from 'node:stream'
 import { createContext } from '../../cli/context.ts'
 import { run } from '../../cli/run.ts'
 import type { Streams } from '../../cli/terminal/io.ts'
-import type { Ended } from './program.ts'
+import type { Ended } from './test-home.ts'
 
 export interface DeskOptions {
   /** The complete standard input, which is then no terminal. */

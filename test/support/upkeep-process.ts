@@ -4,9 +4,9 @@
  * if it finishes, otherwise the name of the error.
  */
 
-import { readConfig } from '../../../server/config.ts'
-import { backUp } from '../../../server/host/backups/backup.ts'
-import { restoreBackup, rotateKey } from '../../../server/host/init.ts'
+import { readConfig } from '../../server/config.ts'
+import { backUp } from '../../server/host/backups/backup.ts'
+import { restoreBackup, rotateKey } from '../../server/host/init.ts'
 
 const [what = '', data = '', file = '', names = '7'] = process.argv.slice(2)
 const config = readConfig({ data }, {})

@@ -1,9 +1,9 @@
 /** Requests on tasks, for tests of the server. */
 import { randomUUID } from 'node:crypto'
-import type { Evidence, Task, TaskList, TaskTimeline } from '../../../sdk/contract/agent/tasks.ts'
-import type { TestAgent } from '../../support/agent.ts'
-import type { TestBridge } from '../../support/bridge.ts'
-import type { Reply } from '../../support/http.ts'
+import type { Evidence, Task, TaskList, TaskTimeline } from '../../sdk/contract/agent/tasks.ts'
+import type { TestAgent } from './agent.ts'
+import type { TestBridge } from './bridge.ts'
+import type { Reply } from './http.ts'
 
 export const evidence: Evidence[] = [{ kind: 'text', value: 'counted by hand' }]
 

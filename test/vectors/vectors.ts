@@ -1,10 +1,10 @@
 /** The vector files, and the verifier's answer to each: `ok` or the code of its refusal. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { type RequestParts, requestV1, requestV2, sha256Hex } from '../../../sdk/signing/canonical.ts'
-import { parseDevice } from '../../../sdk/signing/device.ts'
-import { importPrivateKey } from '../../../sdk/signing/keys.ts'
-import { ApiError } from '../../../server/api-error.ts'
-import { presented } from '../../../server/identity/raw-headers.ts'
+import { type RequestParts, requestV1, requestV2, sha256Hex } from '../../sdk/signing/canonical.ts'
+import { parseDevice } from '../../sdk/signing/device.ts'
+import { importPrivateKey } from '../../sdk/signing/keys.ts'
+import { ApiError } from '../../server/api-error.ts'
+import { presented } from '../../server/identity/raw-headers.ts'
 import {
   checkHead,
   checkProof,
@@ -14,15 +14,15 @@ import {
   proofChecks,
   type StoredIdentity,
   storedKey,
-} from '../../../server/identity/verifier.ts'
-import type { Vector } from '../../vectors/signing-source/vector.ts'
+} from '../../server/identity/verifier.ts'
 import { parseRawRequest } from './raw-request.ts'
+import type { Vector } from './signing-source/vector.ts'
 
 export interface NamedVector extends Vector {
   readonly name: string
 }
 
-const folder = new URL('../../vectors/signing/', import.meta.url)
+const folder = new URL('./signing/', import.meta.url)
 
 export const vectors: readonly NamedVector[] = readdirSync(folder).map((file) => ({
   name: file.replace(/\.json$/, ''),

@@ -1,6 +1,6 @@
 /** Agents of a real server, each with a profile of a TestHome. */
-import type { TestBridge } from '../support/bridge.ts'
-import type { Ended, RunOptions } from './program.ts'
+import type { TestBridge } from './bridge.ts'
+import type { Ended, RunOptions } from './test-home.ts'
 
 /** A machine with profiles whose commands run as separate processes or in this one. */
 export interface Machine {

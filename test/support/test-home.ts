@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { compileCache, program } from '../support/program.ts'
+import { compileCache, program } from './program.ts'
 
 export interface Ended {
   readonly code: number | null

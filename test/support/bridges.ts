@@ -11,8 +11,8 @@ import {
   Identity,
   type IdentityRecord,
 } from '../../sdk/index.ts'
-import type { TestAgent } from '../support/agent.ts'
-import type { TestBridge } from '../support/bridge.ts'
+import type { TestAgent } from './agent.ts'
+import type { TestBridge } from './bridge.ts'
 
 export const adaId = '01980000-0000-7000-8000-00000000000a'
 export const benId = '01980000-0000-7000-8000-00000000000b'

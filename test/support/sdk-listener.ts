@@ -10,8 +10,8 @@ import {
   type ReceivedMessage,
   type SessionStore,
   type StoredSession,
-} from '../../../sdk/program.ts'
-import type { TestAgent } from '../../support/agent.ts'
+} from '../../sdk/program.ts'
+import type { TestAgent } from './agent.ts'
 
 /** A session store with the agent's existing session, as in a profile. */
 export function sessionsOf(agent: TestAgent): SessionStore & { stored: StoredSession } {

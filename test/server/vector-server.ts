@@ -9,11 +9,11 @@ import Database from 'better-sqlite3'
 import { readConfig } from '../../server/config.ts'
 import { databasePath } from '../../server/host/data-folder.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
+import type { TestClock } from '../support/clock.ts'
+import { makeInstallation } from '../support/installation.ts'
+import { exchangeOne } from '../support/raw-client.ts'
+import type { RawReply } from '../support/raw-replies.ts'
 import type { Vector, VectorIdentity } from '../vectors/signing-source/vector.ts'
-import type { TestClock } from './clock.ts'
-import { makeInstallation } from './installation.ts'
-import { exchangeOne } from './raw-client.ts'
-import type { RawReply } from './raw-replies.ts'
 
 export interface VectorServer {
   readonly port: number
