@@ -3,9 +3,10 @@
  * repeatedly.
  *
  * Each run clones the last commit into a temporary folder, installs it, and runs `npm test` with its files in
- * the order of another seed: on a quiet machine, then beside four busy processes, then on one core. It prints
- * one line per run and exits with 1 if one failed. `--seed` sets the first seed, `--mode` restricts it to one
- * mode, and `--reports` is the folder for the output and the report of each failed run.
+ * the order of another seed. The first mode is a quiet machine, the second has four busy processes beside it,
+ * the third uses one core. It prints one line per run and exits with 1 if one failed. `--seed` sets the first
+ * seed, `--mode` restricts it to one mode, and `--reports` is the folder for the output and the report of
+ * each failed run.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -42,7 +42,7 @@ test('every example of the owner commands works as printed', async () => {
   onTestFinished(() => node.close())
   const desk = await Desk.make()
   onTestFinished(() => desk.remove())
-  // What is typed runs as a process, over the profile that the desk has signed in.
+  // Typed commands run as processes with the profile that the desk has signed in.
   const home = TestHome.at(desk.folder)
   const admin = (...args: string[]) => desk.run(['admin', ...args])
   const setup = ['setup', '--name', 'olu', '--url', node.url, '--password-stdin']

@@ -149,7 +149,7 @@ const accepted: readonly (readonly [string, Make, readonly string[], readonly un
   ['ack of several', ackCommand, [id, other], [[id, other], {}]],
 ]
 
-test.each(accepted)('%s', async (_name, make, argv, expected) => {
+test.each(accepted)('the program parses %s', async (_name, make, argv, expected) => {
   expect(await parsed(make, argv)).toEqual(expected)
 })
 
@@ -183,6 +183,6 @@ const refused: readonly (readonly [string, Make, readonly string[]])[] = [
   ['ack of an invalid id', ackCommand, ['latest']],
 ]
 
-test.each(refused)('refused: %s', async (_name, make, argv) => {
+test.each(refused)('the program refuses %s', async (_name, make, argv) => {
   await expect(parsed(make, argv)).rejects.toMatchObject({ code: expect.stringMatching(/^commander\./) })
 })

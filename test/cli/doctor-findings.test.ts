@@ -1,7 +1,7 @@
 /**
- * Further findings of both doctor commands, each with its remedy and exit code: clocks, versions, another
- * node at the address, a node that is not ready or unreachable, unsent requests, a full disk, a database of a
- * newer program.
+ * Further findings of both doctor commands, each with its remedy and exit code. They concern clocks,
+ * versions, another node at the address, a node that is not ready or unreachable, unsent requests, a full
+ * disk, and a database of a newer program.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * `bridge doctor` and `bridge server doctor`: each fault with its remedy and exit code; a sandbox without
- * network is distinguished from an unreachable node.
+ * `bridge doctor` and `bridge server doctor` report each fault with its remedy and exit code. They
+ * distinguish a sandbox without network from an unreachable node.
  */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, writeFileSync } from 'node:fs'

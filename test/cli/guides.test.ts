@@ -10,7 +10,7 @@ import { enrollmentPrompt } from '../../server/enrollments/prompt.ts'
 import { guideTexts } from '../../server/guides/texts.ts'
 import { runHere } from './frame.ts'
 
-/** `- claim_held, exit 7: …`; several codes may share an exit code. */
+/** Lines such as `- claim_held, exit 7: …`, in which several codes may share an exit code. */
 const told = new Map(
   [...guideTexts.tasks.matchAll(/^- ([a-z_, ]+), exit (\d+):/gm)].flatMap(([, codes = '', exit]) =>
     codes.split(', ').map((code) => [code, Number(exit)] as const),

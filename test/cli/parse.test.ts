@@ -99,7 +99,7 @@ test.each<[string, Make, string[], unknown[]]>([
     ['--url', 'https://b.example', '--replace', '--device', '--allow-plain-http'],
     [{ url: 'https://b.example', replace: true, device: true, allowPlainHttp: true }],
   ],
-])('%s', async (_what, make, argv, expected) => {
+])('the program parses %s', async (_what, make, argv, expected) => {
   expect(await parsed(make, argv)).toEqual(expected)
 })
 
@@ -120,7 +120,7 @@ test.each<[Make, string[]]>([
   [outboxDropCommand, []],
   [enrollCommand, ['--url']],
   [enrollCommand, ['--url', 'https://b.example', 'the-code']],
-])('refused: %o', async (make, argv) => {
+])('the program refuses these arguments: %o', async (make, argv) => {
   await expect(parsed(make, argv)).rejects.toMatchObject({
     name: expect.stringMatching(/UsageError|InvalidArgument/),
   })

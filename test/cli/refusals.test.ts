@@ -334,7 +334,7 @@ test.each([
   expect(ended).toBe(exit)
   expect(stderr).toContain(words)
   if (code !== '') expect(stderr).not.toContain(code)
-  // Neither a key nor a profile remains.
+  // No key and no profile remain.
   expect(await readdir(home.path())).toEqual([cleo.name])
 })
 

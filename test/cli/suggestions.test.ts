@@ -70,7 +70,7 @@ test.each([
   ['satrt', 'did you mean one of bridge session start, bridge server start?'],
   ['logot', 'did you mean bridge admin logout?'],
   ['xy', 'bridge --help lists the commands'],
-])('bridge %s: %s', async (word, hint) => {
+])('the program suggests for bridge %s: %s', async (word, hint) => {
   expect(await runHere([word])).toEqual({
     code: 2,
     stdout: '',
@@ -87,7 +87,7 @@ test.each([
   [['task', 'finish'], 'did you mean bridge task complete?'],
   [['task', 'lst'], 'did you mean bridge task list?'],
   [['help', 'init'], 'did you mean bridge server init?'],
-])('%j: %s', async (argv, hint) => {
+])('the program suggests for %j: %s', async (argv, hint) => {
   const { code, stderr } = await runHere(argv)
   expect([code, stderr]).toEqual([2, `bridge: unknown command '${argv.at(-1)}'\nhint: ${hint}\n`])
 })

@@ -132,7 +132,7 @@ test('text of a peer or a node is only ever shown as text on its own line', asyn
   const sent = terminal.sent()
   for (const part of sent.split('== ').slice(1)) {
     const [command] = part.split('\r\n')
-    // Of all control characters only line ends occur; the terminal turns each into these two.
+    // Line ends are the only control characters in the output; the terminal turns each into these two.
     expect([command, part.match(/[^\n\r\t -~\u00a0-\u{10ffff}]/gu)]).toEqual([command, null])
     expect([command, part.match(/[\u202a-\u202e\u2028\u2029\u2066-\u2069\u0080-\u009f]/gu)]).toEqual([
       command,

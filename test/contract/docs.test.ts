@@ -1,5 +1,5 @@
 /**
- * The pages under docs/ match the code: the generated ones are generated again and compared; in the written
+ * The pages under docs/ match the code. The generated ones are generated again and compared. In the written
  * ones, the names of endpoints, commands, codes, variables and numbers are checked.
  *
  * House §5.8 "freshness", §5.17.

@@ -294,7 +294,7 @@ const chance: Rule = ({ path, code, imports }) => {
 
 const sqliteWords = /\b(?:likely|ifnull|julianday|octet_length|strftime)\(|`\+[\w$]|\browid\b/
 
-/** A second database follows, so the SQL that only SQLite understands stands in one file. */
+/** A second kind of database is planned, so the SQL that only SQLite understands is in one file. */
 const portableSql: Rule = ({ path, code }) => {
   if (!path.startsWith('server/') || /^server\/(database|host)\//.test(path)) return []
   const used = sqliteWords.exec(code)?.[0]

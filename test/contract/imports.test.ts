@@ -136,7 +136,7 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
 ]
 
 describe('a faulty sample is reported with its remedy', () => {
-  test.each(wrong)('%s: %s', (path, text, says) => {
+  test.each(wrong)('%s with %s', (path, text, says) => {
     expect(breaches({ [path]: `${text}\n` }, rules)).toEqual([expect.stringContaining(says)])
   })
 })
@@ -168,7 +168,7 @@ const right: readonly (readonly [path: string, text: string])[] = [
 ]
 
 describe('a correct sample passes', () => {
-  test.each(right)('%s: %s', (path, text) => {
+  test.each(right)('%s with %s', (path, text) => {
     expect(breaches({ [path]: `${text}\n` }, rules)).toEqual([])
   })
 })

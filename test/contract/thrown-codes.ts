@@ -2,7 +2,7 @@
  * The error codes that the server's source throws.
  *
  * A code counts if it becomes an ApiError: as its argument, as the `code` of a named check, in a table of
- * faults, or as the outcome of a rule that names codes. Comparing with a code throws nothing.
+ * faults, or as the outcome of a rule. Comparing with a code throws nothing.
  */
 const places: readonly RegExp[] = [
   // new ApiError('code', …), also new ApiError(condition ? 'one' : 'other')

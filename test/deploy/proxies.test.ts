@@ -49,8 +49,8 @@ for (const { name, isInstalled, start } of proxies)
         try {
           await send(`first over ${transport}`)
           await ear.heard(`first over ${transport}`)
-          // Sent into an open wait: if a buffer held the message back, it would arrive at the end of the wait,
-          // after 20 seconds.
+          // Sent into an open wait: if a buffer held the message back, it would arrive at the end of the
+          // wait, after 20 seconds.
           const began = performance.now()
           await send(`then over ${transport}`)
           await ear.heard(`then over ${transport}`)

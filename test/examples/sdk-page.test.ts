@@ -1,6 +1,6 @@
 /**
- * Every example of docs/sdk.md, run as it stands there: a script beside an installed package. `tsc` compiles
- * their sources.
+ * Runs every example of docs/sdk.md unchanged, as a script beside an installed package. `tsc` compiles their
+ * sources.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,12 +13,12 @@ import { Machine } from './machine.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/sdk.md'), 'utf8')
 
-/** The blocks that import the package. */
+/** The code blocks that import the package. */
 const examples = [...page.matchAll(/```ts\n([^`]*?from 'agent-bridge'[\s\S]*?)\n```/g)].map(
   ([, text = '']) => text,
 )
 
-/** The one example that has these words. */
+/** Returns the one example that contains these words. */
 const example = (about: string): string => {
   const [found, ...others] = examples.filter((text) => text.includes(about))
   if (found === undefined || others.length > 0) throw new Error(`not one example has ${about}`)
@@ -30,7 +30,7 @@ const unread = new Set(examples)
 let node: TestBridge
 let desk: Desk
 let machine: Machine
-/** Gives tasks, and asks. */
+/** Creates tasks and asks questions. */
 let gina: Bridge
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ function start(about: string) {
   return machine.start('script', ['node', 'example.ts'], { profile: 'hugo' })
 }
 
-test('a message is sent', async () => {
+test('the example that sends a message works', async () => {
   expect(await start('The build is green.').ended).toMatchObject({
     code: 0,
     stdout: 'stored as number 1\n',
@@ -71,7 +71,7 @@ test('a refusal and a local failure are distinguished', async () => {
   })
 })
 
-test('a question is answered and acknowledged', async () => {
+test('the example that answers a question works and acknowledges it', async () => {
   const listening = start('bridge.listen()')
   const answer = await gina.ask('hugo', 'How\u001b[2J many?', { timeout: 20_000 })
   expect(answer.body).toBe('42')
@@ -82,7 +82,7 @@ test('a question is answered and acknowledged', async () => {
   expect(question.delivery.acknowledged_at).not.toBeNull()
 })
 
-test('a task is worked on', async () => {
+test('the example that works on a task works', async () => {
   const { recipient_agent_id: assignee } = await gina.directory.address('hugo')
   const { id } = await gina.tasks.create({
     assignee_agent_id: assignee,
@@ -96,7 +96,7 @@ test('a task is worked on', async () => {
   })
 })
 
-test('a file is sent', async () => {
+test('the example that sends a file works', async () => {
   writeFileSync(machine.path('script/report.txt'), 'All is well.\n')
   const { code, stdout } = await start('bridge.transfers.send').ended
   expect({ code, stdout }).toEqual({

@@ -40,8 +40,8 @@ test(`${kills} kills under ${writers} writers lose no answered write (seed ${see
 })
 
 test('the check detects a server that answers before it commits', async () => {
-  // At once after an answer: a later commit may be in time. How many answers lie before it depends on the
-  // machine.
+  // Kills immediately after an answer, because a later kill may find the commit done. The number of earlier
+  // answers depends on the machine.
   const atOnce = Array.from({ length: 3 }, () => (server: ServerProcess) => server.kill('SIGKILL'))
   const rules = new Set<string | undefined>()
   for (let tries = 0; tries < 5 && !rules.has('sendsAreStoredOnce'); tries += 1) {

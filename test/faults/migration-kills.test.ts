@@ -1,6 +1,6 @@
 /**
- * An upgrade that is killed at successive writes to the WAL: complete steps stay, the step in progress leaves
- * no trace, and the next start finishes the others with every row of an undisturbed upgrade.
+ * An upgrade that is killed at successive writes to the WAL. Complete steps stay, and the step in progress
+ * leaves no trace. The next start finishes the others with every row of an undisturbed upgrade.
  *
  * The default is two moments. BRIDGE_POSITIONS=400 covers that many writes, and the syncs, until the upgrade
  * finishes. `test/server/database/migrate.test.ts` kills after every statement of three small steps.

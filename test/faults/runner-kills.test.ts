@@ -1,7 +1,7 @@
 /**
  * A runner is killed at each of its steps: while it waits, just after its claim, while its command runs,
- * after the command has ended, and while the result is in flight, before and after the node stored it. In
- * each case its command ends with it, the task is done or open again after its lease, and it ends once.
+ * after the command has ended, and before and after the node stored the result. In each case its command ends
+ * with it, the task is done or open again after its lease, and it ends once.
  *
  * BRIDGE_KILLS=50 repeats every step that often.
  */

@@ -1,5 +1,5 @@
 /**
- * An agent loses a claim during its work: each task ends at most once, every loser gets `claim_lost` or the
+ * An agent loses a claim during its work. Each task ends at most once, every loser gets `claim_lost` or the
  * state according to the contract, no request fails, and the history checker finds no fault.
  *
  * BRIDGE_TASK_RACES=200 runs each race that often, BRIDGE_SEED repeats a run that failed.

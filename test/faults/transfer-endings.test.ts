@@ -1,7 +1,7 @@
 /**
  * Transfers that end while their bytes move: cancelled, expired, deleted or stopped in the middle of a part.
  * All bytes of an ended transfer are removed, and all bytes of a live one are kept. If the disk is almost
- * full, an upload is refused before it fills the disk, loses nothing, and resumes once there is space; the
+ * full, an upload is refused before it fills the disk, loses nothing, and resumes once there is space. The
  * rest of the node, on another disk, is not affected.
  *
  * BRIDGE_RACES=400 sets the number of ends that race with a part. Contract §9 "bytes removed",
@@ -241,7 +241,7 @@ describe('a full disk of the packages', () => {
   })
 })
 
-describe('the sweep at the start', () => {
+describe('the clean-up at the start', () => {
   /** Restores the state that a crash leaves between storing the end and removing the bytes. */
   async function putBack(id: string): Promise<void> {
     await mkdir(folderOf(id), { recursive: true, mode: 0o700 })

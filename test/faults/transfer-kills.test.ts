@@ -1,5 +1,5 @@
 /**
- * Node, sender, recipient and helper, each killed at every request of a transfer, in both modes: repeating
+ * Node, sender, recipient and helper are each killed at every request of a transfer, in both modes. Repeating
  * the same commands produces the exact file and one transfer, and a cancelled transfer leaves nothing. No
  * bytes remain on any side.
  *

@@ -1,6 +1,6 @@
 /**
- * Sender, recipient and node, each killed at the nth of the system calls that change its disk, for every n:
- * repeating the same commands produces the exact file, one transfer, and no remaining files on any side.
+ * Sender, recipient and node are each killed at the nth of the system calls that change its disk, for every
+ * n. Repeating the same commands produces the exact file, one transfer, and no remaining files on any side.
  *
  * BRIDGE_TRANSFER_DEATHS=all covers every call, a number n every nth call. Without the variable, or without
  * strace, this is skipped: one kill takes two seconds.

@@ -1,4 +1,4 @@
-/** Serving a file: exact bytes, lengths and hashes; a changed file is refused. Spec §4.5. */
+/** Serving a file with exact bytes, lengths and hashes; a changed file is refused. Spec §4.5. */
 
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -3,7 +3,7 @@
  * of Spec §4.5.
  */
 
-/** `T` stands for the token. */
+/** `T` is replaced by the token. */
 const status = 'GET /v1/status HTTP/1.1'
 const host = 'Host: x'
 const auth = 'Authorization: Bearer T'

@@ -88,7 +88,7 @@ test('an owner sets up a team', async () => {
   expect(await admin('pairing', 'list', ...there)).toMatch(/ada +ben +enabled/)
 })
 
-test("an agent's laptop is lost", async () => {
+test('an owner replaces the lost laptop of an agent', async () => {
   const [lost, found] = [await desk(), await desk()]
   await admin('project', 'create', 'cellar')
   const there = ['--project', 'cellar']
@@ -143,7 +143,7 @@ test("an agent's laptop is lost", async () => {
   )
 })
 
-test('an owner hands a project to an administrator, and takes it back', async () => {
+test('an owner assigns a project to an administrator and takes it back', async () => {
   const kims = await desk()
   const kim = (...args: string[]) => done(kims.run(['admin', ...args]))
   await admin('project', 'create', 'mill')

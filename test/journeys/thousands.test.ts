@@ -1,6 +1,6 @@
 /**
  * Fifty agents exchange messages over all three transports while connections break, sessions end, and the
- * server is restarted twice: no message is lost, the order of each conversation is kept, and no message is
+ * server is restarted twice. No message is lost, the order of each conversation is kept, and no message is
  * offered after its acknowledgement.
  *
  * Every run has a thousand messages; `BRIDGE_MESSAGES=100000` is the full figure.

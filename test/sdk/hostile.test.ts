@@ -1,5 +1,5 @@
 /**
- * A direct transfer whose sender, or a proxy in between, violates the protocol: none of its data ever gets
+ * A direct transfer whose sender, or a proxy in between, violates the protocol. None of its data ever gets
  * the name of the file, the token goes nowhere else, and an existing file stays. The connections use real TLS
  * on loopback.
  *

@@ -1,4 +1,4 @@
-/** The public index: what importing it costs, and what it says of itself. */
+/** The public index: the cost of importing it, its version and its exports. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -33,7 +33,7 @@ test('importing the public index loads no heavy module', async () => {
   expect(JSON.parse(stdout)).toEqual(['typebox'])
 })
 
-test('the public index promises these values and no others', () => {
+test('the public index exports these values and no others', () => {
   expect(Object.keys(publicIndex).sort()).toEqual([
     'Bridge',
     'BridgeError',

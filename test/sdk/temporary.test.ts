@@ -1,4 +1,4 @@
-/** Which failures may pass, for each kind of work that is repeated: all codes of all three families. */
+/** The failures that are retried, for each kind of repeated work: all codes of all three families. */
 import { expect, test } from 'vitest'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
 import { helperErrors } from '../../sdk/contract/helper/errors.ts'
@@ -51,7 +51,7 @@ const expected: Record<Repeated, readonly [node: string[], machine: string[], he
 }
 
 test.each(Object.entries(expected))(
-  '%s: these failures may pass, and no others',
+  'for %s exactly these failures are retried',
   (of, [node, machine, helper]) => {
     const kind = of as Repeated
     expect([codes(refusals, kind), codes(locals, kind), codes(helpers, kind)]).toEqual([
@@ -64,7 +64,7 @@ test.each(Object.entries(expected))(
   },
 )
 
-test('a failure is refused, or of unknown outcome, or of this machine alone', () => {
+test('a failure is a refusal, of unknown outcome, or local', () => {
   const all = [...refusals, ...locals]
   expect(all.filter((each) => isRefused(each) && isOutcomeUnknown(each))).toEqual([])
   expect(refusals.filter((each) => !isRefused(each)).map(({ code }) => code)).toEqual([

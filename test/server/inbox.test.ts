@@ -246,7 +246,7 @@ describe('an offer counts once its bytes were sent', () => {
   test('a client that disconnects while waiting for a redelivery does not withhold the message from the next read', async () => {
     const [id = ''] = await write('patience')
     await read(bridge.ben)
-    // Until then its time is not recorded, and the clock would be moved before it.
+    // The offer is not recorded before that, and the clock must not move earlier.
     await expect.poll(() => deliveryOf(id)).toBe(1)
     const wait = openWait(bridge.ben)
     await untilListening(bridge, bridge.ben)

@@ -1,6 +1,6 @@
 /**
- * Writing the log: the lines of one turn in one write, in order, up to the last line; and the behaviour if
- * the reader stops.
+ * Writing the log. The lines of one turn are written together, in order, up to the last line. The file also
+ * tests a reader that stops.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -60,7 +60,7 @@ const history = (query: string) =>
 const audit = (query: string) =>
   bridge.owner.ok({ target: `/api/admin/projects/${bridge.project.id}/audit?${query}` })
 
-test.each(Object.entries(requests))('%s', async (_, [request, index]) => {
+test.each(Object.entries(requests))('the statements for %s follow an index', async (_, [request, index]) => {
   const explained = explain(bridge.data, await statementsOf(request))
   expect(growing(explained)).toEqual([])
   expect(indexesOf(explained)).toContain(index)

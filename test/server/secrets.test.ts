@@ -1,6 +1,6 @@
 /**
  * Secrets that were used in every way appear nowhere: not in the most verbose log, an error, a list, or the
- * audit log, not in the arguments or environment of the process, and in no page of the store.
+ * audit log. They are also not in the arguments or environment of the process, and in no page of the store.
  *
  * Reliability T44, T45; contract §10, §12.
  */

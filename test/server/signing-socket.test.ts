@@ -1,6 +1,7 @@
 /**
- * The signing vectors against a complete server, byte for byte over a socket, and properties of replay that
- * only a running server can show: across restarts, processes, refusals, parallel copies and moving clocks.
+ * The signing vectors against a complete server, byte for byte over a socket. Further tests check replay
+ * across restarts, processes, refusals, parallel copies and moving clocks, which only a running server can
+ * show.
  *
  * `test/vectors/README.md` "Against a whole server", contract §3, reliability §4.7.
  */

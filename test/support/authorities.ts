@@ -5,10 +5,13 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll } from 'vitest'
 
-/** Trusts this authority alone, from here to the end of the enclosing `describe` or file. */
+/** Trusts only this authority, from here to the end of the enclosing `describe` or file. */
 export const trustOnly = (authority: string): void => trust(() => [authority])
 
-/** Trusts this authority besides the usual ones, from here to the end of the enclosing `describe` or file. */
+/**
+ * Trusts this authority in addition to the default ones, from here to the end of the enclosing `describe` or
+ * file.
+ */
 export const trustAlso = (authority: () => string): void => trust((usual) => [...usual, authority()])
 
 function trust(choose: (usual: readonly string[]) => readonly string[]): void {

@@ -1,4 +1,4 @@
-/** Folders that a test receives files into. */
+/** Folders into which a test receives files. */
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 

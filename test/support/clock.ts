@@ -11,7 +11,7 @@ export interface TestClock {
   set(to: Date): void
   /** The time that passed, regardless of how the clock was set. */
   elapsedMs(): number
-  /** No time passes until the returned function is called, however busy the machine is. */
+  /** Stops the clock until the returned function is called, so that a busy machine does not matter. */
   hold(): () => void
 }
 

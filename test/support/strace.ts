@@ -13,7 +13,7 @@ export interface Tracer {
   detach(): Promise<void>
 }
 
-/** Resolves once strace holds every thread of the process. */
+/** Resolves once strace is attached to every thread of the process. */
 export async function attach(pid: number, options: readonly string[]): Promise<Tracer> {
   const tracer = spawn('strace', ['-f', ...options, '-p', String(pid)], {
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -2,12 +2,12 @@
  * Bounds: the node's memory, and the latency of another client, while each endpoint of the contract is
  * attacked.
  *
- * - Pipelined: four connections to one endpoint, two with credentials, each with 1,500 requests, and no
- *   answer is read.
- * - Slow: for all endpoints of a kind at once, requests and answers that move one byte every 5 ms.
+ * - Pipelined: four connections to one endpoint, two with credentials, send 1,500 requests each and read no
+ *   answer.
+ * - Slow: for all endpoints of a kind in parallel, requests and answers move one byte every 5 ms.
  *
- * The rates of callers are unbounded, as if the attack came from many addresses and agents. The other client
- * is an agent of another project that reads its inbox.
+ * The limits of callers are lifted, as if the attack came from many addresses and agents. The other client is
+ * an agent of another project that reads its inbox.
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,5 +1,5 @@
-// A client that downloads a file and discards it. Imports nothing of the product. Usage: node fetch-file.mjs
-// PORT TOKEN; prints the milliseconds.
+// A client that downloads a file and discards it. Imports nothing of the product. node fetch-file.mjs PORT
+// TOKEN prints the milliseconds.
 import { connect } from 'node:net'
 
 const [, , port, token] = process.argv

@@ -1,5 +1,5 @@
 // Floor of a download: a bare server that reads a file into one reused buffer of 1 MiB and sends it. Imports
-// nothing of the product. Usage: node floor-download.mjs FILE; prints its port.
+// nothing of the product. node floor-download.mjs FILE prints its port.
 import { open } from 'node:fs/promises'
 import { createServer } from 'node:http'
 

@@ -1,6 +1,6 @@
 // Floor of an upload: a bare server that writes parts at their offset into one staged file, with hash and
 // sync per part. At the end it hashes the whole file, syncs and links it. Imports nothing of the product.
-// Usage: node floor-upload.mjs FOLDER SIZE PART_SIZE; prints its port.
+// node floor-upload.mjs FOLDER SIZE PART_SIZE prints its port.
 import { createHash } from 'node:crypto'
 import { link, open } from 'node:fs/promises'
 import { createServer } from 'node:http'

@@ -1,6 +1,6 @@
 // A client that sends the parts of a file and then finalizes, as fast as possible and without hashing.
-// Imports nothing of the product. Usage: node send-parts.mjs PORT FILE PART_SIZE TOKEN; prints the
-// milliseconds of the parts and of the finalize.
+// Imports nothing of the product. node send-parts.mjs PORT FILE PART_SIZE TOKEN prints the milliseconds of
+// the parts and of the finalize.
 import { open } from 'node:fs/promises'
 import { Agent, request as ask } from 'node:http'
 

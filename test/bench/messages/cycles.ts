@@ -1,4 +1,7 @@
-/** Complete cycles: sent, pushed to the recipient, acknowledged by it; one in flight per pair. */
+/**
+ * Complete cycles: a message is sent, pushed to its recipient, and acknowledged. One cycle is in flight per
+ * pair.
+ */
 import { Connection, requestBytes } from './connection.ts'
 import type { Listen, Received } from './listening.ts'
 import { type Pair, sendBytes } from './world.ts'

@@ -1,8 +1,8 @@
 // Floor of messages: the minimum that stores the same data per message as the node. It verifies every
-// signature, on the thread pool if there is a queue; reads the session; writes nonce, sequence, message,
-// idempotency record and audit record, with all waiting requests in one durable transaction; and delivers
-// from memory after the commit. It has no validation, no permissions, no limits. Imports nothing of the
-// product. Usage: node floor.mjs FOLDER, which contains people.json; prints its port.
+// signature, on the thread pool if there is a queue. It reads the session, and writes nonce, sequence,
+// message, idempotency record and audit record. All waiting requests share one durable transaction, and
+// messages are delivered from memory after the commit. It has no validation, no permissions, no limits.
+// Imports nothing of the product. node floor.mjs FOLDER (which contains people.json) prints its port.
 import { createPublicKey, hash, randomBytes, randomUUID, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Messages: signed durable sends, also on a slow disk; from sending to receipt; complete cycles; reading an
- * empty inbox.
+ * Measures signed durable sends (also on a slow disk), the time from sending to receipt, complete cycles, and
+ * reads of an empty inbox.
  *
  * Product and floor alternate and receive the same requests.
  */

@@ -1,5 +1,5 @@
 // Runs this many complete tasks through BullMQ: enqueued one by one with 32 in parallel, then claimed and
-// completed with 32 in parallel. Usage: node bullmq.mjs PORT COUNT; prints { enqueueMs, workMs }.
+// completed with 32 in parallel. node bullmq.mjs PORT COUNT prints { enqueueMs, workMs }.
 import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 

@@ -1,6 +1,6 @@
 // Runs this many complete tasks through graphile-worker: enqueued one by one with 32 in parallel, then
-// claimed and completed with 32 in parallel. Usage: node graphile-worker.mjs CONNECTION COUNT; prints {
-// enqueueMs, workMs }.
+// claimed and completed with 32 in parallel. node graphile-worker.mjs CONNECTION COUNT prints { enqueueMs,
+// workMs }.
 import { EventEmitter } from 'node:events'
 import { Logger, makeWorkerUtils, run } from 'graphile-worker'
 

@@ -2,7 +2,7 @@
  * A node whose store has this many rows: two agents with a long conversation, ended tasks, and an audit of
  * everything.
  *
- * Rows are copied directly in the database of a stopped server, each with a new id and a time ten days ago,
+ * Rows are copied directly in the database of a stopped server. Each gets a new id and a time ten days ago,
  * in the order in which a node would have written them.
  */
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * The cost of reads with many stored rows: the same signed requests to a node with a thousand rows of each
- * kind and to one with a million, alternately, over connections that stay open. Both answers have the same
- * number of rows.
+ * The cost of reads with many stored rows. A node with a thousand rows of each kind and one with a million
+ * alternately get the same signed requests over connections that stay open. Both answers have the same number
+ * of rows.
  */
 import { Pool } from 'undici'
 import { noCosts, processMs } from '../processor.ts'

@@ -1,6 +1,6 @@
 /**
- * The time until a killed node serves again: from the start of the program to its readiness line, with a
- * large store, a WAL that was never checkpointed, and as many nonces as a busy node has.
+ * The time until a killed node serves again, from the start of the program to its readiness line. The store
+ * is large, its WAL was never checkpointed, and it has as many nonces as a busy node has.
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,10 +1,10 @@
-// Floor of tasks: the least server that does the same durable work with the same rows, in raw SQL. Imports
-// nothing of the product. Every request is verified (on the thread pool when there is a queue), then: nonce,
-// session read, the stored answer looked up, the task written or changed by compare-and-set, its message with
-// the next number of the conversation and the count of the inbox, the audit record, the idempotency record
-// with the answer. Requests of one turn share one durable transaction, each in a savepoint. No validation, no
-// rights, no limits; integer keys, and of indexes only those that keep rows unique. node floor.mjs FOLDER;
-// prints its port.
+// Floor of tasks: the smallest server that does the same durable work with the same rows, in raw SQL. Imports
+// nothing of the product. Every request is verified, on the thread pool if there is a queue. It then writes
+// the nonce, reads the session, looks up the stored answer, and writes the task or changes it by
+// compare-and-set. It also writes the message with the next number of the conversation, the count of the
+// inbox, the audit record, and the idempotency record with the answer. Requests of one turn share one durable
+// transaction, each in a savepoint. It has no validation, no permissions, no limits, integer keys, and only
+// the indexes that keep rows unique. node floor.mjs FOLDER prints its port.
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'

@@ -1,6 +1,7 @@
 /**
- * Tasks: complete ones per second, each step signed and durable, against a bare server that writes the same
- * rows, and beside queues that sign nothing and keep no audit; and the delay of a waiting `task run`.
+ * Measures complete tasks per second, each step signed and durable, against a bare server that writes the
+ * same rows, and beside queues that sign nothing and keep no audit. Also measures the delay of a waiting
+ * `task run`.
  *
  * Product and floor alternate, each round with new agents, so that no inbox and no nonce window fills up.
  */

@@ -1,7 +1,7 @@
 /**
  * Several files through the store in parallel, up and down, by two agents of one process: COUNT at a time.
  *
- * Usage: node eight.ts HOME SENDER RECIPIENT FILE FOLDER COUNT; exits when each was received and verified.
+ * node eight.ts HOME SENDER RECIPIENT FILE FOLDER COUNT exits when each was received and verified.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -31,7 +31,7 @@ interface Request {
   readonly nonce: string
 }
 
-/** @param lines what strace wrote: see `traced-load.ts` */
+/** @param lines the output of strace: see `traced-load.ts` */
 export function auditCommits(lines: Iterable<string>): CommitAudit {
   const audit = new Audit()
   for (const { at, call, text } of moments(lines)) {
@@ -48,7 +48,7 @@ class Audit implements CommitAudit {
   readonly wrong: string[] = []
   readonly #requests = new Map<string, Request>()
   /**
-   * Pages in the order of their writes; the number of pages that each thread's sync covers; the number of
+   * Pages in the order of their writes, the number of pages that each thread's sync covers, and the number of
    * durable pages.
    */
   readonly #pages: string[] = []

@@ -1,6 +1,6 @@
 /**
- * The possible contents of a file after a power cut. Everything covered by a completed sync is present. Of
- * later writes, each sector of 512 bytes has its content before or after any of the writes, in any order.
+ * The possible contents of a file after a power cut. Everything covered by a completed sync is present. Each
+ * sector of 512 bytes may have its content before or after any later write, in any order.
  *
  * - The length of the file is its length at some moment since the sync: a truncated file that was not
  *   synced may have its old length and bytes again.
@@ -11,8 +11,8 @@
 import { type Chance, pick } from '../../support/chance.ts'
 
 /**
- * `none` and `all` of the writes that no sync covers; `writes`: some of them, complete; `sectors`: each
- * sector separately.
+ * The kept part of the writes that no sync covers: `none`, `all`, `writes` (some of them, complete), or
+ * `sectors` (each sector separately).
  */
 export type Kept = 'none' | 'all' | 'writes' | 'sectors'
 

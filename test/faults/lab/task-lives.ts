@@ -1,6 +1,6 @@
 /**
- * The rules of tasks that are checked on their audit records: each life is permitted by contract §8, a claim
- * has its full lease, and a cancellation is requested, kept, and confirmed by an agent that may do so.
+ * The rules of tasks that are checked on their audit records. Each life is permitted by contract §8, and a
+ * claim has its full lease. A cancellation is requested, kept, and confirmed by an agent that may do so.
  *
  * The table here is written by hand and not taken from the server, so that an error in the server's table is
  * found.

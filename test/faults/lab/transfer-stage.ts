@@ -1,6 +1,6 @@
 /**
- * A node, a sender and a recipient, each a separate process, connected through proxies on which one of them
- * is killed at a chosen step; and the required state afterwards, for any such kill.
+ * A node, a sender and a recipient, each a separate process, connected through proxies. One of them is killed
+ * at a chosen step, and the state afterwards is checked.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -387,7 +387,7 @@ function childrenOf(started: Started | undefined): number[] {
 const isAlive = (pid: number): boolean =>
   existsSync(`/proc/${pid}/stat`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
-/** The processes to kill on a connection: its client and the node; at the helper all of them. */
+/** The processes to kill on a connection: its client and the node, or all of them at the helper. */
 const victimsOn = (on: Role): Victim[] =>
   on === 'helper' ? ['helper', 'sender', 'recipient'] : [on, 'server']
 

@@ -14,7 +14,7 @@ import { act, createTask, getTask } from '../../support/tasks.ts'
 import { kindsOfEndpoints } from '../endpoints/recorded.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 
-/** Kinds that host commands and maintenance record, with the test that sees the record. */
+/** Kinds that host commands and maintenance record, with the test that checks the record. */
 const seenElsewhere = {
   'audit.removed': '../maintenance/retention.test.ts',
   'envelope_key.rotated': '../envelope/rotation.test.ts',
@@ -40,7 +40,7 @@ function recorded(): string[] {
   }
 }
 
-test('every kind of the list is recorded, and no other kind is', async () => {
+test('every kind of the list is recorded, and no other kind', async () => {
   const { project, ada, ben } = pair
   const { id: administrator } = await world.administrator()
   await world.assign(administrator, project.id, true)

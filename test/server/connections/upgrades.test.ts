@@ -2,7 +2,7 @@
  * A request that offers an upgrade to another protocol is answered in HTTP/1.1; a WebSocket opens at the
  * socket's path only.
  *
- * Contract §2 "Connection: Upgrade anywhere but at the socket is ignored"; RFC 9110 §7.8.
+ * Contract §2 "Connection: Upgrade anywhere but at the socket is ignored", RFC 9110 §7.8.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { RawConnection, signedText } from '../../support/raw-client.ts'

@@ -1,7 +1,7 @@
 /**
  * The connection state of an agent: what the node observed, and what the agent declared.
  *
- * Promise F14; spec §1; contract §6 "Presence".
+ * Promise F14, spec §1, contract §6 "Presence".
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'

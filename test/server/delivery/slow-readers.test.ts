@@ -31,7 +31,7 @@ const pushed = [
   ['event stream', openEvents],
   ['socket', openSocket],
 ] as const
-/** Each takes six bytes in JSON, so that 40 kB travel as 240 kB: as much as one request can carry. */
+/** Each character takes six bytes in JSON, so 40 kB become 240 kB: as much as one request can carry. */
 const costly = '\u0001'.repeat(40_000)
 
 /**
@@ -46,8 +46,8 @@ async function sendUntilCut({
   for (let sent = 0; ; sent += 4) {
     if (!(await connectionOf(bridge, reader)).listening_now) return sent
     await Promise.all(Array.from({ length: 4 }, () => sender.send(conversation, reader.id, costly)))
-    // The server may wait ten seconds for the reader: without a pause, the test sends a hundred times what is
-    // needed.
+    // The server may take ten seconds to disconnect the reader. Without a pause, the test would send a
+    // hundred times the required amount.
     await setTimeout(250)
   }
 }
@@ -121,7 +121,7 @@ describe.each(pushed)('over the %s', (_name, open) => {
       (words) => words.next_contact.kind !== 'listening',
     )
     slow.resume()
-    // No bound of time: how soon its bytes are read is a matter of this process.
+    // No time limit here, because the speed of reading depends on this process.
     await slow.ended
     // Data in the kernel's buffers cannot be withdrawn; data in the server was dropped.
     const offered = await countOffered(project.id, conversation)

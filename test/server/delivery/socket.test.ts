@@ -16,7 +16,10 @@ import { connectionOf, until } from './listeners.ts'
 let bridge: TestBridge
 let names = 0
 
-/** The answer to an upgrade whose client keeps its side open; the node must drop the connection by itself. */
+/**
+ * Returns the answer to an upgrade whose client keeps its side open; the node must close the connection
+ * itself.
+ */
 async function ask(bytes: string) {
   const connection = new RawConnection(bridge.url).send(bytes)
   const [reply] = await connection.repliesOrEnd()

@@ -15,7 +15,7 @@ test('each subscriber of a key gets each value of the key, and no other value', 
   expect([one.heard, two.heard, other.heard]).toEqual([[1], [1], [2]])
 })
 
-test('a subscriber that left gets nothing more, however often it leaves, and the others go on', () => {
+test('a subscriber that left gets no further value, however often it leaves, and the others still do', () => {
   const topic = createTopic<number>()
   const [first, second] = [subscribed(topic, 'a'), subscribed(topic, 'a')]
   first.unsubscribe()
@@ -28,7 +28,7 @@ test('a subscriber that left gets nothing more, however often it leaves, and the
   expect([first.heard, second.heard, third.heard]).toEqual([[], [1], [2]])
 })
 
-test('a subscriber may leave, and another may come, while a value is published', () => {
+test('a subscriber may leave, and another may join, while a value is published', () => {
   const topic = createTopic<number>()
   const late: number[] = []
   const unsubscribe = topic.subscribe('a', () => {

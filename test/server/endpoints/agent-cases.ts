@@ -1,5 +1,5 @@
 /**
- * The agents' endpoints: bootstrap, guides, sessions, peers, keys, conversations, messages, inbox,
+ * Cases of the agents' endpoints: bootstrap, guides, sessions, peers, keys, conversations, messages, inbox,
  * acknowledgements.
  */
 import { contract, type EndpointId } from '../../../sdk/contract/index.ts'

@@ -47,7 +47,8 @@ export function undeclared(schema: object, body: unknown): string[] {
 }
 
 /**
- * "200, `application/octet-stream`, no-store": the exact bytes with their length and hash. Contract §1, §9.
+ * "200, `application/octet-stream`, no-store": expects the exact bytes with their length and hash. Contract
+ * §1, §9.
  */
 function expectBytes(reply: Reply): void {
   expectHeaders(reply, 'application/octet-stream')

@@ -29,7 +29,8 @@ export interface Recorded {
 export type MutationId = Extract<ContractEntry, { readonly method: 'POST' | 'PUT' }>['id']
 
 /**
- * The kind of the one record or its possible kinds, or the reason why there is none. Does not compile while a mutation is missing.
+ * The kind of the one record or its possible kinds, or the reason why there is none. Does not compile while a
+ * mutation is missing.
  */
 export const kinds: Record<MutationId, AuditKind | readonly AuditKind[] | { readonly none: string }> = {
   'enrollments.claim': 'enrollment.claimed',

@@ -1,7 +1,7 @@
 /**
  * Recipient keys and guides.
  *
- * Threat T16; spec §2 "Guide response", §5 "Recipient keys"; contract §9.
+ * Threat T16, spec §2 "Guide response", §5 "Recipient keys", contract §9.
  */
 import { generateIdentity, identityToRecipient } from 'age-encryption'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

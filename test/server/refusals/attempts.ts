@@ -22,7 +22,7 @@ export interface Attempt {
   readonly code: ErrorCode
   /** One of `details.faults` must have this path. */
   readonly path?: string
-  /** That fault, or else the message, must match this. */
+  /** A pattern for that fault, or else for the message. */
   readonly says?: RegExp
 }
 

@@ -1,7 +1,7 @@
 /**
  * Bodies that are refused before any field is read: size, content type, text, JSON.
  *
- * Contract §1, §2; design: reliability T27, T39.
+ * Contract §1, §2, reliability T27, T39.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../sdk/contract/index.ts'

@@ -1,7 +1,7 @@
 /**
  * Callers without permission: the answers of every endpoint to them.
  *
- * Contract §2, §3, §5, §10; design: reliability T2 to T8.
+ * Contract §2, §3, §5, §10, reliability T2 to T8.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EndpointSpec, Scope } from '../../../sdk/contract/endpoint.ts'

@@ -5,7 +5,7 @@
  * request with 400 (431 for a header block that is too long) and closes the connection. The application
  * answers all others with its own codes.
  *
- * Design: reliability §2.5, T37, T39; contract §2 "framing".
+ * Contract §2 "framing", reliability §2.5, T37, T39.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { get, head, parsable, post, smuggled, unparsable } from '../../support/framing-cases.ts'

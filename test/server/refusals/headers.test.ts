@@ -1,7 +1,7 @@
 /**
  * Headers that are missing, malformed or duplicated.
  *
- * "Each at most once in the raw header list." Contract §3; interface §4.1; design: reliability T13, T29.
+ * "Each at most once in the raw header list." Contract §3, interface §4.1, reliability T13, T29.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'

@@ -1,7 +1,7 @@
 /**
  * The Origin of an owner's POST: exactly one, compared byte for byte, and checked before anything else.
  *
- * Interface §5; contract §10; design: reliability T26 to T28.
+ * Interface §5, contract §10, reliability T26 to T28.
  */
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { endpoints } from '../../../sdk/contract/index.ts'

@@ -1,4 +1,4 @@
-/** The reader behind "nothing is stored" sees what is stored. */
+/** The reader that other tests use to check "nothing is stored" detects stored data. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { StoredReader } from '../../support/stored.ts'
@@ -15,7 +15,7 @@ afterAll(async () => {
   await bridge.close()
 })
 
-test('a new row, a changed row and a row that is gone are seen', async () => {
+test('the reader shows a new row, a changed row and a deleted row', async () => {
   const all = [store.read()]
   const { id } = await bridge.owner.createProject('another')
   all.push(store.read())
@@ -29,7 +29,7 @@ test('a new row, a changed row and a row that is gone are seen', async () => {
   expect(new Set(all).size).toBe(4)
 })
 
-test('a request that changes nothing leaves the earlier result valid', async () => {
+test('the reader returns the same object after a request that changes nothing', async () => {
   const before = store.read()
   await bridge.ada.ok({ target: '/api/v1/peers' })
   expect(store.read()).toBe(before)

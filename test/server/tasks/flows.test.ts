@@ -46,7 +46,7 @@ test("a task goes from creation to evidence, and each side is notified of the ot
     claim: null,
     outcome: null,
   })
-  // The end of a claim runs on the steady clock, and its begin is of the wall clock: read one after the
+  // The end of a claim uses the steady clock and its beginning the wall clock, which are read one after the
   // other.
   const goOn = bridge.clock.hold()
   const taken = await act(ben, made.id, 'claim')

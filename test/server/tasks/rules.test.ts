@@ -103,7 +103,7 @@ test('the table has exactly the states and events of the contract', () => {
 })
 
 test.each(states.flatMap((state) => taskEvents.map((event) => ({ state, event }))))(
-  '$state × $event',
+  'the event $event in the state $state has the result of the contract',
   ({ state, event }) => {
     const answer = expected[state][event]
     expect(outcome(standing(state, 1), event)).toBe(answer === 'again' ? 'open' : answer)
