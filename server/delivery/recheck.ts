@@ -11,6 +11,8 @@ import type { Db } from '../database/tables.ts'
 
 const everyMs = 1000
 const batchRows = 1000
+/** The first query goes back this far. */
+const recentMs = 5000
 
 const storedSince = prepared<{ id: string }>()((db, p) =>
   db
@@ -23,25 +25,21 @@ const storedSince = prepared<{ id: string }>()((db, p) =>
 
 /** Runs until the returned function is called. */
 export function startRecheck(context: Context): () => void {
-  let last = ''
+  const beganIso = new Date(context.steady.now().getTime() - recentMs).toISOString()
+  let last: string | undefined
   return repeat(context, everyMs, async () => {
     let found: number
     do {
-      const since = last || idBeforeRecent(context.clock())
+      // As long as no message was found, the id is computed anew: a clock that is set back makes it smaller.
+      const since = last ?? context.steady.idBefore(beganIso)
       const rows = await context.read((db) => storedSince.all(db, { id: since }))
       for (const agentId of new Set(rows.map((row) => row.inbox_agent_id))) {
         if (agentId !== null) context.wakeups.notify(agentId)
       }
-      last = rows.at(-1)?.id ?? since
+      last = rows.at(-1)?.id ?? last
       found = rows.length
     } while (found === batchRows)
   })
-}
-
-/** Returns an id that is smaller than all ids made in the last five seconds. */
-function idBeforeRecent(now: Date): string {
-  const time = (now.getTime() - 5000).toString(16).padStart(12, '0')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`
 }
 
 /** Returns the agents of the given sessions that have lost access. */

@@ -1,0 +1,30 @@
+/** The backstop for lost wake-ups while somebody sets the clock of the node. Contract §5, §6. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { startBridge } from '../../support/bridge.ts'
+import { storeBehindItsBack } from './listeners.ts'
+
+test('finds a message that is stored after the clock was set back, also on a quiet node', async () => {
+  let bridge = await startBridge()
+  try {
+    const { ada, ben, clock } = bridge
+    const conversation = await ada.conversationWith(ben.id)
+    const { id } = await ada.send(conversation, ben.id, 'first')
+    await ben.acknowledge(id)
+    // No id is as young as the start of the next process.
+    await bridge.server.stop()
+    clock.advance(600)
+    bridge = await bridge.restart()
+    // The backstop has run once.
+    await pause(1200)
+    clock.step(-300)
+    const waiting = ben.inbox('?wait_seconds=20')
+    await pause(200)
+    storeBehindItsBack(bridge, conversation)
+    const began = performance.now()
+    expect((await waiting).messages).toMatchObject([{ body: 'first' }])
+    expect(performance.now() - began).toBeLessThan(10_000)
+  } finally {
+    await bridge.close()
+  }
+})
