@@ -630,7 +630,7 @@ CREATE TABLE telemetry_token (
 CREATE TABLE telemetry_hosts (
   -- Name of the host, as it reports itself.
   host TEXT PRIMARY KEY,
-  -- When the host took the sample, by its own clock.
+  -- When the host took the sample, in steady time.
   sampled_at TEXT NOT NULL,
   -- Load of all processors together, 0 to 100.
   cpu_percent REAL NOT NULL,

@@ -147,6 +147,6 @@ export function createContext(parts: ContextParts) {
     /** Undefined if the settings ask for no metrics. */
     meters: parts.meters,
     /** The latest sample of this host's load. */
-    ownHost: watchOwnHost(clock, stopping),
+    ownHost: watchOwnHost(store.steady.now, stopping),
   }
 }

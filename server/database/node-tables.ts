@@ -159,7 +159,7 @@ export interface TelemetryTokenRow {
 export interface TelemetryHostRow {
   /** Name of the host, as it reports itself. */
   host: string
-  /** When the host took the sample, by its own clock. */
+  /** When the host took the sample, in steady time. */
   sampled_at: string
   /** Load of all processors together, 0 to 100. */
   cpu_percent: number

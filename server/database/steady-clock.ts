@@ -21,6 +21,8 @@ export interface SteadyClock extends Pick<RowTimes, 'steadyOf' | 'idBefore'> {
   begin(): Date
   /** The wall time of an instant of steady time, as the wall clock is set now. */
   wall(steadyIso: string): string
+  /** Returns the instant of steady time that `wall` turns into this one. */
+  ofWall(wallIso: string): string
   /** Whether the clock was set since the last reading was written: by a second or more. */
   isSet(): boolean
   /** Write a reading if one is due. To be called inside the writer's transaction. */
@@ -96,6 +98,7 @@ export function openSteadyClock(options: SteadyClockOptions): SteadyClock {
     idBefore: rows.idBefore,
     wall: (steadyIso) =>
       offsetMs === 0 ? steadyIso : new Date(Date.parse(steadyIso) + offsetMs).toISOString(),
+    ofWall: (wallIso) => new Date(Date.parse(wallIso) - offsetMs).toISOString(),
     isSet() {
       read()
       return offsetMs !== written.offsetMs

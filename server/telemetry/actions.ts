@@ -11,6 +11,7 @@ import type {
 } from '../../sdk/contract/telemetry.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
+import type { SteadyClock } from '../database/steady-clock.ts'
 import { reservedBytes } from '../host/storage/reserve-file.ts'
 import { databaseBytes, roomOf } from '../host/storage/sizes.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
@@ -19,14 +20,18 @@ import { retryAfterMs } from '../retry-after.ts'
 import * as store from './store.ts'
 
 /**
- * A sample from a clock that is ahead is dated now. Otherwise the host would never become stale, and its
+ * The time of a sample in steady time, so that a set clock of the node makes no sample stale or older than the
+ * next. A sample from a clock that is ahead is dated now. Otherwise the host would never become stale, and its
  * later samples would be ignored.
  */
-const notAhead = (at: string, now: Date): string => (at < now.toISOString() ? at : now.toISOString())
+function datedIn(sample: HostSampleInput, steady: SteadyClock, nowIso: string): HostSampleInput {
+  const at = steady.ofWall(sample.sampled_at)
+  return { ...sample, sampled_at: at < nowIso ? at : nowIso }
+}
 
 /**
- * Stores a sample. A sample older than the stored one changes nothing. @throws invalid_request,
- * capacity_reached
+ * Stores a sample. A sample older than the stored one changes nothing, unless the stored one is stale: the
+ * clock of the host may have been set back. @throws invalid_request, capacity_reached
  */
 export function reportHost(context: Context, input: HostSampleInput): Promise<HostSample> {
   if (input.memory_used_bytes > input.memory_total_bytes) {
@@ -37,7 +42,8 @@ export function reportHost(context: Context, input: HostSampleInput): Promise<Ho
     })
   }
   return context.write(async (tx) => {
-    const sample = { ...input, sampled_at: notAhead(input.sampled_at, tx.now) }
+    const { steady } = context
+    const sample = datedIn(input, steady, tx.steadyIso)
     const known = await store.findHost(tx.db, input.host)
     if (known === undefined && (await store.countHosts(tx.db)) >= limits.telemetryHosts) {
       throw new ApiError('capacity_reached', {
@@ -45,25 +51,31 @@ export function reportHost(context: Context, input: HostSampleInput): Promise<Ho
         retryAfterMs: retryAfterMs.otherParty,
       })
     }
-    if (known !== undefined && known.sampled_at > sample.sampled_at) return toHostSample(known, tx.now)
+    const isLate = known !== undefined && known.sampled_at > sample.sampled_at
+    if (isLate && !isStale(known, tx.steadyNow)) return toHostSample(known, steady, tx.steadyNow)
     await store.keepSample(tx, sample)
-    return toHostSample(sample, tx.now)
+    return toHostSample(sample, steady, tx.steadyNow)
   })
 }
 
-const toHostSample = (sample: HostSampleInput, now: Date): HostSample => ({
+const isStale = ({ sampled_at }: HostSampleInput, steadyNow: Date): boolean =>
+  steadyNow.getTime() - Date.parse(sampled_at) > limits.telemetryStaleSeconds * 1000
+
+const toHostSample = (sample: HostSampleInput, steady: SteadyClock, steadyNow: Date): HostSample => ({
   host: sample.host,
-  sampled_at: sample.sampled_at,
+  sampled_at: steady.wall(sample.sampled_at),
   cpu_percent: sample.cpu_percent,
   memory_used_bytes: sample.memory_used_bytes,
   memory_total_bytes: sample.memory_total_bytes,
-  stale: now.getTime() - Date.parse(sample.sampled_at) > limits.telemetryStaleSeconds * 1000,
+  stale: isStale(sample, steadyNow),
 })
 
 /** Lists all hosts. The node's own host is included. If it also reports, the later sample is listed. */
 export async function listTelemetry(context: Context, caller: OwnerCaller): Promise<HostSampleList> {
   const storage = await nodeStorage(context)
   return readAsOwner(context, caller, async (db, now) => {
+    const { steady } = context
+    const steadyNow = steady.now()
     const own = context.ownHost()
     const reported: HostSampleInput[] = await store.listHosts(db)
     const same = reported.find(({ host }) => host === own.host)
@@ -72,7 +84,7 @@ export async function listTelemetry(context: Context, caller: OwnerCaller): Prom
         ? reported
         : [own, ...reported.filter(({ host }) => host !== own.host)]
     const hosts = samples
-      .map((sample) => toHostSample(sample, now))
+      .map((sample) => toHostSample(sample, steady, steadyNow))
       .sort((one, other) => (one.host < other.host ? -1 : 1))
     return { hosts, storage, observed_at: now.toISOString() }
   })

@@ -9,8 +9,8 @@ interface Times {
   readonly all: number
 }
 
-/** Returns a function that returns the latest sample. */
-export function watchOwnHost(clock: () => Date, stopping: AbortSignal): () => HostSampleInput {
+/** Returns a function that returns the latest sample, dated in steady time. */
+export function watchOwnHost(steadyNow: () => Date, stopping: AbortSignal): () => HostSampleInput {
   let before = processorTimes()
   let sample: HostSampleInput | undefined
   const take = (): HostSampleInput => {
@@ -24,7 +24,7 @@ export function watchOwnHost(clock: () => Date, stopping: AbortSignal): () => Ho
         hostname()
           .replace(/[^A-Za-z0-9._-]/g, '-')
           .replace(/^[^A-Za-z0-9]+/, '') || 'node',
-      sampled_at: clock().toISOString(),
+      sampled_at: steadyNow().toISOString(),
       cpu_percent: Math.min(100, Math.max(0, Math.round(cpu * 10) / 10)),
       memory_used_bytes: total - freemem(),
       memory_total_bytes: total,

@@ -75,6 +75,42 @@ test('a sample is stale after 90 seconds, and a clock that is ahead makes it no 
   expect(await find('ahead')).toMatchObject({ stale: false })
 })
 
+test.each([
+  ['back', -3600],
+  ['forward', 3600],
+])('a sample stays fresh and the next one is stored if the clock is set %s', async (_, seconds) => {
+  const { clock } = world.bridge
+  const host = `set-${seconds}`
+  await report(sampleOf(host, { cpu_percent: 1 }))
+  clock.step(seconds)
+  expect(await find(host)).toMatchObject({ cpu_percent: 1, stale: false })
+  clock.advance(60)
+  expect(await report(sampleOf(host, { cpu_percent: 2 }))).toMatchObject({ cpu_percent: 2, stale: false })
+  clock.advance(60)
+  expect(await find(host)).toMatchObject({ cpu_percent: 2, stale: false })
+  clock.advance(limits.telemetryStaleSeconds)
+  expect(await find(host)).toMatchObject({ cpu_percent: 2, stale: true })
+  clock.step(-seconds)
+})
+
+test("the node's own sample stays fresh if its clock is set forward", async () => {
+  const other = await world.elsewhere()
+  const read = () => other.owner.ok<HostSampleList>({ target: '/api/admin/telemetry' })
+  expect((await read()).hosts).toMatchObject([{ stale: false }])
+  other.bridge.clock.step(1800)
+  expect((await read()).hosts).toMatchObject([{ stale: false }])
+})
+
+test('a host whose clock was set back is heard again once its latest sample is stale', async () => {
+  const earlier = () => new Date(world.bridge.clock().getTime() - 3_600_000).toISOString()
+  await report(sampleOf('back', { cpu_percent: 1 }))
+  await report(sampleOf('back', { cpu_percent: 2, sampled_at: earlier() }))
+  expect(await find('back')).toMatchObject({ cpu_percent: 1, stale: false })
+  world.bridge.clock.advance(limits.telemetryStaleSeconds + 1)
+  await report(sampleOf('back', { cpu_percent: 3, sampled_at: earlier() }))
+  expect(await find('back')).toMatchObject({ cpu_percent: 3, stale: true })
+})
+
 test("only the right token may report: neither no token, another one, two of them, nor the owner's sign-in", async () => {
   const other = 'A'.repeat(43)
   for (const given of [
