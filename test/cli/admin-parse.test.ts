@@ -62,7 +62,7 @@ const accepted: readonly (readonly [string, Make, readonly string[], readonly un
     ['--name', 'olu', '--url', 'https://b.example', '--password-stdin'],
     [{ name: 'olu', url: 'https://b.example', passwordStdin: true }],
   ],
-  ['login as before', loginCommand, [], [{}]],
+  ['login without options', loginCommand, [], [{}]],
   ['login with a link', loginCommand, ['--link'], [{ link: true }]],
   ['password', passwordCommand, ['--password-stdin'], [{ passwordStdin: true }]],
   ['project create', createProjectCommand, ['demo'], ['demo', {}]],
@@ -108,7 +108,7 @@ const accepted: readonly (readonly [string, Make, readonly string[], readonly un
   ['pairing enable', enable, ['ada', 'ben'], ['enable', ['ada', 'ben'], {}]],
   ['enrollment create', createEnrollmentCommand, ['ada'], ['ada', { binding: 'key' }]],
   [
-    'enrollment create, narrowed',
+    'enrollment create with limited scopes',
     createEnrollmentCommand,
     [
       'ada',
@@ -128,7 +128,7 @@ const accepted: readonly (readonly [string, Make, readonly string[], readonly un
   ['message', messageCommand, ['ada', 'hello'], ['ada', 'hello', { type: 'note' }]],
   ['message from standard input', messageCommand, ['ada'], ['ada', undefined, { type: 'note' }]],
   [
-    'message that asks',
+    'message with a question',
     messageCommand,
     [
       'ada',
@@ -146,7 +146,7 @@ const accepted: readonly (readonly [string, Make, readonly string[], readonly un
   ],
   ['history', historyCommand, ['ada'], ['ada', {}]],
   ['history backward', historyCommand, ['ada', '--before', '101'], ['ada', { before: 101 }]],
-  ['ack of several', ackCommand, [id, other], [[id, other], {}]],
+  ['ack of several messages', ackCommand, [id, other], [[id, other], {}]],
 ]
 
 test.each(accepted)('the program parses %s', async (_name, make, argv, expected) => {
@@ -160,26 +160,26 @@ const refused: readonly (readonly [string, Make, readonly string[]])[] = [
   ['login with a link and a name', loginCommand, ['--link', '--name', 'olu']],
   ['login with a link and a password', loginCommand, ['--link', '--password-stdin']],
   ['project create without a name', createProjectCommand, []],
-  ['a budget of nothing', createProjectCommand, ['demo', '--message-budget', '0']],
+  ['a budget of zero', createProjectCommand, ['demo', '--message-budget', '0']],
   ['a state that projects do not have', projectStateCommand, ['demo', 'frozen']],
   ['project delete without its name again', deleteProjectCommand, ['demo']],
   ['an administrator with a password', createAdministratorCommand, ['kim', '--password', 'secret']],
-  ['an administrator of nothing', unassign, ['kim']],
+  ['an administrator without a project', unassign, ['kim']],
   ['a state that administrators do not have', administratorStateCommand, ['kim', 'away']],
   ['a missing new name', nameAgentCommand, ['ada']],
   ['a state that enrolments do not have', listEnrollmentsCommand, ['--state', 'lost']],
   ['an enrolment by the name of its agent', revokeEnrollmentCommand, ['ada']],
   ['a kind that environments do not have', createEnvironmentCommand, ['desk', '--kind', 'moon']],
   ['a state that agents do not have', agentStateCommand, ['ada', 'asleep']],
-  ['a pairing of one', enable, ['ada']],
+  ['a pairing of one agent', enable, ['ada']],
   ['a legacy enrolment', createEnrollmentCommand, ['ada', '--binding', 'legacy']],
   ['a scope that does not exist', createEnrollmentCommand, ['ada', '--scope', 'everything']],
-  ['a duration that is none', createEnrollmentCommand, ['ada', '--ttl', 'soon']],
+  ['an invalid duration', createEnrollmentCommand, ['ada', '--ttl', 'soon']],
   ['a credential by its name', revokeCredentialCommand, ['ada']],
   ['a message type of the service', messageCommand, ['ada', 'x', '--type', 'task']],
   ['history in both directions', historyCommand, ['ada', '--after', '1', '--before', '9']],
   ['a sequence that is negative', historyCommand, ['ada', '--after=-1']],
-  ['ack of nothing', ackCommand, []],
+  ['ack without an id', ackCommand, []],
   ['ack of an invalid id', ackCommand, ['latest']],
 ]
 

@@ -110,8 +110,8 @@ describe('a tunnel command', () => {
   test.each([
     ['ends well', 'true'],
     ['fails', 'exit 3'],
-    ['is no program', '/nowhere/tunnel'],
-    ['is no command', 'if then'],
+    ['is not a program', '/nowhere/tunnel'],
+    ['is not a shell command', 'if then'],
   ])('that %s before it has an address is reported', async (_, command) => {
     await expect(start(command)).rejects.toMatchObject({
       exit: 'unexpected',

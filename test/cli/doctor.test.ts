@@ -116,7 +116,7 @@ function closed(words: readonly string[], args: readonly string[]) {
 }
 
 const blockers: [string, boolean, string[]][] = [
-  ['no network but its own', hasUnshare, ['unshare', '-n']],
+  ['a separate, empty network', hasUnshare, ['unshare', '-n']],
   [
     'a filter on connections',
     hasStrace,

@@ -151,7 +151,7 @@ describe('enrolling', () => {
       (code) => `You are the agent "eve".\n\nbridge enroll <<'CODE'\n${code}\nCODE\n\n3. See who is there.\n`,
     ],
     [
-      'indented, so that the here-document takes the rest along',
+      'indented, so that the here-document includes the rest',
       (code) => `  ${code}\n  CODE\n\n  3. See who is there, then listen.\n`,
     ],
   ])('a code that is pasted %s is found', async (what, pasted) => {

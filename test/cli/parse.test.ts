@@ -43,7 +43,7 @@ test.each<[string, Make, string[], unknown[]]>([
     ['ben', '-v', { type: 'note' }],
   ],
   [
-    'send with everything',
+    'send with every option',
     sendCommand,
     [
       'owner',
@@ -81,7 +81,7 @@ test.each<[string, Make, string[], unknown[]]>([
   ['ack', ackCommand, [id, other], [[id, other]]],
   ['listen', listenCommand, [], [{ ack: 'manual' }]],
   [
-    'listen with everything',
+    'listen with every option',
     listenCommand,
     ['--once', '--timeout', '10m', '--exec', './handle', '--ack', 'journal', '--ensure'],
     [{ once: true, timeout: 600, exec: './handle', ack: 'journal', ensure: true }],

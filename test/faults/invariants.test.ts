@@ -29,30 +29,30 @@ test('an empty store is valid', () => {
 const breaches: Record<string, string> = {
   'the sequences of a conversation are the ones after what was removed, up to its counter':
     "DELETE FROM messages WHERE body = 'two'",
-  'within a conversation ids rise with sequences':
+  'within a conversation ids increase with sequences':
     "UPDATE messages SET id = '00000000-0000-7000-8000-000000000000' WHERE body = 'three'",
   'an inbox counts its unacknowledged messages': 'UPDATE inboxes SET waiting = waiting + 1',
   'an agent has at most one active session': `DROP INDEX sessions_one_active;
     UPDATE sessions SET state = 'active', ended_at = NULL`,
-  'the generations of an agent are 1, 2, 3 … up to its counter, but for the jump of each restore':
+  'the generations of an agent are 1, 2, 3 … up to its counter, except for the jump of each restore':
     'UPDATE agents SET session_generation = session_generation + 1',
-  'only the newest session of an agent is active, and what ended has its time':
+  'only the newest session of an agent is active, and an ended one has its end time':
     "UPDATE sessions SET ended_at = started_at WHERE state = 'active'",
   'each message sent has one audit record': "DELETE FROM audit WHERE kind = 'message.sent'",
-  'each audit record of a message names one that is stored': "DELETE FROM messages WHERE body = 'two'",
+  'each audit record of a message names a stored one': "DELETE FROM messages WHERE body = 'two'",
   'each session started has one audit record': "DELETE FROM audit WHERE kind = 'session.started'",
   'each acknowledged message is in one audit record': "DELETE FROM audit WHERE kind = 'message.acknowledged'",
-  'each stored answer to a send names a message that is stored': `UPDATE idempotency
+  'each stored answer to a send names a stored message': `UPDATE idempotency
     SET answer = json_set(answer, '$.message.sequence', 9) WHERE route = '/api/v1/messages'`,
-  'each message of an agent has the one stored answer that told of it':
+  'each message of an agent is in exactly one stored answer':
     "DELETE FROM idempotency WHERE route = '/api/v1/messages'",
   'a task has the one message of its creation, and each such message its task':
     'UPDATE messages SET task_id = NULL WHERE task_id IS NOT NULL',
   'a task has as many claims as attempts and generations, and each is in the audit':
     "DELETE FROM audit WHERE kind = 'task.claimed'",
-  'a task is held exactly while its state says so, and has an outcome exactly when it ended by one':
+  'a task is held exactly in the held states, and has an outcome exactly in the states with one':
     "UPDATE tasks SET outcome_kind = 'failed'",
-  'a task is in the lists of what ended exactly when it did, under its state':
+  'a task is in the lists of ended tasks exactly if it ended, under its state':
     'UPDATE tasks SET ended = CASE WHEN ended IS NULL THEN state END',
   'each acknowledged message was offered': 'UPDATE messages SET offers = 0',
 }

@@ -67,7 +67,7 @@ async function untilThere(path: string): Promise<void> {
 /** The event after which a runner is killed. */
 const steps: Readonly<Record<string, (started: Started) => Promise<unknown>>> = {
   'it has claimed': (started) => started.said(/claimed/),
-  'its command works': (started) => started.said(/begun/),
+  'its command is running': (started) => started.said(/begun/),
   'its command has ended': () => untilThere(file('over')),
 }
 

@@ -73,7 +73,7 @@ const changes: [string, (path: string) => void][] = [
   ['it was removed', (path) => rmSync(path)],
   ['it was renamed', (path) => renameSync(path, `${path}.away`)],
   [
-    'another took its name',
+    'another file took its name',
     (path) => {
       writeFileSync(`${path}.new`, bytes)
       renameSync(`${path}.new`, path)

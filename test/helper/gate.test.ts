@@ -109,7 +109,7 @@ describe('an upload must state its length', () => {
     ['one byte less', ['Content-Length: 999'], 'a'.repeat(999), 422, 'length_mismatch'],
     ['one byte more', ['Content-Length: 1001'], 'a'.repeat(1001), 422, 'length_mismatch'],
     ['nothing', ['Content-Length: 0'], '', 422, 'length_mismatch'],
-    ['more than a part may have', ['Content-Length: 100663297'], '', 413, 'part_too_large'],
+    ['more than the largest part', ['Content-Length: 100663297'], '', 413, 'part_too_large'],
   ] as const)('%s', async (_name, lines, body, status, error) => {
     const answer = await put(lines, body)
     expect([answer.status, answer.error]).toEqual([status, error])

@@ -258,7 +258,7 @@ describe('a manifest', () => {
       }),
     ],
     [
-      'an empty part behind the last',
+      'an empty part after the last',
       changed({
         parts: [...manifest.parts, { index: 3, offset: 2500, size: 0, sha256: emptySha256 }],
       }),

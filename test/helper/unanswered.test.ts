@@ -36,7 +36,7 @@ const rests: Readonly<Record<string, Rest>> = {
   'a wrong length': { headers: ['Content-Length: x'], body: part },
   'a negative length': { headers: ['Content-Length: -1'], body: part },
   'two lengths': { headers: ['Content-Length: 1000', 'Content-Length: 1000'], body: part },
-  'a length of nothing, a body': { headers: ['Content-Length: 0'], body: part },
+  'a length of 0, a body': { headers: ['Content-Length: 0'], body: part },
   'a length, no body': { headers: ['Content-Length: 1000'] },
   'a length, half of the body': { headers: ['Content-Length: 1000'], body: part.slice(500) },
   'a length, half of the body, half closed': {
@@ -55,7 +55,7 @@ const rests: Readonly<Record<string, Rest>> = {
   chunked: { headers: ['Transfer-Encoding: chunked'], body: '1\r\nx\r\n0\r\n\r\n' },
   'chunked without an end': { headers: ['Transfer-Encoding: chunked'], body: '1\r\nx\r\n' },
   'chunked without a beginning': { headers: ['Transfer-Encoding: chunked'] },
-  'chunks that are none': { headers: ['Transfer-Encoding: chunked'], body: 'what\r\n' },
+  'malformed chunks': { headers: ['Transfer-Encoding: chunked'], body: 'what\r\n' },
   'chunks that trickle': { headers: ['Transfer-Encoding: chunked'], trickle: '1\r\nx\r\n' },
   'chunked, with a length': { headers: ['Transfer-Encoding: chunked', 'Content-Length: 3'], body: 'abc' },
 }

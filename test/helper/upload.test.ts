@@ -238,7 +238,7 @@ describe('a restart counts only the parts whose bytes are correct', () => {
       [3],
     ],
     [
-      'it claims a part that never came',
+      'it lists a part that was never sent',
       () => overwrite(record(), 64 + 64, readFileSync(record()).subarray(64, 96)),
       [0, 1, 3],
     ],

@@ -104,7 +104,7 @@ export const hostileHomes: readonly HostileHome[] = [
     async () => door(home(), await untrusted.server()),
   ],
   [
-    'has a certificate that it signed itself',
+    'has a self-signed certificate',
     'certificate_refused',
     async () => door(home(), await issue({ name: 'localhost', hosts: ['localhost'] })),
   ],
@@ -124,7 +124,7 @@ export const hostileHomes: readonly HostileHome[] = [
     async () => door(home(), await trusted.server({ from: new Date(Date.now() + dayMs) })),
   ],
   [
-    'speaks no TLS',
+    'does not use TLS',
     'bad_response',
     async () => {
       const { asked, endpoint } = await door(home(), null)
@@ -134,7 +134,7 @@ export const hostileHomes: readonly HostileHome[] = [
   ['answers in no protocol', 'bad_response', () => rawDoor('SSH-2.0-OpenSSH_9\r\n')],
   ['answers with headers that are none', 'bad_response', () => rawDoor('HTTP/1.1 200 OK\r\na b\0c\r\n\r\n')],
   [
-    'answers with more headers than there may be',
+    'answers with too many headers',
     'bad_response',
     () => rawDoor(`HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(40_000)}\r\n`),
   ],
@@ -144,15 +144,11 @@ export const hostileHomes: readonly HostileHome[] = [
     () => rawDoor('HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}   '),
   ],
   [
-    'answers with a page',
+    'answers with an HTML page',
     'bad_response',
     () => door((_, response) => void response.end('<html>Sign in</html>')),
   ],
-  [
-    'answers without end',
-    'bad_response',
-    () => door((_, response) => void response.end('x'.repeat(300_000))),
-  ],
+  ['answers endlessly', 'bad_response', () => door((_, response) => void response.end('x'.repeat(300_000)))],
   ['answers with a list', 'bad_response', () => door((_, response) => void response.end('[]'))],
   ['knows nothing', 'bad_response', () => door((_, response) => void response.writeHead(404).end('no'))],
   [
@@ -172,7 +168,7 @@ export const hostileHomes: readonly HostileHome[] = [
       ),
   ],
   [
-    'has another file',
+    'serves another file',
     'integrity',
     () =>
       door(
@@ -195,7 +191,7 @@ export const hostileHomes: readonly HostileHome[] = [
     'receipt',
   ],
   [
-    'gives one part for another',
+    'sends another part',
     'integrity',
     () =>
       door(
@@ -207,7 +203,7 @@ export const hostileHomes: readonly HostileHome[] = [
     'receipt',
   ],
   [
-    'names another hash',
+    'states another hash',
     'integrity',
     () =>
       door(
@@ -222,7 +218,7 @@ export const hostileHomes: readonly HostileHome[] = [
     [
       ['claims a longer part', { 'content-length': partSize + 1 }],
       ['claims a shorter part', { 'content-length': partSize - 1 }],
-      ['claims no length that is one', { 'content-length': 2 ** 52 }],
+      ['claims an impossible length', { 'content-length': 2 ** 52 }],
     ] as const
   ).map(
     ([what, headers]): HostileHome => [
@@ -239,7 +235,7 @@ export const hostileHomes: readonly HostileHome[] = [
     ],
   ),
   [
-    'gives more than the part, and says nothing of its length',
+    'sends more than the part without a length',
     'integrity',
     () =>
       door(
@@ -251,7 +247,7 @@ export const hostileHomes: readonly HostileHome[] = [
     'receipt',
   ],
   [
-    'gives less than the part, and ends well',
+    'sends less than the part and ends normally',
     'integrity',
     () =>
       door(

@@ -23,8 +23,8 @@ test('a flag overrides the environment, which overrides the file, which override
 
 describe('the node refuses, by name', () => {
   const cases: [string, Record<string, string>, RegExp][] = [
-    ['a port that is no port', { port: '70000' }, /port must be a whole number from 0 to 65535/],
-    ['a port with words', { port: '80a' }, /port must be a whole number/],
+    ['a port out of range', { port: '70000' }, /port must be a whole number from 0 to 65535/],
+    ['a port with letters', { port: '80a' }, /port must be a whole number/],
     [
       'an origin with a path',
       { portal_origin: 'https://bridge.example/x' },
@@ -37,7 +37,7 @@ describe('the node refuses, by name', () => {
     ],
     ['plain http beyond loopback', { portal_origin: 'http://bridge.example' }, /http only on loopback/],
     ['metrics beyond loopback', { metrics_host: '0.0.0.0' }, /metrics_host must be a loopback address/],
-    ['a port of metrics that is none', { metrics_port: 'x' }, /metrics_port must be a whole number/],
+    ['an invalid port of metrics', { metrics_port: 'x' }, /metrics_port must be a whole number/],
     ['an unknown log level', { log_level: 'loud' }, /log_level must be one of/],
   ]
   test.each(cases)('%s', (_name, flags, message) => {

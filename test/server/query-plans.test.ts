@@ -38,7 +38,7 @@ const requests: Readonly<Record<string, Way>> = {
   ],
   'everything unacknowledged': [asBen('/api/v1/inbox/messages'), 'messages_fresh'],
   'the latest history': [() => history(''), 'sqlite_autoindex_messages_2'],
-  'history after a number': [() => history('?after_sequence=1'), 'sqlite_autoindex_messages_2'],
+  'history after a sequence': [() => history('?after_sequence=1'), 'sqlite_autoindex_messages_2'],
   peers: [asBen('/api/v1/peers'), 'agents_by_project'],
   conversations: [asBen('/api/v1/conversations'), 'conversations_by_second_agent'],
   tasks: [asBen('/api/v1/tasks'), 'tasks_by_assignee'],
@@ -50,7 +50,7 @@ const requests: Readonly<Record<string, Way>> = {
     'audit_by_actor',
   ],
   'the audit of the commonest kind': [() => audit('kind=message.sent'), 'audit_by_kind'],
-  'the audit of one thing': [() => audit(`subject_id=${conversation}`), 'audit_by_subject'],
+  'the audit of one subject': [() => audit(`subject_id=${conversation}`), 'audit_by_subject'],
   'the last events': [asOwner('/events'), 'audit_by_project'],
   'a snapshot': [asOwner(''), 'messages_to_owner'],
 }

@@ -21,7 +21,7 @@ export const invariants: readonly Invariant[] = [
         OR coalesce(min(m.sequence), c.last_sequence + 1) <> c.removed_through_sequence + 1`,
   },
   {
-    name: 'within a conversation ids rise with sequences',
+    name: 'within a conversation ids increase with sequences',
     sql: `SELECT a.id, b.id FROM messages a JOIN messages b
       ON b.conversation_id = a.conversation_id AND b.sequence = a.sequence + 1 WHERE b.id <= a.id`,
   },
@@ -37,7 +37,7 @@ export const invariants: readonly Invariant[] = [
     sql: `SELECT agent_id, count(*) FROM sessions WHERE state = 'active' GROUP BY agent_id HAVING count(*) > 1`,
   },
   {
-    name: 'the generations of an agent are 1, 2, 3 … up to its counter, but for the jump of each restore',
+    name: 'the generations of an agent are 1, 2, 3 … up to its counter, except for the jump of each restore',
     sql: `WITH restored AS MATERIALIZED (SELECT json_extract(details, '$.generation') AS generation FROM audit
         WHERE kind = 'node.restored'),
       steps AS (SELECT agent_id, generation, lag(generation, 1, 0) OVER (PARTITION BY agent_id ORDER BY generation) AS last
@@ -50,7 +50,7 @@ export const invariants: readonly Invariant[] = [
         AND a.session_generation NOT IN (SELECT generation FROM restored)`,
   },
   {
-    name: 'only the newest session of an agent is active, and what ended has its time',
+    name: 'only the newest session of an agent is active, and an ended one has its end time',
     sql: `SELECT s.id FROM sessions s JOIN agents a ON a.id = s.agent_id
       WHERE (s.state = 'active' AND s.generation <> a.session_generation)
         OR (s.state = 'active') <> (s.ended_at IS NULL)`,
@@ -62,7 +62,7 @@ export const invariants: readonly Invariant[] = [
       WHERE m.sender_kind <> 'system' GROUP BY m.id HAVING count(a.id) <> 1`,
   },
   {
-    name: 'each audit record of a message names one that is stored',
+    name: 'each audit record of a message names a stored one',
     sql: `SELECT a.id FROM audit a WHERE a.kind = 'message.sent'
       AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = a.subject_id)`,
   },
@@ -79,13 +79,13 @@ export const invariants: readonly Invariant[] = [
       GROUP BY m.id HAVING count(t.id) <> (m.acknowledged_at IS NOT NULL)`,
   },
   {
-    name: 'each stored answer to a send names a message that is stored',
+    name: 'each stored answer to a send names a stored message',
     sql: `SELECT i.key FROM idempotency i WHERE i.route = '/api/v1/messages' AND NOT EXISTS
       (SELECT 1 FROM messages m WHERE m.id = json_extract(i.answer, '$.message.id')
         AND m.sequence = json_extract(i.answer, '$.message.sequence'))`,
   },
   {
-    name: 'each message of an agent has the one stored answer that told of it',
+    name: 'each message of an agent is in exactly one stored answer',
     sql: `WITH told AS MATERIALIZED (SELECT json_extract(answer, '$.message.id') AS id FROM idempotency
         WHERE route = '/api/v1/messages')
       SELECT m.id, count(t.id) FROM messages m LEFT JOIN told t ON t.id = m.id
@@ -106,14 +106,14 @@ export const invariants: readonly Invariant[] = [
       GROUP BY t.id HAVING t.attempts <> t.claim_generation OR count(a.id) <> t.attempts`,
   },
   {
-    name: 'a task is held exactly while its state says so, and has an outcome exactly when it ended by one',
+    name: 'a task is held exactly in the held states, and has an outcome exactly in the states with one',
     sql: `SELECT id, state, outcome_kind FROM tasks
       WHERE (state IN ('claimed', 'cancel_requested')) <> (claim_ends_at IS NOT NULL)
         OR (state IN ('completed', 'failed', 'declined')) <> (outcome_kind IS NOT NULL)
         OR (state IN ('cancel_requested', 'cancelled') AND cancel_requested_at IS NULL)`,
   },
   {
-    name: 'a task is in the lists of what ended exactly when it did, under its state',
+    name: 'a task is in the lists of ended tasks exactly if it ended, under its state',
     sql: `SELECT id, state, ended FROM tasks
       WHERE ended IS NOT CASE WHEN state NOT IN ('open', 'claimed', 'cancel_requested') THEN state END`,
   },

@@ -43,7 +43,7 @@ const ends: readonly [name: string, end: (task: Task) => Promise<unknown>, seen:
     { state: 'failed', outcome: { kind: 'failed', result: 'no such file' } as never },
   ],
   [
-    'given back once too often',
+    'released once too often',
     async (task) => act(ben, task.id, 'release', { ...(await claim(task)), reason: 'no time' }),
     { state: 'failed', outcome: { kind: 'attempts_exhausted' } as never },
   ],

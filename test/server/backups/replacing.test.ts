@@ -155,14 +155,14 @@ test.each<[what: string, name: string, make: () => string]>([
       return join(folder, 'short.db')
     },
   ],
-  ['a backup with a page of something else', 'DamagedDatabaseError', flipped],
+  ['a backup with a replaced page', 'DamagedDatabaseError', flipped],
   [
     "another program's database",
     'DamagedDatabaseError',
     () => change(file, (d) => d.pragma('application_id = 1')),
   ],
   [
-    'an installation that was not made completely',
+    'an incomplete installation',
     'DamagedDatabaseError',
     () => change(file, (d) => d.exec('DELETE FROM server')),
   ],
@@ -177,7 +177,7 @@ test.each<[what: string, name: string, make: () => string]>([
     () => change(file, (d) => d.exec("UPDATE schema_migrations SET name = 'other' WHERE number = 7")),
   ],
   [
-    'a database that was in use, with its log beside it',
+    'a database that was in use, with its WAL',
     'DamagedDatabaseError',
     () => {
       writeFileSync(`${file}-wal`, 'frames')

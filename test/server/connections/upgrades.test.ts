@@ -73,9 +73,9 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
 describe('a WebSocket at its path', () => {
   const badHandshakes: readonly (readonly [string, string, string])[] = [
     ['without a key', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'X: y'],
-    ['with a key of another form', 'dGhlIHNhbXBsZSBub25jZQ==', 'short'],
+    ['with a malformed key', 'dGhlIHNhbXBsZSBub25jZQ==', 'short'],
     ['of another version', 'Version: 13', 'Version: 12'],
-    ['with a subprotocol that is none', 'X: y', 'Sec-WebSocket-Protocol: ,'],
+    ['with a malformed subprotocol', 'X: y', 'Sec-WebSocket-Protocol: ,'],
   ]
   test.each(badHandshakes)('%s is refused like any other request', async (_what, good, bad) => {
     const connection = new RawConnection(listeners.http.url)

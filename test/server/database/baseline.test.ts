@@ -146,7 +146,7 @@ test.each<[string, (database: Database.Database) => void, new (...args: never[])
     'records 46 of the 47 migrations that a baseline replaced',
   ],
   [
-    'that was left after 13 steps, whose numbers the baseline has too',
+    'that stopped after 13 steps, whose numbers the baseline has too',
     (database) => database.exec('DELETE FROM schema_migrations WHERE number > 13'),
     MigrationHistoryError,
     'records 13 of the 47 migrations',
@@ -158,7 +158,7 @@ test.each<[string, (database: Database.Database) => void, new (...args: never[])
     '047_steady_clock',
   ],
   [
-    'with a step more than were replaced',
+    'with one step more than the replaced ones',
     (database) => database.exec("INSERT INTO schema_migrations VALUES (48, 'next', '2026-06-02')"),
     NewerDatabaseError,
     '048_next',

@@ -7,7 +7,7 @@ import { add, openStore } from './store.ts'
 
 const outside = {
   'a turn of the event loop': () => immediate(),
-  'a timer of no time': () => timer(0),
+  'a timer of 0 ms': () => timer(0),
   'the next tick': () => new Promise<void>((resolve) => process.nextTick(resolve)),
   'a file': () => readFile(import.meta.filename),
   'a promise that never resolves': () => new Promise(() => {}),

@@ -220,7 +220,7 @@ describe('a later frame', () => {
     ['that authenticates again', '{"type":"authenticate","headers":{}}'],
     ['of a ping with more in it', '{"type":"ping","n":1}'],
     ['that is binary', Buffer.from('{"type":"ping"}')],
-    ['that is no JSON', 'ping'],
+    ['that is not JSON', 'ping'],
     ['that is empty', ''],
   ]
   test.concurrent.each(bad)('%s ends the socket with 1008', async (_what, frame) => {

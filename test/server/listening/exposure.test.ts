@@ -14,7 +14,7 @@ const origin = { portal_origin: 'https://bridge.example' }
 describe('the configuration is refused:', () => {
   const cases: [string, Record<string, string>, RegExp][] = [
     [
-      'plain HTTP beyond loopback, with both ways out',
+      'plain HTTP beyond loopback, with both remedies',
       { host: '0.0.0.0' },
       /unencrypted; set tls_cert and tls_key, or list your TLS proxies in trusted_proxy$/,
     ],
@@ -33,7 +33,7 @@ describe('the configuration is refused:', () => {
     ],
     ['a proxy by name', { trusted_proxy: 'proxy.example' }, /addresses or subnets.*"proxy\.example"/],
     ['a subnet that is too narrow', { trusted_proxy: '10.0.0.0/33' }, /not "10\.0\.0\.0\/33"/],
-    ['a subnet of nothing', { trusted_proxy: '10.0.0.0/' }, /not "10\.0\.0\.0\/"/],
+    ['a subnet without a length', { trusted_proxy: '10.0.0.0/' }, /not "10\.0\.0\.0\/"/],
     ['all addresses as proxies', { trusted_proxy: '127.0.0.1, ::/0' }, /must not include all addresses/],
   ]
   test.each(cases)('%s', (_name, flags, message) => {
@@ -47,13 +47,13 @@ describe('the configuration is accepted:', () => {
     ['loopback by default', {}, { host: '127.0.0.1', tls: undefined, trustedProxies: [] }],
     ['the whole of 127/8', { host: '127.0.0.2' }, { host: '127.0.0.2' }],
     [
-      'TLS at every address, with the name of clients',
+      'TLS on all addresses, with an origin',
       { host: '0.0.0.0', ...tls, ...origin },
       { host: '0.0.0.0', tls: { cert: '/c.pem', key: '/k.pem' }, portalOrigin: 'https://bridge.example' },
     ],
     ['TLS at one address, which then is its origin', { host: '192.0.2.1', ...tls }, { portalOrigin: '' }],
     [
-      'proxies, one and many',
+      'a list of proxies',
       { host: '::', trusted_proxy: '10.0.0.0/8, fd00::/8,192.0.2.7', ...origin },
       { trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.7'] },
     ],

@@ -101,7 +101,7 @@ describe('a client refuses', () => {
       /NODE_EXTRA_CA_CERTS names/,
     ],
     [
-      'one whose authority only has the name',
+      'one of an authority that only has the same name',
       async () => (await impostorOf(chain)).server(),
       /not signed by the authority that it names/,
       /NODE_EXTRA_CA_CERTS names/,
@@ -204,24 +204,12 @@ const other = await chain.server()
 
 describe('an unusable certificate or key stops the start:', () => {
   const cases: [string, () => void, RegExp][] = [
-    [
-      'where there is no certificate',
-      () => rmSync(files.cert),
-      /^tls_cert \S+cert\.pem cannot be read \(ENOENT\)$/,
-    ],
+    ['a missing certificate', () => rmSync(files.cert), /^tls_cert \S+cert\.pem cannot be read \(ENOENT\)$/],
     ['where there is no key', () => rmSync(files.key), /^tls_key \S+key\.pem cannot be read \(ENOENT\)$/],
+    ['an invalid certificate', () => writeFileSync(files.cert, 'hello'), /does not begin with a certificate/],
+    ['an invalid key', () => writeFileSync(files.key, 'hello'), /is not an unencrypted private key in PEM/],
     [
-      'where the certificate is none',
-      () => writeFileSync(files.cert, 'hello'),
-      /does not begin with a certificate/,
-    ],
-    [
-      'where the key is none',
-      () => writeFileSync(files.key, 'hello'),
-      /is not an unencrypted private key in PEM/,
-    ],
-    [
-      'where the key is of another certificate',
+      'a key of another certificate',
       () => writeFileSync(files.key, other.key),
       /^tls_key \S+key\.pem is not the key of the first certificate in tls_cert \S+cert\.pem$/,
     ],

@@ -161,7 +161,7 @@ test.each<[string, Partial<Exchange>, number]>([
   ['a query', { target: '/metrics?x=1' }, 404],
   ['another method', { method: 'POST', body: '{}' }, 405],
   [
-    'a name of another host, which a page can give to this address',
+    'another host name, which DNS rebinding can give to this address',
     { headers: [['Host', 'evil.example']] },
     403,
   ],

@@ -26,9 +26,9 @@ const texts: Record<string, { readonly change: (good: string) => string | Buffer
   'with a comment': { change: (good) => `/* */ ${good}`, says: /is not valid JSON/ },
   'with a trailing comma': { change: () => '{"a": 1,}', says: /is not valid JSON/ },
   'with a byte order mark': { change: (good) => `\ufeff${good}`, says: /is not valid JSON/ },
-  'with a number that JSON has not': { change: () => '{"a": NaN}', says: /is not valid JSON/ },
+  'with a number that JSON does not have': { change: () => '{"a": NaN}', says: /is not valid JSON/ },
   'in UTF-16': { change: (good) => Buffer.from(good, 'utf16le'), says: /is not valid JSON/ },
-  'with a byte that UTF-8 has not': {
+  'with a byte that is invalid in UTF-8': {
     change: () => Buffer.from('{"a":"\xff"}', 'latin1'),
     says: /not valid UTF-8/,
   },

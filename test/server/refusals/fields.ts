@@ -119,7 +119,7 @@ function wrongValues(branch: Schema, good: unknown): [string, unknown][] {
   const words = branch.enum ?? (branch.const === undefined ? [] : [branch.const])
   if (words.length > 0) {
     return [
-      ['not one of its words', 'no-such-word'],
+      ['not one of its values', 'no-such-word'],
       ['in upper case', String(words[0]).toUpperCase()],
       ['with a space', `${words[0]} `],
     ]
@@ -170,7 +170,7 @@ const dates = [
 ]
 
 const unseen: [string, unknown][] = [
-  ['that is turned around', 'ada \u202enimda'],
+  ['with a change of text direction', 'ada \u202enimda'],
   ['with an invisible character', 'a\u200bda'],
 ]
 

@@ -36,7 +36,7 @@ const identityRows: readonly Row[] = [
   ['a short secret', { override: { Authorization: `${credential}.${secret.slice(1)}` } }, 'unauthenticated'],
   ['an unknown id', { override: { Authorization: credential } }, 'credential_unknown'],
   ['no time', { override: { 'X-Bridge-Time': null } }, 'signature_required'],
-  ['a time of words', { override: { 'X-Bridge-Time': 'now' } }, 'signature_required'],
+  ['a time of letters', { override: { 'X-Bridge-Time': 'now' } }, 'signature_required'],
   ['a time in milliseconds', { override: { 'X-Bridge-Time': '1700000000000' } }, 'signature_required'],
   ['the time twice', { extra: [['X-Bridge-Time', '1700000000']] }, 'unauthenticated'],
   ['no nonce', { override: { 'X-Bridge-Nonce': null } }, 'signature_required'],
@@ -67,10 +67,14 @@ const identityRows: readonly Row[] = [
 const sessionPath = 'header X-Bridge-Session'
 const sessionRows: readonly Row[] = [
   ['no session', { session: null }, 'invalid_request', sessionPath],
-  ['a session that is no id', { override: { 'X-Bridge-Session': '-' } }, 'invalid_request', sessionPath],
+  ['a session that is not an id', { override: { 'X-Bridge-Session': '-' } }, 'invalid_request', sessionPath],
   ['a session in upper case', { session: unknownId.replace('0', 'A') }, 'invalid_request', sessionPath],
   ['the session twice', { extra: [['X-Bridge-Session', unknownId]] }, 'unauthenticated'],
-  ['another session than was signed', { override: { 'X-Bridge-Session': unknownId } }, 'signature_invalid'],
+  [
+    'another session than the signed one',
+    { override: { 'X-Bridge-Session': unknownId } },
+    'signature_invalid',
+  ],
   ['an unknown session', { session: unknownId }, 'session_unknown'],
 ]
 

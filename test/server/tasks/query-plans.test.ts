@@ -39,7 +39,7 @@ const requests: Readonly<Record<string, readonly [request: () => Promise<unknown
     () => ofProject(`?assignee_agent_id=${bridge.ben.id}`),
     'tasks_by_assignee',
   ],
-  'created, claimed, renewed, moved on, completed': [wholeTask, 'tasks_held'],
+  'created, claimed, renewed, progressed, completed': [wholeTask, 'tasks_held'],
   'created by the owner': [() => createAsOwner(bridge, bridge.ben), 'conversations_one_an_owner'],
   'its timeline': [
     async () => {

@@ -337,7 +337,7 @@ describe('an endpoint and its token are stored sealed, and are deleted once the 
     ['has failed', ({ id }) => act(ben, id, 'fail')],
     ['has another', ({ id }) => act(ada, id, 'secret', secret('U'))],
     [
-      'finds it over',
+      'finds it expired',
       ({ id }) => {
         bridge.clock.advance(61)
         return ben.call({ target: `/api/v1/transfers/${id}/secret` })
