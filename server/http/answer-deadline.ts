@@ -4,6 +4,7 @@
  *
  * - The deadline starts when the answer is sent, so a long-poll that has no answer yet is not affected.
  * - Only progress counts: a slow reader is served, a reader that takes nothing for the whole time is closed.
+ * - The time in which the node itself stalls does not count, because the node could not send meanwhile.
  * - Streams bypass this hook and have their own limit.
  *
  * Contract §6; design: bounded resources.
@@ -11,15 +12,40 @@
 import type { FastifyInstance } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
 
-export function useAnswerDeadline(app: FastifyInstance, stallMs = limits.answerStallSeconds * 1000): void {
+export interface AnswerDeadline {
+  readonly monotonicMs: () => number
+  readonly stallMs?: number
+}
+
+/** The deadline passes in so many equal parts. A stall of the node spoils one part, not the whole time. */
+const parts = 8
+
+export function useAnswerDeadline(
+  app: FastifyInstance,
+  { monotonicMs, stallMs = limits.answerStallSeconds * 1000 }: AnswerDeadline,
+): void {
+  const partMs = stallMs / parts
   app.addHook('onSend', (_request, { raw }, _payload, done) => {
     const { socket } = raw
+    let idleParts = 0
+    let lastMs = 0
+    let handedOver = -1
     // Node's socket timeout restarts whenever part of a write has been sent, not only when all of it has.
-    raw.setTimeout(stallMs)
+    raw.setTimeout(partMs, () => {
+      if (socket === null) return
+      const nowMs = monotonicMs()
+      // A longer gap means that bytes were sent in between, or that the node stalled.
+      const isIdle = socket.bytesWritten === handedOver && nowMs - lastMs < 2 * partMs
+      idleParts = isIdle ? idleParts + 1 : 1
+      lastMs = nowMs
+      handedOver = socket.bytesWritten
+      if (idleParts >= parts) socket.destroy()
+      else socket.setTimeout(partMs)
+    })
     raw.on('finish', () => {
       // If Node has set the keep-alive timeout, leave it. Otherwise a later request on this connection may
       // wait long, so the timeout is removed.
-      if (socket?.timeout === stallMs) socket.setTimeout(0)
+      if (socket?.timeout === partMs) socket.setTimeout(0)
     })
     done()
   })

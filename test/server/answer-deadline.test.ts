@@ -11,7 +11,7 @@ import { useAnswerDeadline } from '../../server/http/answer-deadline.ts'
 const stallMs = 400
 const size = 16 * 1024 * 1024
 const app = fastify()
-useAnswerDeadline(app, stallMs)
+useAnswerDeadline(app, { monotonicMs: () => performance.now(), stallMs })
 let closed: Promise<unknown> = Promise.resolve()
 app.get('/large', async (request) => {
   closed = once(request.raw.socket, 'close')
@@ -58,6 +58,19 @@ test('a client that reads slowly receives the whole response', async () => {
   const text = await until(open('/large'), (all) => all.length > size, 4)
   expect(text.length).toBeGreaterThan(size)
   expect(performance.now() - began).toBeGreaterThan(stallMs)
+})
+
+test('the time in which the node itself stalls does not count', async () => {
+  const socket = open('/large')
+  socket.pause()
+  await once(app.server, 'request')
+  await new Promise((resolve) => setTimeout(resolve, stallMs / 4))
+  for (let stalls = 0; stalls < 3; stalls += 1) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.5 * stallMs)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const text = await until(socket, (all) => all.length > size)
+  expect(text.length).toBeGreaterThan(size)
 })
 
 test('a response that starts late arrives, also on a connection that was already used', async () => {
