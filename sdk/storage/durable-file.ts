@@ -1,7 +1,7 @@
 /**
- * Files that survive a power cut: written whole under another name, synced, renamed into place, the folder synced.
+ * Durable file writes: write a temporary file, sync it, rename it into place, sync the folder.
  *
- * Everything is private: folders 0700, files 0600.
+ * Folders have mode 0700 and files 0600.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
@@ -9,10 +9,10 @@ import { dirname } from 'node:path'
 import { LocalError, type LocalErrorCode } from '../transport/failures.ts'
 
 /**
- * Make a folder, and those above it, for this user only. Folders that exist keep their mode.
+ * Creates a folder and its missing parents, for this user only. Existing folders keep their mode.
  *
- * One step at a time: Node's recursive mkdir tries for ever where a file system takes no folders and says ENOENT, as
- * /proc does.
+ * It creates one level at a time. Node's recursive mkdir loops endlessly on a file system such as /proc,
+ * which refuses folders with ENOENT.
  *
  * @throws LocalError `storage_failed`
  */
@@ -22,7 +22,7 @@ export async function makePrivateFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 })
   } catch (error) {
-    // Two that start at once make it once.
+    // Another process may have created the folder at the same time.
     if (!(await isFolder(path))) throw storageFailed(path, error)
   }
 }
@@ -30,10 +30,13 @@ export async function makePrivateFolder(path: string): Promise<void> {
 const isFolder = async (path: string): Promise<boolean> =>
   (await stat(path).catch(nothing))?.isDirectory() === true
 
-/** What cannot be looked at cannot be made either, and making it says why. */
+/** A failed stat counts as no folder: mkdir then fails with the reason. */
 const nothing = (): undefined => undefined
 
-/** Whole or not at all, also through a power cut. Concurrent writers: the last one wins. */
+/**
+ * Writes a file atomically and durably: after a power cut it has the old or the new text. Of concurrent
+ * writers the last one wins.
+ */
 export async function writeDurably(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
@@ -52,7 +55,7 @@ export async function writeDurably(path: string, text: string): Promise<void> {
   await syncFolder(dirname(path))
 }
 
-/** A rename or removal lasts only when the folder is synced. */
+/** Syncs a folder, which makes renames and removals in it durable. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {
@@ -62,12 +65,18 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** What the platform said about a file of ours, in our words. */
+/**
+ * Returns a LocalError `storage_failed` for a platform error on one of our files. A LocalError passes
+ * through.
+ */
 export function storageFailed(path: string, cause: unknown): LocalError {
   return cause instanceof LocalError ? cause : failed('storage_failed', path, cause)
 }
 
-/** {@link storageFailed} of a file that the caller named: a wrong name is its mistake. */
+/**
+ * Like {@link storageFailed}, for a file that the caller named: if the name is wrong, the code is
+ * `not_sendable`.
+ */
 export function sourceFailed(path: string, cause: unknown): LocalError {
   const { code = '' } = cause as NodeJS.ErrnoException
   return wrongName.test(code) ? failed('not_sendable', path, cause) : storageFailed(path, cause)
@@ -82,11 +91,11 @@ function failed(kind: LocalErrorCode, path: string, cause: unknown): LocalError 
 }
 
 const errnoWords: Readonly<Record<string, string>> = {
-  ENOENT: 'it is not there',
-  EACCES: 'this user may not',
-  EPERM: 'this user may not',
+  ENOENT: 'it does not exist',
+  EACCES: 'this user has no permission',
+  EPERM: 'this user has no permission',
   EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of its path is no folder',
+  ENOTDIR: 'a part of its path is not a folder',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the quota is used up',
   EROFS: 'the disk is read-only',

@@ -1,14 +1,18 @@
 /**
- * Messages that this machine has recorded: one line each, synced before they are shown.
+ * Journal of received messages: one JSON line per message, durable before the message is printed.
  *
- * - It remembers ids, so that a redelivery is known for what it is. The newest 20,000 are kept, twice what an inbox holds.
- * - A message is `printed` once whoever reads has been handed it, which is noted after the write, so that what was cut off
- *   in between is found and printed next time. It is `done` when what it was for has been done; only the runner of
- *   `--exec` asks for that.
- * - At 16 MiB the file becomes `.old` and a new one begins with the remembered ids; so two files bound it.
- * - One process rotates, the holder of the listen lock; others that record beside it only add. It reads what they added
- *   when it is asked to, and before it rotates; they notice when the file that they added to is no longer the journal.
- * - A line that a power cut tore is skipped.
+ * When a message enters:
+ * - recorded: its line is synced. It is not printed yet. If the process dies here, the next run prints it.
+ * - printed: it was written to the output. The mark is written afterwards and not synced, so after a power
+ *   cut the message may be printed twice.
+ * - done: its `--exec` command has finished. Only the runner of `--exec` uses this mark.
+ *
+ * - The journal remembers the last 20,000 ids, twice what an inbox holds, to recognise redeliveries.
+ * - At 16 MiB the file is renamed to `.old` and a new one starts with the remembered ids. So there are at
+ *   most two files.
+ * - Only the holder of the listen lock rotates; other processes only append. The holder reads their lines in
+ *   `catchUp` and before it rotates. They detect that their file was rotated away.
+ * - A line that a power cut left incomplete is skipped.
  *
  * Contract §12.
  */
@@ -22,15 +26,15 @@ type Line =
   | { readonly kind: 'printed' | 'done'; readonly ids: readonly string[] }
   | ({ readonly kind: 'remembered'; readonly ids: readonly string[] } & Record<Mark, readonly string[]>)
 
-/** What can be noted of a recorded message. */
+/** Mark on a recorded message. */
 type Mark = 'printed' | 'done'
 
-/** Where the journal lies, and how it tells the time. */
+/** Path and clock of a journal. */
 export interface JournalOptions {
   readonly path: string
   readonly clock: () => Date
   readonly bounds?: JournalBounds | undefined
-  /** False beside another process that may have the journal open too: this one then only adds. True when absent. */
+  /** False if another process may have the journal open: this one then only appends. True by default. */
   readonly rotates?: boolean | undefined
 }
 
@@ -49,7 +53,7 @@ export class Journal {
   readonly #recorded = new Set<string>()
   readonly #marked: Record<Mark, Set<string>> = { printed: new Set(), done: new Set() }
   #file: FileHandle
-  /** How much of the file is remembered, whole lines. */
+  /** Bytes of the file that were read, always whole lines. */
   #readBytes = 0
 
   private constructor({ path, clock, bounds, rotates }: JournalOptions, file: FileHandle) {
@@ -60,7 +64,7 @@ export class Journal {
     this.#file = file
   }
 
-  /** Read what is remembered and open the file to add to it. @throws LocalError `storage_failed` */
+  /** Opens the file for appending and reads it. @throws LocalError `storage_failed` */
   static async open(options: JournalOptions): Promise<Journal> {
     const { path } = options
     try {
@@ -73,32 +77,32 @@ export class Journal {
     }
   }
 
-  /** Whether the message is written down. */
+  /** Returns true if the message is recorded. */
   has(id: string): boolean {
     return this.#recorded.has(id)
   }
 
-  /** Whether the message was worked on to its end. */
+  /** Returns true if the message is marked done. */
   isDone(id: string): boolean {
     return this.#marked.done.has(id)
   }
 
-  /** Whether the message was shown. */
+  /** Returns true if the message is marked printed. */
   isPrinted(id: string): boolean {
     return this.#marked.printed.has(id)
   }
 
-  /** What was recorded and then neither printed nor done: its process ended in between. */
+  /** Ids that are recorded but neither printed nor done, because their process ended in between. */
   get unprinted(): string[] {
     return [...this.#recorded].filter((id) => !this.isPrinted(id) && !this.isDone(id))
   }
 
-  /** Whether it has grown so far that its next line begins a new file. */
+  /** True if the next append rotates the file. */
   get isFull(): boolean {
     return this.#readBytes >= this.#bounds.rotateBytes
   }
 
-  /** Remember what another process recorded since. @throws LocalError `storage_failed` */
+  /** Reads the lines that other processes appended since. @throws LocalError `storage_failed` */
   async catchUp(): Promise<void> {
     try {
       await this.#readOn()
@@ -107,26 +111,26 @@ export class Journal {
     }
   }
 
-  /** Record messages; when this returns they survive a power cut. */
+  /** Records messages. They are durable when it returns. */
   async record(messages: readonly Message[]): Promise<void> {
     const recorded_at = this.#clock().toISOString()
     await this.#append(messages.map((message) => ({ kind: 'message', recorded_at, message })))
   }
 
-  /** What the messages were for has been done. */
+  /** Marks messages as done, durably. */
   async recordDone(ids: readonly string[]): Promise<void> {
     await this.#append([{ kind: 'done', ids }])
   }
 
   /**
-   * The messages were handed to whoever reads. This outlives the process at once; a power cut may take it, and then they
-   * are printed again.
+   * Marks messages as printed. The mark survives a killed process, but not a power cut: then they are printed
+   * again.
    */
   async recordPrinted(ids: readonly string[]): Promise<void> {
     await this.#append([{ kind: 'printed', ids }], { synced: false })
   }
 
-  /** Begin a new file. Only while no other process may: see {@link JournalOptions.rotates}. */
+  /** Starts a new file. Call it only if no other process rotates: see {@link JournalOptions.rotates}. */
   async rotate(): Promise<void> {
     try {
       await this.#rotate()
@@ -146,12 +150,12 @@ export class Journal {
       await this.#untorn()
       if (this.#rotates && this.isFull) await this.#rotate()
       await this.#write(lines, synced)
-      // It went to a file that was rotated away: what the rotation did not see of it is recorded again.
+      // The lines went to a file that was rotated away meanwhile. The rotation may have missed them, so they are written again.
       while (!this.#rotates && !(await this.#isCurrent())) {
         await this.#reopen()
         await this.#write(lines, synced)
       }
-      // From the file, so that each line is remembered once, in the order in which all processes wrote.
+      // Ids are remembered from the file, once each and in the order in which all processes wrote them.
       await this.#readOn()
     } catch (error) {
       throw storageFailed(this.#path, error)
@@ -167,7 +171,7 @@ export class Journal {
   async #rotate(): Promise<void> {
     const path = this.#path
     await rename(path, `${path}.old`)
-    // Only now: who adds to the file from here on finds that it is not the journal any more.
+    // Read after the rename: a process that appends from now on detects that the file was rotated away.
     await this.#readOn()
     await this.#reopen()
     const { printed, done } = this.#marked
@@ -189,12 +193,12 @@ export class Journal {
     await syncFolder(dirname(this.#path))
   }
 
-  /** A torn last line must not swallow the next one. */
+  /** Ends an incomplete last line, so that it does not merge with the next one. */
   async #untorn(): Promise<void> {
     if (await this.#readOn()) await this.#file.appendFile('\n')
   }
 
-  /** Remember the lines that are new in the file. True when a part of a line is left. */
+  /** Reads the new whole lines of the file. Returns true if an incomplete line remains. */
   async #readOn(): Promise<boolean> {
     const { size } = await this.#file.stat()
     const fresh = Buffer.alloc(Math.max(0, size - this.#readBytes))
@@ -215,7 +219,7 @@ export class Journal {
     return whole < length
   }
 
-  /** Whether the open file is still the one at the path. */
+  /** Returns true if the open file is still the one at the path. */
   async #isCurrent(): Promise<boolean> {
     try {
       const [there, mine] = await Promise.all([stat(this.#path), this.#file.stat()])
@@ -236,7 +240,7 @@ export class Journal {
     }
   }
 
-  /** A Set keeps the order in which ids came: the oldest go first. */
+  /** Adds ids and drops the oldest. A Set keeps the order of insertion. */
   #keep(set: Set<string>, ids: readonly string[]): void {
     for (const id of ids) set.add(id)
     for (const id of set) {
@@ -246,7 +250,7 @@ export class Journal {
   }
 }
 
-/** The recorded message of an id, in this file or the one before it; undefined when neither holds it. */
+/** Finds a recorded message in the journal or its `.old` file. */
 export async function findRecorded(path: string, id: string): Promise<Message | undefined> {
   for (const file of [path, `${path}.old`]) {
     const lines = linesOf(await readText(file).catch((error) => Promise.reject(storageFailed(file, error))))
@@ -269,7 +273,7 @@ function linesOf(text: string): Line[] {
     try {
       return line === '' ? [] : [JSON.parse(line) as Line]
     } catch {
-      // Torn by a power cut before it was synced, so it was never shown either.
+      // A power cut left the line incomplete. It was not synced yet, so its message was not printed either.
       return []
     }
   })

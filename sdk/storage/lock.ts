@@ -1,9 +1,8 @@
 /**
- * An exclusive lock that ends with its process, however that ends: one `listen` a profile, one `ask` a
- * question.
+ * Exclusive lock between processes: one `listen` per profile, one `ask` per question.
  *
- * The lock is SQLite's on an empty file: on Linux and macOS the kernel holds it for the process and lets go
- * of it at its death, `kill -9` included. So there is no stale lock, and a file that stays means nothing.
+ * It is SQLite's file lock on an empty file. On Linux and macOS the kernel releases it when the process ends,
+ * even by `kill -9`. So no lock is ever stale, and a lock file without a holder means nothing.
  *
  * Contract §12.
  */
@@ -13,7 +12,11 @@ export interface Lock {
   release(): void
 }
 
-/** The lock, or undefined while another process holds it. @throws what the platform says of the file */
+/**
+ * Takes the lock, or returns undefined if another process holds it.
+ *
+ * @throws the platform's error for the file
+ */
 export async function takeLock(path: string): Promise<Lock | undefined> {
   const { DatabaseSync } = loadSqlite()
   await makePrivate(path)
@@ -28,7 +31,10 @@ export async function takeLock(path: string): Promise<Lock | undefined> {
   }
 }
 
-/** Loads `node:sqlite` without Node 22's warning that it is experimental. Every other warning reaches the process. */
+/**
+ * Loads `node:sqlite` without Node 22's warning that it is experimental. Every other warning reaches the
+ * process.
+ */
 function loadSqlite(): typeof import('node:sqlite') {
   const { emitWarning } = process
   process.emitWarning = ((warning: string | Error, ...rest: unknown[]) => {
@@ -43,7 +49,7 @@ function loadSqlite(): typeof import('node:sqlite') {
   }
 }
 
-/** SQLite would make it for everybody to read. */
+/** Creates the file with mode 0600. SQLite would make it readable for all users. */
 async function makePrivate(path: string): Promise<void> {
   const file = await open(path, 'a', 0o600)
   try {
@@ -53,5 +59,5 @@ async function makePrivate(path: string): Promise<void> {
   }
 }
 
-/** SQLITE_BUSY, whatever its extended code. */
+/** Whether the error is SQLITE_BUSY, with any extended code. */
 const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === 5

@@ -1,9 +1,8 @@
 /**
- * Which questions of a profile somebody waits for right now, so that a `listen` beside it leaves the answer
- * to them.
+ * Open questions of a profile: a `listen` beside an `ask` leaves the answer to the `ask`.
  *
- * A file named by the question, locked by the process that asks: its death lets go, and a file that nobody
- * locks means nothing.
+ * Each has a lock file named by the question's id, held by the asking process. The lock ends with that
+ * process. A file without a holder means nothing.
  *
  * Contract §12 "prints each once".
  */
@@ -13,12 +12,12 @@ import type { Message } from '../contract/agent/messages.ts'
 import { takeLock } from './lock.ts'
 
 /**
- * The answer to this question belongs to this process until the returned function is called. The folder is
- * there.
+ * Reserves the answer to a question for this process until the returned function is called. The folder must
+ * exist.
  */
 export async function holdAnswer(folder: string, questionId: string): Promise<() => Promise<void>> {
   const path = pathOf(folder, questionId)
-  // Undefined while another process waits for the same answer. Either may tell it.
+  // Undefined if another process waits for the same answer. Then both get it.
   const lock = await takeLock(path)
   return async () => {
     if (lock === undefined) return
@@ -27,9 +26,9 @@ export async function holdAnswer(folder: string, questionId: string): Promise<()
   }
 }
 
-/** Whether the message answers a question whose asker is still there. */
+/** Returns true if the message answers a question whose asking process is still running. */
 export async function isAwaited(folder: string, { in_reply_to: questionId }: Message): Promise<boolean> {
-  // It becomes a file name.
+  // The id becomes a file name.
   if (questionId === null || !/^[0-9a-f-]{36}$/.test(questionId)) return false
   const path = pathOf(folder, questionId)
   if (!(await isThere(path))) return false

@@ -1,13 +1,13 @@
 /**
- * What a client must not lose: the key and body of every mutation, on disk before the first attempt.
+ * Outbox: the Idempotency-Key and body of every mutation, durable before the first attempt.
  *
- * An entry is one file. Its ending says who has it:
+ * An entry is one file. When it enters:
+ * - `.sending`: a process is sending it. If that process died, another one may take it after 2 minutes.
+ * - `.kept`: the node was unreachable. The next mutation or a flush sends it, once.
+ * - removed: the node answered, with a 200 or a refusal.
  *
- * - `.sending`: a process is at it. Left so by a process that died, it is free again after two minutes.
- * - `.kept`: the node could not be reached; the next mutation or a flush sends it, once.
- *
- * It is removed when the service answered, with a 200 or with a refusal. Idempotency records live seven days, so what
- * is older than six waits for a person.
+ * The node keeps Idempotency-Keys for 7 days. An entry older than 6 days is not sent automatically; a person
+ * decides.
  *
  * Contract §12.
  */
@@ -18,29 +18,35 @@ import { LocalError } from '../transport/failures.ts'
 import type { PreparedRequest } from '../transport/http.ts'
 import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './durable-file.ts'
 
-/** A message whose recipient was not looked up. Without `to` it goes to whoever sent what it replies to. */
+/**
+ * Message whose recipient has not been looked up. Without `to`, it goes to the sender of the message that it
+ * replies to.
+ */
 export interface MessageDraft extends Omit<MessageInput, 'conversation_id' | 'recipient_agent_id'> {
   readonly to?: string | undefined
 }
 
-/** A mutation as it is on disk: key, and the request or the draft of one. */
+/** Stored mutation: its key, and the request or the draft of it. */
 export interface OutboxEntry {
-  /** Sorts by age. */
+  /** Id that sorts by age. */
   readonly id: string
   readonly created_at: string
-  /** Whose it is: nobody else's identity may send it. */
+  /** Node and agent that the entry belongs to. Only this identity may send it. */
   readonly server_id: string
   readonly agent_id: string
   readonly idempotency_key: string | null
-  /** Null while only a draft exists. */
+  /** Null as long as there is only a draft. */
   readonly request: PreparedRequest | null
   readonly draft: MessageDraft | null
 }
 
-/** Who has an entry: a process that sends it, nobody, or a person who must decide. */
+/**
+ * State of an entry: a process is sending it, it waits for the next flush, or a person must decide (older
+ * than 6 days).
+ */
 export type EntryState = 'sending' | 'kept' | 'waits for you'
 
-/** An entry with its state. */
+/** Entry with its state. */
 export interface ListedEntry extends OutboxEntry {
   readonly state: EntryState
 }
@@ -51,9 +57,9 @@ const idForm = /^\d{13}-[A-Za-z0-9_-]{8}$/
 const name = /^(\d{13}-[A-Za-z0-9_-]{8})\.(sending|kept)$/
 
 const ofAnother = (id: string): LocalError =>
-  new LocalError('entry_of_another', `the outbox entry ${id} is of another agent or another node`)
+  new LocalError('entry_of_another', `the outbox entry ${id} belongs to another agent or another node`)
 
-/** Where the outbox lies, and whose it is. */
+/** Folder and identity of an outbox. */
 export interface OutboxOptions {
   readonly folder: string
   readonly owner: { readonly server_id: string; readonly agent_id: string }
@@ -68,7 +74,7 @@ export class Outbox {
     this.#options = options
   }
 
-  /** Write an entry, synced, as being sent by this process. */
+  /** Stores an entry durably, as being sent by this process. */
   async add(content: Pick<OutboxEntry, 'idempotency_key' | 'request' | 'draft'>): Promise<OutboxEntry> {
     const { folder, owner, clock, random } = this.#options
     const now = clock()
@@ -79,19 +85,19 @@ export class Outbox {
     return entry
   }
 
-  /** Write an entry again, still as being sent by this process. */
+  /** Replaces an entry durably, still as being sent by this process. */
   async update(entry: OutboxEntry): Promise<void> {
     const path = this.#path(entry.id, 'sending')
     await writeDurably(path, `${JSON.stringify(entry)}\n`)
     await this.#touch(path)
   }
 
-  /** The node could not be reached. */
+  /** Keeps an entry for later, because the node was unreachable. */
   async keep(id: string): Promise<void> {
     await this.#move(this.#path(id, 'sending'), this.#path(id, 'kept'))
   }
 
-  /** Answered, or dropped by a person. True when it was there. */
+  /** Removes an entry that was answered, or dropped by a person. Returns true if it existed. */
   async remove(id: string): Promise<boolean> {
     let removed = false
     for (const state of ['sending', 'kept'] as const) {
@@ -105,7 +111,11 @@ export class Outbox {
     return removed
   }
 
-  /** @throws LocalError `entry_of_another` when one of them is of another agent or another node. */
+  /**
+   * Checks the owner of entries.
+   *
+   * @throws LocalError `entry_of_another` if one belongs to another agent or another node.
+   */
   async requireOwn(ids: readonly string[]): Promise<void> {
     for (const id of ids) {
       const entry =
@@ -115,19 +125,20 @@ export class Outbox {
   }
 
   /**
-   * Take an entry to send it. Undefined when another process has it, or when it is gone.
+   * Takes an entry to send it. Returns undefined if another process is sending it, or if it was removed.
    *
-   * @throws as {@link requireOwn}; the entry stays as it is.
+   * @throws as {@link requireOwn}; the entry then stays unchanged.
    */
   async claim(id: string): Promise<OutboxEntry | undefined> {
     await this.requireOwn([id])
     const path = this.#path(id, 'sending')
-    // The process that was at it died. Two who find out at once may both send it: with one key, once is all it does.
+    // The process that was sending it died. Two processes may find that out together and both send it. With one
+    // Idempotency-Key it takes effect once.
     if (await this.#isStale(path)) await this.keep(id)
     if (!(await this.#move(this.#path(id, 'kept'), path))) return undefined
     await this.#touch(path)
     const entry = await this.#read(path)
-    // Another process moved it from one name to the other while it was looked for above.
+    // Another process renamed the file during the check above, so the owner is checked again.
     if (entry !== undefined && !this.#isOwn(entry)) {
       await this.keep(id)
       throw ofAnother(id)
@@ -135,7 +146,7 @@ export class Outbox {
     return entry
   }
 
-  /** Every entry of this folder, oldest first, whoever's it is. */
+  /** Returns all entries of the folder, oldest first, including those of other identities. */
   async list(): Promise<ListedEntry[]> {
     const entries: ListedEntry[] = []
     for (const file of await this.#files()) {
@@ -146,7 +157,7 @@ export class Outbox {
     return entries
   }
 
-  /** The ids that may be sent without asking anybody, oldest first. */
+  /** Returns the ids of entries that can be sent automatically, oldest first. */
   async due(): Promise<string[]> {
     if ((await this.#files()).length === 0) return []
     const entries = (await this.list()).filter(
@@ -183,7 +194,7 @@ export class Outbox {
     try {
       return JSON.parse(await readFile(path, 'utf8')) as OutboxEntry
     } catch (error) {
-      // Another process answered it meanwhile. Files are written whole, so there is no half one.
+      // Another process removed it meanwhile. Files are written atomically, so none is incomplete.
       if (isMissing(error)) return undefined
       throw storageFailed(path, error)
     }
@@ -208,14 +219,14 @@ export class Outbox {
     }
   }
 
-  /** The file's age is told by the clock that was handed in. */
+  /** Sets the file's modification time by the given clock, from which its age is computed. */
   async #touch(path: string): Promise<void> {
     const now = this.#options.clock()
     await utimes(path, now, now)
   }
 
   #path(id: string, ending: 'sending' | 'kept'): string {
-    if (!idForm.test(id)) throw new TypeError('this is no id of an outbox entry')
+    if (!idForm.test(id)) throw new TypeError('this is not an id of an outbox entry')
     return join(this.#options.folder, `${id}.${ending}`)
   }
 }

@@ -1,18 +1,20 @@
 /**
- * Where an identity lives on a machine: `BRIDGE_HOME/profiles/<name>/`, folders 0700, files 0600. The program `bridge` and
- * scripts share it.
+ * Files of a profile, which stores one identity: `BRIDGE_HOME/profiles/<name>/`, folders 0700, files 0600.
+ * The program `bridge` and scripts share them.
  *
- * - `profile.json`: node, ids, instance id; written at enrolment only.
- * - `key-<credential id>.pem`: the private key. Named by its credential, so that a re-enrolment never mixes old and new.
- * - `pending-<of the code>.pem`: a key that is being enrolled. Stored before the node is asked, so a lost answer costs
- *   nothing.
- * - `session.json`, `peers.json`: what was learnt last; shared by all processes of the profile.
- * - `age.key`: the age identity that opens what was sealed to this agent; an identity file as every age program reads.
- * - `transfers/`: what files that are being sent or received leave on this machine until that is over.
- * - `claims/`: which claims of tasks this profile took.
- * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock for each question that an `ask` waits for.
+ * - `profile.json`: node, ids, instance id; written only at enrolment.
+ * - `key-<credential id>.pem`: the private key. Named by its credential, so that a re-enrolment never mixes
+ *   old and new.
+ * - `pending-<hash of the code>.pem`: a key during its enrolment. It is stored before the request, so a lost
+ *   answer can be repeated.
+ * - `session.json`, `peers.json`: the session, and a cache of the peers; shared by all processes of the
+ *   profile.
+ * - `age.key`: the age identity that decrypts messages and files for this agent, in the file format of age.
+ * - `transfers/`: state of transfers that are running.
+ * - `claims/`: the claims of tasks that this profile took.
+ * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock file per question that an `ask` waits for.
  *
- * It loads next to nothing: every command reads these files.
+ * This module imports almost nothing, because every command loads it.
  *
  * Contract §12.
  */
@@ -26,16 +28,16 @@ import type { SessionStore, StoredSession } from '../agent/session.ts'
 export interface ProfileRecord {
   readonly base_url: string
   readonly allow_plain_http: boolean
-  /** Names this profile to the node at every session start. */
+  /** Identifies this profile to the node at every session start. */
   readonly instance_id: string
-  /** Of the enrolment code, so that the same enrolment can be repeated. */
+  /** Hash of the enrolment code, so that the same enrolment can be repeated. */
   readonly code_sha256: string
   /** The X-Bridge-Device of a device-bound identity. */
   readonly device: string | null
   readonly identity: IdentityRecord
 }
 
-/** BRIDGE_HOME, else the XDG folder, else `~/.config/agent-bridge`. */
+/** Returns BRIDGE_HOME, else the XDG folder, else `~/.config/agent-bridge`. */
 export function profilesHome(
   { BRIDGE_HOME, XDG_CONFIG_HOME }: Readonly<Record<string, string | undefined>>,
   homeDirectory: string,
@@ -46,10 +48,10 @@ export function profilesHome(
   return join(base ?? join(homeDirectory, '.config'), 'agent-bridge')
 }
 
-/** A plain file name. */
+/** Returns true if the name is a plain file name of at most 64 characters. */
 export const isProfileName = (name: string): boolean => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(name)
 
-/** The folder and its files; nothing is read yet. */
+/** Returns the paths of a profile. Reads nothing. */
 export function profileFiles(home: string, name: string) {
   const folder = join(home, 'profiles', name)
   return {
@@ -88,10 +90,10 @@ export function isProfile(
   )
 }
 
-/** Replaces a whole private file. Concurrent writers: the last one wins, and no reader sees half of it. */
+/** Replaces a private file atomically. Of concurrent writers the last one wins. */
 export type Write = (path: string, value: object) => Promise<void>
 
-/** The session that all processes of the profile share. */
+/** Returns the session store that all processes of the profile share. */
 export function profileSessions(
   { session: path }: ProfilePaths,
   blank: StoredSession,
@@ -106,7 +108,7 @@ export function profileSessions(
   }
 }
 
-/** What was learnt of peers. */
+/** Returns the peer directory that all processes of the profile share. */
 export function profileDirectory(
   { peers: path }: ProfilePaths,
   nobody: KnownPeers,
@@ -121,7 +123,7 @@ export function profileDirectory(
   }
 }
 
-/** These files hold only what can be learnt again: a broken one is as good as none. */
+/** Reads a cache file. A damaged one counts as missing, since the node has the data. */
 async function learnt(path: string): Promise<object | undefined> {
   try {
     const value: unknown = JSON.parse(await readFile(path, 'utf8'))
@@ -131,14 +133,14 @@ async function learnt(path: string): Promise<object | undefined> {
   }
 }
 
-/** A key file's text, or what is wrong with it and what may help. */
+/** Text of a key file, or its problem and a remedy. */
 export type KeyFile =
   | { readonly pem: string }
   | { readonly problem: string; readonly remedy?: string; readonly isMissing?: true }
 
 /**
- * A private key: 0600, in no other form, and never through a symbolic link. One that others may read is refused, not
- * repaired: who read it is unknown.
+ * Reads a private key from a regular file with mode 0600, never through a symbolic link. If other users may
+ * read the file, the key is refused and the mode is not repaired, since somebody may already have read it.
  */
 export async function readKey(path: string): Promise<KeyFile> {
   let file: FileHandle
@@ -154,7 +156,7 @@ export async function readKey(path: string): Promise<KeyFile> {
     }
     if ((mode & 0o077) === 0) return { pem: await file.readFile('utf8') }
     const octal = (mode & 0o777).toString(8).padStart(4, '0')
-    const remedy = `if nobody read it: chmod 600 ${path}`
+    const remedy = `if no other user has read it: chmod 600 ${path}`
     return { problem: `the private key ${path} is open to others (mode ${octal})`, remedy }
   } finally {
     await file.close()

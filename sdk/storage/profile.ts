@@ -1,9 +1,10 @@
 /**
- * The profile of a script: the identity that `bridge enroll` stored, with the session, the outbox and the peers that the
- * commands of the profile use too.
+ * Opening a profile in a script: the identity that `bridge enroll` stored, with the session, outbox and peers
+ * that the commands of the profile use too.
  *
- * An identity has one session. A script that keeps one of its own in memory competes with the commands of its profile: it
- * is refused while they are at work, or fences them. One that opens the profile joins their session.
+ * An identity has one session. If a script keeps its session in memory, it competes with the commands of its
+ * profile: the node refuses it while they run, or it fences them. If it opens the profile, it shares their
+ * session.
  *
  * Contract §12, §13.
  */
@@ -37,19 +38,19 @@ import {
   readKey,
 } from './profile-files.ts'
 
-/** Everything that the profile does not decide. */
+/** Options of {@link openProfile}: those of a Bridge that the profile does not set. */
 export interface OpenProfileOptions
   extends Omit<
     BridgeOptions,
     'baseUrl' | 'allowPlainHttp' | 'identity' | 'sessions' | 'directory' | 'outbox' | 'holdAnswer'
   > {
-  /** The folder of the profiles; `BRIDGE_HOME` of this process, or its default, when absent. */
+  /** Folder of the profiles. By default `BRIDGE_HOME` of this process, or its default. */
   readonly home?: string | undefined
 }
 
 /**
- * A Bridge with the identity of a profile; `name` is what `bridge enroll --profile` was given, `BRIDGE_PROFILE` or
- * `default` when absent.
+ * Opens a Bridge with the identity of a profile. `name` is the name given to `bridge enroll --profile`; by
+ * default `BRIDGE_PROFILE`, or `default`. Sends no request.
  *
  * @throws LocalError `identity_missing`, `identity_unreadable`
  */
@@ -58,7 +59,8 @@ export async function openProfile(
   { home, ...options }: OpenProfileOptions = {},
 ): Promise<Bridge> {
   const { clock = () => new Date(), random = randomBytes } = options
-  if (!isProfileName(name)) throw unreadable(`a profile's name is letters, digits, and _ . -, not ${name}`)
+  if (!isProfileName(name))
+    throw unreadable(`a profile name may hold only letters, digits and _ . -, not ${name}`)
   const paths = profileFiles(home ?? profilesHome(process.env, homedir()), name)
   const record = await readRecord(paths, name)
   const { identity, base_url: baseUrl, allow_plain_http: allowPlainHttp } = record
@@ -75,7 +77,7 @@ export async function openProfile(
   })
 }
 
-/** Keeps the answer from a `listen` of the profile. */
+/** Reserves the answer, so that a `listen` of the profile does not print it. */
 async function hold(
   { asks, journal }: ProfilePaths,
   clock: () => Date,
@@ -85,7 +87,7 @@ async function hold(
     await makePrivateFolder(asks)
     const release = await holdAnswer(asks, questionId)
     return async (answer) => {
-      // If the note fails, a `listen` may print the answer too. The caller gets it anyway.
+      // If writing the mark fails, a `listen` may print the answer too. The caller gets it anyway.
       if (answer !== undefined) await noteShown(journal, clock, answer).catch(() => {})
       await release()
     }
@@ -95,8 +97,8 @@ async function hold(
 }
 
 /**
- * Notes the answer as printed in the journal of `listen`, to which the node may have offered it too. `listen` creates
- * and rotates the journal, so a profile without one has never listened.
+ * Marks the answer as printed in the journal of `listen`, to which the node may have offered it too. Only
+ * `listen` creates and rotates the journal. A profile without one has never listened, and needs no mark.
  */
 async function noteShown(path: string, clock: () => Date, answer: Message): Promise<void> {
   if (!(await isThere(path))) return
@@ -129,7 +131,7 @@ async function readRecord({ record: path }: ProfilePaths, name: string): Promise
   })
   const stored = parseObject(text)
   if (stored !== undefined && isProfile(stored)) return stored
-  throw unreadable(`${path} is not a whole profile`)
+  throw unreadable(`${path} is incomplete or damaged`)
 }
 
 async function identityOf(paths: ProfilePaths, { identity, device }: ProfileRecord): Promise<Identity> {

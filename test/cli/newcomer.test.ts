@@ -201,7 +201,7 @@ describe('an agent at work', () => {
       'bridge transfer list shows the ids',
     ],
     [['ack', 'x'], 2, "the argument 'message_id' is invalid", 'bridge inbox and bridge history show the ids'],
-    [['transfer', 'send', 'nofile', '--to', 'ben'], 2, 'cannot use nofile: it is not there (ENOENT)', ''],
+    [['transfer', 'send', 'nofile', '--to', 'ben'], 2, 'cannot use nofile: it does not exist (ENOENT)', ''],
     [['transfer', 'send', '.', '--to', 'ben'], 2, '. is not a regular file', ''],
     [['transfer', 'receive', id], 3, 'nothing has that id', 'bridge peers --profile cleo'],
     [

@@ -103,7 +103,7 @@ test.each([0o640, 0o604, 0o660, 0o644])('a key of mode %o is refused, with the r
   await expect(readKeyFile(path)).rejects.toMatchObject({
     exit: 'authentication',
     message: `the private key ${path} is open to others (mode 0${mode.toString(8)})`,
-    hint: `if nobody read it: chmod 600 ${path}`,
+    hint: `if no other user has read it: chmod 600 ${path}`,
   })
   await chmod(path, 0o600)
   expect(await readKeyFile(path)).toBe('pem')

@@ -77,7 +77,7 @@ test('messages in the outbox of one agent are not sent by the next agent of the 
     code: 7,
     stdout: '',
     stderr: [
-      `bridge: the outbox entry ${id} is of another agent or another node`,
+      `bridge: the outbox entry ${id} belongs to another agent or another node`,
       `hint: leave it to the profile with that identity, or discard it: bridge outbox drop --profile ${cleo.name}`,
       '',
     ].join('\n'),
@@ -235,7 +235,7 @@ test('a key that others may read, or that is damaged or missing, exits 5 with on
   expect(await cleo.bridge('whoami')).toMatchObject({
     code: 5,
     stdout: '',
-    stderr: `bridge: the private key ${path} is open to others (mode 0644)\nhint: if nobody read it: chmod 600 ${path}\n`,
+    stderr: `bridge: the private key ${path} is open to others (mode 0644)\nhint: if no other user has read it: chmod 600 ${path}\n`,
   })
   await chmod(path, 0o600)
   expect((await cleo.bridge('whoami')).code).toBe(0)

@@ -106,7 +106,7 @@ test.runIf(process.platform === 'linux')('a folder that cannot be created is rep
   const enroll = ['enroll', '--url', 'http://127.0.0.1:1']
   expect(await desk.run(enroll, { environment, stdin: `${'A'.repeat(24)}\n` })).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^bridge: cannot use \/proc\/x: it is not there \(ENOENT\)\n/),
+    stderr: expect.stringMatching(/^bridge: cannot use \/proc\/x: it does not exist \(ENOENT\)\n/),
   })
 })
 

@@ -232,7 +232,7 @@ test.each(['../evil', '/etc/passwd', 'a..b', 'a/b', 'a\\b', 'CON', 'x\u001b[2J']
 )
 
 test.each([
-  [['send', 'none.pdf', '--to', 'jon'], 2, 'none.pdf: it is not there (ENOENT)'],
+  [['send', 'none.pdf', '--to', 'jon'], 2, 'none.pdf: it does not exist (ENOENT)'],
   [['send', 'report.pdf'], 2, 'name the peer with --to'],
   [['send', 'report.pdf', '--to', 'nobody'], 3, 'nobody'],
   [['send', 'report.pdf', '--to', 'jon', '--name', '../x'], 2, 'the name must be'],
