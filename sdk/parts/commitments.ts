@@ -1,10 +1,13 @@
 /**
- * Which parts of a staged file are committed, kept beside it.
+ * Record of the committed parts of a staged file, stored in a file beside it.
  *
- * - The file is a header and one slot of 32 bytes a part. A slot counts when it holds the hash of the manifest's digest,
- *   the index and the part's hash; a slot that is torn, zeroed, moved or of another manifest counts for nothing.
- * - A slot is written in place and synced after the part's bytes were: a crash leaves a part uncommitted, never wrong.
- * - A header that cannot be read means that nothing is committed; one of another manifest is a refusal.
+ * - The file is a header and one slot of 32 bytes per part. A slot is valid if it holds the hash of the
+ *   manifest's digest, the index and the part's hash. A torn, zeroed or moved slot, or a slot of another
+ *   manifest, is invalid.
+ * - A slot is written in place and synced, after the part's bytes were synced. A crash can leave a part
+ *   uncommitted, but never wrongly committed.
+ * - If the header is unreadable, no part is committed. If it belongs to another manifest, reading it is
+ *   refused.
  *
  * Spec §3, Helper upload part.
  */
@@ -16,7 +19,7 @@ const magic = 'bridge-parts-1\n'
 const headerBytes = 64
 const slotBytes = 32
 
-/** The parts were received for another manifest with this transfer_id. */
+/** Error: the stored parts were received for another manifest with the same transfer_id. */
 export class ManifestChangedError extends Error {
   override readonly name = 'ManifestChangedError'
 }
@@ -30,14 +33,14 @@ export class Commitments {
     this.#manifest = manifest
   }
 
-  /** A new, empty record; synced. */
+  /** Creates an empty record, durably. */
   static async create(file: FileHandle, manifest: StagedManifest): Promise<Commitments> {
     const made = new Commitments(file, manifest)
     await made.#reset()
     return made
   }
 
-  /** The record that is there, and the parts that it names. @throws ManifestChangedError */
+  /** Reads an existing record and the indices of its valid slots. @throws ManifestChangedError */
   static async read(
     file: FileHandle,
     manifest: StagedManifest,
@@ -46,12 +49,12 @@ export class Commitments {
     return { commitments, claimed: await commitments.#claimed() }
   }
 
-  /** From now on, also after a crash, the part counts as received. */
+  /** Marks a part as committed, durably. */
   async commit(index: number): Promise<void> {
     await this.#write(index, this.#slot(index))
   }
 
-  /** The part must be received again. */
+  /** Marks a part as not committed, durably. It must be received again. */
   async revoke(index: number): Promise<void> {
     await this.#write(index, Buffer.alloc(slotBytes))
   }

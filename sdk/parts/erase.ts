@@ -1,12 +1,12 @@
-/** Bytes of a staged file that belong to nobody: zeros in their place, on the disk. */
+/** Overwrites bytes of a staged file that belong to no committed part. */
 import type { FileHandle } from 'node:fs/promises'
 import type { Range } from './blocks.ts'
 import { syncLimiter } from './limiter.ts'
 
-/** As much as another's sync has to wait for. */
+/** Bytes per sync: another transfer's sync waits for at most this much. */
 const zeros = Buffer.alloc(1024 * 1024)
 
-/** The range reads as zeros, also after a crash. Neighbours stay. */
+/** Overwrites the range with zeros, durably. Bytes outside the range stay. */
 export async function erase(file: FileHandle, { offset, size }: Range): Promise<void> {
   for (let done = 0; done < size; ) {
     const { bytesWritten } = await file.write(zeros, 0, Math.min(zeros.length, size - done), offset + done)

@@ -1,10 +1,11 @@
 /**
- * A folder in which files wait, reached in a way that cannot lead out of it.
+ * Staging folder, accessed so that no link and no exchanged folder can lead out of it.
  *
- * - The folder is opened once. On Linux every name is reached through that open folder (`/proc/self/fd/N/name`), so a
- *   folder put in its place is never seen. Elsewhere the path is compared with the opened folder before and after.
- * - A name is one plain segment. Links are not followed, and nothing waits for the other end of a FIFO.
- * - What is opened is used only when it is a regular file of this user with no second name.
+ * - The folder is opened once. On Linux every name is accessed through that handle (`/proc/self/fd/N/name`),
+ *   so a folder put in its place is never used. On other systems the path is compared with the opened folder
+ *   before and after each access.
+ * - A name is one plain path segment. Links are not followed, and opening a FIFO does not block.
+ * - A file is used only if it is a regular file of this user with a single name (one hard link).
  *
  * Spec §4.5; nothing in the staging directory is followed out of it.
  */
@@ -13,7 +14,7 @@ import { type FileHandle, open, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { diskRefusal, PartError, platformCode } from './part-error.ts'
 
-/** Absent on Windows, where they are not needed: no FIFO has a name there. */
+/** Windows lacks some of these flags and does not need them: it has no FIFOs in folders. */
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0, O_RDONLY, O_RDWR, O_CREAT, O_EXCL } = constants
 
 export type Access = 'read' | 'write'
@@ -22,7 +23,7 @@ export class Folder {
   readonly #path: string
   readonly #handle: FileHandle | undefined
   readonly #identity: BigIntStats
-  /** The way to names; through the open folder where the platform can. */
+  /** Prefix of the paths to names: through the folder's handle if the platform supports it. */
   readonly #way: string
   readonly #isAnchored: boolean
 
@@ -35,7 +36,7 @@ export class Folder {
     this.#way = this.#isAnchored ? anchored : path
   }
 
-  /** @throws the platform's error when it is no folder, or a link to one. */
+  /** @throws the platform's error if the path is not a folder, or is a link to one. */
   static async open(path: string): Promise<Folder> {
     if (process.platform === 'win32') {
       const identity = lstatSync(path, { bigint: true })
@@ -46,14 +47,14 @@ export class Folder {
     return new Folder(path, handle, await handle.stat({ bigint: true }))
   }
 
-  /** Tells the folder apart from every other of this machine, whatever its path. */
+  /** Identifies the folder on this machine, independent of its path. */
   get key(): string {
     return `${this.#identity.dev}:${this.#identity.ino}`
   }
 
   /**
-   * Whether nobody but this user may put anything into it. Where a system has no owners and modes of files, what
-   * protects it is its place.
+   * Returns true if only this user may create files in the folder. On a system without file owners and modes
+   * it is always true, and the folder's location must protect it.
    */
   async isPrivate(): Promise<boolean> {
     if (this.#handle === undefined || process.geteuid === undefined) return true
@@ -61,13 +62,17 @@ export class Folder {
     return uid === process.geteuid() && (mode & 0o022) === 0
   }
 
-  /** The way to a name, for what takes paths: through the open folder where the platform can. */
+  /** Returns the path of a name, through the folder's handle if the platform supports it. */
   pathTo(name: string): string {
     this.#requireInPlace()
     return this.#pathOf(name)
   }
 
-  /** A file by its name; undefined where nothing has it. @throws PartError `unsafe_file` for what must not be used. */
+  /**
+   * Opens a file by its name, or returns undefined if it does not exist.
+   *
+   * @throws PartError `unsafe_file` for a link or another file that must not be used.
+   */
   async find(name: string, access: Access): Promise<FileHandle | undefined> {
     const flags = (access === 'write' ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK
     let file: FileHandle
@@ -86,7 +91,7 @@ export class Folder {
     }
   }
 
-  /** A new file, readable by this user only. @throws PartError `unsafe_file` when anything has the name. */
+  /** Creates a file with mode 0600. @throws PartError `unsafe_file` if the name exists. */
   async create(name: string): Promise<FileHandle> {
     try {
       const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
@@ -98,16 +103,16 @@ export class Folder {
     }
   }
 
-  /** What has the name, without following it; undefined where nothing has it. */
+  /** Returns the stat of a name without following links, or undefined if it does not exist. */
   async identityOf(name: string): Promise<BigIntStats | undefined> {
     return lstatSync(this.#pathOf(name), { bigint: true, throwIfNoEntry: false })
   }
 
   /**
-   * A second name for a file, without replacing anything. Synchronous: between the decision of the caller and the name
-   * nothing else runs, so that no file appears after a deadline.
+   * Adds a second name to a file (a hard link), without replacing an existing one. It is synchronous, so that
+   * no other code runs between the caller's check of a deadline and the new name.
    *
-   * @returns false when the name is taken.
+   * @returns false if the name is taken.
    */
   link(from: string, to: string): boolean {
     this.#requireInPlace()
@@ -120,7 +125,7 @@ export class Folder {
     }
   }
 
-  /** Removes a name, never what a link points to. No name is no error. */
+  /** Removes a name, but not the target of a link. A missing name is not an error. */
   async remove(name: string): Promise<void> {
     try {
       await this.#guarded(() => unlink(this.#pathOf(name)))
@@ -129,14 +134,14 @@ export class Folder {
     }
   }
 
-  /** Names last through a power cut only when their folder is synced. Windows has no such call. */
+  /** Syncs the folder, which makes its names durable. Windows has no such call. */
   async sync(): Promise<void> {
     await this.#handle?.sync().catch((error: unknown) => {
       throw diskRefusal(error)
     })
   }
 
-  /** What this user may still write, in bytes. */
+  /** Returns the free bytes of the disk for this user. */
   async freeBytes(): Promise<number> {
     const { bavail, bsize } = await statfs(this.#way)
     return bavail * bsize
@@ -148,7 +153,7 @@ export class Folder {
 
   #pathOf(name: string): string {
     if (!/^[ -~]{1,255}$/.test(name) || /[/\\:*?"<>|]/.test(name) || name === '.' || name === '..') {
-      throw new TypeError('a name in the folder is one plain segment')
+      throw new TypeError('a name in the folder must be one plain path segment')
     }
     return join(this.#way, name)
   }
@@ -165,7 +170,7 @@ export class Folder {
   }
 }
 
-/** Whether the path is this very folder, and not a link to it unless it is one of `/proc`. */
+/** Returns true if the path is this folder itself. A link to it does not count, except the link in `/proc`. */
 function leadsTo(path: string, identity: BigIntStats): boolean {
   const look = path.startsWith('/proc/self/fd/') ? statSync : lstatSync
   const found = look(path, { bigint: true, throwIfNoEntry: false })
@@ -173,9 +178,10 @@ function leadsTo(path: string, identity: BigIntStats): boolean {
 }
 
 /**
- * A regular file of this user with one name, and the one that the name still means.
+ * Checks that the opened file is a regular file of this user with one name, and that the name still refers to
+ * it.
  *
- * A second name would let somebody else change what was verified, or lead to a file outside.
+ * Through a second name another user could change a verified file, or the name could refer to a file outside.
  */
 function requireOwn(opened: BigIntStats, named: BigIntStats | undefined): void {
   const isNamed = named !== undefined && isSameFile(opened, named)

@@ -1,8 +1,8 @@
 /**
- * So many at a time, the others in the order in which they came.
+ * Limiter: at most `most` actions run at a time, the others wait in order of arrival.
  *
- * Disks do what takes them long one after the other anyway. Where every transfer asks at once, a commit of the database
- * waits behind all of them; and each that waits inside the system holds one of the pool's four threads.
+ * A disk runs long operations one after the other anyway. If all transfers synced at once, a database commit
+ * would wait behind all of them, and each waiting sync would hold one of the four threads of the pool.
  */
 export class Limiter {
   readonly #most: number
@@ -26,5 +26,5 @@ export class Limiter {
   }
 }
 
-/** Of this process, whichever transfer they belong to. */
+/** Limiter of all syncs of this process, for all transfers: one at a time. */
 export const syncLimiter = new Limiter(1)

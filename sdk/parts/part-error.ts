@@ -1,4 +1,7 @@
-/** What the part store refuses, by the codes of the transfer protocol. Each home of a file gives them its own status and body. */
+/**
+ * Errors of the part store, with the codes of the transfer protocol. Helper, node and client turn them into
+ * their own errors.
+ */
 import type { HelperErrorCode } from '../contract/helper/errors.ts'
 
 export class PartError extends Error {
@@ -11,11 +14,11 @@ export class PartError extends Error {
   }
 }
 
-/** The name that the platform gives to a failed call. */
+/** Returns the platform's code for a failed call, such as ENOENT, or an empty string. */
 export const platformCode = (error: unknown): string =>
   String((error as NodeJS.ErrnoException | null)?.code ?? '')
 
-/** A failed call on a file, in the words of the protocol. What is a refusal already passes through. */
+/** Returns the PartError for a failed file operation. A PartError passes through. */
 export function diskRefusal(error: unknown): PartError {
   if (error instanceof PartError) return error
   const code = platformCode(error)
@@ -24,5 +27,5 @@ export function diskRefusal(error: unknown): PartError {
   return new PartError('storage_failed', { cause: error })
 }
 
-/** What opening a link, a special file or a folder answers. */
+/** Error codes for opening a link, a special file or a folder. */
 const unsafe: ReadonlySet<string> = new Set(['ELOOP', 'EMLINK', 'ENXIO', 'EISDIR', 'ENOTDIR', 'ENODEV'])

@@ -1,19 +1,22 @@
 /**
- * The part store: one staged file to which parts are written at their offsets, until it is published under its name.
+ * Part store: a staged file into which parts are written at their offsets, until it is published under its
+ * final name.
  *
- * States:
- * - empty: nothing of the transfer is in the folder. Leaves by the first part.
- * - staged: parts are committed one by one. A part that is committed is never written again: a retry is only measured.
- *   Leaves by `finalize`.
- * - published: the file is there, whole. `finalize` checks it again; parts are only measured.
+ * When the store enters:
+ * - empty: the folder holds no file of the transfer. The first part leads to staged.
+ * - staged: parts are committed one by one. A committed part is never written again; a retry is only hashed
+ *   and compared. `finalize` leads to published.
+ * - published: the whole file exists under its name. `finalize` verifies it again, and parts are only hashed.
  *
- * - Opening finds the state that a crash left, and hashes every part before it counts as committed.
- * - Bytes of a part that is refused, or breaks off, are overwritten before the caller hears of it.
- * - A part is committed by a synced record after its bytes are synced; whoever was answered finds it after a crash.
- * - Different parts may come at the same time; everything else is alone. The caller sees to it, and that no second process
- *   has the transfer.
+ * - Opening restores the state after a crash. It hashes every part before it counts it as committed.
+ * - If a part is refused or its upload breaks off, its bytes are overwritten before the caller gets the
+ *   error.
+ * - A part is committed by a durable record, after its bytes are durable. So a part that was answered with
+ *   success survives a crash.
+ * - Different parts may be received concurrently. The caller must make sure that every other operation runs
+ *   alone, and that no second process uses the transfer.
  *
- * It serves the helper, the client that downloads, and the package store of the service. Spec §2, §3.
+ * The helper, the downloading client and the package store of the node use it. Spec §2, §3.
  */
 
 import { createHash } from 'node:crypto'
@@ -34,13 +37,13 @@ import type { StagedManifest } from './staged-manifest.ts'
 export type PartOptions = Pick<ReceiveOptions, 'signal' | 'pace' | 'onBytes'>
 
 export interface StoreOptions {
-  /** Free bytes of the disk that are not for this file. */
+  /** Returns the free bytes of the disk that are reserved for other files. */
   readonly spokenFor?: (() => Promise<number>) | undefined
-  /** Waited for when there is too little room: afterwards there may be more. */
+  /** Called if there is too little free space. It may free some. */
   readonly moreRoom?: (() => Promise<void>) | undefined
 }
 
-/** Beyond the bytes of the file: the record of parts, and what a file system takes for itself. */
+/** Space beyond the bytes of the file, for the record of parts and the file system's metadata. */
 const spaceForMetadata = 64 * 1024
 
 export class PartStore {
@@ -53,7 +56,7 @@ export class PartStore {
   #record: FileHandle | undefined
   #commitments: Commitments | undefined
   #isPublished = false
-  /** A sync of the whole failed: what the disk holds is known again only after a restart. */
+  /** Set if a sync of the whole file failed. The content of the disk is unknown until a restart. */
   #isBroken = false
 
   private constructor(folder: Folder, manifest: StagedManifest, options: StoreOptions) {
@@ -62,7 +65,11 @@ export class PartStore {
     this.#options = options
   }
 
-  /** What the folder holds of the transfer, checked. @throws PartError `unsafe_file`, `storage_failed`; ManifestChangedError */
+  /**
+   * Opens the store and verifies what the folder holds of the transfer.
+   *
+   * @throws PartError `unsafe_file`, `storage_failed`; ManifestChangedError
+   */
   static async open(
     folder: Folder,
     manifest: StagedManifest,
@@ -78,7 +85,10 @@ export class PartStore {
     }
   }
 
-  /** The names that a transfer has in the folder beside its file's. Two dots in a row: no manifest can name them. */
+  /**
+   * Returns the names of a transfer's staging files. No manifest can name them, since it may not hold two
+   * dots in a row.
+   */
   static namesOf(transferId: string): { readonly staged: string; readonly record: string } {
     return { staged: `.bridge-${transferId}..staged`, record: `.bridge-${transferId}..parts` }
   }
@@ -87,17 +97,20 @@ export class PartStore {
     return [...this.#committed].sort((a, b) => a - b)
   }
 
-  /** Whether the whole file is published and was verified. */
+  /** True if the whole file is verified and published. */
   get isPublished(): boolean {
     return this.#isPublished
   }
 
-  /** Whether there is a file to which parts are written, or were. */
+  /** True if the store is staged or published. */
   get hasBegun(): boolean {
     return this.#isPublished || this.#staged !== undefined
   }
 
-  /** What the file still takes of the disk: the staged file has holes where parts are missing. */
+  /**
+   * Returns the bytes that the file still needs on the disk. The staged file is sparse where parts are
+   * missing.
+   */
   async missingBytes(): Promise<number> {
     if (this.#isPublished) return 0
     const onDisk = ((await this.#staged?.stat())?.blocks ?? 0) * 512
@@ -105,10 +118,12 @@ export class PartStore {
   }
 
   /**
-   * Measure a part while it streams in, and commit it when it is the one that the manifest names.
+   * Receives a part, hashes it while it streams in, and commits it if it matches the manifest. If the part is
+   * already committed, the same bytes are answered as a duplicate.
    *
-   * @throws PartError `hash_mismatch`, `length_mismatch`, `too_slow`, `insufficient_space`; `part_conflict` when the part is
-   *   committed already and these are other bytes. The same bytes again are no error but a duplicate.
+   * @throws PartError `hash_mismatch`, `length_mismatch`, `too_slow`, `insufficient_space`; `part_conflict`
+   * if the part is
+   *   already committed and these bytes differ.
    */
   async receive(index: number, body: Readable, options: PartOptions = {}): Promise<PartReceived> {
     const part = this.#partOf(index)
@@ -123,7 +138,7 @@ export class PartStore {
     return { index, ...measured, duplicate }
   }
 
-  /** The part is committed, or nothing of what came is left. */
+  /** Writes and commits a part. After a failure it erases the bytes that arrived. */
   async #fill(file: FileHandle, part: ManifestPart, body: Readable, options: PartOptions): Promise<Measured> {
     const { offset, size, index } = part
     let came = 0
@@ -137,14 +152,17 @@ export class PartStore {
       await this.#commit(index, file)
       return measured
     } catch (error) {
-      // The end of the whole transfer refuses no part: its folder goes, or waits for the next helper.
+      // If the transfer expired, no erasing is needed: the folder is removed, or the next helper uses it again.
       if (!(error instanceof PartError && error.code === 'expired'))
         await this.#erase(file, { offset, size: came })
       throw error
     }
   }
 
-  /** @throws PartError when it could not be done: then nobody may be told that nothing was kept. */
+  /**
+   * @throws PartError if erasing failed. This error then replaces the refusal, which promises that nothing
+   * was kept.
+   */
   async #erase(file: FileHandle, range: Range): Promise<void> {
     await erase(file, range).catch((error: unknown) => {
       throw diskRefusal(error)
@@ -152,10 +170,11 @@ export class PartStore {
   }
 
   /**
-   * Check the whole and publish it; once published, check it again.
+   * Verifies the whole file and publishes it. If it is already published, verifies it again.
    *
-   * @throws PartError `parts_missing`, also for parts that went bad since; `hash_mismatch` when all parts are right and the
-   *   whole is not; `destination_exists`; `file_changed`; `expired`.
+   * @throws PartError `parts_missing`, also if a committed part was damaged since; `hash_mismatch` if all
+   * parts match but
+   *   the whole file does not; `destination_exists`; `file_changed`; `expired`.
    */
   async finalize(options: PublishOptions = {}): Promise<FileVerified> {
     const { size, sha256, filename } = this.#manifest
@@ -178,7 +197,7 @@ export class PartStore {
     return { verified: true, size, sha256 }
   }
 
-  /** Removes what was staged; a published file stays. */
+  /** Removes the staging files. A published file stays. */
   async discard(): Promise<void> {
     await this.#tidy()
     this.#committed.clear()
@@ -225,7 +244,10 @@ export class PartStore {
     }
   }
 
-  /** A crash came between the link and the removal of the staged name: both mean the published file. */
+  /**
+   * Removes the staged name after a crash between publishing and its removal, when both names refer to the
+   * published file.
+   */
   async #removeSecondName(): Promise<void> {
     const staged = await this.#folder.identityOf(this.#names.staged)
     const named = await this.#folder.identityOf(this.#manifest.filename)
@@ -241,14 +263,14 @@ export class PartStore {
     return hash.digest('hex') === sha256
   }
 
-  /** Two parts that come first at once make one file. */
+  /** Returns the staged file. Concurrent first parts create it once. */
   #staging(): Promise<FileHandle> {
     const made = this.#making.then(() => this.#stagedFile())
     this.#making = made.catch(() => {})
     return made
   }
 
-  /** The staged file, made and given room for what is missing. */
+  /** Creates the staged file if needed, with the full length, after checking the free space. */
   async #stagedFile(): Promise<FileHandle> {
     try {
       await this.#requireSpace()
@@ -278,7 +300,7 @@ export class PartStore {
     }
   }
 
-  /** "free space checked before writes": room for all that is not on the disk yet. */
+  /** "free space checked before writes": requires space for all bytes that are not on the disk yet. */
   async #requireSpace(): Promise<void> {
     if (await this.#hasSpace()) return
     await this.#options.moreRoom?.()
@@ -296,7 +318,7 @@ export class PartStore {
       await syncLimiter.take(() => file.datasync())
       await this.#commitments?.commit(index)
     } catch (error) {
-      // It may have reached the disk all the same; a start hashes it before it counts.
+      // The record may have reached the disk despite the error. Opening hashes each part before it counts as committed.
       await this.#commitments?.revoke(index).catch(() => {})
       throw diskRefusal(error)
     }
@@ -307,12 +329,15 @@ export class PartStore {
     if (this.#staged === undefined || this.#committed.size < this.#manifest.parts.length) {
       throw new PartError('parts_missing')
     }
-    // What was added behind the last part is nobody's.
+    // Bytes behind the last part belong to no part.
     await this.#staged.truncate(this.#manifest.size)
     return this.#staged
   }
 
-  /** The whole is wrong: find the parts that are, so that they can be sent again. */
+  /**
+   * Finds and revokes the damaged parts after the whole file failed verification, so that they can be sent
+   * again.
+   */
   async #refuseParts(staged: FileHandle): Promise<never> {
     for (const part of this.#manifest.parts) {
       if (await this.#isRight(part)) continue

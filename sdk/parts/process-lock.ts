@@ -1,8 +1,10 @@
 /**
- * One process at a time receives a transfer into a folder: two would write over each other's parts.
+ * Lock that lets one process at a time receive a transfer into a folder. Two would overwrite each other's
+ * parts.
  *
- * A name in the kernel is held, and goes with the process however it ends, so nothing stale is left. Linux and Windows
- * have such names; elsewhere nothing is held.
+ * The lock is a listening socket with a name in the kernel (an abstract socket or a named pipe). It ends with
+ * the process, so it is never stale. Only Linux and Windows have such names; on other systems there is no
+ * lock.
  */
 import { createHash } from 'node:crypto'
 import { createServer, type Server } from 'node:net'
@@ -13,7 +15,7 @@ const prefixes: Readonly<Record<string, string>> = {
   win32: '\\\\.\\pipe\\bridge-parts-',
 }
 
-/** Held until the returned function is called; undefined when another process holds it. */
+/** Takes the lock until the returned function is called. Returns undefined if another process holds it. */
 export async function takeProcessLock(
   folderKey: string,
   transferId: string,
@@ -28,7 +30,10 @@ export async function takeProcessLock(
   return () => void server.close()
 }
 
-/** The error that listening met; empty when it met none. Where such names are forbidden, nothing is held. */
+/**
+ * Returns the error code of listening, or an empty string. If the system forbids such names, there is no
+ * lock.
+ */
 const listening = (server: Server, path: string): Promise<string> =>
   new Promise((resolve) => {
     server.once('error', (error) => resolve(platformCode(error)))

@@ -1,10 +1,11 @@
 /**
- * A staged file becomes the file: checked whole, synced, linked under its name.
+ * Publishing a staged file: verify it as a whole, sync it, link it under its final name.
  *
- * - A link refuses to replace: an existing file of the name stays, by construction and not by a check before.
- * - What is linked is what was checked: nothing about the staged file may change in between, and the new name must
- *   mean the very file that is open.
- * - A crash before the link leaves no file, one after it a whole one; the staged name is removed last.
+ * - link(2) never replaces a file, so an existing file of that name stays without a separate check.
+ * - The verified bytes are the published bytes: the staged file may not change in between, and the new name
+ *   must refer to the opened file.
+ * - A crash before the link leaves no file, a crash after it leaves a whole file. The staged name is removed
+ *   last.
  *
  * Spec §3, Helper upload, all parts committed.
  */
@@ -18,13 +19,17 @@ import type { StagedManifest } from './staged-manifest.ts'
 import { StoredFile } from './stored.ts'
 
 export interface PublishOptions {
-  /** Asked in the same turn as the name is made. */
+  /** Called immediately before the link, in the same turn of the event loop. False refuses with `expired`. */
   readonly mayPublish?: (() => boolean) | undefined
-  /** Its reason, a PartError, ends the checking. */
+  /** Aborts the verification. Its reason must be a PartError. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Whether the staged bytes are the file. @throws PartError the signal's reason. */
+/**
+ * Returns true if the staged bytes have the size and hash of the file.
+ *
+ * @throws PartError the signal's reason.
+ */
 export async function isWhole(
   staged: FileHandle,
   { size, sha256 }: StagedManifest,
@@ -39,10 +44,11 @@ export async function isWhole(
 }
 
 /**
- * Give the checked file its name.
+ * Gives the verified file its final name. If the name already holds the same file, it succeeds.
  *
- * @throws PartError `destination_exists` when another file has it, `file_changed` when the staged file is no longer what
- *   was checked, `expired` when it may not be published any more. The same file under the name is no error.
+ * @throws PartError `destination_exists` if another file has the name, `file_changed` if the staged file
+ * changed since its
+ *   verification, `expired` if `mayPublish` refuses.
  */
 export async function publish(
   folder: Folder,
@@ -72,7 +78,7 @@ async function requireSame(staged: FileHandle, checked: BigIntStats): Promise<vo
   if (now.mtimeNs !== checked.mtimeNs || now.size !== checked.size) throw new PartError('file_changed')
 }
 
-/** Whether the name already holds the file of the manifest. What must not be read is another file. */
+/** Returns true if the name already holds the file of the manifest. An unsafe file counts as another file. */
 export async function isPublished(folder: Folder, manifest: StagedManifest): Promise<boolean> {
   let found: StoredFile | undefined
   try {

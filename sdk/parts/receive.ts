@@ -1,9 +1,10 @@
 /**
- * A body measured while it streams: counted, hashed, and written at its offset.
+ * Receiving a body: it is counted, hashed, and written at its offset while it streams in.
  *
- * - Writing a stretch overlaps receiving and hashing the next; at most two stretches are in memory.
- * - The body has exactly the length that was promised, and moves at least 64 KiB in 10 s.
- * - The stream is left open on a refusal: whoever owns the connection still has to answer on it.
+ * - Writing one stretch of 512 KiB overlaps with receiving and hashing the next. At most two stretches are in
+ *   memory.
+ * - The body must have exactly the promised length, and must move at least 64 KiB in 10 s.
+ * - After a refusal the stream stays open, since the owner of the connection still has to answer on it.
  */
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
@@ -28,11 +29,11 @@ export const usualPace: Pace = {
 }
 
 export interface ReceiveOptions {
-  /** Exactly so many bytes. */
+  /** Exact length of the body in bytes. */
   readonly size: number
-  /** Where they are written; absent: they are only measured. */
+  /** File and offset to write to. If absent, the body is only counted and hashed. */
   readonly into?: { readonly file: FileHandle; readonly offset: number } | undefined
-  /** Its reason ends the receiving, and is thrown as it is. */
+  /** Aborts the receiving. Its reason is thrown unchanged. */
   readonly signal?: AbortSignal | undefined
   readonly pace?: Pace | undefined
   readonly onBytes?: ((count: number) => void) | undefined
@@ -40,10 +41,17 @@ export interface ReceiveOptions {
 
 const stretchBytes = 512 * 1024
 const syncBytes = 2 * stretchBytes
-/** After so much of one body everybody else has a turn: a connection that is full gives two MiB in one. */
+/**
+ * Bytes of one body after which it yields to other work. A full connection would otherwise deliver 2 MiB in
+ * one turn.
+ */
 const turnBytes = 256 * 1024
 
-/** @throws PartError `length_mismatch`, `too_slow`, the signal's reason, or what the disk says. */
+/**
+ * Receives a body.
+ *
+ * @throws PartError `length_mismatch`, `too_slow`, the signal's reason, or a failure of the disk.
+ */
 export function receive(body: Readable, options: ReceiveOptions): Promise<Measured> {
   return new Promise((resolve, reject) => new PartReceiver(body, options, resolve, reject).begin())
 }
@@ -89,7 +97,7 @@ class PartReceiver {
     }
     signal?.addEventListener('abort', this.#onAbort, { once: true })
     this.#ticker = setInterval(() => this.#tick(), this.#pace.progressMs)
-    // Stays: a connection that breaks after the answer is decided must not end the process.
+    // This listener is never removed: an error after the answer was decided must not end the process.
     this.#body.on('error', () => {})
     this.#body.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onCut)
     if (this.#body.destroyed) this.#onCut()
@@ -120,7 +128,7 @@ class PartReceiver {
     })
   }
 
-  /** Unless something is still waited for. */
+  /** Resumes the body unless it yields, or both stretches are full. */
   #goOn(): void {
     const isFull = this.#writing !== undefined && this.#gatheredBytes >= stretchBytes
     if (!this.#isYielding && !isFull) this.#body.resume()
@@ -145,7 +153,7 @@ class PartReceiver {
 
   readonly #onAbort = (): void => this.#stop(this.#options.signal?.reason)
 
-  /** "at least 64 KiB in 10 s". What waits for our own disk is not slow. */
+  /** "at least 64 KiB in 10 s". A body that is paused for our own disk is not slow. */
   #tick(): void {
     const isSlow = this.#count - this.#countAtTick < this.#pace.progressBytes && !this.#body.isPaused()
     if (isSlow && this.#count < this.#options.size) this.#fail(new PartError('too_slow'))
@@ -174,8 +182,9 @@ class PartReceiver {
   }
 
   /**
-   * A sync of anybody else's, a commit of the database's among them, waits for what the file system has not written out
-   * yet: so that is little at any time. One at a time, beside the writes; the caller's own sync makes the part durable.
+   * Syncs after each MiB, beside the writes. A sync of another file, such as a database commit, waits for all
+   * bytes that the file system has not written out, so they are kept few. The caller's own sync makes the
+   * part durable.
    */
   #syncAhead(file: FileHandle): void {
     if (this.#syncing !== undefined || this.#written - this.#synced < syncBytes) return
@@ -186,7 +195,7 @@ class PartReceiver {
         () => {
           this.#syncing = undefined
         },
-        // Told here once, and not again to the caller's sync.
+        // The system reports a write error once, here, and not again to the caller's sync.
         (error: unknown) => this.#fail(error),
       )
   }
@@ -208,7 +217,7 @@ class PartReceiver {
     const underWay = [this.#writing, this.#syncing]
     this.#end(() => {
       this.#body.pause()
-      // No write may still be under way when the caller goes on with the file.
+      // All writes must have ended before the caller uses the file.
       void Promise.all(underWay).then(() => this.#reject(error))
     })
   }
@@ -223,7 +232,7 @@ class PartReceiver {
   }
 }
 
-/** A short write is continued; a disk that is full says so at the next one. */
+/** Writes all chunks. A short write is continued; on a full disk the next write fails. */
 async function writeAll(file: FileHandle, chunks: Uint8Array[], position: number): Promise<void> {
   const { bytesWritten } = await file.writev(chunks, position)
   let rest = Buffer.alloc(0)
@@ -240,10 +249,10 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[], position: number
 }
 
 /**
- * Gives the memory of a chunk back at once. The parser makes a new buffer for each; the collector sees only small objects
- * and lets dozens of MiB of them pile up.
+ * Frees the memory of a chunk immediately. The HTTP parser allocates a buffer per chunk, and the garbage
+ * collector would let dozens of MiB of them pile up.
  */
 function release({ buffer, byteLength }: Uint8Array): void {
-  // A view into something larger may have neighbours that are still in use.
+  // A view into a larger buffer is not freed, since other views of it may be in use.
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }

@@ -1,8 +1,9 @@
 /**
- * A whole file in a folder: checked against its manifest once, then handed out without hashing it again.
+ * Stored file: verified against its manifest once, then sent any number of times without hashing it again.
  *
- * - It is the file that was opened and checked, as long as nothing about it changes; after a change it is refused.
- * - The check is made again before the last block leaves: a reader never gets a complete answer with other bytes.
+ * - It is refused if its stat (size, times, inode) changed since the verification.
+ * - The stat is compared again before the last block is sent. So a reader never gets a complete answer with
+ *   other bytes.
  *
  * Spec §4.5: "the exact file", "the exact byte range of the part".
  */
@@ -18,9 +19,12 @@ import type { StagedManifest } from './staged-manifest.ts'
 
 export interface SendOptions {
   readonly pace?: Pace | undefined
-  /** Its reason, a PartError, ends the sending, also while the reader takes nothing. */
+  /** Aborts the sending, even while the reader is stalled. Its reason must be a PartError. */
   readonly signal?: AbortSignal | undefined
-  /** Called before the last bytes leave: what waits for this file may go on when the reader has them. */
+  /**
+   * Called before the last block is sent, so that work which waits for this file can start when the reader
+   * has all bytes.
+   */
   readonly beforeLast?: (() => void) | undefined
 }
 
@@ -39,7 +43,7 @@ export class StoredFile {
     return file && new StoredFile(file, await file.stat({ bigint: true }))
   }
 
-  /** Whether it is the file of the manifest: length and hash, and with `parts` the hash of each part. */
+  /** Returns true if length and hash match the manifest; with `parts`, also the hash of each part. */
   async matches(manifest: StagedManifest, { parts = false } = {}): Promise<boolean> {
     if (this.#identity.size !== BigInt(manifest.size)) return false
     const isIt = await hasHashes(this.#file, manifest, parts && manifest.parts.length > 1)
@@ -52,7 +56,7 @@ export class StoredFile {
   }
 
   /**
-   * A range to a reader, who must take at least 64 KiB in 10 s.
+   * Sends a range to a reader, which must take at least 64 KiB in 10 s.
    *
    * @throws PartError `file_changed`, `too_slow`, the signal's reason
    */
@@ -90,7 +94,7 @@ export class StoredFile {
   }
 }
 
-/** One reading of the file for the hash of the whole and, where asked for, of every part. */
+/** Reads the file once and compares its hash and, with `withParts`, the hash of every part. */
 async function hasHashes(file: FileHandle, manifest: StagedManifest, withParts: boolean): Promise<boolean> {
   const whole = createHash('sha256')
   if (!withParts) {
@@ -108,7 +112,10 @@ async function hasHashes(file: FileHandle, manifest: StagedManifest, withParts: 
   return whole.digest('hex') === manifest.sha256
 }
 
-/** The other end of a connection. A slow one gets small pieces, so that its progress can be seen. */
+/**
+ * Writer to a connection with a time limit per piece. A slow reader gets small pieces, which make its
+ * progress measurable.
+ */
 class Reader {
   readonly #to: Writable
   readonly #pace: Pace
@@ -124,7 +131,7 @@ class Reader {
   async take(block: Buffer): Promise<void> {
     for (let at = 0; at < block.length; ) {
       const piece = block.subarray(at, at + (this.#isSlow ? this.#pace.progressBytes : blockBytes))
-      // A large piece was cut for a quick reader, who may turn out to be a slow one.
+      // The reader of a large piece may turn out to be slow, so it gets three times the limit.
       await this.#flush(piece, this.#isSlow ? this.#pace.progressMs : 3 * this.#pace.progressMs)
       at += piece.length
     }
