@@ -1,4 +1,4 @@
-/** The options of a Bridge. Contract §13. */
+/** Options of a Bridge. Contract §13. */
 
 import type { Flushed } from './agent/courier.ts'
 import type { DirectoryStore } from './agent/directory.ts'
@@ -10,32 +10,39 @@ import type { Outbox, OutboxEntry } from './storage/outbox.ts'
 import type { Fetch } from './transport/fetch.ts'
 import type { HoldAnswer } from './waiting/questions.ts'
 
-/**
- * The address and the identity of a Bridge. All else has a default, which suits a long-lived program.
- */
+/** Options of a Bridge. Only address and identity are required. The defaults suit a long-lived program. */
 export interface BridgeOptions {
-  /** May have a path prefix. */
+  /** Address of the node, with an optional path prefix. */
   readonly baseUrl: string
   readonly identity: Identity
-  /** Where the session is kept; in memory when absent. */
+  /** Store of the session. In memory by default. */
   readonly sessions?: SessionStore | undefined
-  /** What mutations go through; none when absent, so that a failed one is the caller's to retry with its key. */
+  /**
+   * Outbox for mutations. None by default: then the caller must retry a failed mutation with its
+   * Idempotency-Key.
+   */
   readonly outbox?: Outbox | undefined
-  /** What is remembered of peers; in memory when absent. */
+  /** Store of the cached peers. In memory by default. */
   readonly directory?: DirectoryStore | undefined
-  /** undici's, over a pool of its own, when absent. An event stream is read from its answers' `body`. */
+  /**
+   * Function that sends requests. By default undici's fetch on a separate pool. The event stream needs its
+   * `body`.
+   */
   readonly fetch?: Fetch | undefined
-  /** How this agent may listen; every way that the node offers when absent. */
+  /** Allowed transports for listening, in order of preference. By default all that the node offers. */
   readonly transports?: readonly ListenTransport[] | undefined
   readonly clock?: (() => Date) | undefined
-  /** For durations: never set back or forward. */
+  /** Monotonic clock in milliseconds, for durations. */
   readonly monotonicMs?: (() => number) | undefined
   readonly random?: ((bytes: number) => Buffer) | undefined
   readonly client?: Client | undefined
-  /** Plain http beyond this machine: proofs hold, but every body travels in the clear. */
+  /**
+   * Allows plain http to other machines. Signatures still protect requests, but every body is sent
+   * unencrypted.
+   */
   readonly allowPlainHttp?: boolean | undefined
   readonly timeoutMs?: number | undefined
-  /** Waits between attempts. */
+  /** Pauses between attempts. A timer by default. */
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
   readonly onFlushed?: ((flushed: Flushed) => void) | undefined
   readonly onKept?: ((entry: OutboxEntry) => void) | undefined

@@ -1,4 +1,4 @@
-/** What one may ask a node without being anybody to it: whether it lives and is ready; and telling it a host's load. Contract §11. */
+/** Calls without an identity: health and readiness of a node, and reporting a host's load. Contract §11. */
 import { randomBytes } from 'node:crypto'
 import { type Health, health, type Readiness } from './contract/health.ts'
 import { type HostSample, type HostSampleInput, telemetry } from './contract/telemetry.ts'
@@ -8,7 +8,7 @@ import { type Fetch, pooledFetch } from './transport/fetch.ts'
 import { type CallOptions, Transport } from './transport/http.ts'
 import { defaultClient, userAgentOf } from './version.ts'
 
-/** Which node to ask, and by what. */
+/** Address of the node, and the means to call it. */
 export interface NodeOptions extends CallOptions {
   readonly baseUrl: string
   readonly fetch?: Fetch | undefined
@@ -16,30 +16,34 @@ export interface NodeOptions extends CallOptions {
   readonly allowPlainHttp?: boolean | undefined
 }
 
-/** What a node says of itself without a credential. */
+/** Health and readiness of a node. */
 export interface NodeStatus {
   readonly health: Health
   readonly readiness: Readiness
 }
 
-/** Health and readiness of a node. Not being ready is an answer. @throws LocalError when no bridge node answers. */
+/**
+ * Health and readiness of a node. Not being ready is an answer.
+ *
+ * @throws LocalError when no bridge node answers.
+ */
 export const nodeStatus = (options: NodeOptions): Promise<NodeStatus> =>
   withNode(options, {}, async (transport) => ({
     health: await nodeHealth(transport, options),
     readiness: await transport.call(health.ready, {}, options),
   }))
 
-/** Which node to ask for its report, and by what token. */
+/** Options of {@link reportHost}: the node, the token and the sample. */
 export interface ReportOptions extends NodeOptions {
-  /** From `bridge server telemetry-token`, run on the node's host. */
+  /** Token from `bridge server telemetry-token`, run on the node's host. */
   readonly token: string
   readonly sample: HostSampleInput
 }
 
 /**
- * Report the load of a host once, for a program that measures it; the node keeps the latest sample of each.
+ * Reports one load sample of a host. The node keeps the latest sample of each host.
  *
- * @throws BridgeError `unauthenticated` for another token; `capacity_reached` when too many hosts report.
+ * @throws BridgeError `unauthenticated` for a wrong token; `capacity_reached` if too many hosts report.
  */
 export const reportHost = (options: ReportOptions): Promise<HostSample> =>
   withNode(options, { authorization: `Bearer ${options.token}` }, (transport) =>
@@ -66,10 +70,14 @@ async function withNode<T>(
   }
 }
 
-/** @throws LocalError `bad_response` when something else than a bridge answers. */
+/**
+ * Reads the health of a node.
+ *
+ * @throws LocalError `bad_response` if something other than a bridge node answers.
+ */
 export async function nodeHealth(transport: Transport, options: CallOptions = {}): Promise<Health> {
   const answer = await transport.call(health.get, {}, options)
-  // The field is there, as the transport has checked; what it says is for us to see.
+  // The transport has checked that the field exists, but not its value.
   if (answer.service === 'agent-bridge') return answer
   throw new LocalError('bad_response', 'GET /api/health: what answers is not a bridge node')
 }

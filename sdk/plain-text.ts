@@ -1,21 +1,23 @@
 /**
- * Text of others, made harmless for a terminal, a page and a reader.
+ * Neutralising untrusted text for a terminal, a page and a model.
  *
- * - `<U+XXXX>` stands for a character without a shape of its own: a control, a format character (bidi controls and tags
- *   are some), a line or paragraph separator, a lone surrogate, every Default_Ignorable_Code_Point. A person does not see
- *   them. A program or a model reads them, so they can carry hidden words.
- * - A joiner or a variation selector stays where an emoji or a script needs it, one at a time. See {@link needs}.
- * - A body is fenced: each of its lines begins with `| `, so nothing in it can pose as a line of ours.
+ * - An invisible character is shown as `<U+XXXX>`: a control, a format character (such as bidi controls and
+ *   tags), a line or paragraph separator, a lone surrogate, every Default_Ignorable_Code_Point. A person does
+ *   not see these characters, but a program or a model reads them, so they can carry hidden text.
+ * - A joiner or a variation selector stays where an emoji or a script needs it, one at a time. See {@link
+ *   needs}.
+ * - A body is fenced: each of its lines begins with `| `, so that no line of it can imitate our own output.
  *
  * It uses no `node:` module and keeps no state, so a page in a browser can use it. Contract §12.
  */
 
-/** Most of what is printed, tabs and newlines included. */
+/** Text that needs no change: printable ASCII, tabs and newlines. */
 const plain = /^[\t\n -~]*$/
 
 /**
- * The flags of England, Scotland and Wales, which Unicode recommends for general interchange, or one unseen character.
- * It leaves tabs and newlines to the functions below.
+ * Matches one invisible character, or the flag of England, Scotland or Wales, which consists of invisible
+ * tags and is allowed because Unicode recommends it for general interchange. Tabs and newlines are handled by
+ * the functions below.
  */
 const unseen =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
@@ -23,20 +25,22 @@ const unseen =
 
 const joiner = /^(?:[\u180b-\u180d\u180f\ufe00\ufe0e\ufe0f]|\u200c|\u200d)$/
 
-/** The signs that take the vowel of a letter away, so that the next one joins it: Canonical_Combining_Class 9. */
+/**
+ * Virama signs, which remove the vowel of a letter and join it to the next one: Canonical_Combining_Class 9.
+ */
 const viramas =
   '094d 09cd 0a4d 0acd 0b4d 0bcd 0c4d 0ccd 0d3b 0d3c 0d4d 0dca 0f84 1039 103a 1714 1715 1734 17d2 1a60 1b44 1baa ' +
   '1bab 1bf2 1bf3 a806 a82c a8c4 a953 a9c0 aaf6 abed 10a3f 11046 11070 1107f 110b9 11133 11134 111c0 11235 112ea ' +
   '1134d 113ce 113cf 113d0 11442 114c2 115bf 1163f 116b6 1172b 11839 1193d 1193e 119e0 11a34 11a47 11a99 11c3f ' +
   '11d44 11d45 11d97 11f41 11f42'
 
-/** Where a joiner changes the shape of its neighbours: matches at its place. */
+/** Returns a pattern that matches a joiner where it changes the shape of its neighbours. */
 function needs(): RegExp {
   const nothing = '\\p{Default_Ignorable_Code_Point}'
   const letter = `(?!${nothing})[\\p{L}\\p{M}]`
   const of = (...scripts: readonly string[]) =>
     `(?=${letter})[${scripts.map((script) => `\\p{scx=${script}}`).join('')}]`
-  // Their letters take another shape where they join.
+  // Scripts whose letters change their shape where they join.
   const cursive = of(
     ...['Adlam', 'Arabic', 'Hanifi_Rohingya', 'Mandaic', 'Manichaean', 'Mongolian', 'Nko', 'Phags_Pa'],
     ...['Psalter_Pahlavi', 'Sogdian', 'Syriac'],
@@ -47,9 +51,9 @@ function needs(): RegExp {
     '(?<=\\p{Extended_Pictographic}[\\ufe0f\\p{Emoji_Modifier}]?)\\u200d(?=\\p{Extended_Pictographic})',
     '(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]',
     '(?<=[0-9#*])\\ufe0f(?=\\u20e3)',
-    // Two letters that are not to join: Persian می‌خواهم.
+    // Two letters that must not join: Persian می‌خواهم.
     `(?<=${cursive})\\u200c(?=${cursive})`,
-    // A letter that is to look joined where no other one follows, or comes before: ه‍.
+    // A letter in its joined form without a neighbour: ه‍.
     `(?<=${cursive})\\u200d(?!${cursive}|${nothing})`,
     `(?<!${cursive}|${nothing})\\u200d(?=${cursive})`,
     // Whether two letters become one, and the form of the first: क्‍ष, क्‌ष, ශ්‍රී, ന്‍, র‍্য.
@@ -62,10 +66,10 @@ function needs(): RegExp {
   return new RegExp(`(?:${places.join('|')})`, 'uy')
 }
 
-/** `show` spells one unseen character. */
+/** Replaces each invisible character by the result of `show`. */
 function spelled(text: string, show: (character: string) => string): string {
   if (plain.test(text)) return text
-  // Few texts hold a joiner, and making it costs more than the rest.
+  // The pattern is built on demand: few texts hold a joiner, and building it costs more than all the rest.
   let needed: RegExp | undefined
   return text.replace(unseen, (found: string, at: number) => {
     if (found.startsWith('\u{1f3f4}')) return found
@@ -81,21 +85,24 @@ function spelled(text: string, show: (character: string) => string): string {
 const named = (character: string): string =>
   `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`
 
-/** Text of any origin for a reader: each character is seen, and none does more than stand there. Newlines and tabs stay. */
+/**
+ * Makes untrusted text safe to display: every character is visible and none has an effect. Newlines and tabs
+ * stay.
+ */
 export const neutralize = (text: string): string => spelled(text, named)
 
-/** {@link neutralize} for a value that has to stay on its line. */
+/** Like {@link neutralize}, for a value that must stay on one line. */
 export const oneLine = (text: string): string =>
   neutralize(text).replace(/\n/g, '<U+000A>').replace(/\t/g, ' ')
 
-/** {@link neutralize} for a body as data: every line of it begins with `| `, whatever it holds. */
+/** Like {@link neutralize}, for a message body: every line of the result begins with `| `. */
 export const fenced = (body: string): string =>
   neutralize(body.replace(/\r\n/g, '\n'))
     .split('\n')
     .map((line) => `| ${line}`)
     .join('\n')
 
-/** JSON in which each character is seen: the same value, spelled with `\u` escapes. */
+/** Returns JSON of the value in which invisible characters are written as `\u` escapes. */
 export const plainJson = (value: unknown): string =>
   spelled(JSON.stringify(value), (character) =>
     Array.from({ length: character.length }, (_, unit) => {

@@ -1,9 +1,9 @@
 /**
- * Sealing with age: what only the holder of one key may read, in the format that every age program knows.
+ * Encryption with age (https://age-encryption.org), in its standard format, for one recipient key.
  *
- * - X25519 only; the library is loaded by whoever seals or opens.
- * - Files stream: 64 KiB of them are in memory at a time. What could not be opened whole leaves no file.
- * - Text is sealed in age's ASCII armour, so that it is a message like another.
+ * - Only X25519 keys are supported. The library is loaded on first use.
+ * - Files are streamed, with 64 KiB in memory at a time. If decryption fails, no output file remains.
+ * - Text is encrypted into age's ASCII armour, so that it can be sent as a message.
  *
  * Contract §9 "Recipient key", §12.
  */
@@ -15,26 +15,33 @@ import type { ReadableStream as WebStream } from 'node:stream/web'
 import { storageFailed } from './storage/durable-file.ts'
 import { LocalError } from './transport/failures.ts'
 
-/** A key of one's own: `secret` opens what was sealed to `recipient`. */
+/** X25519 key pair of age: `secret` decrypts what was encrypted for `recipient`. */
 export interface AgeKey {
-  /** `AGE-SECRET-KEY-1…`; stays on its machine. */
+  /** Private key, `AGE-SECRET-KEY-1…`. It never leaves its machine. */
   readonly secret: string
-  /** `age1…`, for everybody. */
+  /** Public key, `age1…`. */
   readonly recipient: string
 }
 
-/** A fresh X25519 key. */
+/** Generates an X25519 key pair. */
 export async function newAgeKey(): Promise<AgeKey> {
   const { generateX25519Identity } = await import('age-encryption')
   return ageKeyOf(await generateX25519Identity())
 }
 
-/** The key in the text of an identity file of age. @throws LocalError `key_missing` when it holds none, or several */
+/**
+ * Reads the key from the text of an age identity file.
+ *
+ * @throws LocalError `key_missing` if it holds no key, or several
+ */
 export async function ageKeyOf(text: string): Promise<AgeKey> {
   const found = text.match(/^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/gm) ?? []
   const [secret] = found
   if (secret === undefined || found.length > 1)
-    throw new LocalError('key_missing', 'this is no age identity: one line AGE-SECRET-KEY-1…')
+    throw new LocalError(
+      'key_missing',
+      'this is no age identity: it needs exactly one line AGE-SECRET-KEY-1…',
+    )
   const { identityToRecipient } = await import('age-encryption')
   try {
     return { secret, recipient: await identityToRecipient(secret) }
@@ -43,17 +50,17 @@ export async function ageKeyOf(text: string): Promise<AgeKey> {
   }
 }
 
-/** The text of an identity file, as age-keygen writes it. */
+/** Returns the text of an identity file, as age-keygen writes it. */
 export const identityFileOf = ({ secret, recipient }: AgeKey): string =>
   `# public key: ${recipient}\n${secret}\n`
 
 export interface StreamOptions {
   readonly signal?: AbortSignal | undefined
-  /** Told how many bytes of the source were read. */
+  /** Called with the number of source bytes that were read. */
   readonly onBytes?: ((count: number) => void) | undefined
 }
 
-/** Seal a file into a new one, 0600 and synced. @throws LocalError `storage_failed`, `aborted` */
+/** Encrypts a file into a new, durable file with mode 0600. @throws LocalError `storage_failed`, `aborted` */
 export async function sealFile(
   source: string,
   target: string,
@@ -64,7 +71,11 @@ export async function sealFile(
   await throughFile(source, target, (plain) => encrypter.encrypt(plain), options)
 }
 
-/** Open a sealed file into a new one. @throws LocalError `key_missing` for another key, `integrity` for what was changed */
+/**
+ * Decrypts a file into a new one.
+ *
+ * @throws LocalError `key_missing` if it was encrypted for another key, `integrity` if it is damaged
+ */
 export async function openSealedFile(
   source: string,
   target: string,
@@ -75,13 +86,13 @@ export async function openSealedFile(
   await throughFile(source, target, (sealed) => decrypter.decrypt(sealed), options)
 }
 
-/** Text in armour. */
+/** Encrypts text into ASCII armour. */
 export async function sealText(text: string, recipient: string): Promise<string> {
   const { armor } = await import('age-encryption')
   return armor.encode(await (await encrypterFor(recipient)).encrypt(text))
 }
 
-/** What was sealed by {@link sealText}. @throws LocalError `key_missing`, `integrity` */
+/** Decrypts text from {@link sealText}. @throws LocalError `key_missing`, `integrity` */
 export async function openSealedText(sealed: string, secret: string): Promise<string> {
   const { armor } = await import('age-encryption')
   const decrypter = await decrypterFor(secret)
@@ -121,7 +132,7 @@ async function throughFile(
   const from = createReadStream(source, { highWaterMark: 256 * 1024 })
   try {
     const read = Readable.toWeb(from) as unknown as Bytes
-    // Beside the stream that was made of it: it decides what flows, this one listens.
+    // This listener only counts; the web stream controls the flow.
     from.on('data', (block) => onBytes?.(block.length))
     const changed = await change(read)
     const into = createWriteStream(target, { flags: 'wx', mode: 0o600, flush: true })

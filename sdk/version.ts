@@ -1,12 +1,12 @@
-/** What clients name to the service. A test holds the version to package.json. */
+/** Name and version that clients send to the node. A test compares the version with package.json. */
 import type { Client } from './contract/agent/enrollments.ts'
 
 /** The version of this package. */
 export const version = '0.1.0'
 
-/** A client that was not given a name of its own. */
+/** Client name and version if the program gives none. */
 export const defaultClient: Client = { name: 'agent-bridge', version }
 
-/** `User-Agent`: printable ASCII whatever the name holds. */
+/** Returns the `User-Agent` header. Characters outside printable ASCII become `-`. */
 export const userAgentOf = (client: Client): string =>
   `${client.name}/${client.version}`.replace(/[^\x21-\x7e]+/g, '-')

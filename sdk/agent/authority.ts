@@ -1,10 +1,11 @@
 /**
- * What an agent's request carries, and which refusals its client mends by itself, each once a call:
+ * Authorization headers of an agent's request, and the remedies for refusals. Each remedy is tried once per
+ * call:
  *
- * - `clock_skew`: take the node's time, sign again.
- * - `session_closed`, `session_unknown`: start or resume a session, sign again.
+ * - `clock_skew`: take the node's time and sign again.
+ * - `session_closed`, `session_unknown`: start or resume a session and sign again.
  *
- * Nothing else: a fenced session and a revoked credential stand. Contract §2.
+ * All other refusals, such as a fenced session or a revoked credential, go to the caller. Contract §2.
  */
 
 import { sha256Hex } from '../signing/canonical.ts'
@@ -20,7 +21,7 @@ export interface AgentAuthorityOptions {
   readonly random: (bytes: number) => Buffer
 }
 
-/** Also for bytes that are only known by their hash. */
+/** Authority that can also sign a body of which only the hash is known. */
 export interface AgentAuthority extends Authority {
   sign(request: Signable, bodySha256: string): Record<string, string>
 }
@@ -58,7 +59,7 @@ export function agentAuthority({ identity, keeper, clock, random }: AgentAuthori
     if (remedy === undefined || mended.has(remedy)) return false
     mended.add(remedy)
     if (remedy === 'clock') return correctClock(refusal)
-    // To start a session only to close it helps nobody.
+    // A session that is gone needs no close, so do not start one for it.
     if (request.endpoint === 'sessions.close') return false
     return keeper.replace(keeper.sessionId, refusal, options)
   }

@@ -1,9 +1,10 @@
 /**
- * Carries an agent's requests, mutations by way of the outbox.
+ * Courier: sends an agent's requests, mutations through the outbox.
  *
- * - Key and body are on disk before the first attempt, and removed once the service answered.
- * - What an earlier command had to keep goes first, each once. A refusal ends it and is reported, unless it says that
- *   later may do. While the node is away, or refuses the identity, it stays, and so does what was to follow it.
+ * - Key and body are durable before the first attempt, and removed once the node has answered.
+ * - Entries that earlier commands kept are sent first, once each. A refusal removes an entry and is reported,
+ *   unless a later retry may succeed. If the node is unreachable or refuses the identity, the entry and all
+ *   later ones stay.
  *
  * Contract §12.
  */
@@ -20,10 +21,10 @@ import type { DirectCalls } from './direct-calls.ts'
 import type { Directory } from './directory.ts'
 import type { Drafts } from './drafts.ts'
 
-/** What became of an entry that an earlier command kept. */
+/** Outcome of sending an entry that an earlier command kept. */
 export interface Flushed {
   readonly entry: OutboxEntry
-  /** `delayed`: refused for now, and kept. */
+  /** `delayed` means that the node refused it for now; the entry stays in the outbox. */
   readonly outcome: 'sent' | 'refused' | 'delayed'
   readonly answer?: unknown
   readonly error?: Error
@@ -51,9 +52,10 @@ export class Courier {
   }
 
   /**
-   * Any endpoint of the agent's API. See {@link DirectCalls.call} for look-ups.
+   * Calls an endpoint of the agent's API; a mutation goes through the outbox. {@link DirectCalls.call} never
+   * uses the outbox.
    *
-   * @throws BridgeError when the service refuses; LocalError when no answer of it came.
+   * @throws BridgeError if the node refuses; LocalError if no answer of the node arrived.
    */
   async call<const E extends EndpointSpec>(
     entry: E,
@@ -68,7 +70,11 @@ export class Courier {
     return (await answer.catch((error: unknown) => this.#forgetUnknown(entry.id, error))) as ResponseOf<E>
   }
 
-  /** A message whose recipient may have to be looked up first. @throws as {@link call}; LocalError `peer_unknown` */
+  /**
+   * Sends a message whose recipient may have to be looked up first.
+   *
+   * @throws as {@link call}; LocalError `peer_unknown`
+   */
   async sendDraft(draft: MessageDraft, options: KeyedOptions): Promise<MessageSent> {
     const key = options.idempotencyKey ?? freshKey(this.#options.random)
     // If the recipient is remembered, the outbox entry holds the request itself and is written once.
@@ -80,14 +86,17 @@ export class Courier {
     )) as MessageSent
   }
 
-  /** Send what is kept: what is due, or exactly these. Stops where the node is away or refuses the identity. */
+  /**
+   * Sends the given entries, or all that are due. Stops with an error if the node is unreachable or refuses
+   * the identity.
+   */
   async *flush(
     ids: readonly string[] | undefined,
     options: CallOptions,
   ): AsyncGenerator<Flushed, void, undefined> {
     const { outbox } = this.#options
     if (outbox === undefined) return
-    // All or nothing: what was named by mistake must not be half done.
+    // Check all ids before the first is sent, so that a wrong id sends nothing.
     if (ids !== undefined) await outbox.requireOwn(ids)
     for (const id of ids ?? (await outbox.due())) {
       const entry = await outbox.claim(id)
@@ -108,7 +117,7 @@ export class Courier {
       await outbox.remove(entry.id)
       return answer
     } catch (error) {
-      // An earlier entry that could not go out says nothing of this one, which stays behind it.
+      // If an earlier entry failed, this one was not sent and stays in the outbox.
       await this.#settle(outbox, entry, !isItsTurn || !isRefused(error))
       throw error
     }
@@ -143,12 +152,15 @@ export class Courier {
     if (entry.draft === null) throw new TypeError('an outbox entry holds a request or a draft')
     const input = await drafts.resolved(entry.draft, options)
     const request = prepare(messages.send, input, entry.idempotency_key ?? undefined)
-    // From here on the body is fixed: a retry must be the same bytes under the same key.
+    // From now on the body is fixed: a retry must send the same bytes with the same key.
     if (entry.id !== '') await this.#options.outbox?.update({ ...entry, request })
     return direct.send(request, options)
   }
 
-  /** A remembered name may be out of date. If the node does not know the recipient, the directory forgets all names. */
+  /**
+   * A remembered name may be out of date. If the node does not know the recipient, the directory forgets all
+   * names.
+   */
   async #forgetUnknown(endpoint: string, error: unknown): Promise<never> {
     const isUnknown = error instanceof BridgeError && error.code === 'not_found'
     if (isUnknown && namesPeers.has(endpoint)) await this.#options.directory.forget()
@@ -166,7 +178,10 @@ const namesPeers: ReadonlySet<string> = new Set([
 
 const unkept = { id: '', created_at: '', server_id: '', agent_id: '' }
 
-/** The identity or its session is refused, not what the entry asks for: it stays until that is settled. */
+/**
+ * Whether the node refused the identity or its session instead of the request. The entry then stays in the
+ * outbox.
+ */
 const refusesIdentity = (error: unknown): boolean =>
   error instanceof BridgeError &&
   (error.status === 401 ||

@@ -1,7 +1,8 @@
 /**
- * An agent's requests, signed and in a session, sent at once.
+ * Requests of an agent that are signed, made in a session, and sent without the outbox.
  *
- * A lost look-up is asked again, so it needs no outbox. See courier.ts for mutations, which go through the outbox.
+ * The caller repeats a lost look-up, so it needs no outbox. See courier.ts for mutations, which go through
+ * the outbox.
  */
 import type { EndpointSpec, ResponseOf } from '../contract/endpoint.ts'
 import {
@@ -32,7 +33,7 @@ export class DirectCalls {
     this.#random = random
   }
 
-  /** Any endpoint of the agent's API, without the outbox. */
+  /** Calls an endpoint of the agent's API, without the outbox. */
   async call<const E extends EndpointSpec>(
     entry: E,
     input: CallInput<E>,
@@ -42,7 +43,7 @@ export class DirectCalls {
     return (await this.send(prepare(entry, input, key), options)) as ResponseOf<E>
   }
 
-  /** Start a session if the request needs one, and send the request. */
+  /** Starts a session if the request needs one, and sends the request. */
   async send(request: PreparedRequest, options: CallOptions): Promise<unknown> {
     if (request.caller === 'agent') await this.#keeper.ready(options)
     else await this.#keeper.stored()

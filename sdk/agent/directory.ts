@@ -1,8 +1,8 @@
 /**
- * Names to addresses: which agent and which conversation `ben` or `owner` is.
+ * Directory: finds the agent and the conversation for a name such as `ben` or `owner`.
  *
- * - What was looked up is remembered, so that a send to a known peer is one request.
- * - A name may pass from one agent to another, so what is remembered holds for an hour.
+ * - It caches what it looked up, so that a send to a known peer is one request.
+ * - A name can move to another agent, so the cache is valid for one hour.
  *
  * Contract §12.
  */
@@ -20,15 +20,15 @@ export interface KnownPeer {
   readonly conversation_id: string | null
 }
 
-/** What is remembered of peers, and when it was read. */
+/** Cached peers. */
 export interface KnownPeers {
   readonly peers: readonly KnownPeer[]
   readonly owner_conversation_id: string | null
-  /** When the peers were read. */
+  /** Time at which the peers were read. */
   readonly read_at: string | null
 }
 
-/** Where a directory is kept between runs; several processes may share one. */
+/** Store of a directory between runs. Several processes may share one. */
 export interface DirectoryStore {
   load(): Promise<KnownPeers>
   save(known: KnownPeers): Promise<void>
@@ -37,7 +37,7 @@ export interface DirectoryStore {
 /** A directory without entries. */
 export const nobodyKnown: KnownPeers = { peers: [], owner_conversation_id: null, read_at: null }
 
-/** For a client that lives in one process. */
+/** Returns a store in memory, for a client in one process. */
 export function memoryDirectory(): DirectoryStore {
   let known = nobodyKnown
   return {
@@ -48,7 +48,7 @@ export function memoryDirectory(): DirectoryStore {
   }
 }
 
-/** Where a message goes. For the owner, the agent is the caller itself. */
+/** Address of a message. For a message to the owner, the agent is the caller itself. */
 export interface MessageAddress {
   readonly recipient_agent_id: string
   readonly conversation_id: string
@@ -71,7 +71,7 @@ export class Directory {
     this.#options = options
   }
 
-  /** The address as far as it is remembered; asks nobody. */
+  /** Returns the cached address, or undefined. Sends no request. */
   async known(to: string): Promise<MessageAddress | undefined> {
     const { store, agentId } = this.#options
     const known = await store.load()
@@ -80,7 +80,7 @@ export class Directory {
     return peer && addressOf(peer.id, peer.conversation_id)
   }
 
-  /** The address, looked up and remembered where it is not known. @throws LocalError `peer_unknown` */
+  /** Returns the address from the cache or the node. @throws LocalError `peer_unknown` */
   async address(to: string, options: CallOptions = {}): Promise<MessageAddress> {
     const known = await this.known(to)
     if (known !== undefined) return known
@@ -93,13 +93,13 @@ export class Directory {
     return this.#addressOfPeer(await this.#peer(to, options), options)
   }
 
-  /** Names of the peers by id, as far as they are remembered; asks nobody. */
+  /** Returns the cached names of peers by id. Sends no request. */
   async rememberedNames(): Promise<ReadonlyMap<string, string>> {
     const { peers } = await this.#options.store.load()
     return new Map(peers.map(({ id, name }) => [id, name]))
   }
 
-  /** The id of a peer, by name or id. @throws LocalError `peer_unknown` */
+  /** Returns the id of a peer, by name or id. @throws LocalError `peer_unknown` */
   async peerId(to: string, options: CallOptions = {}): Promise<string> {
     const { store } = this.#options
     const known = await store.load()
@@ -108,7 +108,7 @@ export class Directory {
   }
 
   /**
-   * The id of a peer, or of the caller itself for `owner`. An id is not looked up.
+   * Returns the id of a peer, or for `owner` the id of the caller itself. An id is not looked up.
    *
    * @throws LocalError `peer_unknown`
    */
@@ -117,7 +117,11 @@ export class Directory {
     return asId(to) ?? this.peerId(to, options)
   }
 
-  /** The conversation with somebody; undefined when there is none. @throws LocalError `peer_unknown` */
+  /**
+   * Returns the id of the conversation with a peer or the owner, or undefined if there is none.
+   *
+   * @throws LocalError `peer_unknown`
+   */
   async conversation(to: string, options: CallOptions = {}): Promise<string | undefined> {
     const known = await this.known(to)
     if (known !== undefined) return known.conversation_id
@@ -125,7 +129,7 @@ export class Directory {
     return (await this.#peer(to, options)).conversation_id ?? undefined
   }
 
-  /** Read the peers and remember them. */
+  /** Reads the peers from the node and caches them. */
   async peers(options: CallOptions = {}): Promise<Peer[]> {
     const { store, peers, clock } = this.#options
     const all: Peer[] = []
@@ -135,7 +139,7 @@ export class Directory {
     return all
   }
 
-  /** What is remembered of the peers turned out to be wrong. */
+  /** Clears the cached peers, which turned out to be wrong. */
   async forget(): Promise<void> {
     const { store } = this.#options
     await store.save({ ...(await store.load()), peers: [], read_at: null })
@@ -175,17 +179,21 @@ export class Directory {
 const addressOf = (agentId: string, conversationId: string | null): MessageAddress | undefined =>
   conversationId === null ? undefined : { recipient_agent_id: agentId, conversation_id: conversationId }
 
-/** By id, else by exact name. */
+/** Finds a peer by id, else by exact name. */
 const find = <T extends KnownPeer>(peers: readonly T[], to: string): T | undefined =>
   peers.find((peer) => peer.id === to.toLowerCase()) ?? peers.find((peer) => peer.name === to)
 
-/** Where a reply goes: to the other side of the message. @throws LocalError `peer_unknown` when the service itself sent it. */
+/**
+ * Returns the address of a reply: the other side of the message.
+ *
+ * @throws LocalError `peer_unknown` if the node itself sent the message.
+ */
 export function replyAddress(original: Message, agentId: string): MessageAddress {
   const { conversation_id, sender, recipient, recipient_agent_id: recipientId } = original
   if (sender.kind === 'system') {
     throw new LocalError(
       'peer_unknown',
-      `message ${original.id} comes from the service, which reads no replies`,
+      `message ${original.id} comes from the node itself, which reads no replies`,
     )
   }
   // In an owner conversation the recipient is always the agent itself.

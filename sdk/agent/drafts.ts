@@ -1,6 +1,6 @@
 /**
- * A draft is a message whose recipient is a name, or the sender of the message that it replies to. Here it becomes the input
- * of `messages.send`.
+ * Conversion of drafts into the input of `messages.send`. The recipient of a draft is a name, or the sender
+ * of the message that the draft replies to.
  */
 import { messages } from '../contract/agent/messages.ts'
 import type { MessageDraft } from '../storage/outbox.ts'
@@ -21,13 +21,17 @@ export class Drafts {
     this.#direct = direct
   }
 
-  /** The input, if the directory remembers the recipient. Sends no request. */
+  /** Returns the input if the directory has the recipient in its cache. Sends no request. */
   async remembered({ to, ...message }: MessageDraft): Promise<SendInput | undefined> {
     const address = to === undefined ? undefined : await this.#directory.known(to)
     return address && { body: { ...address, ...message } }
   }
 
-  /** The input, with a look-up if it needs one. @throws LocalError `peer_unknown`; BridgeError `not_found` */
+  /**
+   * Returns the input, after a look-up if it needs one.
+   *
+   * @throws LocalError `peer_unknown`; BridgeError `not_found`
+   */
   async resolved({ to, ...message }: MessageDraft, options: CallOptions): Promise<SendInput> {
     if (to !== undefined) return { body: { ...(await this.#directory.address(to, options)), ...message } }
     const id = message.in_reply_to ?? ''

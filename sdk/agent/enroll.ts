@@ -1,8 +1,8 @@
 /**
- * Claiming an enrolment code with a key pair made on this machine.
+ * Claiming an enrolment code with a key pair that was generated on this machine.
  *
- * The caller stores the key before it calls: the same code, key and device again get the same answer, so a lost answer
- * costs nothing, while a lost key costs a new enrolment.
+ * Store the key before the call. If the answer is lost, repeat the call with the same code, key and device:
+ * the node answers the same. If the key is lost, the owner must issue a new enrolment.
  *
  * Contract §4.
  */
@@ -19,7 +19,7 @@ import { type Fetch, pooledFetch } from '../transport/fetch.ts'
 import { type CallOptions, Transport } from '../transport/http.ts'
 import { defaultClient, userAgentOf } from '../version.ts'
 
-/** What claims an enrolment: the node, the code, and the new key pair. */
+/** Options of {@link enroll}: the node, the code, and the new key. */
 export interface EnrollOptions extends CallOptions {
   readonly baseUrl: string
   readonly code: string
@@ -33,10 +33,10 @@ export interface EnrollOptions extends CallOptions {
 }
 
 /**
- * Claim the code. The answer and the key make an `Identity`.
+ * Claims an enrolment code. Build an `Identity` from the result and the key.
  *
  * @throws BridgeError `unauthenticated` for an unknown code, `enrollment_used`, `enrollment_expired`,
- *   `enrollment_revoked`; LocalError when no answer of a bridge came.
+ *   `enrollment_revoked`; LocalError if no answer of a node arrived.
  */
 export async function enroll(options: EnrollOptions): Promise<EnrollmentClaimed> {
   const { code, privateKey, device, client = defaultClient } = options
@@ -60,7 +60,7 @@ export async function enroll(options: EnrollOptions): Promise<EnrollmentClaimed>
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** What becomes the identity must be usable before anything is stored. */
+/** Checks that the answer is a usable identity, before the caller stores it. */
 function checked(claimed: EnrollmentClaimed, device: string | undefined): EnrollmentClaimed {
   const ids = [claimed.server_id, claimed.credential_id, claimed.agent.id, claimed.project.id]
   const isWhole = ids.every((id) => uuid.test(id)) && typeof claimed.agent.name === 'string'

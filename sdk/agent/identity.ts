@@ -1,8 +1,9 @@
 /**
- * Who an agent is: ids, key pair, device; and what proves it on a request.
+ * Identity of an agent: ids, key pair, device. It makes the authorization headers of requests.
  *
- * - The installation is pinned: its id is part of every signed text, so a proof for one node is useless at another.
- * - The private key or secret is never a property: inspecting, logging or serializing an identity shows ids only.
+ * - The node's id is part of every signed text, so a signature for one node is invalid at another.
+ * - The private key or secret is held in a private field. Inspecting, logging or serializing an identity
+ *   shows ids only.
  *
  * Contract §3.
  */
@@ -13,26 +14,27 @@ import { headers } from '../contract/headers.ts'
 import { type RequestParts, requestV1, requestV2 } from '../signing/canonical.ts'
 import { sign } from '../signing/proof.ts'
 
-/** What a claimed enrolment told, less the moment of it. */
+/** Answer to a claimed enrolment, without its time. */
 export type IdentityRecord = Omit<EnrollmentClaimed, 'server_time'>
 
-/** What proves an identity: its key, its key on its device, or a legacy secret. */
+/** Secret of an identity: its private key, its private key and device, or a legacy secret. */
 export type IdentityProof =
   | { readonly privateKey: KeyObject; readonly device?: string | undefined }
   | { readonly secret: string }
 
-/** The parts of a request's text that the identity doesn't know itself. */
+/** Parts of the text to sign that the caller provides. The identity adds the ids of node and credential. */
 export type RequestToProve = Omit<RequestParts, 'serverId' | 'credentialId'>
 
 export class Identity {
-  /** Ids and names, as the node told them at enrolment; no secret. */
+  /** Ids and names from the enrolment. It contains no secret. */
   readonly record: IdentityRecord
   readonly #proof: IdentityProof
 
-  /** @throws TypeError when the proof is not of the record's binding. */
+  /** @throws TypeError if the proof does not fit the record's binding. */
   constructor(record: IdentityRecord, proof: IdentityProof) {
     const kind = 'secret' in proof ? 'legacy' : proof.device === undefined ? 'key' : 'device'
-    if (kind !== record.binding) throw new TypeError(`a ${record.binding}-bound identity needs its own proof`)
+    if (kind !== record.binding)
+      throw new TypeError(`the proof does not fit a ${record.binding}-bound identity`)
     this.record = record
     this.#proof = proof
   }
@@ -42,7 +44,7 @@ export class Identity {
     return this.record.agent.id
   }
 
-  /** The headers that authorize one attempt. */
+  /** Returns the authorization headers of one attempt. */
   headers(request: RequestToProve): Record<string, string> {
     const { server_id: serverId, credential_id: credentialId } = this.record
     const session = request.session === undefined ? {} : { [headers.session]: request.session }
@@ -62,7 +64,7 @@ export class Identity {
     }
   }
 
-  /** The record: no secret is ever serialized. */
+  /** Returns the record, so that JSON never contains the secret. */
   toJSON(): IdentityRecord {
     return this.record
   }

@@ -1,4 +1,4 @@
-/** The node's time: this machine's clock plus the difference that the session knows. */
+/** The node's time: this machine's clock plus the offset that the session stores. */
 import type { SessionKeeper } from './session.ts'
 
 export class NodeClock {
@@ -10,12 +10,12 @@ export class NodeClock {
     this.#clock = clock
   }
 
-  /** The node's time now. */
+  /** Returns the node's current time. */
   async now(): Promise<Date> {
     return (await this.synchronised())()
   }
 
-  /** A clock that applies the difference known now. A later correction does not change it. */
+  /** Returns a clock with the current offset. A later correction does not change it. */
   async synchronised(): Promise<() => Date> {
     const { clock_offset_ms: offsetMs } = await this.#keeper.stored()
     return () => new Date(this.#clock().getTime() + offsetMs)

@@ -1,10 +1,12 @@
 /**
- * The session of a profile: one for all of its processes.
+ * Session of a profile, shared by all of its processes.
  *
- * - The id of the last session is used as it stands; a session is started only when there is none, or when the service
- *   says that it closed or forgot it. A fenced session is never replaced from here: `session_fenced` reaches the caller.
- * - The same instance id resumes the active session, so two processes that start at once get the same one.
- * - A session that another process of the profile closed on purpose stays closed.
+ * - The stored session id is used without asking the node. A session is started only if there is none, or if
+ *   the node answers `session_closed` or `session_unknown`. A fenced session is never replaced: the caller
+ *   gets `session_fenced`.
+ * - The node resumes the active session for the same instance id, so two processes that start together get
+ *   the same session.
+ * - If another process of the profile closed the session deliberately, it stays closed.
  *
  * Contract §5.
  */
@@ -13,28 +15,25 @@ import { type Session, type SessionInput, type SessionPolicy, sessions } from '.
 import type { BridgeError } from '../transport/failures.ts'
 import type { CallOptions, Transport } from '../transport/http.ts'
 
-/**
- * A session as a program keeps it between its runs: ids, generation, and how far the clock is off, in
- * milliseconds.
- */
+/** Stored session of a program between its runs. */
 export interface StoredSession {
-  /** Made once for each profile and kept. */
+  /** Generated once per profile. */
   readonly instance_id: string
-  /** Null when there is none: never started, or closed. */
+  /** Null if no session was started, or it was closed. */
   readonly session_id: string | null
   readonly generation: number | null
   readonly policy: SessionPolicy | null
-  /** What to add to this machine's clock to get the node's. */
+  /** Milliseconds to add to this machine's clock to get the node's time. */
   readonly clock_offset_ms: number
 }
 
-/** Where the session lives between commands. Several processes may share one store. */
+/** Store of a session between runs. Several processes may share one. */
 export interface SessionStore {
   load(): Promise<StoredSession>
   save(session: StoredSession): Promise<void>
 }
 
-/** For a client that lives in one process. */
+/** Returns a store in memory, for a client in one process. */
 export function memorySessions(instanceId: string): SessionStore {
   let stored = blankSession(instanceId)
   return {
@@ -45,7 +44,7 @@ export function memorySessions(instanceId: string): SessionStore {
   }
 }
 
-/** The state of a new profile: its instance id, and no session. */
+/** Returns the stored session of a new profile: its instance id and no session. */
 export const blankSession = (instanceId: string): StoredSession => ({
   instance_id: instanceId,
   session_id: null,
@@ -55,9 +54,12 @@ export const blankSession = (instanceId: string): StoredSession => ({
 })
 
 export interface StartOptions extends CallOptions {
-  /** Fetched when absent, where the identity needs one. */
+  /** Challenge for a device-bound identity. If absent, it is fetched. */
   readonly challenge?: string | undefined
-  /** What the owner's takeover handed out: it ends the old session's hold, and only its holder starts the next one. */
+  /**
+   * Takeover grant from the owner, which fenced the old session. Until it expires, only its holder can start
+   * a session.
+   */
   readonly takeoverGrant?: string | undefined
 }
 
@@ -65,7 +67,7 @@ export interface SessionKeeperOptions {
   readonly store: SessionStore
   readonly transport: () => Transport
   readonly client: Client
-  /** A device-bound identity proves at every start or resume that it signs now. */
+  /** True for a device-bound identity, which needs a fresh challenge at every start or resume. */
   readonly needsChallenge: boolean
 }
 
@@ -85,7 +87,7 @@ export class SessionKeeper {
     this.#needsChallenge = needsChallenge
   }
 
-  /** The id for the header; only after {@link ready}. */
+  /** Session id for the header. Call {@link ready} first. */
   get sessionId(): string | undefined {
     return this.#held?.session_id ?? undefined
   }
@@ -94,18 +96,21 @@ export class SessionKeeper {
     return this.#held?.clock_offset_ms ?? 0
   }
 
-  /** The stored session, as this process knows it. */
+  /** Returns the session as this process knows it, loaded on first use. */
   async stored(): Promise<StoredSession> {
     this.#held ??= await this.#store.load()
     return this.#held
   }
 
-  /** Make sure that there is a session to name. */
+  /** Starts a session if none is stored. */
   async ready(options: CallOptions): Promise<void> {
     if ((await this.stored()).session_id === null) await this.start(options)
   }
 
-  /** Start a session, or resume the active one. Calls at the same time share one start, unless one brings a grant. */
+  /**
+   * Starts a session, or resumes the active one. Concurrent calls share one start, except a call with a
+   * grant.
+   */
   start(options: StartOptions = {}): Promise<Session> {
     if (options.takeoverGrant === undefined && this.#starting !== undefined) return this.#starting
     const starting = this.#start(options).finally(() => {
@@ -131,15 +136,15 @@ export class SessionKeeper {
     return session
   }
 
-  /** A fresh one for each start: it is used once, within a minute. */
+  /** Fetches a challenge for one start. It is single-use and valid for 60 seconds. */
   async #challenge(options: CallOptions): Promise<string | undefined> {
     if (!this.#needsChallenge) return undefined
     return (await this.#transport().call(sessions.challenge, { body: {} }, options)).challenge
   }
 
   /**
-   * The session ends by our own wish. Told to the store before the service is asked: a process that waits in the session
-   * hears of the end at once, and must find that it was wanted.
+   * Closes the session deliberately. The store is updated before the request, because the node ends the open
+   * long-polls of other processes immediately. They must find in the store that the end was deliberate.
    */
   async end<T>(close: () => Promise<T>): Promise<T> {
     await this.#store.save({ ...(await this.stored()), session_id: null, generation: null })
@@ -150,7 +155,10 @@ export class SessionKeeper {
     }
   }
 
-  /** `session_closed` or `session_unknown`: true when there is another session to go on with. */
+  /**
+   * Handles `session_closed` and `session_unknown`. Returns true if there is another session to continue
+   * with.
+   */
   async replace(lost: string | undefined, refusal: BridgeError, options: CallOptions): Promise<boolean> {
     const held = await this.stored()
     const stored = await this.#store.load()

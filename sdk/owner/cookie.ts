@@ -1,13 +1,14 @@
 /**
- * What proves an owner's session: the cookie, and the Origin that the node expects. Both are pinned at sign-in.
+ * Authorization of an owner's session: the cookie, and the Origin that the node expects. Both are fixed at
+ * sign-in.
  *
- * - The cookie goes to the endpoints of a signed-in owner and to no other, the Origin to every POST of an owner.
- * - A confirmation changes the cookie. A call that was refused with the one before is sent once more with the new one,
- *   which another process of the same sign-in may have stored.
- * - The cookie is never a property: inspecting, logging or serializing shows the origin only.
+ * - The cookie is sent only to endpoints of a signed-in owner, the Origin with every POST of an owner.
+ * - A confirmed password changes the cookie. If a call is refused with the old cookie, it is sent once more
+ *   with the new one, which another process of the same sign-in may have stored.
+ * - The cookie is held in a private field. Inspecting, logging or serializing shows only the origin.
  *
- * "The CLI is another user agent of the same session: it sends the cookie and the Origin, both pinned at sign-in."
- * Contract §10.
+ * "The CLI is another user agent of the same session: it sends the cookie and the Origin, both pinned at
+ * sign-in." Contract §10.
  */
 import { inspect } from 'node:util'
 import { headers } from '../contract/headers.ts'
@@ -15,13 +16,13 @@ import { type BridgeError, LocalError } from '../transport/failures.ts'
 import type { FetchResponse } from '../transport/fetch.ts'
 import type { Authority, PreparedRequest } from '../transport/http.ts'
 
-/** Reads the cookie that is stored now; undefined when there is none for this sign-in. */
+/** Reads the currently stored cookie, or undefined if there is none for this sign-in. */
 export type ReadCookie = () => Promise<string | undefined>
 
-/** The server's two names (contract §10) and a 256-bit token. */
+/** Cookie with one of the node's two names (contract §10) and a 256-bit token. */
 const usable = /^(?:__Host-bridge_owner|bridge_owner_dev)=[A-Za-z0-9_-]{43}$/
 
-/** Every cookie of ours in a Set-Cookie header; an empty one ends the session. */
+/** Matches each session cookie in a Set-Cookie header. An empty value ends the session. */
 const given = /(?:^|, ?)((?:__Host-bridge_owner|bridge_owner_dev)=[^;,]*)/g
 
 export class OwnerCookie implements Authority {
@@ -30,7 +31,7 @@ export class OwnerCookie implements Authority {
   readonly #readStored: ReadCookie | undefined
   readonly #sent = new WeakMap<PreparedRequest, string>()
 
-  /** @throws LocalError `identity_unreadable` for a stored cookie or origin that is of no usable form. */
+  /** @throws LocalError `identity_unreadable` if the stored cookie or origin is malformed. */
   constructor(portalOrigin: string, cookie?: string, readStored?: ReadCookie) {
     const isUsable = isOrigin(portalOrigin) && (cookie === undefined || usable.test(cookie))
     if (!isUsable) throw new LocalError('identity_unreadable', 'the stored sign-in cannot be used')
@@ -39,12 +40,12 @@ export class OwnerCookie implements Authority {
     this.#readStored = readStored
   }
 
-  /** For the store that keeps a session between runs; undefined when there is none. A secret. */
+  /** Returns the cookie, a secret, for storage between runs. Undefined if there is none. */
   reveal(): string | undefined {
     return this.#cookie
   }
 
-  /** @throws LocalError `identity_missing` when the session was signed out. */
+  /** Returns the authorization headers. @throws LocalError `identity_missing` if the owner signed out. */
   headers(request: PreparedRequest): Record<string, string> {
     const { caller, method } = request
     if (caller !== 'owner' && caller !== 'owner-signing-in') return {}
@@ -64,7 +65,7 @@ export class OwnerCookie implements Authority {
     return this.#cookie !== undefined && this.#cookie !== sent
   }
 
-  /** Takes the cookie of a success; a refusal changes nothing. */
+  /** Stores the cookie that a success sets. A refusal does not change it. */
   answered({ status, headers: answer }: FetchResponse): void {
     const cookies = [...(answer.get('set-cookie') ?? '').matchAll(given)].map(([, cookie]) => cookie)
     if (status !== 200 || cookies.length !== 1) return
@@ -81,6 +82,6 @@ export class OwnerCookie implements Authority {
   }
 }
 
-/** Whether a text is what a browser would send as Origin. */
+/** Returns true if a browser could send the text as Origin. */
 export const isOrigin = (text: unknown): text is string =>
   typeof text === 'string' && /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text

@@ -1,10 +1,9 @@
 /**
- * Names to ids for an owner: of projects, agents, environments and administrators, in every call of an
- * `Owner`.
+ * Look-up of names in the calls of an `Owner`: of projects, agents, environments and administrators.
  *
- * - One place: each call passes here before it is sent. Ids pass as they are.
- * - A name may move to another agent, so a call that changes something looks its names up. A call that reads
- *   may use what was looked up in the last ten seconds, and since the last change.
+ * - Every call passes through here before it is sent. Ids stay unchanged.
+ * - A name can move to another agent, so a call that changes something always looks names up. A call that only
+ *   reads may use a look-up that is at most 10 seconds old and newer than the last change.
  *
  * Contract §10, §13.
  */
@@ -25,7 +24,7 @@ interface Named {
   readonly name: string
 }
 
-/** The fields of params, queries and bodies that hold an id of which there is a name. */
+/** Fields of params, queries and bodies that take an id or a name. */
 const nouns: Readonly<Record<string, Noun>> = {
   project_id: 'project',
   agent_id: 'agent',
@@ -41,7 +40,7 @@ const freshMs = 10_000
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A call whose names are looked up. */
+/** Context of the look-ups of one call. */
 interface Asking {
   readonly project: string | undefined
   readonly mayRemember: boolean
@@ -57,7 +56,7 @@ export class OwnerNames {
   readonly #monotonicMs: () => number
   readonly #found = new Map<string, { readonly id: string; readonly atMs: number }>()
 
-  /** `call` sends a call as it is. */
+  /** `call` sends a call without look-ups. */
   constructor(call: Call, monotonicMs: () => number) {
     this.#call = call
     this.#projects = new OwnerProjects(call)
@@ -67,7 +66,7 @@ export class OwnerNames {
     this.#monotonicMs = monotonicMs
   }
 
-  /** Sends a call with ids in place of names. @throws LocalError `name_unknown`, `name_ambiguous` */
+  /** Replaces names by ids and sends the call. @throws LocalError `name_unknown`, `name_ambiguous` */
   async call<const E extends EndpointSpec>(
     entry: E,
     input: CallInput<E>,
@@ -98,7 +97,7 @@ export class OwnerNames {
     return parts as CallInput<E>
   }
 
-  /** The id of the project or administrator of the path. */
+  /** Returns the id of the project or administrator in the path. */
   async #target(
     { path }: EndpointSpec,
     params: Fields | undefined,
@@ -156,7 +155,7 @@ export class OwnerNames {
 
 const changes = ({ method }: EndpointSpec): boolean => method !== 'GET'
 
-/** The noun of `{id}`, by the beginning of the path. */
+/** Noun of the parameter `{id}`, by the beginning of the path. */
 const targets: readonly (readonly [prefix: string, noun: Noun])[] = [
   ['/api/admin/projects/{id}', 'project'],
   ['/api/admin/administrators/{id}', 'administrator'],

@@ -1,10 +1,11 @@
 /**
- * Owner: an owner's session with one node. It holds the resources below and shares nothing with a Bridge.
+ * Owner: the session of an owner or administrator with one node. It shares nothing with a Bridge.
  *
- * - https, or http to this machine itself; no option loosens that.
- * - Nothing of the password is kept; the cookie is in no error, log or inspected object.
- * - Wherever a call takes the id of a project, an agent, an environment or an administrator, it takes the name too.
- *   Text in the form of an id is an id. A name that is unknown is LocalError `name_unknown`, which lists the names.
+ * - The address must be https, or http to this machine. No option allows plain http to another host.
+ * - The password is not stored. The cookie appears in no error, log or inspected object.
+ * - Wherever a call takes the id of a project, an agent, an environment or an administrator, it takes the
+ *   name too. Text in the form of an id is an id. A name that is unknown is LocalError `name_unknown`, which
+ *   lists the names.
  *
  * Contract §10 "Sign-in", §13.
  */
@@ -38,29 +39,35 @@ import { defaultClient, userAgentOf } from '../version.ts'
 import { isOrigin, OwnerCookie } from './cookie.ts'
 import { OwnerNames } from './names.ts'
 
-/** What an {@link Owner} may be given; all of it has defaults. */
+/** Options of an {@link Owner}. All have defaults. */
 export interface OwnerOptions {
-  /** Named to the node; its owner sees it in the list of sessions. */
+  /** Name and version of this program, which the owner sees in the list of sessions. */
   readonly client?: Client | undefined
   readonly fetch?: Fetch | undefined
   readonly random?: ((bytes: number) => Buffer) | undefined
 }
 
-/** How {@link Owner.resume} goes on. */
+/** Options of {@link Owner.resume}. */
 export interface OwnerResumeOptions extends OwnerOptions {
-  /** Reads again what was kept. Asked when the cookie is refused: another process may have confirmed the password. */
+  /**
+   * Reads the stored sign-in again. Called if the cookie is refused, since another process may have confirmed
+   * the password.
+   */
   readonly reload?: (() => Promise<KeptSignIn | undefined>) | undefined
 }
 
-/** Where to sign in. */
+/** Options of a sign-in: the address of the node. */
 export interface SignInOptions extends OwnerOptions, CallOptions {
   readonly baseUrl: string
 }
 
-/** A name and its password, or the token of a one-time link that was made on the node's host. */
+/**
+ * Name and password, or the token of a one-time link that `bridge server owner-link` created on the node's
+ * host.
+ */
 export type SignInWith = { readonly name: string; readonly password: string } | { readonly linkToken: string }
 
-/** The link of a fresh node, and the name and password of its owner-to-be. */
+/** Token from the set-up link of a new node, and name and password for its owner. */
 export interface SetupWith {
   /** The part of the set-up link after `#`. */
   readonly token: string
@@ -69,8 +76,8 @@ export interface SetupWith {
 }
 
 /**
- * What a program keeps between its runs to go on with a session. The cookie is a secret: a file of it is 0600. A
- * confirmation changes it, so it is kept anew after each.
+ * Data that a program stores to resume a session in its next run. The cookie is a secret: store it with mode
+ * 0600. Store the data again after each confirmed password, which changes the cookie.
  */
 export interface KeptSignIn {
   readonly base_url: string
@@ -102,7 +109,10 @@ export class Owner {
   readonly telemetry: OwnerTelemetry
   readonly tasks: OwnerTasks
   readonly transfers: OwnerTransfers
-  /** As the node answered at sign-in; undefined after {@link Owner.resume}, where `signIn.current()` asks. */
+  /**
+   * Session from the answer to the sign-in. Undefined after {@link Owner.resume}; call `signIn.current()`
+   * then.
+   */
   readonly session: OwnerSession | undefined
   readonly #parts: Parts
 
@@ -131,9 +141,10 @@ export class Owner {
   }
 
   /**
-   * Create the owner of a fresh node, and sign in.
+   * Creates the owner of a new node, and signs in.
    *
-   * @throws BridgeError `sign_in_failed` for a token that is unknown, used or expired; `setup_done` for ever after;
+   * @throws BridgeError `sign_in_failed` if the token is unknown, used or expired; `setup_done` if the owner
+   * already exists;
    *   `invalid_request` for a weak password.
    */
   static setup(options: SignInOptions & SetupWith): Promise<Owner> {
@@ -143,7 +154,11 @@ export class Owner {
     )
   }
 
-  /** @throws BridgeError `sign_in_failed`; `rate_limited` after several failures. LocalError `insecure_url`. */
+  /**
+   * Signs in.
+   *
+   * @throws BridgeError `sign_in_failed`; `rate_limited` after several failures. LocalError `insecure_url`.
+   */
   static signIn(options: SignInOptions & SignInWith): Promise<Owner> {
     const body =
       'linkToken' in options
@@ -153,9 +168,9 @@ export class Owner {
   }
 
   /**
-   * Go on with a session that {@link keep} handed out. Asks the node nothing.
+   * Resumes a session from the data of {@link keep}. Sends no request.
    *
-   * @throws LocalError `identity_unreadable` when what was kept is not usable.
+   * @throws LocalError `identity_unreadable` if the data is malformed.
    */
   static resume(kept: KeptSignIn, options: OwnerResumeOptions = {}): Owner {
     const cookie = new OwnerCookie(kept.portal_origin, kept.cookie, async () => {
@@ -166,7 +181,7 @@ export class Owner {
     return new Owner(connect(parseBaseUrl(kept.base_url), cookie, options))
   }
 
-  /** Learn the portal's origin, then sign in with it. */
+  /** Reads the portal's origin from the node, then signs in with it. */
   static async #begin(
     options: SignInOptions,
     start: (transport: Transport) => Promise<OwnerSession>,
@@ -181,14 +196,17 @@ export class Owner {
     try {
       const session = await start(parts.transport)
       if (parts.cookie.reveal() !== undefined) return new Owner(parts, session)
-      throw new LocalError('bad_response', 'the node signed in but handed out no session cookie')
+      throw new LocalError('bad_response', 'the node accepted the sign-in but set no session cookie')
     } catch (error) {
       await parts.pool.close()
       throw error
     }
   }
 
-  /** What {@link Owner.resume} needs; undefined when the session was signed out. Holds the cookie. */
+  /**
+   * Returns the data for {@link Owner.resume}, including the secret cookie. Undefined if the owner signed
+   * out.
+   */
   keep(): KeptSignIn | undefined {
     const { address, cookie } = this.#parts
     const value = cookie.reveal()
@@ -200,7 +218,7 @@ export class Owner {
     }
   }
 
-  /** End the connections. The session goes on: `signIn.close()` ends it. */
+  /** Closes the connections. The session stays valid; `signIn.close()` ends it. */
   close(): Promise<void> {
     return this.#parts.pool.close()
   }
