@@ -2,7 +2,7 @@
 import type { Message } from '../contract/agent/messages.ts'
 import { isTemporary } from '../transport/temporary.ts'
 
-/** The result of a wait: how it is found, and the work that it takes. */
+/** Expected result of a wait: how to find it, and work to do on it. */
 export interface Awaited<T> {
   /** The result as the node has it now, undefined before there is one. */
   look(signal: AbortSignal): Promise<T | undefined>
@@ -34,7 +34,7 @@ export class Waiter<T> {
     return this.#isOver
   }
 
-  /** @throws a failure that waiting does not mend */
+  /** @throws a failure that waiting longer cannot help */
   get result(): Promise<T> {
     return this.#end.promise
   }
@@ -74,7 +74,7 @@ export class Waiter<T> {
     this.#end.resolve(result)
   }
 
-  /** Reports each loss of the node once, and each return once. */
+  /** Reports once when the node becomes unreachable, and once when it is reachable again. */
   connected(away: Error | undefined): void {
     if (this.#isAway === (away !== undefined)) return
     this.#isAway = away !== undefined
@@ -85,7 +85,7 @@ export class Waiter<T> {
     }
   }
 
-  /** The caller waits no longer. */
+  /** Ends the waiter: the caller no longer waits. */
   leave(): void {
     this.#over.abort()
   }

@@ -1,27 +1,28 @@
 /**
- * The calls of a task's worker. `bridge.tasks` implements them.
+ * Calls that a worker needs. `bridge.tasks` implements them.
  *
- * The interface stands here so that the files of this folder import nothing of sdk/resources/tasks.ts, which loads them.
+ * The interface is declared here so that this folder does not import sdk/resources/tasks.ts, which imports
+ * this folder.
  */
 import type { Evidence, Task, TaskList, TaskRole, TaskState } from '../contract/agent/tasks.ts'
 import type { PageOptions } from '../resources/call.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 
-/** A claim as `claim` answered it: a whole Task will do. */
+/** Claimed task, as `claim` returned it. Any Task with a claim fits. */
 export interface HeldTask {
   readonly id: string
   readonly claim: { readonly generation: number; readonly session_generation: number } | null
 }
 
-/** Which tasks, and which page of them. */
+/** Filter, page and wait of a task list. */
 export interface TaskListOptions extends PageOptions, CallOptions {
   readonly state?: TaskState | undefined
   readonly role?: TaskRole | undefined
-  /** How long to wait for the first task, 20 seconds at most. */
+  /** Seconds to wait for the first task, at most 20. */
   readonly waitSeconds?: number | undefined
 }
 
-/** Each does what the method of `bridge.tasks` with its name does. */
+/** Methods of `bridge.tasks` with the same names. */
 export interface TaskCalls {
   list(options: TaskListOptions): Promise<TaskList>
   get(id: string, options: CallOptions): Promise<Task>

@@ -1,10 +1,11 @@
 /**
- * Keeping a claim while a handler works.
+ * Lease of a claim: it is renewed while a handler works, and stops the handler if the claim is lost or
+ * cancelled.
  *
- * - Renewed at a third of the lease. While the node is away it is tried more often, until the lease has really run out, or
- *   leaves no more time than the handler needs to stop.
- * - A wait at the node hears of a cancellation at once, and of a session or credential that is over; each renewal tells of
- *   both too.
+ * - It renews after a third of the lease. If the node is unreachable, it retries at least once per second,
+ *   until the remaining lease is only as long as the handler needs to stop.
+ * - A long-poll notices a cancellation, and the end of the session or credential, immediately. Each renewal
+ *   notices them too.
  *
  * Contract §8, §12 `task run`.
  */
@@ -23,9 +24,12 @@ export interface LeaseParts {
   readonly stopWithinMs: number
 }
 
-/** Beside a listener and another worker there is no place to wait; then the renewals alone tell. */
+/**
+ * Pause if the session has no free long-poll, as beside a listener and another worker. Until then the
+ * renewals notice a cancellation.
+ */
 const noPlaceMs = 5_000
-/** The work begins before anything else is asked; many a task is over by then, and needs no wait. */
+/** Delay before the long-poll starts. Many tasks have ended by then and need none. */
 const settledMs = 50
 const awayMs = 1_000
 
@@ -36,7 +40,7 @@ export class Lease {
   readonly #done = new AbortController()
   #renewedMs: number
 
-  /** `claimedMs` is when the claim was asked for: the lease began no earlier. */
+  /** `claimedMs` is the time at which the claim was requested. The lease began then or later. */
   constructor(parts: LeaseParts, task: Task, claimedMs: number) {
     this.#parts = parts
     this.#task = task
@@ -45,7 +49,7 @@ export class Lease {
     void this.#renewing()
   }
 
-  /** Aborted when the work has to stop. */
+  /** Aborted when the handler has to stop. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
@@ -57,16 +61,16 @@ export class Lease {
 
   stop(why: StopReason): void {
     if (!this.#stop.signal.aborted) this.#stop.abort(new WorkStoppedError(why))
-    // Whoever confirms a stop must still hold the claim, so renewing goes on until the handler has ended.
+    // To confirm a stop, the worker must still hold the claim, so it keeps renewing until the handler has ended.
     if (why === 'claim_lost') this.end()
   }
 
-  /** The handler has ended: nothing is renewed any more. */
+  /** Stops renewing, after the handler has ended. */
   end(): void {
     this.#done.abort()
   }
 
-  /** From a renewal on, when it is the last one that came through. */
+  /** Time after the last successful renewal at which the claim is given up. */
   get #keptMs(): number {
     return this.#leaseMs - Math.min(this.#parts.stopWithinMs, this.#leaseMs / 3)
   }
@@ -97,7 +101,7 @@ export class Lease {
     }
   }
 
-  /** Hears of what ends the work early, as long as it goes on. */
+  /** Waits with a long-poll for a cancellation, or the loss of the claim, until the handler has ended. */
   async watch(): Promise<void> {
     const { tasks } = this.#parts
     const { signal } = this.#done
@@ -107,7 +111,7 @@ export class Lease {
         const query = { state: 'cancel_requested', role: 'assignee', limit: limits.pageMax } as const
         const page = await tasks.list({ ...query, waitSeconds: limits.inboxWaitSeconds, signal })
         if (page.tasks.some(({ id }) => id === this.#task.id)) return this.stop('cancelled')
-        // Another task of this agent is to stop: that one would be told again and again.
+        // Another task of this agent was cancelled: the node would return it again immediately.
         if (page.tasks.length > 0 && !(await this.#pause(awayMs))) return
       } catch (error) {
         if (signal.aborted) return
@@ -118,7 +122,7 @@ export class Lease {
     }
   }
 
-  /** False when there is nothing to wait for any more. */
+  /** Pauses. Returns false if the handler has ended. */
   async #pause(ms: number): Promise<boolean> {
     const { signal } = this.#done
     await this.#parts.sleep(Math.max(0, ms), signal).catch(() => {})

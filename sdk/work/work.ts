@@ -1,18 +1,18 @@
 /**
- * What `bridge.tasks.work(handler)` takes and gives.
+ * Handler, options, events and results of `bridge.tasks.work(handler)`.
  *
  * Contract §8, §12 `task run`, §13.
  */
 import type { Evidence, Task } from '../contract/agent/tasks.ts'
 import type { CallOptions } from '../transport/http.ts'
 
-/** Why a handler has to stop. */
+/** Reason why a handler has to stop: the task was cancelled, its claim was lost, or the worker is stopping. */
 export type StopReason = 'cancelled' | 'claim_lost' | 'interrupted'
 
-/** The reason of a handler's signal. */
+/** Abort reason of a handler's signal. */
 export class WorkStoppedError extends Error {
   override readonly name = 'WorkStoppedError'
-  /** What ended the work. */
+  /** Reason why the handler has to stop. */
   readonly why: StopReason
 
   constructor(why: StopReason) {
@@ -23,16 +23,19 @@ export class WorkStoppedError extends Error {
 
 const stopWords: Record<StopReason, string> = {
   cancelled: 'the task was cancelled; stop the work',
-  claim_lost: 'the claim is lost; stop the work, nothing of it counts any more',
+  claim_lost: 'the claim is lost; stop the work, the node will not accept its result',
   interrupted: 'the worker is stopping; stop the work',
 }
 
-/** Thrown by a handler: the task cannot be done. Any other error fails it too, with the error's message. */
+/**
+ * Error that a handler throws if it cannot do the task. Any other error fails the task too, with its message
+ * as the reason.
+ */
 export class TaskFailedError extends Error {
   override readonly name = 'TaskFailedError'
-  /** What the failure left behind. */
+  /** Evidence of the failure. */
   readonly evidence: readonly Evidence[]
-  /** Give the claim back instead, for another attempt. */
+  /** If true, the claim is released for another attempt instead of failing the task. */
   readonly again: boolean
 
   constructor(reason: string, options: { evidence?: readonly Evidence[]; again?: boolean } = {}) {
@@ -47,51 +50,55 @@ export interface WorkProgress {
   readonly percent?: number | undefined
 }
 
-/** A task in the hands of a handler. */
+/** Claimed task that a handler works on. */
 export interface ClaimedTask {
   readonly task: Task
   /** Aborted with a {@link WorkStoppedError} when the work has to stop. */
   readonly signal: AbortSignal
-  /** Tell how far the work is. Failures are not the handler's: the next report tells more. */
+  /** Reports progress. It never throws: a failed report is dropped, since the next one replaces it. */
   progress(progress: WorkProgress): Promise<void>
 }
 
-/** What a task came to. */
+/** Result of a task. */
 export interface TaskResult {
   readonly result: string
   /** At least one item. */
   readonly evidence: readonly Evidence[]
 }
 
-/** Does a claimed task; what it resolves with is its result. */
+/** Function that does a claimed task and resolves with its result. */
 export type TaskHandler = (claimed: ClaimedTask) => Promise<TaskResult>
 
-/** What happens while tasks are worked on. */
+/** Event of a worker. */
 export type WorkEvent =
   | { readonly type: 'claimed'; readonly task: Task }
-  /** How it ended at the node: completed, failed, open again, cancelled. */
+  /** The node stored the end: the task is completed, failed, open again or cancelled. */
   | { readonly type: 'ended'; readonly task: Task }
   | { readonly type: 'stopping'; readonly task: Task; readonly why: StopReason }
-  /** Nothing of it counts any more; the node told so, or the claim ran out while it was away. */
+  /**
+   * The claim is lost: the node refused it, or it expired while the node was unreachable. The result is not
+   * stored.
+   */
   | { readonly type: 'lost'; readonly task: Task }
-  /** What the node could not be told; null when it is heard again. */
+  /** The node is unreachable, with the error; null when it is reachable again. */
   | { readonly type: 'away'; readonly error: Error | null }
 
-/** Which tasks to take, and how. */
+/** Options of a worker. */
 export interface WorkOptions extends Pick<CallOptions, 'signal'> {
-  /** End after so many tasks. */
+  /** Ends the worker after this many tasks. */
   readonly limit?: number | undefined
-  /** End when no task came for so long. */
+  /** Ends the worker after this many milliseconds without a task. */
   readonly idleMs?: number | undefined
   /**
-   * How long the handler takes to stop, at most. While the node cannot be reached, a claim is given up so long before its
-   * end, so that nothing works on when somebody else may claim the task. Counts up to a third of the lease.
+   * Longest time in milliseconds that the handler needs to stop. If the node is unreachable, the worker stops
+   * the handler this long before the claim expires, so that it has stopped when another worker can claim the
+   * task. At most a third of the lease is used.
    */
   readonly stopWithinMs?: number | undefined
   readonly onEvent?: ((event: WorkEvent) => void) | undefined
 }
 
-/** How many tasks were claimed. */
+/** Result of a worker: the number of tasks that it claimed. */
 export interface Worked {
   readonly claimed: number
 }

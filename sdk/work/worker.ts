@@ -1,10 +1,14 @@
 /**
- * The loop of `bridge.tasks.work(handler)`: take open tasks one at a time, keep the claim, report how it ended.
+ * Worker, the loop of `bridge.tasks.work(handler)`: it claims one open task at a time, renews the claim while
+ * the handler runs, and reports the end.
  *
- * - Waits at the node for the first open task, so that work begins at once; it takes no message away from a listener.
- * - A handler that throws never completes its task. One that is stopped is waited for: a cancellation is confirmed, the
- *   claim of an interrupted one is given back, a lost one is left alone.
- * - What ends a task goes through the outbox and is tried under one key until the node answered.
+ * - It waits with a long-poll for the first open task, so that work starts immediately. It takes no messages
+ *   from a listener.
+ * - If a handler throws, its task is never completed. If a handler is stopped, the worker waits until it has
+ *   ended. Then it confirms a cancellation, releases the claim after an interruption, and reports nothing
+ *   after a lost claim.
+ * - The report of the end goes through the outbox. It is retried with one Idempotency-Key until the node has
+ *   answered.
  *
  * Contract §8, §12 `task run`, §13.
  */
@@ -27,9 +31,9 @@ import {
 } from './work.ts'
 
 export interface WorkParts {
-  /** Through the outbox. */
+  /** Calls that go through the outbox. */
   readonly tasks: TaskCalls
-  /** Past the outbox: calls that are repeated anyway. */
+  /** Calls without the outbox, for requests that the worker repeats itself. */
   readonly direct: TaskCalls
   readonly messages: TaskMessages
   readonly monotonicMs: () => number
@@ -38,7 +42,7 @@ export interface WorkParts {
 }
 
 const pauses = { firstMs: 250, longestMs: 15_000, noPlaceMs: 2_000 } as const
-/** Refusals of one claim: the next task may be claimed all the same. */
+/** Refusals of a claim after which the worker tries the next task. */
 const passedOver: ReadonlySet<RefusalCode> = new Set([
   'claim_held',
   'state_conflict',
@@ -97,7 +101,11 @@ export class Worker {
     this.#options.onEvent?.(event)
   }
 
-  /** Waits for open tasks; none when the time is over, or the caller is. @throws what only a person can mend */
+  /**
+   * Waits for open tasks. Returns none at the end of the wait or after an abort.
+   *
+   * @throws a failure that a retry cannot help
+   */
   async #findOpen(): Promise<readonly Task[]> {
     const { signal } = this.#options
     const wait = Math.min(limits.inboxWaitSeconds, Math.ceil(this.#idleLeftMs / 1000))
@@ -109,7 +117,7 @@ export class Worker {
     } catch (error) {
       if (this.#isInterrupted) return []
       if (!(error instanceof BridgeError) || error.code !== 'wait_limit') return this.#whileAway(error)
-      // A wait that was given up is not over yet, or others of this session wait in both places: look now and then.
+      // All long-polls of this session are in use, or an aborted one has not ended yet at the node. List without waiting.
       this.#crowded += 1
       await this.#pause(Math.min(pauses.noPlaceMs, backoff(this.#crowded, pauses)))
       const found = await this.#parts.direct.list(query).catch((failure: unknown) => this.#whileAway(failure))
@@ -126,7 +134,7 @@ export class Worker {
 
   async #whileAway(error: unknown): Promise<readonly Task[]> {
     if (this.#isInterrupted) return []
-    // A node that was never heard may have another address.
+    // If the node never answered, its address may be wrong, so the worker throws.
     if (!isTemporary(error, 'claim') || !this.#isHeard) throw error
     this.#away += 1
     if (this.#away === 2) this.#tell({ type: 'away', error })
@@ -148,7 +156,7 @@ export class Worker {
     return undefined
   }
 
-  /** Under one key: a claim whose answer was lost is claimed again, not lost to its own worker. */
+  /** Claims a task. If the answer is lost, the retry with the same key returns the same claim. */
   async #claim(id: string): Promise<Claimed> {
     const { direct, random, monotonicMs } = this.#parts
     const idempotencyKey = freshKey(random)
@@ -177,11 +185,11 @@ export class Worker {
       signal?.removeEventListener('abort', interrupt)
     }
     await this.#parts.messages.acknowledge(task.id).catch(() => {
-      // The node offers them again to a listener.
+      // Unacknowledged messages of the task stay in the inbox for a listener.
     })
   }
 
-  /** How the handler ended, as the call that reports it; undefined when there is nothing to say any more. */
+  /** Runs the handler and returns the call that reports its end, or undefined after a lost claim. */
   async #handled(task: Task, lease: Lease): Promise<Report | undefined> {
     const { direct, tasks } = this.#parts
     const progress = async (report: { note?: string | undefined; percent?: number | undefined }) => {
@@ -209,7 +217,7 @@ export class Worker {
     return (idempotencyKey) => tasks.fail(task, { reason, evidence }, { idempotencyKey })
   }
 
-  /** Until the node answered, for as long as the claim may stand. */
+  /** Reports the end, and retries until the node has answered or the claim must have expired. */
   async #report(task: Task, report: Report | undefined): Promise<void> {
     if (report === undefined) return this.#tell({ type: 'lost', task })
     const { random, monotonicMs, sleep } = this.#parts
@@ -231,30 +239,30 @@ export class Worker {
     const { signal } = this.#options
     const bounded = Math.max(0, Math.min(ms, this.#idleLeftMs))
     await this.#parts.sleep(bounded, signal).catch(() => {
-      // Interrupted: the loop looks by itself.
+      // Aborted: the loop checks this itself.
     })
   }
 }
 
 interface Claimed {
   readonly task: Task
-  /** When the claim was asked for, before its first try. */
+  /** Time at which the claim was requested, before its first attempt. */
   readonly askedMs: number
 }
 
 type Report = (idempotencyKey: string) => Promise<Task>
 
-/** The claim is another's, or the task has ended in another way: what was done here counts no more. */
+/** Refusals of a report: another worker has the claim, or the task has already ended. */
 const lostCodes: ReadonlySet<RefusalCode> = new Set(['claim_lost', 'state_conflict', 'not_found'])
 
-/** What the node is told, within what a reason may hold. */
+/** Returns the reason for the node, cut to the limit of a reason. */
 function reasonOf(error: unknown): string {
   if (error instanceof WorkStoppedError) return error.message
   const text = error instanceof Error ? error.message : String(error)
-  return within(text === '' ? 'the handler failed without a word' : text, limits.taskReasonBytes)
+  return within(text === '' ? 'the handler failed without a message' : text, limits.taskReasonBytes)
 }
 
-/** Cut at a character, and marked as cut. */
+/** Cuts a text to a number of bytes, at a character boundary, and marks the cut with an ellipsis. */
 export function within(text: string, bytes: number): string {
   if (Buffer.byteLength(text) <= bytes) return text
   const mark = ' …'
