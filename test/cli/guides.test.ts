@@ -41,11 +41,14 @@ test.each([
   ['the guide of messages', async () => guideTexts.messaging],
   ['the primer', async () => (await runHere(['help', 'agents'])).stdout],
   ['the enrolment prompt', async () => prompt],
-])('%s says that listen prints once, and that inbox shows what is unacknowledged', async (_what, text) => {
-  const words = (await text()).replace(/\s+/g, ' ')
-  expect(words).toMatch(/prints each message once|message is printed once/)
-  expect(words).toMatch(/inbox lists (all )?unacknowledged messages/)
-  expect(words).toMatch(/bridge inbox/)
-  // Only streams of the SDK offer it again; a profile prints nothing twice.
-  expect(words).not.toMatch(/comes again/)
-})
+])(
+  '%s explains that listen prints a message once, and that inbox shows unacknowledged ones',
+  async (_what, text) => {
+    const words = (await text()).replace(/\s+/g, ' ')
+    expect(words).toMatch(/prints each message once|message is printed once/)
+    expect(words).toMatch(/inbox lists (all )?unacknowledged messages/)
+    expect(words).toMatch(/bridge inbox/)
+    // Only streams of the SDK offer it again; a profile prints no message twice.
+    expect(words).not.toMatch(/comes again/)
+  },
+)

@@ -225,7 +225,7 @@ test.each(['../evil', '/etc/passwd', 'a..b', 'a/b', 'a\\b', 'CON', 'x\u001b[2J']
     const body = await offerBody({ from: bridge.ada, to: bridge.ben, bytes, fields: { filename } })
     const reply = await bridge.ada.call({ target: '/api/v1/transfers', body })
     expect(told(reply)).toEqual([422, 'manifest_invalid'])
-    // A node that does not keep the rule itself reaches no file with it either.
+    // If a node does not enforce the rule, the recipient still refuses the name.
     await expect(destinationOf(folder, filename)).rejects.toThrow('not a plain file name')
     expect(await destinationOf(join(folder, 'mine.pdf'), filename)).toBe(join(folder, 'mine.pdf'))
   },

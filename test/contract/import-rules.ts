@@ -205,7 +205,7 @@ const migrations = perImport((path, { target }) => {
     : 'the list of migrations imports migrations only'
 })
 
-/** Shelves of `test` beyond itself and `support` from which a shelf may import. */
+/** A shelf is a top folder of `test`. These may be imported besides the shelf itself and `support`. */
 const shelves: Readonly<Record<string, readonly string[]>> = {
   cli: ['helper'],
   contract: ['server'],

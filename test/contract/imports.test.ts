@@ -13,7 +13,7 @@ const root = join(import.meta.dirname, '../..')
 const rules = { dependencies: Object.keys(manifest.dependencies) }
 
 test('every source file keeps the import rules', () => {
-  // The wrong samples below stand in strings, and would be read as imports of this file.
+  // The faulty samples below are strings that would be parsed as imports of this file.
   const paths = globSync('{sdk,server,helper,cli,examples,docs,test}/**/*.ts', { cwd: root })
     .filter((path) => path !== 'test/contract/imports.test.ts')
     .sort()

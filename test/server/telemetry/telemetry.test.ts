@@ -101,7 +101,7 @@ test("the node's own sample stays fresh if its clock is set forward", async () =
   expect((await read()).hosts).toMatchObject([{ stale: false }])
 })
 
-test('a host whose clock was set back is heard again once its latest sample is stale', async () => {
+test('samples of a host whose clock was set back are accepted again once its latest one is stale', async () => {
   const earlier = () => new Date(world.bridge.clock().getTime() - 3_600_000).toISOString()
   await report(sampleOf('back', { cpu_percent: 1 }))
   await report(sampleOf('back', { cpu_percent: 2, sampled_at: earlier() }))
