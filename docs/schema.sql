@@ -21,7 +21,7 @@ CREATE TABLE owner_users (
   -- The owner may do everything; there is one. An administrator sees the projects in
   -- `project_administrators`.
   role TEXT NOT NULL CHECK (role IN ('owner', 'administrator')),
-  -- scrypt hash as a PHC string. Empty: none was chosen yet, and no password matches.
+  -- scrypt hash as a PHC string. Empty before the person chooses a password; then no password matches.
   password TEXT NOT NULL,
   -- A disabled person cannot sign in.
   state TEXT NOT NULL CHECK (state IN ('enabled', 'disabled')),
@@ -44,7 +44,7 @@ CREATE TABLE owner_links (
   expires_at TEXT NOT NULL,
   -- Null while the link can be used.
   used_at TEXT,
-  -- The person whom it signs in. Null: the owner.
+  -- The person that it signs in. Null: the owner.
   user_id TEXT REFERENCES owner_users (id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX owner_links_by_user ON owner_links (user_id) WHERE user_id IS NOT NULL;
@@ -64,7 +64,7 @@ CREATE TABLE owner_sessions (
   last_used_at TEXT NOT NULL,
   -- In steady time.
   expires_at TEXT NOT NULL,
-  -- In steady time. Until then no action asks for the password again.
+  -- In steady time. Until then the node does not ask for the password again.
   fresh_until TEXT NOT NULL,
   -- The User-Agent header of the sign-in.
   user_agent TEXT NOT NULL,
@@ -94,11 +94,12 @@ CREATE TABLE projects (
   name TEXT NOT NULL UNIQUE,
   -- Free text of the owner.
   description TEXT NOT NULL,
-  -- Paused: agents read, acknowledge and finish work, and begin nothing new. Archived: agents are refused.
+  -- Paused: agents can read, acknowledge and finish work, but begin nothing new. Archived: the node refuses
+  -- all requests of agents.
   state TEXT NOT NULL CHECK (state IN ('active', 'paused', 'archived')),
-  -- Policy for listeners: a listener without mail for so long ends by itself. Null: never.
+  -- Idle policy: seconds without a message after which a listener ends. Null: never.
   idle_seconds INTEGER,
-  -- Policy for listeners: a listener with so many empty answers ends by itself. Null: never.
+  -- Idle policy: number of empty answers after which a listener ends. Null: never.
   empty_polls INTEGER,
   -- Messages of one sender in one conversation of agents within 10 minutes. Null: 60.
   message_budget INTEGER,
@@ -110,7 +111,7 @@ CREATE TABLE projects (
   created_at TEXT NOT NULL,
   -- When the row changed last.
   updated_at TEXT NOT NULL,
-  -- Set: the project is unknown to everybody, and its rows are being removed.
+  -- When the project was deleted. If set, no request finds the project, and its rows are being removed.
   deleted_at TEXT
 ) STRICT;
 CREATE INDEX projects_deleted ON projects (deleted_at) WHERE deleted_at IS NOT NULL;
@@ -139,7 +140,7 @@ CREATE TABLE agents (
   id TEXT PRIMARY KEY,
   -- The project that it belongs to.
   project_id TEXT NOT NULL REFERENCES projects (id),
-  -- Where it runs. Null: not said.
+  -- Where it runs. Null: not given.
   environment_id TEXT REFERENCES environments (id),
   -- Unique in its project.
   name TEXT NOT NULL,
@@ -153,7 +154,7 @@ CREATE TABLE agents (
   instructions TEXT NOT NULL,
   -- When the instructions changed last. Null: never.
   instructions_updated_at TEXT,
-  -- A disabled agent is refused, and nothing is delivered to it.
+  -- The node refuses the requests of a disabled agent and delivers nothing to it.
   state TEXT NOT NULL CHECK (state IN ('enabled', 'disabled')),
   -- Generation of its last session, 0 before the first. It only rises.
   session_generation INTEGER NOT NULL,
@@ -164,7 +165,7 @@ CREATE TABLE agents (
 CREATE INDEX agents_by_project ON agents (project_id, id);
 CREATE INDEX agents_by_environment ON agents (environment_id) WHERE environment_id IS NOT NULL;
 
--- Pairs of agents that may write to each other: one row a pair.
+-- Pairs of agents that may write to each other: one row per pair.
 CREATE TABLE pairings (
   -- Primary key.
   id TEXT PRIMARY KEY,
@@ -206,11 +207,11 @@ CREATE TABLE credentials (
   fingerprint TEXT NOT NULL,
   -- When the row was made.
   created_at TEXT NOT NULL,
-  -- A date that the owner chose, so the wall clock judges it. Null: never.
+  -- Wall time, because the owner chose a date. Null: never.
   expires_at TEXT,
   -- Null while the credential is valid.
   revoked_at TEXT,
-  -- Written with the contact of the session, not at each request.
+  -- Written when the session writes its contact, not at each request.
   last_used_at TEXT,
   CHECK ((binding = 'legacy') = (secret_sha256 IS NOT NULL)),
   CHECK ((binding = 'legacy') = (public_key IS NULL)),
@@ -235,7 +236,7 @@ CREATE TABLE enrollments (
   scopes TEXT NOT NULL,
   -- 0: the claim revokes the agent's earlier credentials.
   keep_existing INTEGER NOT NULL CHECK (keep_existing IN (0, 1)),
-  -- Expiry is no state: it is read from `expires_at`.
+  -- Expiry is no state. It follows from `expires_at`.
   state TEXT NOT NULL CHECK (state IN ('pending', 'claimed', 'revoked')),
   -- When the row was made.
   created_at TEXT NOT NULL,
@@ -262,7 +263,7 @@ CREATE TABLE sessions (
   agent_id TEXT NOT NULL REFERENCES agents (id),
   -- The credential that started it.
   credential_id TEXT NOT NULL REFERENCES credentials (id),
-  -- Random id that the client chose for its process: the same instance resumes its session.
+  -- Random id that the client chose for its process. A client with the same id resumes the session.
   instance_id TEXT NOT NULL,
   -- Number among the sessions of the agent, from 1.
   generation INTEGER NOT NULL,
@@ -274,13 +275,13 @@ CREATE TABLE sessions (
   client_version TEXT NOT NULL,
   -- In steady time.
   started_at TEXT NOT NULL,
-  -- In steady time. Written after 10 seconds at the earliest.
+  -- In steady time. Written at most every 10 seconds.
   last_contact_at TEXT NOT NULL,
   -- Null while it is active.
   ended_at TEXT,
   -- The session that it took over from.
   replaced_session_id TEXT,
-  -- When the client means to come back, as it reported. Null: it did not say.
+  -- Schedule of its contacts, as the client reported. Null: none reported.
   contact_mode TEXT CHECK (contact_mode IN ('short_poll', 'checkpoint')),
   -- The interval of `short_poll`.
   contact_interval_seconds INTEGER,
@@ -307,7 +308,7 @@ CREATE TABLE conversations (
   last_sequence INTEGER NOT NULL,
   -- Messages up to this number were removed by retention.
   removed_through_sequence INTEGER NOT NULL,
-  -- In steady time: when the owner wrote last. Earlier messages do not count against the budget of a sender.
+  -- When the owner wrote last. In steady time. Earlier messages do not count against the budget of a sender.
   budget_from TEXT,
   -- When the row was made.
   created_at TEXT NOT NULL,
@@ -332,8 +333,8 @@ CREATE TABLE messages (
   sequence INTEGER NOT NULL,
   -- System: the service reports on a task or a transfer.
   sender_kind TEXT NOT NULL CHECK (sender_kind IN ('agent', 'owner', 'system')),
-  -- The agent that wrote it. For the service, the other agent of the pair, so that a disabled pair withholds
-  -- it. Null for the owner.
+  -- The agent that wrote it. If the service wrote it, the other agent of the pair, so that the node withholds
+  -- it while the pair is disabled. Null for the owner.
   sender_agent_id TEXT,
   -- The name at that time.
   sender_name TEXT NOT NULL,
@@ -341,9 +342,9 @@ CREATE TABLE messages (
   recipient_kind TEXT NOT NULL CHECK (recipient_kind IN ('agent', 'owner')),
   -- The agent that it is for. If it is for the owner, the agent that wrote it.
   recipient_agent_id TEXT NOT NULL,
-  -- The agent in whose inbox it lies. Null if it is for the owner.
+  -- The agent whose inbox holds it. Null if it is for the owner.
   inbox_agent_id TEXT,
-  -- What the message is; tasks and transfers are reported by the service.
+  -- Kind of message. The service sends `task` and `transfer`.
   type TEXT NOT NULL,
   -- Plain text, or an age file in base64.
   body TEXT NOT NULL,
@@ -371,9 +372,9 @@ CREATE TABLE messages (
   first_offered_at TEXT,
   -- In steady time.
   last_offered_at TEXT,
-  -- Null while it lies in the inbox.
+  -- Null while it is in the inbox.
   acknowledged_at TEXT,
-  -- When somebody else answered it. Kept only if it expects a reply by a time.
+  -- When somebody other than its sender answered it. Stored only if it expects a reply by a time.
   answered_at TEXT,
   UNIQUE (conversation_id, sequence),
   CHECK ((recipient_kind = 'owner') = (inbox_agent_id IS NULL))
@@ -390,7 +391,7 @@ CREATE INDEX messages_awaited ON messages (project_id, expects_reply_by)
   WHERE type = 'question' AND sender_kind = 'agent' AND recipient_kind = 'agent'
     AND expects_reply_by IS NOT NULL AND answered_at IS NULL;
 
--- The number of unacknowledged messages of each agent, so that no request counts them.
+-- The number of unacknowledged messages of each agent, so that no request has to count them.
 CREATE TABLE inboxes (
   -- The agent whose inbox it is.
   agent_id TEXT PRIMARY KEY REFERENCES agents (id),
@@ -417,7 +418,7 @@ CREATE TABLE replay_floor (
   floor INTEGER NOT NULL
 ) STRICT;
 
--- Stored answers: a request that is repeated with its key gets the same bytes.
+-- Stored answers. If a request is repeated with its Idempotency-Key, the node answers the same bytes.
 CREATE TABLE idempotency (
   -- Id of the agent or the person that holds the key.
   principal TEXT NOT NULL,
@@ -427,14 +428,14 @@ CREATE TABLE idempotency (
   route TEXT NOT NULL,
   -- The Idempotency-Key.
   key TEXT NOT NULL,
-  -- SHA-256 of target and body. Another fingerprint under the key is a conflict.
+  -- SHA-256 of target and body. A request with the same key and another fingerprint is a conflict.
   fingerprint BLOB NOT NULL,
-  -- The JSON that was answered.
+  -- The JSON of the answer.
   answer TEXT NOT NULL,
   -- In steady time.
   created_at TEXT NOT NULL,
-  -- The project of a person's request: its answers go with the project. Null for an agent, whose answers go
-  -- with the agent.
+  -- The project of a person's request, whose deletion removes the answer. Null for a request of an agent,
+  -- whose removal removes the answer.
   project_id TEXT,
   PRIMARY KEY (principal, key, route, method)
 ) STRICT;
@@ -450,9 +451,9 @@ CREATE TABLE audit (
   kind TEXT NOT NULL,
   -- Null for records of the installation.
   project_id TEXT,
-  -- Who made the change.
+  -- Kind of actor that made the change.
   actor_kind TEXT NOT NULL CHECK (actor_kind IN ('agent', 'owner', 'system', 'anonymous')),
-  -- The agent or the person. Null for the service and for strangers.
+  -- The agent or the person. Null for the service and for unauthenticated clients.
   actor_id TEXT,
   -- The name at that time.
   actor_name TEXT NOT NULL,
@@ -470,7 +471,7 @@ CREATE INDEX audit_by_actor ON audit (project_id, actor_id, kind);
 CREATE INDEX audit_by_subject ON audit (subject_id) WHERE subject_id IS NOT NULL;
 CREATE INDEX audit_by_kind ON audit (project_id, kind);
 
--- The age key that each agent is sealed to.
+-- The age key to which files and messages for each agent are sealed.
 CREATE TABLE recipient_keys (
   -- The agent that holds the private key.
   agent_id TEXT PRIMARY KEY REFERENCES agents (id),
@@ -484,13 +485,13 @@ CREATE TABLE recipient_keys (
   registered_by TEXT NOT NULL CHECK (registered_by IN ('agent', 'owner'))
 ) STRICT, WITHOUT ROWID;
 
--- Challenges that the start of a device-bound session has to sign. Used up by one start.
+-- Challenges that the start of a device-bound session has to sign. Each can be used once.
 CREATE TABLE challenges (
   -- SHA-256 of the challenge.
   challenge_sha256 BLOB PRIMARY KEY,
-  -- The credential that asked for it.
+  -- The credential that requested it.
   credential_id TEXT NOT NULL REFERENCES credentials (id),
-  -- The X-Bridge-Device value that asked for it.
+  -- The X-Bridge-Device value of that request.
   device TEXT NOT NULL,
   -- In steady time.
   expires_at TEXT NOT NULL
@@ -515,7 +516,7 @@ CREATE INDEX takeovers_by_expiry ON takeovers (expires_at);
 CREATE TABLE maintenance (
   -- Always 1: the table holds one row.
   one INTEGER PRIMARY KEY CHECK (one = 1),
-  -- When the run began. The first run of a process compares the wall clock with it: more than a day apart, it
+  -- When the run began. If the wall clock differs by more than a day from it, the first run of a process
   -- removes nothing.
   looked_at TEXT NOT NULL
 ) STRICT;
@@ -544,11 +545,11 @@ CREATE TABLE tasks (
     ('open', 'claimed', 'cancel_requested', 'completed', 'failed', 'declined', 'cancelled')),
   -- Number of claims so far.
   attempts INTEGER NOT NULL,
-  -- A task whose claims are used up has failed.
+  -- If the last allowed claim ends without a result, the task fails.
   max_attempts INTEGER NOT NULL,
-  -- How long a claim is held without a renewal.
+  -- Lifetime of a claim without a renewal.
   claim_ttl_seconds INTEGER NOT NULL,
-  -- The date that the creator asked for. Passing it changes nothing.
+  -- The date that the creator requested. The node does nothing when it passes.
   due_at TEXT,
   -- Number of the last claim, 0 before the first. A request of an earlier claim is refused.
   claim_generation INTEGER NOT NULL,
@@ -570,7 +571,7 @@ CREATE TABLE tasks (
   cancelled_by_agent_id TEXT,
   -- The name at that time.
   cancelled_by_name TEXT,
-  -- The words of the one that cancelled the task.
+  -- Reason that was given for cancelling.
   cancel_reason TEXT,
   -- When the assignee confirmed that it stopped.
   stop_confirmed_at TEXT,
@@ -594,7 +595,7 @@ CREATE TABLE tasks (
   outcome_result TEXT,
   -- JSON: the list of evidence for the result.
   outcome_evidence TEXT,
-  -- The final state that the task reached, null before. Lists are found by it.
+  -- The final state of the task, null before. Lists select by it.
   ended TEXT CHECK (ended IS NULL OR ended = state),
   CHECK ((creator_kind = 'agent') = (creator_agent_id IS NOT NULL)),
   CHECK ((state IN ('claimed', 'cancel_requested')) = (claim_ends_at IS NOT NULL)),
@@ -656,7 +657,7 @@ CREATE TABLE transfers (
   recipient_agent_id TEXT NOT NULL REFERENCES agents (id),
   -- The name that the sender gave the file, without a path.
   filename TEXT NOT NULL,
-  -- Bytes of the file as it travels, sealed or not.
+  -- Bytes of the file as it is transferred, after sealing if it is sealed.
   size INTEGER NOT NULL,
   -- SHA-256 of those bytes, in hexadecimal.
   sha256 TEXT NOT NULL,
@@ -667,11 +668,12 @@ CREATE TABLE transfers (
   -- The state; docs/states.md has the transitions.
   state TEXT NOT NULL CHECK (state IN
     ('offered', 'accepted', 'verified', 'declined', 'failed', 'cancelled', 'expired')),
-  -- Wall time when it was offered; once it has ended, the end that was shown last.
+  -- End of its lifetime as wall time, as computed at the offer. After the transfer ended, the last expiry
+  -- that was shown.
   expires_at TEXT NOT NULL,
   -- In steady time. Null once the transfer has ended.
   ends_at TEXT,
-  -- Bytes that the package takes of the node's store until they are removed.
+  -- Bytes that the package reserves in the node's store until its bytes are removed.
   reserved_bytes INTEGER NOT NULL,
   -- Number of parts that the node has stored.
   stored_parts INTEGER NOT NULL,
@@ -706,8 +708,8 @@ CREATE INDEX transfers_unremoved ON transfers (id)
   WHERE mode = 'package' AND ends_at IS NULL AND removed_at IS NULL;
 CREATE INDEX transfers_reserved ON transfers (sender_agent_id, reserved_bytes) WHERE reserved_bytes > 0;
 
--- Endpoint and token of the helper that serves a direct transfer. Removed when they expire or the transfer
--- ends.
+-- Endpoint and token of the helper that serves a direct transfer. They are removed when they expire or the
+-- transfer ends.
 CREATE TABLE transfer_secrets (
   -- The transfer.
   transfer_id TEXT PRIMARY KEY REFERENCES transfers (id),
@@ -723,18 +725,18 @@ CREATE TABLE transfer_secrets (
 CREATE INDEX transfer_secrets_by_expiry ON transfer_secrets (expires_at);
 CREATE INDEX transfer_secrets_by_project ON transfer_secrets (project_id);
 
--- Reasons for which claims were given back.
+-- Reasons given when claims were released.
 CREATE TABLE task_releases (
   -- The task.
   task_id TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
-  -- The claim that was given back.
+  -- The claim that was released.
   claim_generation INTEGER NOT NULL,
-  -- The words of the assignee.
+  -- The reason that the assignee gave.
   reason TEXT NOT NULL,
   PRIMARY KEY (task_id, claim_generation)
 ) STRICT, WITHOUT ROWID;
 
--- Migrations that this database has been through; see `migrate.ts`.
+-- Migrations that were applied to this database; see `migrate.ts`.
 CREATE TABLE schema_migrations (
   -- Number of the migration, from 1.
   number INTEGER PRIMARY KEY,

@@ -111,7 +111,7 @@ export function createContext(parts: ContextParts) {
     read: store.reader.read,
     storeState: store.writer.state,
     /** Checkpoints the WAL into the database file. */
-    checkpointStore: store.writer.fold,
+    checkpointStore: store.writer.checkpoint,
     scrubStore: store.writer.scrub,
     /** Whether the start rewrote the database file. */
     scrubbedAtStart: store.scrubbed,

@@ -111,7 +111,7 @@ export async function once(
     throw new ApiError('idempotency_conflict')
   }
   // Only new effects need free space. A stored answer is replayed even if the disk is full.
-  tx.requireRoom()
+  tx.requireFreeSpace()
   const answer = JSON.stringify(await effect())
   await store.run(tx.db, {
     ...name,

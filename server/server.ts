@@ -94,7 +94,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       onCommit: commits.notify,
       onGroup: meters?.group,
       onFull: storage.noteFull,
-      isShort: () => storage.state === 'full',
+      isStorageFull: () => storage.state === 'full',
       onEffectError: (error) => app.log.error({ err: error }, 'a step that runs after a commit failed'),
       serves: true,
     })

@@ -1,4 +1,7 @@
-/** "Something was committed", for live views that then read again. In process: another one's commits are not told. */
+/**
+ * Notifies live views after each commit, so that they read again. Commits of other processes are not
+ * reported.
+ */
 export interface CommitListeners {
   notify(): void
   /** Calls `listener` after each commit until the returned function is called. */

@@ -1,12 +1,13 @@
 /**
- * One SQLite connection as Kysely sees it: prepared statements by SQL text, and a view of them for one unit of work
- * that can be taken back.
+ * SQLite connection for Kysely. It caches prepared statements and gives each unit of work a separate view.
  *
- * - A unit's view works only while the unit runs. Whatever still holds it afterwards gets an error, never a write.
- * - A unit reads and writes rows. Transactions, savepoints and pragmas belong to the writer and are refused.
- * - After a full disk or an I/O error SQLite may have ended the transaction by itself; the next statement would then
- *   commit alone. So such an error closes the view, and `lost` tells the writer, also when the unit swallowed it.
- * - No streaming: an open cursor blocks every other query of the connection.
+ * - A view works only while its unit runs. Each later query through it throws an error and writes nothing.
+ * - A unit reads and writes rows. The view refuses transactions, savepoints and pragmas, which belong to the
+ *   writer.
+ * - After a full disk or an I/O error, SQLite may have rolled back the transaction. The next statement would
+ *   then commit outside of it. So the view closes after such an error. The writer finds the error in `lost`,
+ *   even if the unit caught it.
+ * - The view refuses streaming, because an open cursor blocks every other query of the connection.
  */
 import Database from 'better-sqlite3'
 import type { CompiledQuery, ConnectionProvider, DatabaseConnection, QueryResult } from 'kysely'
@@ -15,34 +16,40 @@ type Statement = Database.Statement<unknown[]>
 
 const rowsOnly = /^\s*(?:select|insert|update|delete|with|values|replace)\b/i
 
-/** Disk and file are in doubt, or full: nothing of the transaction may be believed any more. */
-const graveCodes = /^SQLITE_(?:FULL|IOERR|CORRUPT|NOTADB|CANTOPEN|NOMEM)/
+/**
+ * Errors of a full or failing disk or a damaged file. SQLite may have rolled back the transaction after one
+ * of them.
+ */
+const storageFaults = /^SQLITE_(?:FULL|IOERR|CORRUPT|NOTADB|CANTOPEN|NOMEM)/
 
 export const sqliteCode = (error: unknown): string | undefined =>
   error instanceof Database.SqliteError ? error.code : undefined
 
-/** What the file holds is not what was written to it. */
+/** Returns whether SQLite found the database file damaged. */
 export const isDamage = (error: unknown): boolean =>
   /^SQLITE_(?:CORRUPT|NOTADB)/.test(sqliteCode(error) ?? '')
 
-export const isGrave = (error: unknown): boolean => graveCodes.test(sqliteCode(error) ?? '')
+export const isStorageFault = (error: unknown): boolean => storageFaults.test(sqliteCode(error) ?? '')
 
-/** A query of the program's own, by which each connection finds its statement. */
-export interface Numbered {
+/** Query that the program prepares once. Each connection finds its statement by the number. */
+export interface NumberedQuery {
   readonly number: number
   readonly sql: string
 }
 
-/** Preparing costs several times what running does, so each SQL text is prepared once, up to a bound. */
+/**
+ * Cache of the connection's prepared statements, at most 1000 by SQL text. To prepare a statement takes
+ * several times as long as to run it.
+ */
 export class Statements {
   readonly database: Database.Database
-  readonly #kept: number
+  readonly #capacity: number
   readonly #bySql = new Map<string, Statement>()
   readonly #byNumber: Statement[] = []
 
-  constructor(database: Database.Database, kept = 1000) {
+  constructor(database: Database.Database, capacity = 1000) {
     this.database = database
-    this.#kept = kept
+    this.#capacity = capacity
   }
 
   get size(): number {
@@ -54,12 +61,15 @@ export class Statements {
     if (known !== undefined) return known
     const statement = this.#prepare(sql)
     this.#bySql.set(sql, statement)
-    if (this.#bySql.size > this.#kept) this.#dropOldest()
+    if (this.#bySql.size > this.#capacity) this.#dropOldest()
     return statement
   }
 
-  /** Of a prepared query, which are as many as the program has, and kept. */
-  of(query: Numbered): Statement {
+  /**
+   * Returns the statement of a numbered query. These have no bound, because the program has a fixed number of
+   * them.
+   */
+  numbered(query: NumberedQuery): Statement {
     const known = this.#byNumber[query.number]
     if (known !== undefined) return known
     const statement = this.#prepare(query.sql)
@@ -68,7 +78,7 @@ export class Statements {
   }
 
   #prepare(sql: string): Statement {
-    if (!rowsOnly.test(sql)) throw new Error(`a unit only reads and writes rows; refused: ${sql}`)
+    if (!rowsOnly.test(sql)) throw new Error(`a unit may only read and write rows, not run: ${sql}`)
     return this.database.prepare<unknown[]>(sql)
   }
 
@@ -80,7 +90,7 @@ export class Statements {
   }
 }
 
-/** A unit's own view of the connection, good until `end`. */
+/** One unit's view of the connection, usable until `end`. */
 export class UnitConnection implements DatabaseConnection, ConnectionProvider {
   readonly #statements: Statements
   #refuse: (() => Error) | undefined
@@ -90,12 +100,14 @@ export class UnitConnection implements DatabaseConnection, ConnectionProvider {
     this.#statements = statements
   }
 
-  /** The error after which nothing in this transaction may be believed, if there was one. */
+  /** The error after which the transaction may be rolled back. Undefined if there was none. */
   get lost(): unknown {
     return this.#lost
   }
 
-  /** From now on every use fails with such an error, made where the misuse is. */
+  /**
+   * Closes the view. Each later use calls `refuse` and throws its error, so that the stack shows the caller.
+   */
   end(refuse: () => Error): void {
     this.#refuse = refuse
   }
@@ -114,37 +126,37 @@ export class UnitConnection implements DatabaseConnection, ConnectionProvider {
     }
   }
 
-  all(query: Numbered, parameters: readonly unknown[]): unknown[] {
+  all(query: NumberedQuery, parameters: readonly unknown[]): unknown[] {
     this.requireOpen()
     try {
-      return this.#statements.of(query).all(...parameters)
+      return this.#statements.numbered(query).all(...parameters)
     } catch (error) {
       throw this.#noted(error)
     }
   }
 
-  /** What else the query would find is not read. */
-  first(query: Numbered, parameters: readonly unknown[]): unknown {
+  /** Returns the first row and does not read the others. */
+  first(query: NumberedQuery, parameters: readonly unknown[]): unknown {
     this.requireOpen()
     try {
-      return this.#statements.of(query).get(...parameters)
+      return this.#statements.numbered(query).get(...parameters)
     } catch (error) {
       throw this.#noted(error)
     }
   }
 
-  /** Answers how many rows changed. */
-  run(query: Numbered, parameters: readonly unknown[]): number {
+  /** Returns the number of rows that changed. */
+  run(query: NumberedQuery, parameters: readonly unknown[]): number {
     this.requireOpen()
     try {
-      return this.#statements.of(query).run(...parameters).changes
+      return this.#statements.numbered(query).run(...parameters).changes
     } catch (error) {
       throw this.#noted(error)
     }
   }
 
   #noted(error: unknown): unknown {
-    if (isGrave(error) || !this.#statements.database.inTransaction) this.#lost = error
+    if (isStorageFault(error) || !this.#statements.database.inTransaction) this.#lost = error
     return error
   }
 
@@ -162,7 +174,10 @@ export class UnitConnection implements DatabaseConnection, ConnectionProvider {
   }
 }
 
-/** `numAffectedRows` is a bigint because Kysely says so; ids are taken before the insert, so there is no `insertId`. */
+/**
+ * Kysely requires `numAffectedRows` as a bigint. There is no `insertId`, because a unit makes its ids before
+ * it inserts.
+ */
 function run<R>(statement: Statement, parameters: readonly unknown[]): QueryResult<R> {
   if (!statement.reader) return { rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) }
   const rows = statement.all(...parameters) as R[]

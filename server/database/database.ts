@@ -1,9 +1,10 @@
 /**
- * The open store of one process: writer, reader, nonces, ids. The server has one; so has a command on the host.
+ * The open database of one process: writer, reader, nonces and ids. The server opens one, and so does a host
+ * command.
  *
- * The server also holds the lock of the data folder; a command of the host works beside a running server, which
- * SQLite allows, and writes little. Its commits are on disk when they are seen: the server cannot know of the sync that
- * they would wait for, and would tell of them before.
+ * The server also holds the lock of the data folder. A host command does not take that lock, so it can run
+ * beside the server. Each commit of a host command is durable before other processes can see it. Otherwise
+ * the server, which does not wait for the syncs of other processes, could report a commit that is then lost.
  */
 import { existsSync } from 'node:fs'
 import type Database from 'better-sqlite3'
@@ -27,7 +28,7 @@ export interface NodeDatabase {
   readonly reader: Reader
   readonly nonces: Nonces
   readonly steady: SteadyClock
-  /** Whether the file was written anew, since projects had been deleted from it. */
+  /** Whether opening rewrote the file (VACUUM), because the deletion of a project was unfinished. */
   readonly scrubbed: boolean
   close(): Promise<void>
 }
@@ -36,7 +37,7 @@ export interface NodeDatabaseOptions {
   readonly data: string
   readonly clock: () => Date
   readonly monotonicMs: () => number
-  /** By which lifetimes run; where it differs from `monotonicMs`. */
+  /** Clock of the steady time, by default `monotonicMs`. */
   readonly elapsedMs?: () => number
   readonly random: (bytes: number) => Buffer
   readonly onFatal: (error: unknown) => void
@@ -44,12 +45,18 @@ export interface NodeDatabaseOptions {
   readonly onCommit?: () => void
   readonly onGroup?: WriterOptions['onGroup']
   readonly onFull?: WriterOptions['onFull']
-  readonly isShort?: WriterOptions['isShort']
-  /** The server's: what was left unfinished is put in order first, and the log is synced beside the event loop. */
+  readonly isStorageFull?: WriterOptions['isStorageFull']
+  /**
+   * Whether this is the server. The server checkpoints or rewrites the file before it serves, and syncs the
+   * WAL on another thread.
+   */
   readonly serves?: boolean
 }
 
-/** Brings the schema up to date and opens it. @throws NotInitialisedError, RestoreUnfinishedError, NewerDatabaseError, UnsafeStoreError, … */
+/**
+ * Brings the schema up to date and opens it. @throws NotInitialisedError, RestoreUnfinishedError,
+ * NewerDatabaseError, UnsafeStoreError, …
+ */
 export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
   const { data, clock, monotonicMs, elapsedMs = monotonicMs, random } = options
   const path = databasePath(data)
@@ -62,15 +69,17 @@ export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
     migrate(database, migrations, clock)
     const serverId = readServerId(database)
     if (serverId === undefined) {
-      throw new NotInitialisedError(`${data} was not initialised completely: remove it, and make it anew`)
+      throw new NotInitialisedError(
+        `${data} was not initialised completely: remove it and run bridge server init again`,
+      )
     }
     const serves = options.serves === true
-    const scrubbed = serves && putInOrder(database)
+    const scrubbed = serves && rewriteOrCheckpoint(database)
     const nonces = openNonces({ database, clock, monotonicMs })
     const ids = createIds(greatestId(database), random)
     const steady = openSteadyClock({ database, ids, clock, elapsedMs, writes: serves })
     const walSync = serves ? openWalSync(database) : syncedByCommit
-    const { onFatal, onEffectError, onCommit = () => {}, onGroup, onFull, isShort } = options
+    const { onFatal, onEffectError, onCommit = () => {}, onGroup, onFull, isStorageFull } = options
     const writer = createWriter({
       database,
       walSync,
@@ -84,7 +93,7 @@ export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
       onCommit,
       onGroup,
       onFull,
-      isShort,
+      isStorageFull,
     })
     const reader = createReader({ path, durable: writer.durable, onFatal })
     return {
@@ -106,16 +115,23 @@ export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
 }
 
 /**
- * Before anybody is served: what a process that died has left in the log may be in the system's memory alone, also where
- * the disk had failed to take it, and a sync of the log would find nothing to do. In the file it is written once more.
- * The file is written anew where a deletion is unfinished, and that is answered.
+ * Makes the WAL of an earlier process durable before the server serves. If a project's deletion is
+ * unfinished, this function rewrites the file. Otherwise, or if the rewrite fails, it checkpoints. Returns
+ * whether it rewrote the file.
+ *
+ * A killed process may leave WAL pages in the memory of the operating system only. After a failed write the
+ * system can mark such pages as clean, and then a sync of the WAL does nothing. A checkpoint writes their
+ * content again.
  */
-function putInOrder(database: Database.Database): boolean {
+function rewriteOrCheckpoint(database: Database.Database): boolean {
   if (hasDeleted(database) && rewriteFile(database)) return true
   checkpoint(database)
   return false
 }
 
-/** A deleted project whose row is still there: the removal of the rest, or of its last bytes, was not finished. */
+/**
+ * Returns whether the row of a deleted project remains, so that its rows or their last copies are not yet
+ * removed.
+ */
 const hasDeleted = (database: Database.Database): boolean =>
   database.prepare('SELECT 1 FROM projects WHERE deleted_at IS NOT NULL').get() !== undefined

@@ -1,8 +1,9 @@
 /**
- * The small dialect: SQLite's compiler, and a Kysely instance per unit of work over that unit's own connection.
+ * Kysely dialect for SQLite, with one Kysely instance per unit of work over that unit's connection.
  *
- * Kysely's own driver is not used: it begins deferred, prepares on every call, and a query on the outer instance
- * inside a transaction waits for ever. Here there is no outer instance: a unit's is the only one it can reach.
+ * Kysely's own driver does not fit for three reasons. It begins deferred transactions. It prepares the
+ * statement at each call. Inside a transaction, a query on the outer instance waits forever. Here a unit can
+ * reach only its own instance.
  */
 import {
   type AbortableQueryOptions,
@@ -22,8 +23,9 @@ import type { UnitConnection } from './connection.ts'
 import type { Db, Tables } from './tables.ts'
 
 /**
- * `+?` in place of `?`. SQLite plans a join again at every run where a bare parameter may help the planner, which costs
- * ten times what running it does; behind a plus the value is the same and the plan is kept. `prepared.test.ts` measures it.
+ * Writes `+?` in place of `?`. If a bare parameter may help the planner, SQLite plans a join again at each
+ * run, which takes ten times as long as the run. With the plus the value is the same and SQLite keeps the
+ * plan. `prepared.test.ts` measures it.
  */
 class KeptPlanCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {
@@ -31,7 +33,7 @@ class KeptPlanCompiler extends SqliteQueryCompiler {
   }
 }
 
-/** Stands for a value that is given when the query runs. */
+/** Marks the place of a value that the caller passes when the query runs. */
 export class Placeholder {
   readonly name: string
   constructor(name: string) {
@@ -40,8 +42,8 @@ export class Placeholder {
 }
 
 /**
- * For queries that are compiled once: a value that they always have stands in their text. Only so does SQLite see that a
- * partial index holds every row that is asked for.
+ * Compiler for prepared queries. It writes constant values into the SQL text. SQLite uses a partial index
+ * only if it sees in the text that the query meets the condition of the index.
  */
 class PreparedCompiler extends KeptPlanCompiler {
   protected override appendValue(value: unknown): void {
@@ -62,15 +64,18 @@ const compiler = new KeptPlanCompiler()
 const driver = new DummyDriver()
 const config = { dialect }
 
-/** Builds and compiles queries, and can reach no database. */
+/** Kysely instance that builds and compiles queries and has no database. */
 export const compileOnly = new Kysely<Tables>(config)
 
-/** {@link compileOnly} for queries whose other values are placeholders. */
+/** {@link compileOnly} for prepared queries, whose variable values are placeholders. */
 export const prepareOnly = new Kysely<Tables>({
   dialect: { ...dialect, createQueryCompiler: () => new PreparedCompiler() },
 })
 
-/** The same result as the general executor with fewer promises on the way: the connection is at hand and synchronous. */
+/**
+ * Executor that calls the synchronous connection directly, which takes fewer promises than the default
+ * executor.
+ */
 class UnitExecutor extends DefaultQueryExecutor {
   readonly #connection: UnitConnection
 
@@ -92,14 +97,17 @@ class UnitExecutor extends DefaultQueryExecutor {
   }
 }
 
-/** Of the unit to which this Kysely belongs. */
+/** Returns the connection of the unit that this Kysely instance belongs to. */
 export function connectionOf(db: Db): UnitConnection {
   const executor = db.getExecutor()
   if (executor instanceof UnitExecutor) return executor.connection
   throw new Error('a prepared query runs in a unit of work only')
 }
 
-/** Kysely for one unit. It counts as a transaction, so that beginning another one is refused. */
+/**
+ * Returns a Kysely instance for one unit. It is a `Transaction`, so Kysely refuses to begin another one
+ * inside.
+ */
 export function unitDb(connection: UnitConnection): Db {
   return new Transaction<Tables>({ config, dialect, driver, executor: new UnitExecutor(connection) })
 }

@@ -1,15 +1,15 @@
 /**
- * One group of requests in one transaction: all of it reaches the log, or nothing does.
+ * Runs one group of requests in one transaction. Either the WAL holds the whole group, or none of it.
  *
- * - BEGIN IMMEDIATE: a deferred transaction that reads before it writes fails at once when another process wrote in
- *   between, whatever the busy timeout says.
- * - Before each SAVEPOINT the connection must still be in the transaction: outside one, SAVEPOINT begins its own and
- *   RELEASE commits it.
+ * - The group uses BEGIN IMMEDIATE. If another process writes between the read and the write of a deferred
+ *   transaction, the write fails immediately and ignores the busy timeout.
+ * - Before each SAVEPOINT the group checks that the transaction is still open. Outside a transaction,
+ *   SAVEPOINT begins one and RELEASE commits it.
  *
  * Contract §2 "Group commit".
  */
 import type Database from 'better-sqlite3'
-import { isGrave, Statements, sqliteCode } from './connection.ts'
+import { isStorageFault, Statements, sqliteCode } from './connection.ts'
 import type { Nonce, Nonces } from './nonces.ts'
 import { UnitOverrunError, withinTurn } from './overrun.ts'
 import type { SteadyClock } from './steady-clock.ts'
@@ -20,17 +20,17 @@ export interface Request {
   readonly nonce: Nonce | undefined
 }
 
-/** What one request of a committed group is told. */
+/** Result of one request of a committed group. */
 export type Outcome =
   | { readonly ok: true; readonly value: unknown; readonly effects: readonly (() => void)[] }
   | { readonly ok: false; readonly error: unknown }
 
-/** Nothing of the group may be believed. */
+/** The group was not committed, or it is unknown whether it was. */
 export class GroupFailedError extends Error {
   override readonly name = 'GroupFailedError'
-  /** The disk had no room, so nothing was stored. */
+  /** The disk had no space, so nothing was stored. */
   readonly full: boolean
-  /** The disk, or what it now holds, is in doubt: this connection must not be used again. */
+  /** The content of the disk is unknown. This connection must not be used again. */
   readonly fatal: boolean
 
   constructor(cause: unknown, fatal: boolean) {
@@ -42,10 +42,10 @@ export class GroupFailedError extends Error {
 
 export interface GroupOptions extends UnitChance {
   readonly database: Database.Database
-  /** Its reading goes with the commit of a group. */
+  /** Writes a reading in the transaction of a group, if one is due. */
   readonly steady: SteadyClock
   readonly nonces: Nonces
-  /** For durations: never steps. */
+  /** Milliseconds of a clock that is never set, for durations. */
   readonly monotonicMs: () => number
 }
 
@@ -78,9 +78,10 @@ export class Groups {
   }
 
   /**
-   * To be called from within a microtask. Afterwards the log holds the group, the disk not yet.
+   * Runs the requests and commits them. Must be called from a microtask. Afterwards the WAL holds the group,
+   * which is not yet durable.
    *
-   * @throws GroupFailedError, then nothing of the group is stored, or all is in doubt.
+   * @throws GroupFailedError if nothing of the group was stored, or if the outcome is unknown
    */
   async run(requests: readonly Request[]): Promise<Outcome[]> {
     let committing = false
@@ -95,7 +96,7 @@ export class Groups {
       return outcomes
     } catch (error) {
       const full = sqliteCode(error) === 'SQLITE_FULL'
-      const doubtful = !full && (committing || isGrave(error))
+      const doubtful = !full && (committing || isStorageFault(error))
       throw new GroupFailedError(error, !this.#rolledBack() || doubtful)
     }
   }
@@ -112,7 +113,7 @@ export class Groups {
     return outcome
   }
 
-  /** SQLite may have ended the transaction by itself, and the unit may have swallowed the error that said so. */
+  /** Throws if SQLite has ended the transaction. The unit may have caught the error that reported it. */
   #requireIntact(tx: Unit): void {
     if (tx.connection.lost !== undefined) throw tx.connection.lost
     if (!this.#options.database.inTransaction) throw new Error('the transaction ended before its group did')
@@ -123,13 +124,14 @@ export class Groups {
       if (this.#options.database.inTransaction) this.#rollback.run()
       return true
     } catch {
-      // What made the group fail is the error to report; this one only says that the connection is of no use.
+      // The caller reports the error that made the group fail. This one only shows that the connection is
+      // unusable.
       return false
     }
   }
 }
 
-/** Runs the unit to its end, by itself or by force, and takes its transaction back. */
+/** Runs the unit until it settles or overruns, then closes its view of the connection. */
 async function settled(tx: Unit, unit: Request['unit']): Promise<Outcome> {
   try {
     const value = await withinTurn(unit(tx))

@@ -1,9 +1,12 @@
 /**
- * UUIDv7, lower case, strictly increasing per store: pages that continue `after` an id skip nothing.
+ * Ids: UUIDv7 in lower case, strictly increasing per database. So a page that continues `after` an id skips
+ * no row.
  *
- * - 48 bits of milliseconds, 12 bits that count within one, 62 random bits.
- * - When the clock stands still or goes back, the count goes on; after 4096 ids it takes the next millisecond.
- * - Begun with the greatest id in the store, so it also rises across restarts and restored clocks.
+ * - An id has 48 bits of milliseconds, a 12-bit counter within the millisecond, and 62 random bits.
+ * - While the clock does not advance or goes back, the counter rises. After 4096 ids it takes the next
+ *   millisecond.
+ * - The first id is greater than the greatest id in the database, so ids rise across restarts and clock
+ *   changes.
  *
  * Contract §1 "IDs".
  */
@@ -11,7 +14,7 @@ import type Database from 'better-sqlite3'
 
 export interface Ids {
   next(now: Date): string
-  /** Not smaller than any id so far, and smaller than any later one. */
+  /** Returns a bound that is not smaller than any id so far, and smaller than any later one. */
   last(): string
 }
 
@@ -57,7 +60,7 @@ export function createIds(last: string | undefined, random: (bytes: number) => B
   }
 }
 
-/** The greatest id of any table: what `createIds` begins with. Each look-up reads the end of a primary key. */
+/** Returns the greatest id of any table, for `createIds`. Each query reads only the end of a primary key. */
 export function greatestId(database: Database.Database): string | undefined {
   const tables = database
     .prepare<[], { name: string }>(
@@ -76,7 +79,7 @@ export function greatestId(database: Database.Database): string | undefined {
   return greatest.sort().at(-1)
 }
 
-/** No id of that moment or later is smaller. */
+/** Returns the smallest id that could be made at that moment or later. */
 export function firstIdAt(moment: Date): string {
   const time = Math.max(0, moment.getTime()).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`

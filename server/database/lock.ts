@@ -1,9 +1,9 @@
 /**
- * One server per data folder, and whatever else one process has to itself.
+ * File locks between processes, such as the one that allows one server per data folder.
  *
- * The file of a lock is held in an open EXCLUSIVE transaction. Node has no flock; this lock dies with the process, so that
- * nothing stale is left after a kill. Nothing but SQLite may open the file in this process: closing a second handle drops
- * the lock.
+ * Node has no flock, so a lock is an open EXCLUSIVE transaction on a SQLite file. The operating system
+ * releases it when the process ends or is killed. In this process only SQLite may open the file, because
+ * closing a second handle would release the lock.
  */
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,20 +15,20 @@ export interface FileLock {
   release(): void
 }
 
-/** Another process serves this data folder. */
+/** Another server uses this data folder. */
 export class DataFolderLockedError extends Error {
   override readonly name = 'DataFolderLockedError'
 }
 
-/** A lock that nobody refers to would be closed by the garbage collector, and so be lost. */
+/** Held locks. The garbage collector would close an unreferenced one and so release its lock. */
 const held = new Set<Database.Database>()
 
-/** Makes the folder if needed, 0700. @throws DataFolderLockedError */
+/** Locks the data folder. Makes it with mode 0700 if needed. @throws DataFolderLockedError */
 export function lockDataFolder(folder: string): FileLock {
   makePrivateFolder(folder)
   chmodSync(folder, 0o700)
   const path = join(folder, 'lock.db')
-  // What SQLite keeps beside it gets the same mode.
+  // SQLite gives its journal beside this file the same mode.
   if (existsSync(path)) chmodSync(path, 0o600)
   else closeSync(openSync(path, 'a', 0o600))
   const lock = lockFile(path)
@@ -38,11 +38,13 @@ export function lockDataFolder(folder: string): FileLock {
   )
 }
 
-/** Holds a file that is there, empty, and for nothing else. Undefined when somebody else holds it. */
+/**
+ * Locks an existing empty file that has no other use. Returns undefined if another process holds the lock.
+ */
 export function lockFile(path: string): FileLock | undefined {
   const database = new Database(path, { timeout: 0, fileMustExist: true })
   try {
-    // Nothing is ever written, so that a full disk keeps no server from starting.
+    // The transaction writes nothing, so a server can also start on a full disk.
     database.pragma('journal_mode = MEMORY')
     database.exec('BEGIN EXCLUSIVE')
   } catch (error) {

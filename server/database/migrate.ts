@@ -1,17 +1,19 @@
 /**
- * Brings the schema of the store to the shape that this program expects.
+ * Applies the migrations that the database lacks.
  *
- * - Each migration and its record are one transaction: a killed run resumes where it stopped, and two processes that
- *   start at once apply each step once.
- * - The record must be the beginning of this program's list. A record with more steps is a newer database, another name
- *   under a number is another history. Both are refused and nothing is changed.
- * - The record of the steps that the baseline replaced reads as the baseline, and is replaced in one transaction.
+ * - One transaction applies a migration and records it. So a run after a kill resumes where the last one
+ *   stopped, and two processes that start at the same time apply each migration once.
+ * - The recorded migrations must be the beginning of this program's list. If the database records more
+ *   migrations, it is newer. If a number has another name, it has another history. `migrate` refuses both and
+ *   changes nothing.
+ * - If the database records the migrations that the baseline replaced, `migrate` records the baseline in
+ *   their place.
  */
 import type Database from 'better-sqlite3'
 import { type Migration, migrations as ownMigrations } from './migrations/index.ts'
 import { baselineLength, replacedNames } from './migrations/replaced.ts'
 
-/** A newer program has been here. */
+/** A newer program has migrated the database. */
 export class NewerDatabaseError extends Error {
   override readonly name = 'NewerDatabaseError'
 }
@@ -48,12 +50,12 @@ export function migrate(
   for (const migration of migrations.slice(done.length)) apply(database, migrations, migration, clock)
 }
 
-/** The numbers recorded, lowest first. Readiness compares them with those it requires. */
+/** Returns the recorded numbers, lowest first. Readiness compares them with the required ones. */
 export function migrationStatus(database: Database.Database): number[] {
   return recorded(database).map(({ number }) => number)
 }
 
-/** Why `migrate` would refuse the database; undefined if it would not. Changes nothing. */
+/** Returns the error with which `migrate` would refuse the database, or undefined. Changes nothing. */
 export function historyProblem(
   database: Database.Database,
   migrations: readonly Migration[],
@@ -88,19 +90,19 @@ function apply(
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK')
     if (error instanceof NewerDatabaseError || error instanceof MigrationHistoryError) throw error
-    throw new MigrationFailedError(`migration ${label({ number, name })} failed; nothing of it was kept`, {
+    throw new MigrationFailedError(`migration ${label({ number, name })} failed and was rolled back`, {
       cause: error,
     })
   }
 }
 
-/** The baseline, if the database records the steps that it replaced. */
+/** Returns the recorded migrations. If they are those that the baseline replaced, returns the baseline. */
 function recorded(database: Database.Database): readonly Recorded[] {
   const rows = rowsOf(database)
   return isReplaced(rows) ? ownMigrations.slice(0, baselineLength) : rows
 }
 
-/** Does nothing unless the database records the steps that the baseline replaced. */
+/** Records the baseline, if the database records the migrations that it replaced. */
 function recordBaseline(database: Database.Database): void {
   const replace = database.transaction(() => {
     if (!isReplaced(rowsOf(database))) return
@@ -115,7 +117,7 @@ function recordBaseline(database: Database.Database): void {
 const isReplaced = (rows: readonly Recorded[]): boolean =>
   rows.length === replacedNames.length && replacedSteps(rows) === rows.length
 
-/** The number of rows, from the first on, that are steps which the baseline replaced. */
+/** Returns how many rows, counted from the first, are migrations that the baseline replaced. */
 function replacedSteps(rows: readonly Recorded[]): number {
   const other = rows.findIndex(
     ({ number, name }, index) => number !== index + 1 || name !== replacedNames[index],
@@ -135,13 +137,13 @@ function requireKnown(migrations: readonly Migration[], done: readonly Recorded[
   const replaced = replacedSteps(done)
   if (replaced > 0 && replaced === done.length) {
     throw new MigrationHistoryError(
-      `the database records ${replaced} of the ${replacedNames.length} migrations that a baseline replaced; run the last program that has all of them first`,
+      `the database records ${replaced} of the ${replacedNames.length} migrations that a baseline replaced; first run the last program that has all of them`,
     )
   }
   const newest = done.at(-1)
   if (newest !== undefined && newest.number > migrations.length) {
     throw new NewerDatabaseError(
-      `the database is at migration ${label(newest)}, this program knows ${migrations.length}; run the newer program`,
+      `the database is at migration ${label(newest)}, but this program only knows ${migrations.length}; run the newer program`,
     )
   }
   for (const [index, each] of done.entries()) {

@@ -1,7 +1,7 @@
 /**
  * Rows of the node itself: its people, clocks, nonces, stored answers and load.
  *
- * How to read the comments: see `tables.ts`.
+ * `tables.ts` explains the comments.
  */
 
 /** The installation. One row. */
@@ -25,7 +25,7 @@ export interface OwnerUserRow {
    * `project_administrators`.
    */
   role: 'owner' | 'administrator'
-  /** scrypt hash as a PHC string. Empty: none was chosen yet, and no password matches. */
+  /** scrypt hash as a PHC string. Empty before the person chooses a password; then no password matches. */
   password: string
   /** A disabled person cannot sign in. */
   state: 'enabled' | 'disabled'
@@ -41,7 +41,7 @@ export interface OwnerLinkRow {
   token_sha256: Buffer
   /** Set-up of the node, or sign-in. */
   kind: 'setup' | 'sign_in'
-  /** The person whom it signs in. Null: the owner. */
+  /** The person that it signs in. Null: the owner. */
   user_id: string | null
   /** When the link was made. */
   created_at: string
@@ -75,7 +75,7 @@ export interface OwnerSessionRow {
   last_used_at: string
   /** In steady time. */
   expires_at: string
-  /** In steady time. Until then no action asks for the password again. */
+  /** In steady time. Until then the node does not ask for the password again. */
   fresh_until: string
   /** The User-Agent header of the sign-in. */
   user_agent: string
@@ -101,11 +101,11 @@ export interface ReplayFloorRow {
   floor: number
 }
 
-/** Stored answers: a request that is repeated with its key gets the same bytes. */
+/** Stored answers. If a request is repeated with its Idempotency-Key, the node answers the same bytes. */
 export interface IdempotencyRow {
   /**
-   * The project of a person's request: its answers go with the project. Null for an agent, whose answers go
-   * with the agent.
+   * The project of a person's request, whose deletion removes the answer. Null for a request of an agent,
+   * whose removal removes the answer.
    */
   project_id: string | null
   /** Id of the agent or the person that holds the key. */
@@ -116,9 +116,9 @@ export interface IdempotencyRow {
   route: string
   /** The Idempotency-Key. */
   key: string
-  /** SHA-256 of target and body. Another fingerprint under the key is a conflict. */
+  /** SHA-256 of target and body. A request with the same key and another fingerprint is a conflict. */
   fingerprint: Buffer
-  /** The JSON that was answered. */
+  /** The JSON of the answer. */
   answer: string
   /** In steady time. */
   created_at: string
@@ -129,8 +129,8 @@ export interface MaintenanceRow {
   /** Always 1: the table holds one row. */
   one: 1
   /**
-   * When the run began. The first run of a process compares the wall clock with it: more than a day apart,
-   * it removes nothing.
+   * When the run began. If the wall clock differs by more than a day from it, the first run of a process
+   * removes nothing.
    */
   looked_at: string
 }
@@ -171,7 +171,7 @@ export interface TelemetryHostRow {
   received_at: string
 }
 
-/** Migrations that this database has been through; see `migrate.ts`. */
+/** Migrations that were applied to this database; see `migrate.ts`. */
 export interface MigrationRow {
   /** Number of the migration, from 1. */
   number: number

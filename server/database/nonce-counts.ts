@@ -1,8 +1,9 @@
 /**
- * How many live nonces each credential has, so that none can fill the disk.
+ * Number of stored nonces of each credential, so that no credential can fill the disk.
  *
- * Counted in memory, since counting rows for every request costs more than the request. A second process, or a group
- * that fails, makes the count drift; it is put right, at most once a second, before anyone is refused.
+ * The counts are in memory, because counting rows would take longer than the rest of a request. They drift if
+ * a second process writes or a group fails. So a credential's rows are counted again before it is refused, at
+ * most once per second.
  */
 import type Database from 'better-sqlite3'
 

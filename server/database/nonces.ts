@@ -1,13 +1,15 @@
 /**
- * Nonces that were used, so that no proof is accepted twice: not after a kill, not by a second process.
+ * Used nonces. They prevent that a proof is accepted twice, also after a kill or by a second process.
  *
- * - Accepted means inserted: one statement that inserts nothing when the nonce is there, or when the proof is dated at
- *   or before the floor, up to which the store cannot tell.
- * - Removing a nonce raises the floor to its date in the same transaction, so what is forgotten is refused for ever,
- *   also when the clock goes back.
- * - Only what lies behind the proofs' window is removed, and that line moves at most twice as fast as monotonic time:
- *   a clock that jumps ahead locks no honest client out, and a machine that slept catches up.
- * - A store without its floor was lost or restored: everything dated up to 30 s from now is refused.
+ * - One INSERT accepts a proof. It inserts nothing if the nonce is stored, or if the proof is dated at or
+ *   before the replay floor.
+ * - The transaction that removes a nonce raises the floor to its date. So the node still refuses the proofs
+ *   of removed nonces, even if the clock goes back.
+ * - A purge removes the nonces dated before the purge line, which follows the window of valid proofs. The
+ *   line moves at most twice as fast as monotonic time. So a clock that jumps ahead does not lock out honest
+ *   clients, and the line still catches up after the machine slept.
+ * - If the floor is missing, the nonces were lost or restored. The node then refuses proofs dated up to 30 s
+ *   from now.
  *
  * Contract §3.
  */
@@ -20,30 +22,33 @@ import { sql as tablesSql } from './migrations/018_nonces.ts'
 import { openNonceCounts, recountEveryMs } from './nonce-counts.ts'
 import type { Tx } from './tx.ts'
 
-/** What names a proof that holds. */
+/** Identifies a valid proof. */
 export interface Nonce {
   readonly credentialId: string
-  /** The header's text. Only a hash of it is stored. */
+  /** Text of the header. The node stores only a hash of it. */
   readonly nonce: string
   /** Unix seconds of the proof. */
   readonly signedAt: number
 }
 
 export interface Nonces {
-  /** Unix seconds: proofs dated at or before it are refused. */
+  /** Returns the floor in Unix seconds. The node refuses proofs dated at or before it. */
   floor(): number
-  /** Inside the writer's transaction, outside any savepoint. Undefined: accepted. */
+  /**
+   * Returns the refusal, or undefined if the nonce was accepted. Must run in the writer's transaction,
+   * outside any savepoint.
+   */
   spend(nonce: Nonce): ApiError | undefined
-  /** Removes one batch of what is behind the window; to be called again while `more`. */
+  /** Removes one batch of nonces dated before the purge line. Must be called again while `more` is true. */
   purge(tx: Tx): Promise<{ removed: number; more: boolean }>
 }
 
 export interface NoncesOptions {
   readonly database: Database.Database
   readonly clock: () => Date
-  /** Milliseconds that no clock setting moves. */
+  /** Milliseconds of a clock that is never set. */
   readonly monotonicMs: () => number
-  /** Live nonces per credential. */
+  /** Most stored nonces of one credential. */
   readonly perCredential?: number
 }
 
@@ -54,7 +59,7 @@ const seconds = (instant: Date): number => Math.floor(instant.getTime() / 1000)
 
 const digest = (nonce: string): Buffer => hash('sha256', nonce, 'buffer').subarray(0, 16)
 
-/** Needs the migrated store; the database is the writer's. */
+/** `database` must be migrated and is the writer's connection. */
 export function openNonces(options: NoncesOptions): Nonces {
   const { database, clock, monotonicMs, perCredential = limits.noncesPerCredential } = options
   let floor = prepareStore(database, clock())
@@ -79,7 +84,7 @@ export function openNonces(options: NoncesOptions): Nonces {
       const raised = removed.reduce((highest, { signed_at }) => Math.max(highest, signed_at), floor)
       await raiseFloor(tx, raised)
       tx.afterCommit(() => {
-        // Another purge may have been committed meanwhile, and read the floor from before this one.
+        // Another purge may have committed since, with a floor that it read before this one.
         floor = Math.max(floor, raised)
         for (const { credential_id } of removed) counts.remove(credential_id)
       })
@@ -89,8 +94,8 @@ export function openNonces(options: NoncesOptions): Nonces {
 }
 
 /**
- * For a store that was restored, before it serves: refuses what may have been used since the copy was made. A copy
- * that leaves out the row of `replay_floor` gets the same when it is opened.
+ * Raises the floor of a restored database, so that it refuses proofs that were used after the backup. If a
+ * copy has no row in `replay_floor`, opening it does the same.
  */
 export function refuseEarlierProofs(database: Database.Database, now: Date): void {
   database
@@ -101,7 +106,7 @@ export function refuseEarlierProofs(database: Database.Database, now: Date): voi
     .run(seconds(now) + limits.proofAheadSeconds)
 }
 
-/** "A nonce store that is missing or restored refuses proofs dated up to 30 s from now." Returns the floor. */
+/** Makes missing tables and a missing floor. Returns the floor. */
 function prepareStore(database: Database.Database, now: Date): number {
   const prepare = database.transaction(() => {
     if (!hasTables(database)) {
@@ -110,7 +115,7 @@ function prepareStore(database: Database.Database, now: Date): number {
     const floor = database.prepare<[], number>('SELECT floor FROM replay_floor').pluck()
     const stored = floor.get()
     if (stored !== undefined) return stored
-    // Where no credential was ever issued, no proof can have been accepted: a new server serves at once.
+    // If the node never issued a credential, it accepted no proof. So a new server serves immediately.
     if (hasCredentials(database)) refuseEarlierProofs(database, now)
     else database.exec('INSERT INTO replay_floor (one, floor) VALUES (1, 0)')
     return floor.get() ?? 0
@@ -128,7 +133,7 @@ function hasTables(database: Database.Database): boolean {
 const hasCredentials = (database: Database.Database): boolean =>
   database.prepare('SELECT 1 FROM credentials LIMIT 1').get() !== undefined
 
-/** Unix seconds up to which nonces may go now. */
+/** Returns a function that gives the purge line: nonces dated up to these Unix seconds may be removed. */
 function purgeLine(opened: Date, monotonicMs: () => number): (now: Date) => number {
   let line = seconds(opened) - windowSeconds
   let movedAtMs = monotonicMs()
@@ -141,8 +146,8 @@ function purgeLine(opened: Date, monotonicMs: () => number): (now: Date) => numb
 }
 
 /**
- * What is behind the line of those that came first. A proof may be dated half a minute ahead: it then keeps those that
- * came after it for as long.
+ * Removes the nonces dated up to the line among the first 500 that arrived. A proof may be dated 30 s ahead,
+ * so a batch may keep some of its nonces up to 30 s longer.
  */
 const removeThrough = (tx: Tx, line: number) =>
   tx.db

@@ -1,9 +1,10 @@
 /**
- * Opening the store: one file in WAL mode, each pragma with its reason.
+ * Opens the database file in WAL mode. Each pragma has its reason beside it.
  *
- * - The file is 0600 before SQLite writes to it (its WAL and index inherit that), a folder made here is 0700.
- * - Nothing here opens and closes the file itself: POSIX drops all of a process's locks on a file when any handle to
- *   it is closed, and with them SQLite's.
+ * - The file gets mode 0600 before SQLite writes to it, and its WAL and shared-memory index inherit that
+ *   mode. A folder that is made here gets mode 0700.
+ * - This process must not open and close an existing database file itself. If a process closes any handle to
+ *   a file, POSIX releases all locks of the process on it, including SQLite's.
  */
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -11,59 +12,63 @@ import Database from 'better-sqlite3'
 import { makePrivateFolder } from '../host/private-folder.ts'
 
 export interface OpenOptions {
-  /** For readers: the file must exist and cannot be changed through this connection. */
+  /** Opens an existing file for reading only. */
   readonly readonly?: boolean
 }
 
-/** The store cannot keep its promises here: the message says which one, and what to do. */
+/** The file system or the SQLite build cannot make commits durable. The message names the problem. */
 export class UnsafeStoreError extends Error {
   override readonly name = 'UnsafeStoreError'
 }
 
-/** "brdg": what marks a file as ours. */
+/** "brdg" in ASCII. Marks a SQLite file as an agent-bridge database. */
 export const applicationId = 0x62726467
 
 const busyTimeoutMs = 5000
 const full = 2
 
 const everyConnection = [
-  // A second process may hold the write lock for a moment: wait for it instead of failing.
+  // If another process holds the write lock, wait for it up to 5 s.
   `busy_timeout = ${busyTimeoutMs}`,
-  // SQL stored in a planted schema must not call functions that reach outside the database.
+  // SQL in a manipulated schema must not call functions that access more than the database.
   'trusted_schema = OFF',
-  // A corrupt page is found when it is read, before it is believed.
+  // SQLite checks the cells of each page when it reads the page.
   'cell_size_check = ON',
-  // Sorting never spills message texts into temporary files.
+  // Sorting must not write message texts to temporary files.
   'temp_store = MEMORY',
 ]
 
 const writerOnly = [
-  // Rows never refer to what does not exist.
+  // Rows must not refer to missing rows.
   'foreign_keys = ON',
-  // The build's default in WAL mode is NORMAL, which loses acknowledged commits on power loss. After WAL, or it is lost.
+  // The default of this build in WAL mode is NORMAL, which loses acknowledged commits on power loss. This
+  // pragma comes after `journal_mode`, because the setting would otherwise be lost.
   'synchronous = FULL',
-  // Folding the log into the file waits for the disk twice: less often, and each page that was written again once.
+  // A checkpoint syncs twice and writes each changed page once. 4000 pages in place of 1000 make checkpoints
+  // rarer.
   'wal_autocheckpoint = 4000',
-  // A burst leaves a large WAL behind; past this size it is cut when it is started over.
+  // After a burst of writes, SQLite truncates the WAL to this size when it starts the WAL over.
   `journal_size_limit = ${64 * 1024 * 1024}`,
-  // What retention removes is overwritten, so that a stolen file or backup does not hold it.
+  // SQLite overwrites deleted rows, so that a stolen file or backup does not contain them.
   'secure_delete = ON',
-  // Marks the file as ours, and is the first write, after which `synchronous` tells the truth.
+  // Marks the file. This is the first write, and reading `synchronous` gives the real level only after a
+  // write.
   `application_id = ${applicationId}`,
 ]
 
-/** @throws UnsafeStoreError when the file system or the build cannot give WAL mode with full synchronisation. */
+/** Opens the database. @throws UnsafeStoreError if WAL mode or `synchronous = FULL` is not possible */
 export function openDatabase(path: string, options: OpenOptions = {}): Database.Database {
   if (options.readonly === true) return openReader(path)
   prepareFile(path)
   const database = new Database(path, { timeout: busyTimeoutMs })
   try {
     for (const pragma of everyConnection) database.pragma(pragma)
-    // Readers never wait for the writer; needs a local file system, since it shares memory between processes.
+    // In WAL mode readers do not wait for the writer. It needs a local file system, because processes share
+    // memory.
     const mode = database.pragma('journal_mode = WAL', { simple: true })
     if (mode !== 'wal')
       throw new UnsafeStoreError(
-        `${path}: WAL mode is not possible here (it stays in ${mode}); use a local disk`,
+        `${path}: this file system does not support WAL mode (journal mode stays ${mode}); use a local disk`,
       )
     for (const pragma of writerOnly) database.pragma(pragma)
     requireDurable(database)
@@ -74,7 +79,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): Database.
   }
 }
 
-/** @throws UnsafeStoreError unless every commit of this connection reaches the disk before it returns. */
+/** Checks that each commit of this connection is durable when it returns. @throws UnsafeStoreError */
 export function requireDurable(database: Database.Database): void {
   const level = database.pragma('synchronous', { simple: true })
   if (level !== full)
@@ -90,7 +95,7 @@ function openReader(path: string): Database.Database {
 }
 
 function prepareFile(path: string): void {
-  if (path === '' || path === ':memory:') throw new UnsafeStoreError('the store must be a file')
+  if (path === '' || path === ':memory:') throw new UnsafeStoreError('the database must be a file')
   makePrivateFolder(dirname(path))
   if (existsSync(path)) chmodSync(path, 0o600)
   else closeSync(openSync(path, 'wx', 0o600))

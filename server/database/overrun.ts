@@ -1,9 +1,9 @@
 /**
- * A unit of work awaits nothing but its transaction.
+ * Enforces that a unit of work awaits only queries of its transaction.
  *
- * Queries are synchronous underneath, so a unit that keeps to this runs on microtasks alone. `process.nextTick` fires
- * when the microtask queue has run dry; if the unit has not ended by then, it waits for something else: a timer, a
- * socket, a file, or another unit that cannot start before it ends.
+ * Queries are synchronous underneath, so such a unit runs on microtasks alone. `process.nextTick` fires once
+ * the microtask queue is empty. If the unit has not settled by then, it awaits something else, such as a
+ * timer, a socket, a file, or another unit that cannot start before this one ends.
  */
 
 /** The unit awaited something other than its transaction, and was rolled back. */
@@ -14,7 +14,10 @@ export class UnitOverrunError extends Error {
   }
 }
 
-/** Settles as the promise does, or with UnitOverrunError. To be called from within a microtask, where `nextTick` comes last. */
+/**
+ * Settles as the promise does, or rejects with UnitOverrunError. Must be called from a microtask, because
+ * only then `nextTick` runs after all other microtasks.
+ */
 export function withinTurn<T>(promise: Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     let pending = true

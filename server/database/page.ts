@@ -1,4 +1,7 @@
-/** One page of a list in id order: one row more than asked tells whether there is more. Contract §1 "Lists". */
+/**
+ * One page of a list in id order. The query reads one row more than the limit to see whether more follow.
+ * Contract §1 "Lists".
+ */
 import { limits } from '../../sdk/contract/limits.ts'
 
 export interface PageQuery {
@@ -13,10 +16,10 @@ export interface Page<T> {
 }
 
 /**
- * `rows` holds up to `limit + 1` rows. An empty page echoes the cursor.
+ * Makes a page from up to `limit + 1` rows. If the page is empty, `next_after` repeats the cursor.
  *
- * A page ends before its items exceed `limits.pageBytes` as they travel, since a row may hold long texts. One item always
- * fits.
+ * The items of a page take at most `limits.pageBytes` bytes of JSON, because a row may hold long texts. The
+ * first item is always included.
  */
 export function toPage<R extends { id: string }, T>(
   rows: readonly R[],
@@ -39,7 +42,7 @@ export function toPage<R extends { id: string }, T>(
   }
 }
 
-/** The lowest possible id: `id > first` is the first page. */
+/** The lowest possible id. `id > beforeAll` matches the first page. */
 export const beforeAll = '00000000-0000-0000-0000-000000000000'
 
 /** Greater than any id. */

@@ -1,13 +1,14 @@
 /**
- * Reading: snapshots on a read-only connection of its own, so that nothing uncommitted is ever seen.
+ * Reads snapshots on a separate read-only connection, so a read never sees uncommitted data.
  *
- * - Reads that wait together share one snapshot, taken after each of them was asked: whoever awaited a write before
- *   reading sees it.
- * - A read starts at once, on a microtask. Many in a row would starve everything else, so a turn of the event loop
- *   runs a bounded number.
- * - What is committed and not yet on disk is in the snapshot as well: it is told once it is there.
- * - The rule for units holds here too: they await nothing but `db`.
- * - A page that is damaged is answered with 503 and ends the process: what else it holds is in doubt.
+ * - Reads that wait together share one snapshot, which begins after all of them were requested. So a caller
+ *   that awaits a write and then reads sees that write.
+ * - A read starts immediately, on a microtask. One turn of the event loop runs at most 128 reads, so that
+ *   many reads do not starve other work.
+ * - The snapshot may contain commits that are not yet durable. The reader answers once they are.
+ * - A read awaits only queries of `db`, as a unit of work does.
+ * - If a page of the file is damaged, the reader answers 503 and ends the process, because other pages may be
+ *   damaged.
  */
 import type Database from 'better-sqlite3'
 import { ApiError } from '../api-error.ts'
@@ -21,26 +22,31 @@ import { UnitEndedError } from './tx.ts'
 
 export interface ReaderOptions {
   readonly path: string
-  /** Of the writer of the same file: see there. */
+  /** `durable` of the writer of the same file. */
   readonly durable?: () => Promise<void> | undefined
-  /** Most reads in one turn of the event loop. */
+  /** Most reads in one turn of the event loop, by default 128. */
   readonly maxPerTurn?: number
-  /** The file is damaged: nothing more may be answered from it. Called once. */
+  /** Called once if the file is damaged. The process must then stop. */
   readonly onFatal?: (error: unknown) => void
 }
 
 export interface Reader {
-  /** @throws whatever the unit throws; UnitOverrunError when it awaited something other than `db`; `unavailable` after close. */
+  /**
+   * Runs the unit on a snapshot.
+   *
+   * @throws the error of the unit; UnitOverrunError if the unit awaited something other than `db`;
+   *   `unavailable` after `close`
+   */
   read<T>(unit: (db: Db) => Promise<T>): Promise<T>
-  /** Reads that wait for their turn. */
+  /** Returns the number of reads that have not started. */
   queueLength(): number
-  /** Finishes what was asked, refuses the rest. */
+  /** Finishes the queued reads and refuses later ones. */
   close(): Promise<void>
 }
 
 type Waiting = () => Promise<void>
 
-/** The file must exist and be migrated. */
+/** Opens a reader. The file must exist and be migrated. */
 export function createReader(options: ReaderOptions): Reader {
   const queue = new ReadQueue(options)
   return { read: (unit) => queue.read(unit), queueLength: () => queue.length, close: () => queue.close() }
@@ -80,8 +86,8 @@ class ReadQueue {
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push(() =>
         this.#perform(unit).then(
-          (value) => this.#tell(() => resolve(value), reject),
-          (error: unknown) => this.#tell(() => reject(error), reject),
+          (value) => this.#settleWhenDurable(() => resolve(value), reject),
+          (error: unknown) => this.#settleWhenDurable(() => reject(error), reject),
         ),
       )
       if (this.#running) return
@@ -90,11 +96,11 @@ class ReadQueue {
     })
   }
 
-  /** The commits that the snapshot shows came before this moment. */
-  #tell(told: () => void, reject: (error: ApiError) => void): void {
+  /** Calls `settle` once all commits of the snapshot are durable. They were made before this call. */
+  #settleWhenDurable(settle: () => void, reject: (error: ApiError) => void): void {
     const durable = this.#durable()
-    if (durable === undefined) told()
-    else durable.then(told, (cause: unknown) => reject(stopping(cause)))
+    if (durable === undefined) settle()
+    else durable.then(settle, (cause: unknown) => reject(stopping(cause)))
   }
 
   close(): Promise<void> {
@@ -111,7 +117,7 @@ class ReadQueue {
     this.#statements.database.close()
   }
 
-  /** On a microtask in any case, since `withinTurn` needs one. */
+  /** Schedules the next reads on a microtask, because `withinTurn` needs one. */
   #continue(): void {
     const next = () => queueMicrotask(() => void this.#runNext())
     if (this.#leftThisTurn > 0) next()
@@ -129,7 +135,7 @@ class ReadQueue {
     this.#whenIdle()
   }
 
-  /** What is damaged may not even let a snapshot end. */
+  /** Ends the snapshot. On a damaged file even that can fail. */
   #endSnapshot(): void {
     if (!this.#statements.database.inTransaction) return
     try {
@@ -145,14 +151,14 @@ class ReadQueue {
     this.#onFatal(error)
   }
 
-  /** The allowance is whole again once the event loop has been round. */
+  /** Resets the number of reads left once the current turn of the event loop ends. */
   #beginTurn(): void {
     setImmediate(() => {
       this.#leftThisTurn = this.#maxPerTurn
     }).unref()
   }
 
-  /** Joins the snapshot that is open, or begins one. */
+  /** Runs the unit on the open snapshot, or begins one. */
   async #perform<T>(unit: (db: Db) => Promise<T>): Promise<T> {
     const connection = new UnitConnection(this.#statements)
     try {
@@ -168,6 +174,8 @@ class ReadQueue {
   }
 }
 
-/** A store that cannot be read ends the process, or is closed because it ends. */
+/**
+ * Refusal of a read while the process stops, because the database is damaged, failed to sync, or is closed.
+ */
 const stopping = (cause?: unknown): ApiError =>
   new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart, ...(cause !== undefined && { cause }) })

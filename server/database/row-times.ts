@@ -1,37 +1,41 @@
 /**
- * When rows were stored, in steady time. A row holds wall time, which may have been set since. Its id never goes back, so
- * the id tells by which setting of the wall clock the row was stored.
+ * Converts the times at which rows were stored to steady time. A row holds wall time, and the wall clock may
+ * have been set since. Ids only rise, so the id of a row shows which setting of the wall clock applied when
+ * it was stored.
  *
- * The settings are in memory. Rows of earlier processes count by the last setting that the store knows, and never as
- * stored after this process began.
+ * The settings are in memory. For rows of earlier processes, the last setting that the database holds
+ * applies, and their times are never later than the start of this process.
  *
  * Contract §5 "Lifetimes".
  */
 import { firstIdAt } from './ids.ts'
 
-/** The wall clock as it was set for a while. */
+/** Period in which the wall clock was not set. */
 interface Setting {
-  /** Rows that were stored by it have greater ids. */
+  /** Rows of this period have greater ids. */
   readonly afterId: string
-  /** When it began, in steady time. */
+  /** Start of the period, in steady time. */
   readonly fromMs: number
-  /** Wall time less steady time. */
+  /** Wall time minus steady time. */
   readonly offsetMs: number
 }
 
 export interface RowTimes {
-  /** Rows that are stored from now on have this offset. Called before the first of them gets its id. */
+  /**
+   * Applies the offset to rows that are stored from now on. Must be called before the first of them gets its
+   * id.
+   */
   follow(steadyMs: number, offsetMs: number): void
-  /** When a row was stored. */
+  /** Returns the steady time at which a row was stored. */
   steadyOf(id: string, wallIso: string): string
-  /** Rows that are stored later than this instant have greater ids. */
+  /** Returns an id that is smaller than those of all rows stored later than this instant. */
   idBefore(steadyIso: string): string
 }
 
-/** A clock that is set more often is followed less far back. */
-const followed = 32
+/** Most settings that are remembered. If the clock is set more often, the oldest ones are dropped. */
+const rememberedSettings = 32
 
-/** `lastId` is not smaller than any id so far, and smaller than any later one. */
+/** `lastId` returns a bound that is not smaller than any id so far, and smaller than any later one. */
 export function createRowTimes(lastId: () => string, earlierOffsetMs: number): RowTimes {
   const settings: [Setting, ...Setting[]] = [
     { afterId: '', fromMs: Number.NEGATIVE_INFINITY, offsetMs: earlierOffsetMs },
@@ -47,7 +51,7 @@ export function createRowTimes(lastId: () => string, earlierOffsetMs: number): R
     follow(steadyMs, offsetMs) {
       if (settings.length > 1 && settings.at(-1)?.offsetMs === offsetMs) return
       settings.push({ afterId: lastId(), fromMs: steadyMs, offsetMs })
-      if (settings.length > followed) settings.splice(1, 1)
+      if (settings.length > rememberedSettings) settings.splice(1, 1)
     },
     steadyOf(id, wallIso) {
       const [setting, next] = find(({ afterId }) => id > afterId)

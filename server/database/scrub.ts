@@ -1,27 +1,32 @@
 /**
- * Writing the file anew, so that nothing of what was removed is left on the disk. Between units of work only.
+ * Rewrites the file (VACUUM), so that the disk holds no copy of removed rows. Runs only between units of
+ * work.
  *
- * SQLite overwrites what is deleted (`secure_delete`), but balancing a tree copies rows and leaves the old copies in the
- * unused part of pages that stay in use. Contract §10 "rows and stored bytes go".
+ * SQLite overwrites deleted rows (`secure_delete`). But when it balances a B-tree, it copies rows and leaves
+ * old copies in the unused part of pages that are still in use. Contract §10 "rows and stored bytes go".
  */
 import type Database from 'better-sqlite3'
 
-/** What a scrub has to write. */
+/** Returns the number of bytes that a rewrite writes: the pages in use. */
 export function bytesInUse(database: Database.Database): number {
   const read = (name: string) => database.pragma(name, { simple: true }) as number
   return (read('page_count') - read('freelist_count')) * read('page_size')
 }
 
-/** What a copy has to write. */
+/** Returns the number of bytes that a copy of the file takes. */
 export function bytesInFile(database: Database.Database): number {
   const read = (name: string) => database.pragma(name, { simple: true }) as number
   return read('page_count') * read('page_size')
 }
 
-/** Another process writes at the moment, or there is no space for the file beside itself. */
-const passing = new Set<string | undefined>(['SQLITE_BUSY', 'SQLITE_FULL'])
+/** Another process writes, or the disk has no space for a second copy of the file. */
+const temporaryFailures = new Set<string | undefined>(['SQLITE_BUSY', 'SQLITE_FULL'])
 
-/** False: to be tried again, since another process reads and the WAL still holds the old pages, or see `passing`. It never waits. */
+/**
+ * Rewrites the file and truncates the WAL, without waiting for a lock. Returns false if the caller must try
+ * again, because another process reads and so the WAL still holds old pages, or because of a temporary
+ * failure.
+ */
 export function rewriteFile(database: Database.Database): boolean {
   const timeout = database.pragma('busy_timeout', { simple: true })
   database.pragma('busy_timeout = 0')
@@ -30,7 +35,7 @@ export function rewriteFile(database: Database.Database): boolean {
     const [result] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
     return result?.busy === 0
   } catch (error) {
-    if (passing.has((error as { code?: string }).code)) return false
+    if (temporaryFailures.has((error as { code?: string }).code)) return false
     throw error
   } finally {
     database.pragma(`busy_timeout = ${timeout}`)

@@ -1,20 +1,25 @@
 /**
- * Fragments of SQL that only SQLite understands: everything else is said by the builder, or in SQL that PostgreSQL has too.
+ * SQL fragments that only SQLite understands. All other queries use the query builder, or SQL that PostgreSQL
+ * has, too.
  *
- * Rows of audit, messages and tasks get their ids as they are inserted, so their rowids are in the order of the ids. Every
- * index ends in the rowid. An index that need not hold the id beside it is half as large, and costs half as much to write.
+ * Rows of audit, messages and tasks get their ids when they are inserted, so their rowids are in the order of
+ * the ids. Each index of SQLite ends in the rowid. An index without the id is half as large and takes half as
+ * long to write.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 
 type InOrder = 'audit' | 'messages' | 'tasks'
 
-/** The rowid: the order in which rows were inserted. */
+/** The rowid, which is in the order of insertion. */
 export const inOrder = sql<number>`rowid`
 
-/** {@link inOrder} of one of several tables. */
+/** {@link inOrder} of a named table. */
 export const inOrderOf = (table: string) => sql<number>`${sql.table(table)}.rowid`
 
-/** Rows after this id. `likely` tells SQLite that the range is not selective, so it prefers an equal column. */
+/**
+ * Rows after this id. `likely` tells SQLite that most rows match, so it prefers an index on a column with
+ * `=`.
+ */
 export const beyond = (table: InOrder, id: string) => sql<SqlBool>`likely(rowid > ${rowidUpTo(table, id)})`
 
 /** Rows before this id. */
@@ -23,25 +28,28 @@ export const below = (table: InOrder, id: string) => sql<SqlBool>`likely(rowid <
 /** Rows up to this id. */
 export const upTo = (table: InOrder, id: string) => sql<SqlBool>`likely(rowid <= ${rowidUpTo(table, id)})`
 
-/** Of the last row whose id is not greater. */
+/** Rowid of the last row whose id is not greater, or 0. */
 const rowidUpTo = (table: InOrder, id: string) =>
   sql<number>`ifnull((select rowid from ${sql.table(table)} where id <= ${id} order by id desc limit 1), 0)`
 
-/** Of the first row whose id is not smaller. */
+/** Rowid of the first row whose id is not smaller, or a bound above all rowids. */
 const rowidFrom = (table: InOrder, id: string) =>
   sql<number>`ifnull((select rowid from ${sql.table(table)} where id >= ${id} order by id limit 1), ${sql.lit(lastRowid)})`
 
 const lastRowid = 2 ** 53
 
-/** A column that chooses no index: a unary plus hides it from the planner, which has no statistics to choose by. */
+/**
+ * Column for which SQLite uses no index, because a unary plus hides it. Without statistics the planner can
+ * choose badly.
+ */
 export const aside = (column: string) => sql<string>`+${sql.ref(column)}`
 
-/** The row of `pairings` is that of two agents, in whichever order they are given. */
+/** Condition for the `pairings` row of two agents, in any order. */
 export const isPairOf = (one: RawBuilder<unknown>, other: RawBuilder<unknown>) =>
   sql<SqlBool>`pairings.agent_a = min(${one}, ${other}) and pairings.agent_b = max(${one}, ${other})`
 
-/** An instant as a number of days, to subtract. */
+/** An instant as a number of days. The difference of two is a duration. */
 export const days = (instant: RawBuilder<unknown>) => sql<number>`julianday(${instant})`
 
-/** Bytes of a text. */
+/** Number of bytes of a text. */
 export const bytesOf = (column: string) => sql<number>`octet_length(${sql.ref(column)})`

@@ -1,13 +1,14 @@
 /**
- * The steady clock: lifetimes and windows run by it. Setting the machine's clock does not move it, and it never goes back.
+ * The steady clock, by which lifetimes and windows run. It never goes back, and setting the wall clock does
+ * not move it.
  *
- * - While the process lives it is monotonic time.
- * - Across a restart the wall clock tells how much time passed. If it was set back meanwhile, no time passed: an expired
- *   lifetime stays expired.
- * - The store holds the end of a lifetime in steady time. A client sees it in wall time, which moves along when the clock
- *   is set.
- * - The store holds the last reading of both clocks. A commit takes a new one along: after a second at the earliest, or
- *   when the clock was set. Without other changes a reading is written after a minute.
+ * - While the process runs, the steady clock follows monotonic time.
+ * - After a restart, the wall clock shows how much time has passed since the last reading. If the wall clock
+ *   was set back, the steady clock stands still, so an expired lifetime stays expired.
+ * - The database stores the end of a lifetime in steady time. Clients get it in wall time. If the wall clock
+ *   is set, that wall time changes with it.
+ * - The database stores the last reading of both clocks. A commit writes a new reading if the last one is at
+ *   least 1 s old or the clock was set. Without other changes, a reading is written every 60 s.
  *
  * Contract §5 "Lifetimes".
  */
@@ -17,32 +18,35 @@ import { createRowTimes, type RowTimes } from './row-times.ts'
 
 export interface SteadyClock extends Pick<RowTimes, 'steadyOf' | 'idBefore'> {
   now(): Date
-  /** The time of a unit of the writer, before it gives out ids. */
+  /** Returns the time for a unit of the writer. Must be called before the unit makes ids. */
   begin(): Date
-  /** The wall time of an instant of steady time, as the wall clock is set now. */
+  /** Converts steady time to wall time by the current setting of the wall clock. */
   wall(steadyIso: string): string
-  /** Returns the instant of steady time that `wall` turns into this one. */
+  /** Converts wall time to steady time, by the current setting of the wall clock. The reverse of `wall`. */
   ofWall(wallIso: string): string
-  /** Whether the clock was set since the last reading was written: by a second or more. */
+  /** Returns whether the wall clock was set by 1 s or more since the last reading was written. */
   isSet(): boolean
-  /** Write a reading if one is due. To be called inside the writer's transaction. */
+  /** Writes a reading if one is due. Must be called inside the writer's transaction. */
   note(): void
-  /** Write a reading in any case, before the store is closed. */
+  /** Writes a reading in any case, before the database is closed. */
   noteLast(): void
 }
 
 export interface SteadyClockOptions {
   readonly database: Database.Database
-  /** The ids of the rows that `steadyOf` dates. */
+  /** Ids of the rows whose times `steadyOf` converts. */
   readonly ids: Pick<Ids, 'last'>
   readonly clock: () => Date
-  /** Milliseconds that only grow, whatever the clock is set to. */
+  /** Milliseconds of a clock that is never set. */
   readonly elapsedMs: () => number
-  /** The server's. A command of the host beside it reads what the server wrote. */
+  /** Whether this process writes readings. Only the server does; host commands read them. */
   readonly writes: boolean
 }
 
-/** Below this the two clocks drift, and the steady clock follows the wall clock; from this on somebody set the clock. */
+/**
+ * If the clocks differ by less, they drifted and the steady clock follows the wall clock. Otherwise the clock
+ * was set.
+ */
 const stepMs = 1000
 const soonestMs = 1000
 const latestMs = 60_000
@@ -52,17 +56,17 @@ interface Reading {
   readonly steady_ms: number
 }
 
-/** Needs the migrated store; the database is the writer's. */
+/** `database` must be migrated and is the writer's connection. */
 export function openSteadyClock(options: SteadyClockOptions): SteadyClock {
   const { database, ids, clock, elapsedMs, writes } = options
-  const keep = database.prepare<[number, number]>(
+  const insert = database.prepare<[number, number]>(
     `INSERT INTO steady_clock (one, wall_ms, steady_ms) VALUES (1, ?, ?)
       ON CONFLICT (one) DO UPDATE SET wall_ms = excluded.wall_ms, steady_ms = excluded.steady_ms`,
   )
   const countChanges = database.prepare<[], number>('SELECT total_changes()').pluck()
   const openedMs = clock().getTime()
   const earlier = lastReading(database) ?? { wall_ms: openedMs, steady_ms: openedMs }
-  // The wall clock tells how much time passed since the last reading.
+  // The wall clock shows how much time has passed since the last reading.
   let lastMs = earlier.steady_ms + Math.max(0, openedMs - earlier.wall_ms)
   let offsetMs = openedMs - lastMs
   const rows = createRowTimes(ids.last, earlier.wall_ms - earlier.steady_ms)
@@ -78,7 +82,7 @@ export function openSteadyClock(options: SteadyClockOptions): SteadyClock {
     return { steady_ms: lastMs, wall_ms: lastMs + offsetMs }
   }
   const write = ({ wall_ms, steady_ms }: Reading) => {
-    keep.run(wall_ms, steady_ms)
+    insert.run(wall_ms, steady_ms)
     written = { steady_ms, offsetMs, changes: countChanges.get() ?? 0 }
   }
   const isDue = ({ steady_ms }: Reading): boolean => {

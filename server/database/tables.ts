@@ -1,9 +1,9 @@
 /**
- * The rows of every table, in the wire's own names. Migrations make the tables; these types describe them.
+ * Types of the rows of all tables. The columns have the names of the API. Migrations make the tables.
  *
- * The comment of each table and column is its documentation: `docs/schema.sql` repeats it. An instant is wall time unless
- * its comment says "In steady time"; see `steady-clock.ts`. Ids are UUIDv7, which are in the order in which rows are made.
- * The rows of the node itself are in `node-tables.ts`, those of tasks and transfers in `work-tables.ts`.
+ * `docs/schema.sql` repeats the comment of each table and column. An instant is wall time unless its comment
+ * says "In steady time"; see `steady-clock.ts`. Ids are UUIDv7, in the order in which rows are made. The rows
+ * of the node itself are in `node-tables.ts`, those of tasks and transfers in `work-tables.ts`.
  */
 import type { Kysely } from 'kysely'
 import type {
@@ -32,12 +32,13 @@ export interface ProjectRow {
   /** Free text of the owner. */
   description: string
   /**
-   * Paused: agents read, acknowledge and finish work, and begin nothing new. Archived: agents are refused.
+   * Paused: agents can read, acknowledge and finish work, but begin nothing new. Archived: the node refuses
+   * all requests of agents.
    */
   state: 'active' | 'paused' | 'archived'
-  /** Policy for listeners: a listener without mail for so long ends by itself. Null: never. */
+  /** Idle policy: seconds without a message after which a listener ends. Null: never. */
   idle_seconds: number | null
-  /** Policy for listeners: a listener with so many empty answers ends by itself. Null: never. */
+  /** Idle policy: number of empty answers after which a listener ends. Null: never. */
   empty_polls: number | null
   /** Messages of one sender in one conversation of agents within 10 minutes. Null: 60. */
   message_budget: number | null
@@ -49,7 +50,7 @@ export interface ProjectRow {
   created_at: string
   /** When the row changed last. */
   updated_at: string
-  /** Set: the project is unknown to everybody, and its rows are being removed. */
+  /** When the project was deleted. If set, no request finds the project, and its rows are being removed. */
   deleted_at: string | null
 }
 
@@ -75,7 +76,7 @@ export interface AgentRow {
   id: string
   /** The project that it belongs to. */
   project_id: string
-  /** Where it runs. Null: not said. */
+  /** Where it runs. Null: not given. */
   environment_id: string | null
   /** Unique in its project. */
   name: string
@@ -89,7 +90,7 @@ export interface AgentRow {
   instructions: string
   /** When the instructions changed last. Null: never. */
   instructions_updated_at: string | null
-  /** A disabled agent is refused, and nothing is delivered to it. */
+  /** The node refuses the requests of a disabled agent and delivers nothing to it. */
   state: 'enabled' | 'disabled'
   /** Generation of its last session, 0 before the first. It only rises. */
   session_generation: number
@@ -97,7 +98,7 @@ export interface AgentRow {
   created_at: string
 }
 
-/** Pairs of agents that may write to each other: one row a pair. */
+/** Pairs of agents that may write to each other: one row per pair. */
 export interface PairingRow {
   /** Primary key. */
   id: string
@@ -135,11 +136,11 @@ export interface CredentialRow {
   fingerprint: string
   /** When the row was made. */
   created_at: string
-  /** A date that the owner chose, so the wall clock judges it. Null: never. */
+  /** Wall time, because the owner chose a date. Null: never. */
   expires_at: string | null
   /** Null while the credential is valid. */
   revoked_at: string | null
-  /** Written with the contact of the session, not at each request. */
+  /** Written when the session writes its contact, not at each request. */
   last_used_at: string | null
 }
 
@@ -159,7 +160,7 @@ export interface EnrollmentRow {
   scopes: string
   /** 0: the claim revokes the agent's earlier credentials. */
   keep_existing: 0 | 1
-  /** Expiry is no state: it is read from `expires_at`. */
+  /** Expiry is no state. It follows from `expires_at`. */
   state: 'pending' | 'claimed' | 'revoked'
   /** When the row was made. */
   created_at: string
@@ -181,7 +182,7 @@ export interface SessionRow {
   agent_id: string
   /** The credential that started it. */
   credential_id: string
-  /** Random id that the client chose for its process: the same instance resumes its session. */
+  /** Random id that the client chose for its process. A client with the same id resumes the session. */
   instance_id: string
   /** Number among the sessions of the agent, from 1. */
   generation: number
@@ -193,7 +194,7 @@ export interface SessionRow {
   client_version: string
   /** In steady time. */
   started_at: string
-  /** In steady time. Written after 10 seconds at the earliest. */
+  /** In steady time. Written at most every 10 seconds. */
   last_contact_at: string
   /** Null while it is active. */
   ended_at: string | null
@@ -201,19 +202,19 @@ export interface SessionRow {
   replaced_session_id: string | null
   /** SHA-256 of the takeover grant that started it. */
   grant_sha256: Buffer | null
-  /** When the client means to come back, as it reported. Null: it did not say. */
+  /** Schedule of its contacts, as the client reported. Null: none reported. */
   contact_mode: 'short_poll' | 'checkpoint' | null
   /** The interval of `short_poll`. */
   contact_interval_seconds: number | null
 }
 
-/** Challenges that the start of a device-bound session has to sign. Used up by one start. */
+/** Challenges that the start of a device-bound session has to sign. Each can be used once. */
 export interface ChallengeRow {
   /** SHA-256 of the challenge. */
   challenge_sha256: Buffer
-  /** The credential that asked for it. */
+  /** The credential that requested it. */
   credential_id: string
-  /** The X-Bridge-Device value that asked for it. */
+  /** The X-Bridge-Device value of that request. */
   device: string
   /** In steady time. */
   expires_at: string
@@ -247,7 +248,9 @@ export interface ConversationRow {
   last_sequence: number
   /** Messages up to this number were removed by retention. */
   removed_through_sequence: number
-  /** In steady time: when the owner wrote last. Earlier messages do not count against the budget of a sender. */
+  /**
+   * When the owner wrote last. In steady time. Earlier messages do not count against the budget of a sender.
+   */
   budget_from: string | null
   /** When the row was made. */
   created_at: string
@@ -266,8 +269,8 @@ export interface MessageRow {
   /** System: the service reports on a task or a transfer. */
   sender_kind: 'agent' | 'owner' | 'system'
   /**
-   * The agent that wrote it. For the service, the other agent of the pair, so that a disabled pair withholds
-   * it. Null for the owner.
+   * The agent that wrote it. If the service wrote it, the other agent of the pair, so that the node withholds
+   * it while the pair is disabled. Null for the owner.
    */
   sender_agent_id: string | null
   /** The name at that time. */
@@ -276,9 +279,9 @@ export interface MessageRow {
   recipient_kind: 'agent' | 'owner'
   /** The agent that it is for. If it is for the owner, the agent that wrote it. */
   recipient_agent_id: string
-  /** The agent in whose inbox it lies. Null if it is for the owner. */
+  /** The agent whose inbox holds it. Null if it is for the owner. */
   inbox_agent_id: string | null
-  /** What the message is; tasks and transfers are reported by the service. */
+  /** Kind of message. The service sends `task` and `transfer`. */
   type: 'question' | 'answer' | 'note' | 'result' | 'status' | 'task' | 'transfer'
   /** Plain text, or an age file in base64. */
   body: string
@@ -306,13 +309,13 @@ export interface MessageRow {
   first_offered_at: string | null
   /** In steady time. */
   last_offered_at: string | null
-  /** Null while it lies in the inbox. */
+  /** Null while it is in the inbox. */
   acknowledged_at: string | null
-  /** When somebody else answered it. Kept only if it expects a reply by a time. */
+  /** When somebody other than its sender answered it. Stored only if it expects a reply by a time. */
   answered_at: string | null
 }
 
-/** The number of unacknowledged messages of each agent, so that no request counts them. */
+/** The number of unacknowledged messages of each agent, so that no request has to count them. */
 export interface InboxRow {
   /** The agent whose inbox it is. */
   agent_id: string
@@ -330,9 +333,9 @@ export interface AuditRow {
   kind: string
   /** Null for records of the installation. */
   project_id: string | null
-  /** Who made the change. */
+  /** Kind of actor that made the change. */
   actor_kind: 'agent' | 'owner' | 'system' | 'anonymous'
-  /** The agent or the person. Null for the service and for strangers. */
+  /** The agent or the person. Null for the service and for unauthenticated clients. */
   actor_id: string | null
   /** The name at that time. */
   actor_name: string
@@ -346,7 +349,7 @@ export interface AuditRow {
   details: string
 }
 
-/** The age key that each agent is sealed to. */
+/** The age key to which files and messages for each agent are sealed. */
 export interface RecipientKeyRow {
   /** The agent that holds the private key. */
   agent_id: string
@@ -360,7 +363,7 @@ export interface RecipientKeyRow {
   registered_by: 'agent' | 'owner'
 }
 
-/** A connection as queries see it: of a reader, or of the transaction of one unit. */
+/** Kysely instance for queries, over a reader's snapshot or the transaction of one unit. */
 export type Db = Kysely<Tables>
 
 export interface Tables {

@@ -1,4 +1,4 @@
-/** One unit of work inside the writer's transaction: what it may use while it runs, and nothing afterwards. */
+/** One unit of work inside the writer's transaction. Its `Tx` can be used only while the unit runs. */
 import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 import { type Statements, UnitConnection } from './connection.ts'
@@ -7,45 +7,51 @@ import type { Ids } from './ids.ts'
 import type { SteadyClock } from './steady-clock.ts'
 import type { Db } from './tables.ts'
 
-/** The power to write. Whoever takes a `Tx` writes; whoever takes only its `db` could be given a reader's. */
+/**
+ * Access to the writer's transaction. A function that takes a `Tx` writes. One that takes only a `Db` also
+ * works in a reader.
+ */
 export interface Tx {
   readonly db: Db
-  /** One unit, one now. */
+  /** Wall time, the same during the whole unit. */
   readonly now: Date
-  /** `now` as the wire and the columns have it. */
+  /** `now` in the format of the API and of the columns. */
   readonly nowIso: string
-  /** Lifetimes are judged by it; see `steady-clock.ts`. */
+  /** Steady time, which decides whether a lifetime has expired; see `steady-clock.ts`. */
   readonly steadyNow: Date
   readonly steadyIso: string
-  /** When a row was stored, in steady time, by its id and its wall time. */
+  /** Returns the steady time at which a row was stored, from its id and its wall time. */
   readonly steadyOf: SteadyClock['steadyOf']
-  /** Rows that were stored later than an instant of steady time have greater ids. */
+  /** Returns an id that is smaller than those of all rows stored later than an instant of steady time. */
   readonly idBefore: SteadyClock['idBefore']
-  /** Where a lifetime that begins now ends, in steady time. */
+  /** Returns the end of a lifetime that begins now, in steady time. */
   endIn(seconds: number): string
-  /** A new id, greater than every id of the store. */
+  /** Returns a new id, greater than all ids in the database. */
   id(): string
-  /** To be asked before something new is stored; what spares or removes does not ask. @throws storage_full */
-  requireRoom(): void
-  /** Runs once the commit that holds this unit is on disk; never when it is rolled back. */
+  /**
+   * Must be called before a unit stores new data. A unit that only frees space does not call it. @throws
+   * storage_full
+   */
+  requireFreeSpace(): void
+  /** Calls `effect` once the commit of this unit is durable. If the unit is rolled back, it is not called. */
   afterCommit(effect: () => void): void
 }
 
-/** A transaction was used after its unit had ended: something in the unit was not awaited. */
+/** A transaction was used after its unit had ended, because the unit did not await a promise. */
 export class UnitEndedError extends Error {
   override readonly name = 'UnitEndedError'
   constructor() {
-    super('this transaction is over: a unit must await everything it starts')
+    super('this transaction has ended: a unit must await everything that it starts')
   }
 }
 
-/** Where a unit has its times and ids from. */
+/** Sources of the times and ids of a unit. */
 export interface UnitChance {
   readonly clock: () => Date
   readonly steady: Pick<SteadyClock, 'begin' | 'steadyOf' | 'idBefore'>
   readonly ids: Ids
-  /** Whether the disk has too little room for anything new. */
-  readonly isShort?: (() => boolean) | undefined
+  /** Returns whether the disk has too little free space to store new data. */
+  readonly isStorageFull?: (() => boolean) | undefined
 }
 
 export class Unit implements Tx {
@@ -87,8 +93,9 @@ export class Unit implements Tx {
     return this.#chance.ids.next(this.now)
   }
 
-  requireRoom(): void {
-    if (this.#chance.isShort?.()) throw new ApiError('storage_full', { retryAfterMs: retryAfterMs.disk })
+  requireFreeSpace(): void {
+    if (this.#chance.isStorageFull?.())
+      throw new ApiError('storage_full', { retryAfterMs: retryAfterMs.disk })
   }
 
   afterCommit(effect: () => void): void {

@@ -1,11 +1,12 @@
 /**
- * Bringing the write-ahead log to the disk while the next group is already at work.
+ * Syncs the WAL on another thread while the next group runs.
  *
- * `synchronous = FULL` is `NORMAL` with one sync more: that of the log after each commit, during which the thread
- * stands still. From here on the connection commits with `NORMAL`, which still orders log and file around each folding,
- * and that one sync is made here; what was committed counts once it is done and no sooner.
+ * `synchronous = FULL` differs from `NORMAL` by one sync of the WAL after each commit, which blocks the
+ * thread. So the connection commits with `NORMAL`, and this module makes that sync. With `NORMAL` SQLite
+ * still syncs before and after a checkpoint. A commit is durable only after the sync of this module.
  *
- * The handle is of the log alone: closing it drops none of SQLite's locks, which lie on the file and the index.
+ * This module opens the WAL file only. Closing that handle releases no lock of SQLite, because SQLite locks
+ * the database file and the shared-memory index.
  *
  * sqlite.org/wal.html, sqlite.org/pragma.html#pragma_synchronous; contract §2 "Group commit".
  */
@@ -13,19 +14,28 @@ import { closeSync, fdatasync, fdatasyncSync, openSync, realpathSync } from 'nod
 import type Database from 'better-sqlite3'
 
 export interface WalSync {
-  /** Resolves once all that was committed before the call is on disk. @throws what the disk says: then nothing is known. */
+  /**
+   * Resolves once all commits made before the call are durable.
+   *
+   * @throws the error of the sync; then it is unknown what the disk holds
+   */
   sync(): Promise<void>
-  /** The same, and the thread waits. */
+  /** Does the same and blocks the thread. */
   syncNow(): void
   close(): void
 }
 
-/** The database is open in WAL mode and has been written to; its commits are not durable by themselves any more. */
+/**
+ * Takes over the syncs of a database that is in WAL mode and has been written to. Afterwards a commit is
+ * durable only after a sync of the returned object.
+ */
 export function openWalSync(database: Database.Database): WalSync {
-  // The log lies beside the file itself, not beside a link to it. Windows flushes only what may be written.
+  // If the path is a link, the WAL is beside the target. The flag is `r+`, because Windows flushes writable
+  // handles only.
   const handle = openSync(`${realpathSync(database.name)}-wal`, 'r+')
   database.pragma('synchronous = NORMAL')
-  // macOS alone: its plain sync leaves the order of the log and the file to the drive.
+  // On macOS, a plain sync lets the drive reorder writes to the WAL and the file. Other systems ignore this
+  // pragma.
   database.pragma('checkpoint_fullfsync = ON')
   return {
     sync: () =>
@@ -37,5 +47,5 @@ export function openWalSync(database: Database.Database): WalSync {
   }
 }
 
-/** Of a connection whose commits are on disk when they return: nothing is left to do. */
+/** For a connection whose commits are durable when they return. Does nothing. */
 export const syncedByCommit: WalSync = { sync: async () => {}, syncNow() {}, close() {} }

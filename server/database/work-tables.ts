@@ -1,11 +1,12 @@
 /**
  * Rows of tasks and transfers.
  *
- * How to read the comments: see `tables.ts`.
+ * `tables.ts` explains the comments.
  */
 
 /**
- * Tasks: one piece of work for one agent. The columns `claim_*` describe the last claim, which may have ended.
+ * Tasks: one piece of work for one agent. The columns `claim_*` describe the last claim, which may have
+ * ended.
  */
 export interface TaskRow {
   /** Primary key. */
@@ -28,11 +29,11 @@ export interface TaskRow {
   state: 'open' | 'claimed' | 'cancel_requested' | 'completed' | 'failed' | 'declined' | 'cancelled'
   /** Number of claims so far. */
   attempts: number
-  /** A task whose claims are used up has failed. */
+  /** If the last allowed claim ends without a result, the task fails. */
   max_attempts: number
-  /** How long a claim is held without a renewal. */
+  /** Lifetime of a claim without a renewal. */
   claim_ttl_seconds: number
-  /** The date that the creator asked for. Passing it changes nothing. */
+  /** The date that the creator requested. The node does nothing when it passes. */
   due_at: string | null
   /** Number of the last claim, 0 before the first. A request of an earlier claim is refused. */
   claim_generation: number
@@ -54,7 +55,7 @@ export interface TaskRow {
   cancelled_by_agent_id: string | null
   /** The name at that time. */
   cancelled_by_name: string | null
-  /** The words of the one that cancelled the task. */
+  /** Reason that was given for cancelling. */
   cancel_reason: string | null
   /** When the assignee confirmed that it stopped. */
   stop_confirmed_at: string | null
@@ -78,17 +79,17 @@ export interface TaskRow {
   outcome_result: string | null
   /** JSON: the list of evidence for the result. */
   outcome_evidence: string | null
-  /** The final state that the task reached, null before. Lists are found by it. */
+  /** The final state of the task, null before. Lists select by it. */
   ended: 'completed' | 'failed' | 'declined' | 'cancelled' | null
 }
 
-/** Reasons for which claims were given back. */
+/** Reasons given when claims were released. */
 export interface TaskReleaseRow {
   /** The task. */
   task_id: string
-  /** The claim that was given back. */
+  /** The claim that was released. */
   claim_generation: number
-  /** The words of the assignee. */
+  /** The reason that the assignee gave. */
   reason: string
 }
 
@@ -106,7 +107,7 @@ export interface TransferRow {
   recipient_agent_id: string
   /** The name that the sender gave the file, without a path. */
   filename: string
-  /** Bytes of the file as it travels, sealed or not. */
+  /** Bytes of the file as it is transferred, after sealing if it is sealed. */
   size: number
   /** SHA-256 of those bytes, in hexadecimal. */
   sha256: string
@@ -116,11 +117,14 @@ export interface TransferRow {
   encryption: 'none' | 'age'
   /** The state; docs/states.md has the transitions. */
   state: 'offered' | 'accepted' | 'verified' | 'declined' | 'failed' | 'cancelled' | 'expired'
-  /** Wall time when it was offered; once it has ended, the end that was shown last. */
+  /**
+   * End of its lifetime as wall time, as computed at the offer. After the transfer ended, the last expiry
+   * that was shown.
+   */
   expires_at: string
   /** In steady time. Null once the transfer has ended. */
   ends_at: string | null
-  /** Bytes that the package takes of the node's store until they are removed. */
+  /** Bytes that the package reserves in the node's store until its bytes are removed. */
   reserved_bytes: number
   /** Number of parts that the node has stored. */
   stored_parts: number
@@ -143,7 +147,8 @@ export interface TransferRow {
 }
 
 /**
- * Endpoint and token of the helper that serves a direct transfer. Removed when they expire or the transfer ends.
+ * Endpoint and token of the helper that serves a direct transfer. They are removed when they expire or the
+ * transfer ends.
  */
 export interface TransferSecretRow {
   /** The transfer. */

@@ -1,19 +1,21 @@
 /**
- * The one writer: the only way to change anything.
+ * The single writer of the database (group commit).
  *
- * - Requests that wait together share one BEGIN IMMEDIATE … COMMIT. Those of a few turns of the event loop are gathered,
- *   as long as each turn brings more and no longer than the last group took: a turn accepts one connection, so that
- *   on a slow disk a commit at every turn would let in no more new clients than it makes commits. A group is capped,
- *   since its units run on microtasks alone and nothing else runs meanwhile.
- * - Per request: first the nonce, outside any savepoint; then a savepoint around the unit. A unit that throws is rolled
- *   back to it and hurts no neighbour; its nonce stays spent.
- * - Nobody hears anything, success or refusal, before the COMMIT that holds its nonce and effect is on disk. Effects run
- *   after it. COMMIT writes the log, the sync follows on another thread, and the next group begins meanwhile: what a
- *   unit reads there may be lost with the machine, and then so is the unit, whose own commit lies behind it in the log.
- *   Whoever reads elsewhere waits for `durable`.
- * - What leaves the group in doubt fails all of it with 503 and stores nothing. A full disk is such a case and passes
- *   when there is space again; a COMMIT that fails otherwise, a sync that fails, or an I/O error, is the end: no write
- *   is taken any more and the process must stop, since what the disk holds is unknown.
+ * - Requests that wait together share one transaction, BEGIN IMMEDIATE … COMMIT. The writer gathers requests
+ *   over a few turns of the event loop. It stops when 3 turns bring no request, or after as long as the last
+ *   group took, at most 5 ms. A turn accepts one connection. If the writer committed at each turn, a slow
+ *   disk would slow down the accepting of new clients. A group has at most 128 requests, because its units
+ *   run on microtasks and block all other work.
+ * - For each request the writer first spends the nonce, outside any savepoint. Then it runs the unit inside a
+ *   savepoint. If the unit throws, only this unit is rolled back, and its nonce stays spent.
+ * - The writer settles a request, with success or refusal, once the commit of its nonce and effect is
+ *   durable. Effects run before that, but also after the commit is durable.
+ * - COMMIT writes the WAL. Its sync runs on another thread while the next group begins. The next group
+ *   may read commits that a crash of the machine could still lose. Its own commit comes later in the WAL, so
+ *   a crash would lose it, too. Readers on other connections wait for `durable`.
+ * - If a group fails as a whole, all of its requests get 503 and nothing is stored. After a full disk the
+ *   writer continues once there is space. After any other failed COMMIT, a failed sync or an I/O error, the
+ *   content of the disk is unknown. The writer then refuses all writes and the process must stop.
  *
  * Contract §2 "Group commit".
  */
@@ -29,13 +31,14 @@ import { UnsyncedGroups } from './unsynced.ts'
 import type { GroupReport, WriteOptions, Writer, WriterOptions } from './writer.ts'
 
 const defaultMaxGroup = 128
-/** After so many turns that brought nothing the group begins. */
+/** The group begins after this number of turns without a new request. */
 const quietTurns = 3
+/** If turns take this long in total, one turn without a new request is enough. */
 const longTurnMs = 1
-/** However slow the disk is, nobody waits longer for a group to begin. */
+/** Longest time that the writer gathers requests. */
 const gatherAtMostMs = 5
 
-/** So few requests are not worth another thread's time. */
+/** A group of at most this size may be synced on this thread; see `unsynced.ts`. */
 const fewRequests = 2
 
 interface Waiting extends Request {
@@ -43,7 +46,7 @@ interface Waiting extends Request {
   readonly reject: (error: unknown) => void
 }
 
-/** A group that was run, and what its requests are told. */
+/** A group that was committed, and the outcomes of its requests. */
 interface Run {
   readonly group: readonly Waiting[]
   readonly outcomes: readonly Outcome[]
@@ -60,7 +63,7 @@ export function createWriter(options: WriterOptions): Writer {
     stats: () => ({ ...queue.stats }),
     queueLength: () => queue.length,
     scrub: (maxBytes) => queue.scrub(maxBytes),
-    fold: () => queue.fold(),
+    checkpoint: () => queue.checkpoint(),
     unusedBytes: () => unusedBytes(options.database),
     close: () => queue.close(),
   }
@@ -85,9 +88,9 @@ class WriteQueue {
     this.#committed = new UnsyncedGroups({
       walSync,
       monotonicMs,
-      tell: (run) => this.#answer(run),
-      fail: (runs, error) =>
-        this.#breakOff(
+      onDurable: (run) => this.#settle(run),
+      onFailed: (runs, error) =>
+        this.#markBroken(
           runs.map(({ group }) => group),
           new GroupFailedError(error, true),
         ),
@@ -116,15 +119,18 @@ class WriteQueue {
   }
 
   scrub(maxBytes: number): Promise<boolean> {
-    return this.#alone((database) => bytesInUse(database) <= maxBytes && rewriteFile(database))
+    return this.#betweenGroups((database) => bytesInUse(database) <= maxBytes && rewriteFile(database))
   }
 
-  fold(): Promise<boolean> {
-    return this.#alone(checkpoint)
+  checkpoint(): Promise<boolean> {
+    return this.#betweenGroups(checkpoint)
   }
 
-  /** In a turn of its own: units of work and reads run on microtasks, so none is under way then. */
-  async #alone(act: (database: Database.Database) => boolean): Promise<boolean> {
+  /**
+   * Runs `act` in a separate turn of the event loop. Units and reads run on microtasks, so none is running
+   * then.
+   */
+  async #betweenGroups(act: (database: Database.Database) => boolean): Promise<boolean> {
     await this.write(async () => {}, {})
     return new Promise((resolve, reject) => {
       setImmediate(() => {
@@ -151,13 +157,14 @@ class WriteQueue {
       })
     }
     walSync.close()
-    // After an I/O error the file is left as it is: the next start recovers it from what the disk really holds.
+    // After an I/O error the writer leaves the file as it is. The next start recovers from the content of the
+    // disk.
     if (this.#state === 'broken') return
     try {
       steady.noteLast()
       database.pragma('wal_checkpoint(TRUNCATE)')
     } catch (error) {
-      // The log is then as good as the file, and is folded in when there is room.
+      // The WAL keeps the commits. A later checkpoint copies them once there is space.
       if (sqliteCode(error) !== 'SQLITE_FULL') throw error
     } finally {
       database.close()
@@ -183,10 +190,11 @@ class WriteQueue {
       quiet = this.#waiting.length > seen ? 0 : quiet + 1
       seen = this.#waiting.length
       const elapsedMs = this.#options.monotonicMs() - beganMs
-      // A turn may be long, where the loop is busy with what is no write: then one that brought nothing is enough.
+      // If the event loop is busy with other work, turns are long. Then one turn without a new request is
+      // enough.
       const isQuiet = quiet === quietTurns || (quiet > 0 && elapsedMs > longTurnMs)
       if (!isQuiet && seen < this.#maxGroup && elapsedMs < longestMs) setImmediate(turn)
-      // From a microtask, since `withinTurn` needs one.
+      // On a microtask, because `withinTurn` needs one.
       else queueMicrotask(() => void this.#runNext())
     }
     setImmediate(turn)
@@ -198,7 +206,7 @@ class WriteQueue {
 
   async #runNext(): Promise<void> {
     const group = this.#waiting.splice(0, this.#maxGroup)
-    // An earlier group may have failed on the disk, and these with it.
+    // The queue is empty if the sync of an earlier group failed, which rejected these requests, too.
     if (group.length > 0) await this.#run(group)
     this.#scheduled = false
     if (this.#waiting.length > 0) this.#schedule()
@@ -217,8 +225,8 @@ class WriteQueue {
     }
   }
 
-  /** The group is on disk. */
-  #answer({ group, outcomes, beganMs, commitBeganMs }: Run): void {
+  /** Settles the requests of a durable group. */
+  #settle({ group, outcomes, beganMs, commitBeganMs }: Run): void {
     const commitMs = this.#options.monotonicMs() - commitBeganMs
     this.stats.groups += 1
     this.stats.requests += group.length
@@ -252,12 +260,12 @@ class WriteQueue {
     }
   }
 
-  /** The group is in none of the log. */
+  /** Rejects the requests of a group that was not committed. */
   #failAll(group: readonly Waiting[], beganMs: number, error: unknown): void {
     const failure = error instanceof GroupFailedError ? error : new GroupFailedError(error, true)
     this.#lastGroupMs = this.#options.monotonicMs() - beganMs
     if (failure.fatal) {
-      this.#breakOff([group], failure)
+      this.#markBroken([group], failure)
       return
     }
     this.stats.failedGroups += 1
@@ -267,8 +275,11 @@ class WriteQueue {
     this.#report(group, undefined, failure.full ? 'full' : 'refused')
   }
 
-  /** What the disk holds of these, and of whatever would come, is unknown. */
-  #breakOff(groups: readonly (readonly Waiting[])[], failure: GroupFailedError): void {
+  /**
+   * Rejects these groups and all waiting requests, and stops the writer, because the content of the disk is
+   * unknown.
+   */
+  #markBroken(groups: readonly (readonly Waiting[])[], failure: GroupFailedError): void {
     this.stats.failedGroups += groups.length
     for (const { reject } of [...groups.flat(), ...this.#waiting.splice(0)]) reject(faultOf(failure))
     for (const group of groups) this.#report(group, undefined, 'broken')
@@ -279,7 +290,7 @@ class WriteQueue {
   }
 }
 
-/** The cause is for the log; the translator tells the caller the code alone. */
+/** Returns the error for the caller. The node logs its cause and sends only the code to the client. */
 function faultOf({ full, cause }: GroupFailedError): ApiError {
   return full
     ? new ApiError('storage_full', { retryAfterMs: retryAfterMs.disk, cause })

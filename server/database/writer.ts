@@ -1,45 +1,51 @@
-/** The writer as the rest of the server sees it: what it is given, what it promises, and what it tells of its work. */
+/** Interface of the writer: its options, its methods and its reports. */
 import type { GroupOptions } from './group.ts'
 import type { Nonce } from './nonces.ts'
 import type { Tx } from './tx.ts'
 import type { WalSync } from './wal-sync.ts'
 
 export interface WriteOptions {
-  /** Spent with the unit, also when the unit is refused. A nonce used before refuses the unit unrun. */
+  /**
+   * Nonce to spend in the same transaction, even if the unit throws. If the nonce was used before, the unit
+   * does not run.
+   */
   readonly nonce?: Nonce | undefined
 }
 
-/** The database is the writer's alone from now on; `close` closes it. */
+/** From now on only the writer uses `database`. `close` closes it. */
 export interface WriterOptions extends GroupOptions {
-  /** Of the same database, and closed with it. */
+  /** Syncs the WAL of the same database. `close` closes it, too. */
   readonly walSync: WalSync
-  /** Most requests that one commit holds. */
+  /** Most requests in one commit, by default 128. */
   readonly maxGroup?: number
-  /** The store is in doubt: turn readiness false and end the process. Called once. */
+  /**
+   * Called once if the content of the disk is unknown. The node must then report "not ready" and end the
+   * process.
+   */
   readonly onFatal: (error: unknown) => void
-  /** Something was committed. Called before the effects of what was. */
+  /** Called once a commit is durable, before its effects run. */
   readonly onCommit?: () => void
-  /** An effect threw after its commit. */
+  /** Called if an effect throws. */
   readonly onEffectError: (error: unknown) => void
-  /** A group found no space. Called before its requests are told. */
+  /** Called if a group finds no space on the disk, before its requests are rejected. */
   readonly onFull?: (() => void) | undefined
-  /** What each group was and took; for whoever measures. */
+  /** Called after each group with its size and durations, for metrics. */
   readonly onGroup?: ((report: GroupReport) => void) | undefined
 }
 
-/** One transaction, whatever became of it. */
+/** Report on one group, committed or failed. */
 export interface GroupReport {
   readonly requests: number
-  /** From BEGIN until everyone of the group was told. */
+  /** Time from BEGIN until all requests of the group were settled. */
   readonly groupMs: number
-  /** From COMMIT until it was on disk. Undefined when it did not come to that. */
+  /** Time from COMMIT until the group was durable. Undefined if the group failed. */
   readonly commitMs: number | undefined
   readonly failure: 'full' | 'refused' | 'broken' | undefined
 }
 
 export interface WriterStats {
   readonly groups: number
-  /** Requests whose commit is on disk, refused ones included. */
+  /** Requests whose commit is durable, including refused ones. */
   readonly requests: number
   readonly largestGroup: number
   readonly failedGroups: number
@@ -47,31 +53,38 @@ export interface WriterStats {
 
 export interface Writer {
   /**
-   * Runs the unit inside a transaction and answers once it is on disk. The unit awaits nothing but `tx`.
+   * Runs the unit inside a transaction. Resolves once the commit is durable. The unit may only await `tx`.
    *
-   * @throws whatever the unit throws, then nothing of it is stored; `request_replayed` and `rate_limited` for its
-   *   nonce; `unavailable` and `storage_full` when its group failed; UnitOverrunError when it awaited something else.
+   * @throws the error of the unit, of which nothing is then stored
+   * @throws ApiError `request_replayed` or `rate_limited` because of the nonce; `unavailable` or
+   *   `storage_full` if the group failed
+   * @throws UnitOverrunError if the unit awaited something other than `tx`
    */
   write<T>(unit: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
-  /** What is committed by now is on disk when it resolves; undefined where it is already. @throws when the disk fails. */
+  /**
+   * Resolves once all commits so far are durable. Undefined if they are already. @throws the error of a
+   * failed sync
+   */
   durable(): Promise<void> | undefined
-  /** `full`: the last group found no space. `broken`: see `onFatal`. */
+  /** Returns `full` if the last group found no space, and `broken` after `onFatal` was called. */
   state(): 'open' | 'full' | 'broken' | 'closed'
   stats(): WriterStats
-  /** Requests that wait for their group. */
+  /** Returns the number of requests that wait for a group. */
   queueLength(): number
   /**
-   * Writes the file anew and empties the WAL, so that the disk no longer holds what was removed: moving rows leaves
-   * copies of them in pages that are still in use, which `secure_delete` does not reach. Nobody writes meanwhile.
+   * Rewrites the file and truncates the WAL, so that the disk holds no copy of removed rows; see `scrub.ts`.
+   * Writes wait meanwhile.
    *
-   * False, with nothing done, where more than `maxBytes` are in use; false where another process reads at the moment,
-   * which keeps the WAL: to be asked again.
+   * Returns false and changes nothing if more than `maxBytes` are in use. Also returns false if another
+   * process reads or writes, or the disk has no space for the copy. The caller must then try again.
    */
   scrub(maxBytes: number): Promise<boolean>
-  /** Folds the WAL into the file, so that the disk has its room back. False: to be asked again. */
-  fold(): Promise<boolean>
-  /** Room inside the file that is used again before the file grows. */
+  /**
+   * Checkpoints and truncates the WAL, which frees disk space. Returns false if the caller must try again.
+   */
+  checkpoint(): Promise<boolean>
+  /** Returns the size of the free pages, which SQLite uses again before the file grows. */
   unusedBytes(): number
-  /** Finishes what was accepted, refuses the rest, folds the WAL into the file and closes it. */
+  /** Finishes the accepted requests, refuses later ones, checkpoints the WAL and closes the database. */
   close(): Promise<void>
 }

@@ -166,7 +166,7 @@ test.skipIf(!hasHandles)(
         }),
       'a scrub': () => store.writer.scrub(Number.POSITIVE_INFINITY),
       'a command of the host': () => beside(data),
-      'a fold': () => store.writer.fold(),
+      'a checkpoint': () => store.writer.checkpoint(),
       'writes again': () => spend(store, 'b'),
     }
     for (const [step, take] of Object.entries(steps)) {

@@ -1,8 +1,9 @@
 /**
  * The installation: its id, the readings of its clocks, and when maintenance last ran.
  *
- * The id is part of every signed text, so a proof for one server is invalid at another. The name of this step differs
- * from the first step of the list in `replaced.ts`: a database that was left in the middle of that list is refused.
+ * The id is part of every signed text, so a proof for one server is invalid at another. The name of this
+ * migration differs from the first name in `replaced.ts`. So `migrate` refuses a database that has only some
+ * migrations of that list.
  */
 export const sql = `
 CREATE TABLE server (

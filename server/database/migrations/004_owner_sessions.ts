@@ -1,4 +1,6 @@
-/** Owner sessions. The token is stored as a hash and looked up at each request, so one session can be ended at once. */
+/**
+ * Owner sessions. Each request looks up the hash of its token, so ending a session takes effect immediately.
+ */
 export const sql = `
 CREATE TABLE owner_sessions (
   id TEXT PRIMARY KEY,

@@ -1,4 +1,7 @@
-/** Projects. Every row of an agent belongs to one project. Deletion marks the project, then removes its rows in batches. */
+/**
+ * Projects. Each row of an agent belongs to one project. A deletion marks the project, then removes its rows
+ * in batches.
+ */
 export const sql = `
 CREATE TABLE projects (
   id TEXT PRIMARY KEY,

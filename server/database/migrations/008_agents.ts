@@ -1,4 +1,4 @@
-/** Agents. `session_generation` only rises, and outlives every session. */
+/** Agents. `session_generation` only rises, also when sessions end. */
 export const sql = `
 CREATE TABLE agents (
   id TEXT PRIMARY KEY,

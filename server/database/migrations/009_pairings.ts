@@ -1,4 +1,4 @@
-/** Pairings: one row a pair, the smaller agent id first. A pair without a row was never paired. */
+/** Pairings: one row per pair of agents, the smaller id first. Two agents without a row were never paired. */
 export const sql = `
 CREATE TABLE pairings (
   id TEXT PRIMARY KEY,

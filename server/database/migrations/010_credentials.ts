@@ -1,4 +1,4 @@
-/** Credentials: public keys and hashes only, so a stolen file cannot sign. */
+/** Credentials. The table holds only public keys and hashes, so a thief of the file cannot sign requests. */
 export const sql = `
 CREATE TABLE credentials (
   id TEXT PRIMARY KEY,

@@ -1,4 +1,6 @@
-/** Enrolments. The code is stored as a hash. Expiry is read from the clock, and is no state. */
+/**
+ * Enrolments. The code is stored as a hash. Expiry is no state: readers compare `expires_at` with the clock.
+ */
 export const sql = `
 CREATE TABLE enrollments (
   id TEXT PRIMARY KEY,

@@ -1,7 +1,8 @@
 /**
  * Session challenges and takeover grants, stored as hashes.
  *
- * One start of a device-bound session uses a challenge up. An agent has at most one open grant: a new one replaces it.
+ * The start of a device-bound session uses one challenge, which then is invalid. An agent has at most one
+ * open grant. A new grant replaces the old one.
  */
 export const sql = `
 CREATE TABLE challenges (

@@ -1,13 +1,13 @@
 /**
  * Messages, and the number of unacknowledged messages of each inbox.
  *
- * - `messages_fresh` finds messages that a session was not offered yet, oldest first: it ends in the rowid, and rows are
- *   inserted in the order of their ids.
- * - `messages_due` finds messages that were offered and not acknowledged. A message that was never offered is left out,
- *   so a send writes one index entry less.
- * - `messages_awaited` finds questions that still wait for an answer. `messages_to_owner` and `messages_owner_replies`
- *   find mail that an owner has not dealt with.
- * - The loop guard counts along `UNIQUE (conversation_id, sequence)`, so it needs no index of its own.
+ * - `messages_fresh` finds messages that a session was not offered yet, oldest first. The index ends in the
+ *   rowid, and rows are inserted in the order of their ids.
+ * - `messages_due` finds messages that were offered and not acknowledged. It omits messages that were never
+ *   offered, so sending a message writes one index entry fewer.
+ * - `messages_awaited` finds questions that wait for an answer. `messages_to_owner` and
+ *   `messages_owner_replies` find messages that an owner has not handled.
+ * - The loop guard counts along `UNIQUE (conversation_id, sequence)`, so it needs no separate index.
  */
 export const sql = `
 CREATE TABLE messages (

@@ -1,10 +1,12 @@
 /**
- * Tasks, and the reasons for which claims were given back.
+ * Tasks, and the reasons given when claims were released.
  *
- * - The columns `claim_*` describe the last claim. `claim_ends_at` is set while the claim is held, in steady time.
- * - `ended` is the final state, and null before. A claim, a renewal and progress leave it alone, so only creation and end
- *   write to the three lists. Each list ends in the rowid, which is in the order of the ids.
- * - Words of the two agents stand in the task, in its messages and in `task_releases`, never in the audit.
+ * - The columns `claim_*` describe the last claim. `claim_ends_at` is set while the claim is held, in steady
+ *   time.
+ * - `ended` is the final state, and null before. A claim, a renewal and progress do not change it. So only
+ *   the creation and the end of a task write to the three list indexes. Each of these ends in the rowid,
+ *   which is in the order of ids.
+ * - Text of the two agents is in the task, in its messages and in `task_releases`, never in the audit.
  */
 export const sql = `
 CREATE TABLE tasks (

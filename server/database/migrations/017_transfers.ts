@@ -1,8 +1,9 @@
 /**
- * Transfers; and the endpoint and token of a helper, sealed with the envelope key.
+ * Transfers, and the endpoints and tokens of helpers, sealed with the envelope key.
  *
- * - `parts` stands last, because lists do not read it.
- * - `transfers_reserved` finds the bytes that each sender's packages reserve, and serves the sum over all senders.
+ * - `parts` is the last column, because lists do not read it.
+ * - `transfers_reserved` gives the bytes that the packages of each sender reserve, and their sum over all
+ *   senders.
  * - A sealed secret is removed when it expires or when its transfer ends.
  */
 export const sql = `

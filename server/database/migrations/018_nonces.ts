@@ -1,8 +1,8 @@
 /**
- * Used nonces; and the floor: every proof dated at or before it is refused.
+ * Used nonces, and the replay floor. The node refuses each proof dated at or before the floor.
  *
- * Nonces lie in the order in which they arrived, which is nearly that of their dates. The oldest are found by rowid, so a
- * request writes no index by date.
+ * Rows are in the order of arrival, which is nearly the order of the dates. A purge finds the oldest by
+ * rowid, so a request writes no index by date.
  */
 export const sql = `
 CREATE TABLE nonces (

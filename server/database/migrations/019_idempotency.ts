@@ -1,7 +1,8 @@
 /**
- * Stored answers: the bytes that a request was answered with, written in the transaction of its effect.
+ * Stored answers to requests with an Idempotency-Key. An answer is written in the transaction of the
+ * request's effect.
  *
- * They are removed in the order of their rowid, which is the order of their age.
+ * They are removed in the order of their rowids, so the oldest first.
  */
 export const sql = `
 CREATE TABLE idempotency (

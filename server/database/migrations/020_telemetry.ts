@@ -1,4 +1,4 @@
-/** Load of hosts: the latest sample of each host, and the hash of the token with which hosts report. */
+/** Load of hosts: the latest sample of each host, and the hash of the token that hosts report with. */
 export const sql = `
 CREATE TABLE telemetry_token (
   one INTEGER PRIMARY KEY CHECK (one = 1),

@@ -1,9 +1,11 @@
 /**
- * The audit: one record per change, in the transaction of the change. It never holds bodies or secrets.
+ * The audit: one record per change, written in the transaction of the change. It never holds bodies or
+ * secrets.
  *
- * - Each index ends in the rowid. Records are inserted in the order of their ids, so a page of any filter is in order, and
- *   an index is half as large as one that ends in the id.
- * - `audit_by_actor` also serves a filter by actor alone: the page is merged from the actor's kinds.
+ * - Each index ends in the rowid. Records are inserted in the order of their ids, so pages of any filter are
+ *   in that order. An index that ends in the id would be twice as large.
+ * - `audit_by_actor` also serves a filter by actor alone. The query merges the page from all kinds of the
+ *   actor's records.
  */
 export const sql = `
 CREATE TABLE audit (

@@ -1,9 +1,9 @@
 /**
- * Every migration, in order: numbered, forward only, one step each, never changed once released.
+ * All migrations in order. They are numbered and forward only. A released migration never changes.
  *
- * They are modules that hold a string and import nothing, so that today's code cannot change the past and the program can
- * be bundled. The first 22 are the baseline: each makes the tables of one subject in their present shape. Readiness
- * requires 005, 021 and 022 (spec §4.4).
+ * Each is a module that holds one string and imports nothing. So a change of other code cannot change a
+ * migration, and the program can be bundled. The first 22 are the baseline, one for the tables of each
+ * subject. Readiness requires 005, 021 and 022 (spec §4.4).
  */
 import { sql as m001 } from './001_installation.ts'
 import { sql as m002 } from './002_owner_users.ts'
@@ -59,5 +59,5 @@ export const migrations: readonly Migration[] = [
   { number: 22, name: 'recipient_keys', sql: m022 },
 ]
 
-/** The server is not ready before these are recorded. */
+/** The server is ready only if the database records these migrations. */
 export const requiredMigrations: readonly number[] = [5, 21, 22]

@@ -1,9 +1,10 @@
 /**
- * Names of the 47 steps that the baseline replaced before the first release.
+ * Names of the 47 migrations that the baseline replaced before the first release.
  *
- * A database that records all of them has the tables and indexes that the baseline makes, so `migrate` records the
- * baseline in their place. If a database records only some of them, it lacks columns that no step of today adds, and it is
- * refused. The list goes when no database that was made before the baseline needs to be opened.
+ * A database that records all of them has the tables and indexes that the baseline makes, so `migrate`
+ * records the baseline in their place. If a database records only some of them, `migrate` refuses it, because
+ * it lacks columns that no present migration adds. The list can be removed once no database from before the
+ * baseline is in use.
  */
 export const replacedNames: readonly string[] = [
   'server',
@@ -55,5 +56,5 @@ export const replacedNames: readonly string[] = [
   'steady_clock',
 ]
 
-/** The first steps of today's list, which stand for the replaced ones. */
+/** Number of migrations in the baseline, the first ones of the present list. */
 export const baselineLength = 22

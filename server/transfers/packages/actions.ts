@@ -101,7 +101,7 @@ export async function uploadPart(
   const permission = watchPermission(context, caller, requireMovable)
   try {
     const transfer = await writeAs(context, caller, (tx, agent) => {
-      tx.requireRoom()
+      tx.requireFreeSpace()
       return requireUploadable(context, tx, agent, id)
     })
     requireOffered(transfer, index, body)

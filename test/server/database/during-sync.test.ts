@@ -69,7 +69,7 @@ test('closing during a sync fails if the sync fails, and keeps the file handle u
 
 test('a checkpoint can run during the sync of a later group, which is answered after that sync', async () => {
   const { writer, syncs, told, write, first, path } = await committed()
-  const folded = writer.fold()
+  const checkpointed = writer.checkpoint()
   await until(() => writer.queueLength() === 0)
   syncs[0]?.resolve()
   await first
@@ -78,7 +78,7 @@ test('a checkpoint can run during the sync of a later group, which is answered a
   await until(() => writer.queueLength() === 0)
   await immediate()
   syncs[1]?.resolve()
-  expect(await folded).toBe(true)
+  expect(await checkpointed).toBe(true)
   expect(statSync(`${path}-wal`).size).toBe(0)
   await until(() => syncs.length === 3)
   expect(told).not.toContain('dora')
@@ -88,7 +88,7 @@ test('a checkpoint can run during the sync of a later group, which is answered a
 
 test('a group that failed earlier is not checkpointed into the file', async () => {
   const { writer, syncs, handle, write, first, path, fatal } = await committed()
-  const folded = writer.fold()
+  const checkpointed = writer.checkpoint()
   await until(() => writer.queueLength() === 0)
   syncs[0]?.resolve()
   await first
@@ -101,7 +101,7 @@ test('a group that failed earlier is not checkpointed into the file', async () =
   syncs[1]?.resolve()
   await second
   expect(fatal).toEqual([handle.failure])
-  expect(await folded).toBe(false)
+  expect(await checkpointed).toBe(false)
   expect(statSync(`${path}-wal`).size).toBe(size)
 })
 

@@ -151,7 +151,7 @@ test('the first group that meets a full disk reports it before it is answered; o
   const order: string[] = []
   const { writer, database, names, bystander } = openStore({
     onFull: () => order.push('full'),
-    isShort: () => order.length > 0,
+    isStorageFull: () => order.length > 0,
   })
   const free = fill(database)
   await expect(writer.write((tx) => add(tx, 'ada', large))).rejects.toMatchObject({ code: 'storage_full' })
@@ -159,7 +159,7 @@ test('the first group that meets a full disk reports it before it is answered; o
   free()
   const news = writer.write(
     async (tx) => {
-      tx.requireRoom()
+      tx.requireFreeSpace()
       await add(tx, 'news')
     },
     { nonce },
@@ -172,14 +172,14 @@ test('the first group that meets a full disk reports it before it is answered; o
 test('a checkpoint frees the space of the WAL unless a reader holds it; deleted rows free space inside the file', async () => {
   const { writer, path, bystander } = openStore()
   await writer.write((tx) => add(tx, 'ada', large))
-  expect(await writer.fold()).toBe(true)
+  expect(await writer.checkpoint()).toBe(true)
   expect(statSync(`${path}-wal`).size).toBe(0)
   const unused = writer.unusedBytes()
   await writer.write((tx) => tx.db.deleteFrom('owner_users').execute())
   expect(writer.unusedBytes() - unused).toBeGreaterThan(large.length * 0.9)
   bystander.exec('BEGIN; SELECT count(*) FROM owner_users')
   await writer.write((tx) => add(tx, 'ben'))
-  expect(await writer.fold()).toBe(false)
+  expect(await writer.checkpoint()).toBe(false)
   bystander.exec('COMMIT')
-  expect(await writer.fold()).toBe(true)
+  expect(await writer.checkpoint()).toBe(true)
 })

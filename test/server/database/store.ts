@@ -34,7 +34,7 @@ export interface StoreOptions {
   /** The first reading of the clocks. */
   readonly time?: { now: Date; monotonicMs: number }
   readonly onFull?: () => void
-  readonly isShort?: () => boolean
+  readonly isStorageFull?: () => boolean
   readonly onCommit?: () => void
   readonly walSync?: WalSync
   /** Runs on the migrated database before the writer opens it. */
@@ -70,7 +70,7 @@ export function openStore(options: StoreOptions = {}) {
     ...(options.maxGroup !== undefined && { maxGroup: options.maxGroup }),
     onFull: options.onFull,
     ...(options.onCommit && { onCommit: options.onCommit }),
-    isShort: options.isShort,
+    isStorageFull: options.isStorageFull,
   })
   const reader = createReader({ path, durable: writer.durable })
   const bystander = new Database(path, { readonly: true })
