@@ -106,7 +106,13 @@ export async function proveOwner(
   }
   request.caller = caller
   context.presence.touchPerson(found.user_id, found.role, context.steady.now())
-  if (endpoint.method === 'GET') await renew(context, found.id, found.last_used_at)
+  if (endpoint.method === 'GET' && !isWait(request)) await renew(context, found.id, found.last_used_at)
+}
+
+/** "A read that waits does not renew the sign-in's idle time." Contract §10. */
+function isWait({ query }: FastifyRequest): boolean {
+  const { wait_seconds: seconds } = query as { readonly wait_seconds?: unknown }
+  return seconds !== undefined && seconds !== '0'
 }
 
 /**

@@ -187,6 +187,22 @@ describe('a sign-in', () => {
   })
 })
 
+test('a read renews the idle time of a sign-in, and a read that waits does not', async () => {
+  const other = await world.elsewhere()
+  const [reader, waiter] = [await other.signedIn(), await other.signedIn()]
+  const target = `/api/admin/projects/${other.bridge.project.id}/events`
+  const read = async () => [
+    (await reader.call({ target })).status,
+    (await waiter.call({ target: `${target}?wait_seconds=1` })).status,
+  ]
+  for (const minutes of [20, 20, 19]) {
+    other.bridge.clock.advance(60 * minutes)
+    expect(await read()).toEqual([200, 200])
+  }
+  other.bridge.clock.advance(120)
+  expect(await read()).toEqual([200, 401])
+})
+
 describe('a failed sign-in', () => {
   test('gives the same answer at the same cost for every name', async () => {
     // Hashing is slow enough that skipping it would show on a busy machine.
