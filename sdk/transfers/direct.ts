@@ -1,9 +1,11 @@
 /**
- * A file from machine to machine: the sender serves it by a helper, the recipient fetches it there.
+ * Direct transfer from machine to machine: the sender serves the file with a helper, and the recipient
+ * downloads it there.
  *
- * - An endpoint lives half an hour at most, the transfer longer: the sender deposits a fresh one whenever its helper ends,
- *   and the recipient goes on there with the parts that it has verified.
- * - Endpoint and token come from the other side by the service; the bytes, and the token, go to that endpoint only.
+ * - An endpoint lives at most 30 minutes, the transfer longer. Whenever its helper ends, the sender starts
+ *   another one and stores its endpoint at the node. The recipient continues there with the parts that it
+ *   lacks.
+ * - The node passes on endpoint and token. The recipient sends the token only to that endpoint.
  *
  * Spec §3, §4.5; contract §9 "Direct mode".
  */
@@ -18,7 +20,7 @@ import { downloadFile } from './wire/download.ts'
 import { helperEndpoint } from './wire/endpoint.ts'
 import type { TransferProgress } from './wire/part-runner.ts'
 
-/** A helper that serves the file of a transfer. */
+/** Running helper that serves the file of a transfer. */
 export interface ServingHelper {
   readonly endpoint: string
   readonly token: string
@@ -28,10 +30,10 @@ export interface ServingHelper {
   stop(): Promise<unknown>
 }
 
-/** How the side that runs the helper hands a file over. */
+/** Options of serving a file. */
 export interface ServeOptions {
   readonly signal?: AbortSignal | undefined
-  /** Told whenever an endpoint was deposited. */
+  /** Called whenever an endpoint was stored at the node. */
   readonly onDeposited?: ((endpoint: string) => void) | undefined
 }
 
@@ -39,9 +41,10 @@ const lookMs = 500
 const mostFailedStarts = 5
 
 /**
- * Serve a direct transfer until it is over, by one helper after the other.
+ * Serves a direct transfer until it ends, with one helper after the other.
  *
- * @throws what `start` throws; LocalError `aborted`, `unreachable` when helpers end as soon as they start; BridgeError
+ * @throws the errors of `start`; LocalError `aborted`, `unreachable` if helpers end as soon as they start;
+ * BridgeError
  */
 export async function serveDirect(
   context: TransferContext,
@@ -87,8 +90,9 @@ async function deposit(
 }
 
 /**
- * The end of the helper is of this machine's clock, that of the deposit of the node's. They may differ by what the node
- * takes of a request, which nobody learns: so the deposit ends a little before, a minute of half an hour.
+ * The end of the helper is of this machine's clock, that of the deposit of the node's. They may differ by
+ * what the node takes of a request, which nobody learns: so the deposit ends a little before, a minute of
+ * half an hour.
  */
 async function secretOf(
   context: TransferContext,
@@ -112,7 +116,7 @@ async function whileServed(
   })
   for (let looks = 1; ; looks += 1) {
     const transfer = await transfers.get(id, { signal }).catch((error: unknown) => {
-      // The bytes do not need the service: the helper outlives a node that is away.
+      // The bytes do not need the node, so the helper keeps serving while the node is unreachable.
       if (hasEnded || !isTemporary(error, 'serving')) throw error
     })
     if (transfer !== undefined && (finalTransferStates.has(transfer.state) || hasEnded))
@@ -132,17 +136,17 @@ export interface FetchDirectOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
   /** Take an endpoint of plain http: bytes and token travel in the clear. */
   readonly allowPlainHttp?: boolean | undefined
-  /** Told whenever plain http is taken. */
+  /** Called whenever plain http is used. */
   readonly onPlainHttp?: (() => void) | undefined
   readonly clock: () => Date
-  /** Told while the sender has deposited no endpoint that is of use. */
+  /** Called while the sender has stored no usable endpoint. */
   readonly onWaiting?: (() => void) | undefined
 }
 
-/** Another endpoint came: this one is not waited for any longer. */
+/** Abort reason: the sender stored another endpoint. */
 class EndpointReplacedError extends Error {}
 
-/** Fetch the file of an accepted transfer into a folder, from one endpoint after the other. */
+/** Downloads the file of an accepted transfer into a folder, from one endpoint after the other. */
 export async function fetchDirect(
   transfers: TransferCalls,
   transfer: Transfer,
@@ -210,7 +214,11 @@ async function nextEndpoint(
   }
 }
 
-/** Undefined while there is none, or one that is over. @throws LocalError `transfer_expired` when the transfer is over */
+/**
+ * Returns the current endpoint, or undefined if there is none or it has expired.
+ *
+ * @throws LocalError `transfer_expired` if the transfer has ended
+ */
 async function deposited(
   transfers: TransferCalls,
   id: string,

@@ -1,8 +1,9 @@
 /**
- * The recipient's half of a file: accept, wait for the upload, fetch what is missing, verify, open what is sealed, give it
- * its name, send the receipt.
+ * Receiving a file: accept the offer, wait for the upload, download the missing parts, verify, decrypt,
+ * publish the file under its name, send the receipt.
  *
- * Called again after a failure it goes on with what it has. A wrong byte ends in a refused receipt, never in a file.
+ * If it is called again after a failure, it resumes with the parts that it has. Wrong bytes lead to a failed
+ * transfer, never to a file.
  *
  * Spec §1, §3; contract §9.
  */
@@ -25,35 +26,39 @@ import { downloadFile } from './wire/download.ts'
 import { packageEndpoint } from './wire/package-endpoint.ts'
 import { counting } from './wire/part-runner.ts'
 
-/** Where a received file goes. */
+/** Options of receiving a file. */
 export interface ReceiveFileOptions extends MoveOptions {
-  /** Where the file goes: a path, or the folder in which it gets the offered name. The working folder when absent. */
+  /** Path for the file, or a folder in which it gets the offered name. By default the working folder. */
   readonly output?: string | undefined
-  /** Replace a file that has the name. */
+  /** Replaces an existing file of that name. */
   readonly overwrite?: boolean | undefined
-  /** `AGE-SECRET-KEY-1…`, for a file that is sealed. */
+  /** Private age key, `AGE-SECRET-KEY-1…`, for an encrypted file. */
   readonly ageSecret?: string | undefined
-  /** In direct mode, take an endpoint of plain http. */
+  /** In direct mode, allows an endpoint with plain http. */
   readonly allowPlainHttp?: boolean | undefined
-  /** Told whenever plain http is taken: everybody on the way reads the file. */
+  /** Called whenever plain http is used, over which anyone on the network path can read the file. */
   readonly onPlainHttp?: (() => void) | undefined
   /** Called while nothing is uploaded. */
   readonly onWaiting?: ((transfer: Transfer) => void) | undefined
-  /** Told when it is done, before it is forgotten here: whoever shows that loses it to no kill. */
+  /**
+   * Called once the file is received and before its local record is deleted. If the process is killed in
+   * between, the next run calls it again.
+   */
   readonly onReceived?: ((received: ReceivedFile) => void) | undefined
 }
 
-/** A file that was received and checked. */
+/** Received and verified file. */
 export interface ReceivedFile {
   readonly transfer: Transfer
   readonly path: string
 }
 
 /**
- * Accept an offer, and do not come back before the file is there, verified, with its receipt.
+ * Accepts an offer. Resolves once the file is verified and published and its receipt is stored.
  *
- * @throws LocalError `integrity` when other bytes came: the service is told, and no file has the name;
- *   `destination_exists`; BridgeError as the node refuses
+ * @throws LocalError `integrity` if the bytes differ from the offer: the failure is reported to the node, and
+ * no file is
+ *   published; `destination_exists`; BridgeError for refusals of the node
  */
 export async function receiveFile(
   context: TransferContext,
@@ -111,7 +116,10 @@ const ends: ReadonlySet<string> = new Set([
 const isAnEnd = (error: unknown): boolean =>
   (error instanceof LocalError || error instanceof BridgeError) && ends.has(error.code)
 
-/** What came of a file that does not come any more; it may not be asked about either, and then stays for the next time. */
+/**
+ * What came of a file that does not come any more; it may not be asked about either, and then stays for the
+ * next time.
+ */
 async function forgetIfEnded(
   context: TransferContext,
   transferId: string,
@@ -147,8 +155,8 @@ async function fetchAndPublish(
 }
 
 /**
- * What gets the name: the verified bytes, or what was sealed in them. Bytes that this key does not open stay in the
- * staging folder, so that a run with the right key fetches nothing.
+ * What gets the name: the verified bytes, or what was sealed in them. Bytes that this key does not open stay
+ * in the staging folder, so that a run with the right key fetches nothing.
  */
 async function opened(
   transfer: Transfer,
@@ -195,7 +203,10 @@ async function fetchInto(
   }
 }
 
-/** A receipt over what this side has of the file, which is nothing: the service records that it does not match. */
+/**
+ * A receipt over what this side has of the file, which is nothing: the service records that it does not
+ * match.
+ */
 async function tellMismatch(context: TransferContext, transfer: Transfer): Promise<void> {
   try {
     await context.transfers.receipt(transfer.id, { size: 0, sha256: emptySha256 })

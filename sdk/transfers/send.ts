@@ -1,9 +1,11 @@
 /**
- * The sender's half of a file: describe, seal, offer, and upload what is missing or serve it from here.
+ * Sending a file: describe it, encrypt it, offer it, and upload the missing parts or serve it from this
+ * machine.
  *
- * - An upload is done when the package is verified there; that somebody has it, only the receipt tells.
- * - What ended before that, by whatever, is taken up again by the same call, or by {@link resumeSending} with its id: with the
- *   very bytes that were offered.
+ * - An upload is finished when the node has verified the package. Only the receipt confirms that the
+ *   recipient has the file.
+ * - What ended before that, by whatever, is taken up again by the same call, or by {@link resumeSending} with
+ *   its id: with the very bytes that were offered.
  *
  * Spec §1, §3; contract §9.
  */
@@ -24,40 +26,44 @@ import { packageEndpoint } from './wire/package-endpoint.ts'
 import { counting, phaseOf } from './wire/part-runner.ts'
 import { uploadFile } from './wire/upload.ts'
 
-/** Whether a file is sealed to the key of its recipient. */
+/** Encryption with the recipient's key. */
 export interface SealOptions {
-  /** Refuse a recipient without a key. By default such a file goes as it is. */
+  /** Refuses a recipient without a key. By default, the file is then sent unencrypted. */
   readonly required?: boolean | undefined
 }
 
 /** Serves a file from this machine until its transfer is over; `path` holds the bytes that travel. */
 export type Serve = (transfer: Transfer, path: string) => Promise<Transfer>
 
-/** Which file goes to whom. */
+/** Options of sending a file. */
 export interface SendFileOptions extends MoveOptions {
   /** Name or id of a peer. */
   readonly to: string
-  /** What the recipient sees; the file's own name when absent. */
+  /** Name that the recipient sees. By default the file's own name. */
   readonly filename?: string | undefined
-  /** Until when the transfer has to be finished; a day when absent. */
+  /** Seconds until the transfer expires. 24 hours by default. */
   readonly ttlSeconds?: number | undefined
-  /** Seal it to the recipient's registered key, where it has one; as it is when absent. Needs `keep`. */
+  /** Encrypts the file with the recipient's registered key. By default it is not encrypted. Needs `keep`. */
   readonly seal?: SealOptions | undefined
-  /** Serve it from this machine, in place of an upload. */
+  /** Serves the file from this machine instead of uploading it. */
   readonly direct?: Serve | undefined
-  /** Told once the offer is stored: with its id the sending can be taken up again. */
+  /** Called once the offer is stored. Its id resumes the sending later. */
   readonly onOffered?: ((transfer: Transfer) => void) | undefined
-  /** Told in its place when the same sending had been offered already, and goes on. */
+  /** Called instead of `onOffered` if the same sending was offered before and is resumed. */
   readonly onResumed?: ((transfer: Transfer) => void) | undefined
-  /** Told when it is done, before it is forgotten here: whoever shows that loses it to no kill. */
+  /**
+   * Called once the upload is verified and before its local record is deleted. If the process is killed in
+   * between, the next run calls it again.
+   */
   readonly onSent?: ((transfer: Transfer) => void) | undefined
 }
 
 /**
- * Offer a file and upload it. With `keep`, a sending of the same file to the same peer that did not come to its end is gone
- * on with.
+ * Offer a file and upload it. With `keep`, a sending of the same file to the same peer that did not come to
+ * its end is gone on with.
  *
- * @throws LocalError `capability_off`, `not_sendable`, `peer_unknown`, `key_missing`; BridgeError as the node refuses
+ * @throws LocalError `capability_off`, `not_sendable`, `peer_unknown`, `key_missing`; BridgeError as the node
+ * refuses
  */
 export async function sendFile(
   context: TransferContext,
@@ -101,7 +107,8 @@ const told = (sent: Transfer, { onSent }: Telling): Transfer => {
 type Named = SendFileOptions & { readonly filename: string }
 
 /**
- * Asked before a new offer only: an offer that stands is finished whatever the node takes now.
+ * Checks that the node accepts such transfers. Only called before a new offer: an existing offer is finished
+ * in any case.
  *
  * @throws LocalError `capability_off`
  */
@@ -118,8 +125,8 @@ async function requireCapability(
 const noPlaceToSeal = () => new LocalError('not_sendable', 'a sealed copy needs a folder: name one as `keep`')
 
 /**
- * What is done needs nothing of it any more, and is known until everything of it is said; what was never offered, nobody takes
- * up.
+ * What is done needs nothing of it any more, and is known until everything of it is said; what was never
+ * offered, nobody takes up.
  */
 async function inPlace(
   context: TransferContext,
@@ -280,10 +287,10 @@ async function recipientOf(
   }
 }
 
-/** What taking a sending up again may be told. */
+/** Options of resuming a sending. */
 export interface ResumeOptions extends MoveOptions {
   readonly onSent?: ((transfer: Transfer) => void) | undefined
-  /** Serve it from this machine: for a transfer that was offered so. */
+  /** Serves the file from this machine. Required for a transfer that was offered in direct mode. */
   readonly direct?: Serve | undefined
 }
 
@@ -337,7 +344,11 @@ const again = (transfer: Transfer, path: string): Sending => ({
   ttl_seconds: null,
 })
 
-/** The private copy of a file that is served, made once more. @throws LocalError `integrity` for another file */
+/**
+ * The private copy of a file that is served, made once more.
+ *
+ * @throws LocalError `integrity` for another file
+ */
 async function serveAgain(
   place: SendingPlace,
   transfer: Transfer,

@@ -1,6 +1,5 @@
 /**
- * What earlier runs left on this machine and nobody goes on with, removed: of transfers that are over, and of sendings that
- * were never offered.
+ * Removal of leftover files of earlier runs: those of ended transfers, and of sendings that were never offered.
  *
  * Contract §9, cleanup by each side.
  */
@@ -11,15 +10,18 @@ import type { TransferContext } from './calls.ts'
 import { tidyReceivings } from './local/receiving-note.ts'
 import { isForgotten, tidySendings } from './local/sending-place.ts'
 
-/** What is at work, or about to be: its traces are needed. */
+/** Files and transfers that are running or about to be resumed. Their files are kept. */
 export interface AtWork {
-  /** Files that are sent. */
+  /** Paths of files that are being sent. */
   readonly paths?: readonly string[] | undefined
   /** Ids of transfers. */
   readonly ids?: readonly string[] | undefined
 }
 
-/** Never refuses: what cannot be asked about, or removed, stays for the next time. */
+/**
+ * Removes leftover files. It never throws: if a transfer cannot be read or a file cannot be removed, it stays
+ * for the next run.
+ */
 export async function tidyUp(
   context: TransferContext,
   keep: string,

@@ -1,5 +1,5 @@
 /**
- * A file described for a transfer: its length, its hash, and its parts with theirs.
+ * Creating the manifest of a file: its length and hash, and those of its parts.
  *
  * The file is read once. Spec §2, Transfer manifest.
  */
@@ -35,8 +35,8 @@ export interface DescribeOptions {
 const MiB = 1024 * 1024
 
 /**
- * Small enough to lose little when a connection breaks: a sixty-fourth, or 8 MiB. Larger parts of larger files, since each
- * costs a signature, a sync and two commits.
+ * Small enough to lose little when a connection breaks: a sixty-fourth, or 8 MiB. Larger parts of larger
+ * files, since each costs a signature, a sync and two commits.
  */
 export const usualPartSize = (size: number): number =>
   Math.min(transferLimits.partBytes, Math.max(8 * MiB, Math.ceil(size / 64 / MiB) * MiB))
@@ -44,7 +44,8 @@ export const usualPartSize = (size: number): number =>
 /**
  * The manifest of a file as it is now.
  *
- * @throws LocalError `not_sendable` for a name, an id or a part size that no manifest may have, and for what is no
+ * @throws LocalError `not_sendable` for a name, an id or a part size that no manifest may have, and for what
+ * is no
  *   regular file or cannot be opened; `storage_failed` when its reading fails.
  */
 export async function describeFile(path: string, options: DescribeOptions): Promise<Manifest> {

@@ -1,4 +1,4 @@
-/** What both directions share: the status of the home, attempts, progress. */
+/** Common part of upload and download: the status of the endpoint, attempts, progress. */
 import type { TransferStatus } from '../../contract/helper/endpoints.ts'
 import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
 import { BridgeError, LocalError } from '../../transport/failures.ts'
@@ -10,7 +10,10 @@ export type TransferPhase = 'sealing' | 'reading' | 'moving' | 'checking' | 'ope
 
 /** How far a transfer is, in bytes. */
 export interface TransferProgress {
-  /** Before the offer the file is sealed and read; then it moves; at last the whole is checked, and opened where it was sealed. */
+  /**
+   * Before the offer the file is sealed and read; then it moves; at last the whole is checked, and opened
+   * where it was sealed.
+   */
   readonly phase: TransferPhase
   /** Of this phase; while it moves those of the file that are across, those of the part under way included. */
   readonly bytes: number
@@ -44,7 +47,7 @@ export function counting(
   }
 }
 
-/** What every transfer takes. */
+/** Options of every upload and download. */
 export interface TransferOptions extends RetryOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
   /** How long a connection may be silent. */
@@ -129,7 +132,10 @@ export class PartRunner {
     this.#tell()
   }
 
-  /** All of them, so many at a time as the home hands out; the first that fails ends the others, and is what is thrown. */
+  /**
+   * All of them, so many at a time as the home hands out; the first that fails ends the others, and is what
+   * is thrown.
+   */
   async all(parts: readonly ManifestPart[], attempt: PartAttempt): Promise<void> {
     const waiting = [...parts]
     const failing = new AbortController()

@@ -1,10 +1,11 @@
 /**
- * When an attempt to move bytes is made again, and how long to wait before: one policy for both directions.
+ * Retry policy for moving bytes, in both directions.
  *
- * - `transfer_busy`: "another file operation is running and the request should be retried within the offer lifetime".
- * - A connection that broke, a body that came too slowly, a disk or a service that says "not now": again, some times
- *   for each request.
- * - Everything else is told at once.
+ * - `transfer_busy`: "another file operation is running and the request should be retried within the offer
+ *   lifetime".
+ * - A connection that broke, a body that came too slowly, a disk or a service that says "not now": again,
+ *   some times for each request.
+ * - Every other failure is thrown immediately.
  *
  * Spec §7.
  */
@@ -38,7 +39,11 @@ export class PartRetry {
     this.#options = options
   }
 
-  /** Waits before the next attempt. @throws the error itself when there is none; LocalError `transfer_expired`, `aborted` */
+  /**
+   * Waits before the next attempt.
+   *
+   * @throws the error itself when there is none; LocalError `transfer_expired`, `aborted`
+   */
   async afterFailure(error: unknown): Promise<void> {
     const ms = this.#delay(error)
     if (ms === undefined) throw error
