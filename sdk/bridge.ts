@@ -1,10 +1,12 @@
 /**
- * One agent identity that talks to one node. It makes the parts and hands them to each other. It holds the resources.
+ * Bridge: the client of one agent identity at one node. It creates its parts, connects them, and holds the
+ * resources.
  *
- * - Every request is signed; every mutation carries an Idempotency-Key that is made before the first attempt.
- * - A session is started when there is none. A revoked credential and a fenced session reach the caller as errors: nothing
- *   here enrols, and nothing registers again.
- * - Inspecting a Bridge shows who it is, and no secret.
+ * - Every request is signed. Every mutation carries an Idempotency-Key that is generated before the first
+ *   attempt.
+ * - If there is no session, a call starts one. A revoked credential and a fenced session are thrown to the
+ *   caller; a Bridge never enrols an agent or replaces a fenced session.
+ * - Inspecting a Bridge shows its identity, but no secret.
  *
  * Contract §13. See `Owner` for an owner's session.
  */
@@ -68,7 +70,7 @@ export class Bridge {
   readonly guides: Guides
   readonly tasks: Tasks
   readonly transfers: Transfers
-  /** Who is who, looked up once and remembered. */
+  /** Look-up of agents and conversations by name, with a cache. */
   readonly directory: Directory
   readonly #pool: Pool | undefined
   readonly #courier: Courier
@@ -167,9 +169,9 @@ export class Bridge {
   }
 
   /**
-   * Any endpoint of the agent's API.
+   * Calls any endpoint of the agent's API.
    *
-   * @throws BridgeError when the service refuses; LocalError when no answer of it came.
+   * @throws BridgeError if the node refuses; LocalError if no answer of the node arrived.
    */
   call<const E extends EndpointSpec>(
     entry: E,
@@ -180,27 +182,29 @@ export class Bridge {
   }
 
   /**
-   * Messages as they come, until the signal is aborted. Reading never acknowledges: `message.acknowledge()` does.
+   * Yields messages as they arrive, until the signal is aborted. Reading never acknowledges;
+   * `message.acknowledge()` does.
    *
-   * Over a socket, an event stream or long-polls, whichever gets through; the node may go away and come back. A message
-   * that is not acknowledged comes again after a minute, with a higher `delivery.attempt`; the same attempt never comes
-   * twice. Who takes the first messages and goes asks for `transports: ['long-poll']`: what a stream had already pushed
-   * would wait for that minute.
+   * It uses a socket, an event stream or long-polls, whichever works, and reconnects after outages. If a
+   * message is not acknowledged, it is offered again after 60 seconds with a higher `delivery.attempt`. The
+   * same attempt is never yielded twice. To take only the first messages, pass `transports: ['long-poll']`:
+   * messages that a stream has already pushed would be offered again only after those 60 seconds.
    *
-   * @throws LocalError `aborted` when the signal is, or the Bridge is closed; what ends it for good: a revoked credential, a
+   * @throws LocalError `aborted` if the signal is aborted or the Bridge is closed; BridgeError for a revoked
+   * credential, a
    *   fenced or closed session, a disabled agent, an archived project.
    */
   async *listen(options: ListenOptions = {}): AsyncGenerator<ReceivedMessage, void, undefined> {
     for await (const page of this.pages(options)) {
       for (const message of page.messages) {
-        // Acknowledged along with one before it.
+        // The caller has already acknowledged it together with an earlier one.
         if (this.#acknowledged.has(message.id)) continue
         yield { ...message, acknowledge: () => this.acknowledgements.create([message.id], options) }
       }
     }
   }
 
-  /** {@link listen} by pages, an empty one for every twenty seconds without news. */
+  /** Like {@link listen}, but yields pages, and an empty page after every 20 seconds without messages. */
   async *pages(options: ListenOptions = {}): AsyncGenerator<ReceivedPage, void, undefined> {
     const { signal: closing } = this.#closing
     const signal = options.signal === undefined ? closing : AbortSignal.any([closing, options.signal])
@@ -211,7 +215,7 @@ export class Bridge {
   }
 
   /**
-   * Ask a peer (by name or id) or `owner`, and wait for the answer: the first message of the other side that
+   * Asks a peer (by name or id) or `owner`, and waits for the answer: the first message of the other side that
    * replies to this question, which `bridge.messages.reply` and `bridge reply` send.
    *
    * Acknowledges the answer and no other message. {@link listen} still gets all other mail. Any number of
@@ -239,24 +243,27 @@ export class Bridge {
   }
 
   /**
-   * Say when this agent comes back, when it does not listen: every so many seconds, or after its current work step.
-   * It belongs to the session; while the agent listens, that is what others see.
+   * Announces when this agent polls next if it does not listen: at a fixed interval, or after its current
+   * work step. The announcement belongs to the session. While the agent listens, others see that instead.
    */
   schedule(schedule: ContactSchedule, options: CallOptions = {}): Promise<ConnectionModeSet> {
     return this.call(connectionMode.report, { body: schedule }, options)
   }
 
-  /** The node's time: this machine's clock, corrected by the difference that the node last reported. Ages of messages use it. */
+  /**
+   * Returns the node's time: this machine's clock plus the last known offset. Compute ages of messages with
+   * it.
+   */
   now(): Promise<Date> {
     return this.#nodeClock.now()
   }
 
-  /** Send what the outbox kept: what is due, or exactly these entries whatever their age. */
+  /** Sends the outbox entries that are due, or exactly the given entries of any age. */
   flush(ids?: readonly string[], options: CallOptions = {}): AsyncGenerator<Flushed, void, undefined> {
     return this.#courier.flush(ids, options)
   }
 
-  /** End listening, and the connections of the default `fetch`. */
+  /** Ends listening and all waits, and closes the connections of the default `fetch`. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#pool?.close()

@@ -1,7 +1,7 @@
 /**
- * The public surface of the SDK; every export named by hand. Loads nothing heavy.
+ * Public API of the SDK, with every export listed by name. Importing it loads no large dependency.
  *
- * A name here is a promise to users. program.ts has the names that only our own programs use.
+ * A name here is a stable promise to users. program.ts has the names that only our own programs use.
  *
  * Contract §13.
  */

@@ -23,9 +23,9 @@ export interface NodeStatus {
 }
 
 /**
- * Health and readiness of a node. Not being ready is an answer.
+ * Reads health and readiness of a node. A node that is not ready is no error.
  *
- * @throws LocalError when no bridge node answers.
+ * @throws LocalError if no bridge node answers.
  */
 export const nodeStatus = (options: NodeOptions): Promise<NodeStatus> =>
   withNode(options, {}, async (transport) => ({
